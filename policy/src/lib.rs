@@ -1,0 +1,2 @@
+//! Pure policy decisions.
+#![forbid(unsafe_code)]

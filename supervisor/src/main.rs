@@ -1,0 +1,2 @@
+//! openclaw-guard.
+fn main() {}

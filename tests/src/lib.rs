@@ -1,0 +1,2 @@
+//! Shared harness of the end-to-end tests.
+#![forbid(unsafe_code)]
