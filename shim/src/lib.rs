@@ -1,1 +1,20 @@
-//! What runs in the child between fork and exec.
+//! What runs in the guarded child between fork and exec.
+//!
+//! The supervisor makes a [`Plan`], forks, and calls [`run`] in the child. The child gives up what it does not need,
+//! puts itself behind the Landlock [`floor`] and the seccomp [`filter`], hands the filter's listener to
+//! the supervisor, and becomes the command. Whatever fails on the way ends the child: nothing is ever run unguarded.
+//!
+//! The crate knows nothing of policies. It is meant to be read in an hour.
+
+mod blocks;
+mod descriptors;
+pub mod environment;
+pub mod filter;
+pub mod floor;
+mod handover;
+mod launch;
+mod privileges;
+pub mod table;
+
+pub use handover::{Failure, Report, Stage, channel, read_report, receive_listener, release};
+pub use launch::{Plan, Terminal, run};

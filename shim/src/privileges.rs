@@ -1,0 +1,61 @@
+//! What the child gives up for itself and for all that it will start: limits, signals, privileges, capabilities.
+
+use std::io;
+
+use caps::CapSet;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+
+/// No core dumps, which would hold what the tree has read; and the number of descriptors as the operator had it.
+pub(crate) fn set_limits((soft, hard): (u64, u64)) -> io::Result<()> {
+    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
+    Ok(())
+}
+
+/// Default dispositions but for the signals to ignore, and none blocked.
+pub(crate) fn reset_signals(ignored: &[i32]) -> io::Result<()> {
+    for signal in 1..=libc::SIGRTMAX() {
+        let wanted = if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: neither disposition calls anything in this process.
+        let changed = unsafe { libc::signal(signal, wanted) };
+        let fixed =
+            [libc::SIGKILL, libc::SIGSTOP].contains(&signal) || (32..libc::SIGRTMIN()).contains(&signal);
+        if changed == libc::SIG_ERR && !fixed {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+    Ok(())
+}
+
+/// No exec gains a privilege any more. The filter and the floor of an ordinary user need it.
+pub(crate) fn set_no_new_privileges() -> io::Result<()> {
+    nix::sys::prctl::set_no_new_privs()?;
+    Ok(())
+}
+
+/// Give up every capability, those that an exec could bring back included.
+pub(crate) fn drop_capabilities() -> io::Result<()> {
+    drop_bounding_set()?;
+    for set in [CapSet::Ambient, CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
+        caps::clear(None, set).map_err(|_| io::Error::from_raw_os_error(libc::EPERM))?;
+    }
+    Ok(())
+}
+
+/// Without CAP_SETPCAP the bounding set stays. no_new_privs makes that harmless.
+fn drop_bounding_set() -> io::Result<()> {
+    for capability in 0..64 {
+        // SAFETY: PR_CAPBSET_DROP takes a number and touches no memory.
+        if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) } == 0 {
+            continue;
+        }
+        match io::Error::last_os_error() {
+            // The first number that this kernel does not know, or no permission.
+            error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => break,
+            error => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! The decisions that the rows of the table name.
+
+use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL};
+
+use super::requests::{IOCTL_ALLOWED, IOCTL_REFUSED};
+use super::{Action, Decision, Is, Rule, Switch, Test};
+
+pub(super) const ALLOW: Decision = Decision::Always(Action::Allow);
+pub(super) const NOTIFY: Decision = Decision::Always(Action::Notify);
+pub(super) const EPERM: Decision = Decision::Always(Action::Errno(libc::EPERM));
+/// Calls that the kernel has dropped, or that programs replace by older ones when they are missing.
+pub(super) const ENOSYS: Decision = Decision::Always(Action::Errno(libc::ENOSYS));
+/// What a kernel says of Landlock when it is built in but switched off.
+pub(super) const EOPNOTSUPP: Decision = Decision::Always(Action::Errno(libc::EOPNOTSUPP));
+
+const REFUSE: Action = Action::Errno(libc::EPERM);
+
+const fn rule(when: &'static [Test], then: Action) -> Rule {
+    Rule { when, then }
+}
+
+const fn one_of(argument: u8, values: &'static [u32]) -> Test {
+    Test { argument, is: Is::OneOf(values) }
+}
+
+const fn masked(argument: u8, mask: u32, value: u32) -> Test {
+    Test { argument, is: Is::Masked { mask, value } }
+}
+
+const fn any_of(argument: u8, bits: u32) -> Test {
+    Test { argument, is: Is::AnyOf(bits) }
+}
+
+const fn none_of(argument: u8, bits: u32) -> Test {
+    Test { argument, is: Is::NoneOf(bits) }
+}
+
+// Files. An O_PATH descriptor gives no data, and what it is used for is judged again.
+
+const O_PATH: u32 = libc::O_PATH as u32;
+pub(super) const OPEN: Decision =
+    Decision::First(&[rule(&[any_of(1, O_PATH)], Action::Allow)], Action::Notify);
+pub(super) const OPENAT: Decision =
+    Decision::First(&[rule(&[any_of(2, O_PATH)], Action::Allow)], Action::Notify);
+
+// Memory. A file that is mapped with PROT_EXEC is a library to be judged.
+
+const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
+const MAP_ANONYMOUS: u32 = libc::MAP_ANONYMOUS as u32;
+const SHM_EXEC: u32 = libc::SHM_EXEC as u32;
+pub(super) const MMAP: Decision = Decision::First(
+    &[rule(&[any_of(2, PROT_EXEC), none_of(3, MAP_ANONYMOUS)], Action::Notify)],
+    Action::Allow,
+);
+pub(super) const MPROTECT: Decision =
+    Decision::First(&[rule(&[any_of(2, PROT_EXEC)], Action::Notify)], Action::Allow);
+pub(super) const SHMAT: Decision = Decision::First(&[rule(&[any_of(2, SHM_EXEC)], REFUSE)], Action::Allow);
+
+// Descriptors. The supervisor judges an unknown request by the file behind the descriptor.
+
+pub(super) const IOCTL: Decision = Decision::First(
+    &[rule(&[one_of(1, IOCTL_ALLOWED)], Action::Allow), rule(&[one_of(1, IOCTL_REFUSED)], REFUSE)],
+    Action::Notify,
+);
+
+/// The owner of a descriptor gets signals from it: whoever sets one sends signals.
+const FCNTL_OWNER: &[u32] = &[8 /* F_SETOWN */, 15 /* F_SETOWN_EX */];
+pub(super) const FCNTL: Decision =
+    Decision::First(&[rule(&[one_of(1, FCNTL_OWNER)], Action::Notify)], Action::Allow);
+
+// Processes.
+
+const NAMESPACES: u32 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u32;
+/// For `unshare` only: `clone` takes this bit for a part of the exit signal.
+const CLONE_NEWTIME: u32 = 0x80;
+const CLONE_FS: u32 = libc::CLONE_FS as u32;
+const CLONE_THREAD: u32 = libc::CLONE_THREAD as u32;
+
+/// `CLONE_PARENT` would make the supervisor the parent, `CLONE_PTRACE` its tracee, of a process it does not know.
+/// `CLONE_FS` between processes moves the current directory of one while a call of the other is judged.
+pub(super) const CLONE: Decision = Decision::First(
+    &[
+        rule(&[any_of(0, NAMESPACES)], REFUSE),
+        rule(&[any_of(0, libc::CLONE_PARENT as u32)], Action::Errno(EINVAL)),
+        rule(&[any_of(0, libc::CLONE_PTRACE as u32)], REFUSE),
+        rule(&[masked(0, CLONE_FS | CLONE_THREAD, CLONE_FS)], REFUSE),
+    ],
+    Action::Allow,
+);
+pub(super) const UNSHARE: Decision =
+    Decision::First(&[rule(&[any_of(0, NAMESPACES | CLONE_NEWTIME)], REFUSE)], Action::Allow);
+
+const PR_SET_PTRACER: u32 = libc::PR_SET_PTRACER as u32;
+const PR_REFUSED: &[u32] = &[libc::PR_SET_MM as u32, libc::PR_SET_SECUREBITS as u32];
+
+/// The supervisor reads the memory of its tree: a process that hides from it could not be judged.
+pub(super) const PRCTL: Decision = Decision::First(
+    &[
+        rule(&[one_of(0, &[libc::PR_SET_DUMPABLE as u32]), one_of(1, &[0])], Action::Answer0),
+        rule(&[one_of(0, &[PR_SET_PTRACER])], Action::Answer0),
+        rule(&[one_of(0, PR_REFUSED)], REFUSE),
+    ],
+    Action::Allow,
+);
+
+const NEW_LISTENER: u32 = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32;
+
+/// EBUSY is what the kernel answers where there is a listener already, as there is.
+pub(super) const SECCOMP: Decision = Decision::First(
+    &[rule(&[one_of(0, &[libc::SECCOMP_SET_MODE_FILTER]), any_of(1, NEW_LISTENER)], Action::Errno(EBUSY))],
+    Action::Allow,
+);
+
+/// `PER_LINUX`, the query, and `ADDR_NO_RANDOMIZE` (debuggers, sanitizers).
+const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, libc::ADDR_NO_RANDOMIZE as u32];
+pub(super) const PERSONALITY: Decision =
+    Decision::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
+
+pub(super) const PTRACE: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
+pub(super) const SIGNAL: Decision = Decision::Option(Switch::ScopedSignals, &ALLOW, &NOTIFY);
+
+/// The first argument is a process, 0 the caller.
+pub(super) const OF_PROCESS: Decision =
+    Decision::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
+/// `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
+pub(super) const SETPRIORITY: Decision = Decision::First(
+    &[rule(&[one_of(0, &[libc::PRIO_PROCESS]), one_of(1, &[0])], Action::Allow)],
+    Action::Notify,
+);
+/// As for `setpriority`; here a process is 1.
+pub(super) const IOPRIO_SET: Decision =
+    Decision::First(&[rule(&[one_of(0, &[1]), one_of(1, &[0])], Action::Allow)], Action::Notify);
+
+// Sockets.
+
+const UNIX: &[u32] = &[libc::AF_UNIX as u32];
+const INTERNET: &[u32] = &[libc::AF_INET as u32, libc::AF_INET6 as u32];
+const NETLINK: &[u32] = &[libc::AF_NETLINK as u32];
+const ROUTE: &[u32] = &[libc::NETLINK_ROUTE as u32];
+const TYPE: u32 = 0xf;
+
+/// A datagram socket names its peer in every message, in memory. The kernel makes one of `SOCK_RAW` too.
+const UNIX_DATAGRAM: Rule =
+    rule(&[one_of(0, UNIX), masked(1, TYPE, libc::SOCK_DGRAM as u32)], Action::Errno(EACCES));
+const UNIX_RAW: Rule =
+    rule(&[one_of(0, UNIX), masked(1, TYPE, libc::SOCK_RAW as u32)], Action::Errno(EACCES));
+const UNIX_ANY: Rule = rule(&[one_of(0, UNIX)], Action::Allow);
+const INTERNET_ANY: Rule = rule(&[one_of(0, INTERNET)], Action::Allow);
+const NETLINK_ROUTE: Rule = rule(&[one_of(0, NETLINK), one_of(2, ROUTE)], Action::Allow);
+const NO_FAMILY: Action = Action::Errno(EAFNOSUPPORT);
+
+pub(super) const SOCKET: Decision = Decision::Option(
+    Switch::UnixDatagram,
+    &Decision::First(&[INTERNET_ANY, UNIX_ANY, NETLINK_ROUTE], NO_FAMILY),
+    &Decision::First(&[INTERNET_ANY, UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY, NETLINK_ROUTE], NO_FAMILY),
+);
+pub(super) const SOCKETPAIR: Decision = Decision::Option(
+    Switch::UnixDatagram,
+    &Decision::First(&[UNIX_ANY], NO_FAMILY),
+    &Decision::First(&[UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY], NO_FAMILY),
+);
+/// With datagram sockets, every message may name a peer.
+pub(super) const SEND: Decision = Decision::Option(Switch::UnixDatagram, &NOTIFY, &ALLOW);
