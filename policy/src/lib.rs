@@ -1,2 +1,29 @@
 //! Pure policy decisions.
+//!
+//! [`decide`] answers every question that a guarded process tree raises: may this file be read or
+//! written, may this program start. It takes a compiled [`Policy`] and a [`Request`] and returns a
+//! [`Verdict`]; it performs no I/O, reads no clock and keeps no state. The supervisor and every
+//! explaining command ask this one function, so they cannot disagree.
+//!
+//! A policy comes from a [`Document`] (`guard.json`) by [`Policy::compile`], or from
+//! [`Policy::without_file`] where there is none. What the compiler must know of the machine it is
+//! told through [`Host`].
 #![forbid(unsafe_code)]
+
+mod because;
+mod decide;
+mod document;
+mod mode;
+mod permission;
+mod policy;
+mod problem;
+mod request;
+
+pub use because::{Because, Outcome, Source, Verdict};
+pub use decide::decide;
+pub use document::Document;
+pub use mode::{Ask, Security};
+pub use permission::{Grant, Permission, Rights};
+pub use policy::{Host, Overrides, Policy};
+pub use problem::Problem;
+pub use request::{Access, Exec, Request, Role};

@@ -1,0 +1,84 @@
+//! Verdicts and their reasons.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+/// The answer to a [`crate::Request`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Refused.
+    Deny,
+    /// A human decides.
+    Ask,
+    /// Allowed.
+    Allow,
+}
+
+/// Who wrote what decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// `agents.NAME` or `agents."*"` in `guard.json`.
+    Agent,
+    /// The top level of `guard.json`.
+    Global,
+    /// A value that `guard.json` leaves out.
+    Default,
+    /// What the guard brings: the base, its own files, the policy without a file.
+    Builtin,
+    /// OpenClaw's own approvals store.
+    Openclaw,
+    /// The command line or the guard's environment.
+    Operator,
+}
+
+/// Why a verdict is what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Because<'p> {
+    /// Who wrote it.
+    pub source: Source,
+    /// Where: `permissions.filesystem.rules["~/work/**"]`.
+    pub path: Cow<'p, str>,
+    /// One sentence for a human.
+    pub text: Cow<'p, str>,
+    rule: Cow<'p, str>,
+}
+
+impl<'p> Because<'p> {
+    /// A reason from outside the policy; `rule` is its short form.
+    pub fn new(
+        source: Source,
+        path: impl Into<Cow<'p, str>>,
+        rule: impl Into<Cow<'p, str>>,
+        text: impl Into<Cow<'p, str>>,
+    ) -> Because<'p> {
+        Because { source, path: path.into(), text: text.into(), rule: rule.into() }
+    }
+
+    /// The short form for one line on a terminal: `permissions.filesystem.deny "~/.ssh/**"`.
+    pub fn rule(&self) -> &str {
+        &self.rule
+    }
+
+    /// The same, owned: for a record that outlives the policy.
+    pub fn into_owned(self) -> Because<'static> {
+        Because {
+            source: self.source,
+            path: Cow::Owned(self.path.into_owned()),
+            text: Cow::Owned(self.text.into_owned()),
+            rule: Cow::Owned(self.rule.into_owned()),
+        }
+    }
+}
+
+/// An answer with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[must_use = "a verdict that nobody reads guards nothing"]
+pub struct Verdict<'p> {
+    /// The answer.
+    pub outcome: Outcome,
+    /// The reason.
+    pub because: Because<'p>,
+}

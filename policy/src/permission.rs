@@ -1,0 +1,125 @@
+//! The three-character permission (`rw-`, `r-x`, `???`) and what it grants.
+
+use std::fmt;
+
+/// What one bit grants. `No < Ask < Yes`, so the stricter of two is the smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Grant {
+    /// Withheld.
+    No,
+    /// A human decides.
+    Ask,
+    /// Granted.
+    Yes,
+}
+
+/// What a path grants, bit by bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rights {
+    /// Read, and list a directory.
+    pub r: Grant,
+    /// Write, create, remove, rename and change attributes.
+    pub w: Grant,
+    /// Start as a program, map as code.
+    pub x: Grant,
+}
+
+impl Rights {
+    /// Nothing.
+    pub const NONE: Rights = Rights::all(Grant::No);
+    /// Everything.
+    pub const ALL: Rights = Rights::all(Grant::Yes);
+
+    /// The same grant for every bit.
+    pub const fn all(grant: Grant) -> Rights {
+        Rights { r: grant, w: grant, x: grant }
+    }
+
+    /// Bit by bit, the stricter of two.
+    pub fn meet(self, other: Rights) -> Rights {
+        Rights { r: self.r.min(other.r), w: self.w.min(other.w), x: self.x.min(other.x) }
+    }
+
+    /// Bit by bit, the wider of two.
+    pub fn join(self, other: Rights) -> Rights {
+        Rights { r: self.r.max(other.r), w: self.w.max(other.w), x: self.x.max(other.x) }
+    }
+
+    /// True when no bit grants more than in `other`.
+    pub fn within(self, other: Rights) -> bool {
+        self.r <= other.r && self.w <= other.w && self.x <= other.x
+    }
+}
+
+/// A permission as written: `r`, `-` or `?`, then `w`, `-` or `?`, then `x`, `-` or `?`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Permission(pub Rights);
+
+impl Permission {
+    /// Reads exactly three characters; anything else is `None`.
+    pub fn parse(text: &str) -> Option<Permission> {
+        let bit = |found: u8, letter: u8| match found {
+            b'-' => Some(Grant::No),
+            b'?' => Some(Grant::Ask),
+            _ if found == letter => Some(Grant::Yes),
+            _ => None,
+        };
+        let &[r, w, x] = text.as_bytes() else { return None };
+        Some(Permission(Rights { r: bit(r, b'r')?, w: bit(w, b'w')?, x: bit(x, b'x')? }))
+    }
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (grant, letter) in [(self.r, "r"), (self.w, "w"), (self.x, "x")] {
+            f.write_str(match grant {
+                Grant::No => "-",
+                Grant::Ask => "?",
+                Grant::Yes => letter,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl serde::Serialize for Permission {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl serde::Serialize for Rights {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exactly_three_characters_in_order() {
+        for text in ["---", "r--", "rw-", "r-x", "rwx", "???", "rw?", "-?x"] {
+            assert_eq!(Permission::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "r", "rw", "rwx ", "wr-", "RWX", "r-X", "--r", "7", "r–x", "rwxr"] {
+            assert_eq!(Permission::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn meet_and_join_work_bit_by_bit() {
+        let a = Permission::parse("r?-").unwrap().0;
+        let b = Permission::parse("-wx").unwrap().0;
+        assert_eq!(a.meet(b).to_string(), "-?-");
+        assert_eq!(a.join(b).to_string(), "rwx");
+        assert!(a.meet(b).within(a) && a.within(a.join(b)) && !b.within(a));
+    }
+}

@@ -1,0 +1,77 @@
+//! What is asked of the policy.
+
+use std::ops::BitOr;
+
+/// What a process wants to do with a file. A small set; combine with `|`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access(u8);
+
+impl Access {
+    /// Read a file, list a directory: bit `r`.
+    pub const READ: Access = Access(1);
+    /// Write, create, remove, rename, link, change attributes, connect to a socket: bit `w`.
+    pub const WRITE: Access = Access(2);
+    /// Map as code (`PROT_EXEC`): bit `x` only.
+    pub const MAP: Access = Access(4);
+
+    /// True when every member of `other` is in `self`.
+    pub const fn contains(self, other: Access) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// A word for messages: `read`, `write`, `read and write`, `map`.
+    pub const fn word(self) -> &'static str {
+        match self.0 {
+            1 => "read",
+            2 => "write",
+            3 => "read and write",
+            4 => "map",
+            _ => "read, write or map",
+        }
+    }
+}
+
+impl BitOr for Access {
+    type Output = Access;
+    fn bitor(self, other: Access) -> Access {
+        Access(self.0 | other.0)
+    }
+}
+
+/// Why a file is about to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The file that was named.
+    Program,
+    /// The interpreter of a script's first line, or an interpreter's own.
+    Interpreter,
+    /// The loader (`PT_INTERP`) of a program that is judged by itself: needs `x`, no allowlist entry.
+    Loader,
+}
+
+/// A program that is about to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Exec<'a> {
+    /// The real path of the file.
+    pub path: &'a [u8],
+    /// The arguments it will see, from `argv[0]`.
+    pub argv: &'a [Vec<u8>],
+    /// The real path of its current directory.
+    pub cwd: &'a [u8],
+    /// Why it runs.
+    pub role: Role,
+}
+
+/// A question to [`crate::decide`].
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// May this file be used so?
+    File {
+        /// The real path.
+        path: &'a [u8],
+        /// What is wanted; with several, all must be granted.
+        access: Access,
+    },
+    /// May this program start?
+    Exec(Exec<'a>),
+}
