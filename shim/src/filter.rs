@@ -147,3 +147,6 @@ fn export(context: &ScmpFilterContext) -> Result<Vec<sock_filter>, Error> {
     (&file).read_to_end(&mut bytes)?;
     Ok(bytes.chunks_exact(size_of::<sock_filter>()).map(Instruction::parse).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@
 //! The crate knows nothing of policies. It is meant to be read in an hour.
 
 mod blocks;
+#[cfg(test)]
+mod bpf;
 mod descriptors;
 pub mod environment;
 pub mod filter;

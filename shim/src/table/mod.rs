@@ -129,3 +129,6 @@ pub fn entry(number: u32) -> Option<&'static Entry> {
 pub fn name(number: u32) -> Option<&'static str> {
     entry(number).map(|row| row.name)
 }
+
+#[cfg(test)]
+mod tests;

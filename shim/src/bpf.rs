@@ -1,0 +1,47 @@
+//! An interpreter of classic BPF, as much of it as a filter uses: it tells what the kernel would answer.
+
+use libc::sock_filter;
+
+/// `struct seccomp_data`: what the filter sees of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) number: u32,
+    pub(crate) architecture: u32,
+    pub(crate) arguments: [u64; 6],
+}
+
+impl Call {
+    fn word(&self, offset: u32) -> u32 {
+        let argument = |at: u32| self.arguments[(at / 8) as usize];
+        match offset {
+            0 => self.number,
+            4 => self.architecture,
+            8 | 12 => 0,
+            16.. if offset % 8 == 0 => argument(offset - 16) as u32,
+            16.. if offset % 4 == 0 => (argument(offset - 20) >> 32) as u32,
+            _ => panic!("load from {offset}"),
+        }
+    }
+}
+
+/// Run the program. It panics where the kernel would refuse to load it.
+pub(crate) fn interpret(program: &[sock_filter], call: &Call) -> u32 {
+    let mut accumulator = 0u32;
+    let mut at = 0usize;
+    loop {
+        let sock_filter { code, jt, jf, k } = program[at];
+        at += 1;
+        let branch = |taken: bool| usize::from(if taken { jt } else { jf });
+        match code {
+            0x20 => accumulator = call.word(k),         // load an absolute word
+            0x54 => accumulator &= k,                   // and
+            0x05 => at += k as usize,                   // jump
+            0x15 => at += branch(accumulator == k),     // jump if equal
+            0x25 => at += branch(accumulator > k),      // jump if greater
+            0x35 => at += branch(accumulator >= k),     // jump if greater or equal
+            0x45 => at += branch(accumulator & k != 0), // jump if any bit is set
+            0x06 => return k,                           // return
+            _ => panic!("instruction {code:#x} at {}", at - 1),
+        }
+    }
+}
