@@ -12,13 +12,14 @@ pub(crate) struct Call {
 
 impl Call {
     fn word(&self, offset: u32) -> u32 {
-        let argument = |at: u32| self.arguments[(at / 8) as usize];
         match offset {
             0 => self.number,
             4 => self.architecture,
             8 | 12 => 0,
-            16.. if offset % 8 == 0 => argument(offset - 16) as u32,
-            16.. if offset % 4 == 0 => (argument(offset - 20) >> 32) as u32,
+            _ if offset & 3 == 0 => {
+                let half = (offset - 16) / 4;
+                (self.arguments[(half / 2) as usize] >> (32 * (half % 2))) as u32
+            }
             _ => panic!("load from {offset}"),
         }
     }

@@ -15,6 +15,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, Signal, WaitOptions};
 
 const LISTENER: u8 = b'L';
 const GO: u8 = b'G';
@@ -182,38 +183,62 @@ pub(crate) fn wait_for_release(channel: BorrowedFd<'_>) -> io::Result<()> {
 
 /// A process that sends the listener for the child.
 pub(crate) struct Courier {
-    process: rustix::process::Pid,
+    process: Option<Pid>,
     orders: OwnedFd,
+    /// The courier's end. The table of descriptors is the same, so that to close it here would close it there.
+    _read: OwnedFd,
 }
 
 impl Courier {
     /// Fork it. It shares the caller's table of descriptors, so that it has the listener once there is one.
     pub(crate) fn hire(channel: BorrowedFd<'_>) -> io::Result<Courier> {
         let (read, orders) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let hirer = rustix::process::getpid();
         let flags = (libc::CLONE_FILES | libc::SIGCHLD) as libc::c_ulong;
         // SAFETY: without CLONE_VM this is a fork; the caller has one thread, and the new process returns into its copy.
         let process = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
-        match rustix::process::Pid::from_raw(process as i32) {
-            Some(process) if process.as_raw_nonzero().get() > 0 => Ok(Courier { process, orders }),
-            Some(_) => Err(io::Error::last_os_error()),
-            None => {
-                let delivered = deliver(read.as_fd(), channel);
-                // SAFETY: `_exit` ends this process; nothing of the child's is dropped or flushed twice.
-                unsafe { libc::_exit(delivered.err().and_then(|error| error.raw_os_error()).unwrap_or(0)) }
-            }
+        if process < 0 {
+            return Err(io::Error::last_os_error());
         }
+        let Some(process) = Pid::from_raw(process as i32) else {
+            let delivered = end_with(hirer).and_then(|()| deliver(read.as_fd(), channel));
+            let errno = delivered.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+            // SAFETY: `_exit` ends this process; nothing of the child's is dropped or flushed twice.
+            unsafe { libc::_exit(errno) }
+        };
+        Ok(Courier { process: Some(process), orders, _read: read })
     }
 
     /// Have it send the listener, and see it gone.
-    pub(crate) fn send(self, listener: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn send(mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
         retry(|| rustix::io::write(&self.orders, &listener.as_raw_fd().to_ne_bytes()))?;
-        let ended =
-            retry(|| rustix::process::waitpid(Some(self.process), rustix::process::WaitOptions::empty()))?;
+        let Some(process) = self.process.take() else { return Ok(()) };
+        let ended = retry(|| rustix::process::waitpid(Some(process), WaitOptions::empty()))?;
         match ended.and_then(|(_, status)| status.exit_status()) {
             Some(0) => Ok(()),
             Some(errno) => Err(io::Error::from_raw_os_error(errno)),
             None => Err(io::Error::from_raw_os_error(libc::ECHILD)),
         }
+    }
+}
+
+impl Drop for Courier {
+    /// Without a listener there is nothing to send: end it, and leave no zombie to the supervisor.
+    fn drop(&mut self) {
+        if let Some(process) = self.process {
+            let _ = rustix::process::kill_process(process, Signal::KILL);
+            let _ = retry(|| rustix::process::waitpid(Some(process), WaitOptions::empty()));
+        }
+    }
+}
+
+/// End when the hirer does. The courier's own copy of the pipe would keep it waiting for ever.
+fn end_with(hirer: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() == Some(hirer) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
     }
 }
 

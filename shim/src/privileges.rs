@@ -15,18 +15,25 @@ pub(crate) fn set_limits((soft, hard): (u64, u64)) -> io::Result<()> {
 
 /// Default dispositions but for the signals to ignore, and none blocked.
 pub(crate) fn reset_signals(ignored: &[i32]) -> io::Result<()> {
-    for signal in 1..=libc::SIGRTMAX() {
-        let wanted = if ignored.contains(&signal) { libc::SIG_IGN } else { libc::SIG_DFL };
-        // SAFETY: neither disposition calls anything in this process.
-        let changed = unsafe { libc::signal(signal, wanted) };
-        let fixed =
-            [libc::SIGKILL, libc::SIGSTOP].contains(&signal) || (32..libc::SIGRTMIN()).contains(&signal);
-        if changed == libc::SIG_ERR && !fixed {
-            return Err(io::Error::last_os_error());
-        }
+    for signal in (1..=HIGHEST_SIGNAL).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
+        let ignore = ignored.contains(&signal);
+        set_disposition(signal, if ignore { libc::SIG_IGN } else { libc::SIG_DFL })?;
     }
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
     Ok(())
+}
+
+const HIGHEST_SIGNAL: i32 = 64;
+
+/// Past the C library, which keeps two signals to itself: those may come ignored from the guard's own caller too.
+fn set_disposition(signal: i32, disposition: libc::sighandler_t) -> io::Result<()> {
+    // The kernel's struct: handler, flags, restorer, mask.
+    let action = [disposition as u64, 0, 0, 0];
+    let nothing = std::ptr::null_mut::<u64>();
+    let mask = size_of::<u64>();
+    // SAFETY: the kernel reads `action`, writes nothing, and neither disposition calls anything in this process.
+    let set = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), nothing, mask) };
+    if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// No exec gains a privilege any more. The filter and the floor of an ordinary user need it.

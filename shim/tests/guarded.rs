@@ -1,0 +1,390 @@
+//! Children that are really guarded, on the kernel that runs the test.
+//!
+//! The command is mostly this test's own binary, of which one ignored test (`probe`) makes system calls
+//! and prints what they return. A thread answers every notification with "go on".
+
+use std::ffi::CString;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use guard_shim::filter::{self, Options};
+use guard_shim::{Failure, Plan, Report, Stage, Terminal, floor};
+use libseccomp::{ScmpNotifReq, ScmpNotifResp, ScmpNotifRespFlags};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::ForkResult;
+
+/// What became of a child.
+struct Outcome {
+    status: WaitStatus,
+    output: String,
+    report: Option<Report>,
+    notified: Vec<i32>,
+}
+
+impl Outcome {
+    fn code(&self) -> i32 {
+        match self.status {
+            WaitStatus::Exited(_, code) => code,
+            other => panic!("{other:?}: {}", self.output),
+        }
+    }
+
+    /// The value of a line `name=value` of the output.
+    fn value(&self, name: &str) -> &str {
+        let found = self.output.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("no {name} in {:?}", self.output))
+    }
+}
+
+fn c(text: impl AsRef<std::ffi::OsStr>) -> CString {
+    CString::new(text.as_ref().as_bytes()).unwrap()
+}
+
+fn plan(candidates: &[&str], argv: &[&str]) -> Plan {
+    plan_with(&Options::default(), candidates, argv)
+}
+
+fn plan_with(options: &Options, candidates: &[&str], argv: &[&str]) -> Plan {
+    Plan {
+        candidates: candidates.iter().map(c).collect(),
+        argv: argv.iter().map(c).collect(),
+        envp: vec![c("PATH=/usr/bin:/bin"), c("GUARD_SHIM_PROBE=1")],
+        filter: filter::build(options).unwrap(),
+        floor: None,
+        nofile: (64, 64),
+        ignored_signals: Vec::new(),
+        terminal: None,
+    }
+}
+
+/// This binary, running one of its ignored tests.
+fn probe(options: &Options, test: &str) -> Plan {
+    let this = std::env::current_exe().unwrap();
+    let this = this.to_str().unwrap();
+    plan_with(options, &[this], &[this, "--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
+}
+
+fn run(plan: Plan) -> Outcome {
+    let (channel, childs) = guard_shim::channel().unwrap();
+    let (output, write) = std::io::pipe().unwrap();
+    // SAFETY: the child only calls `dup2` and `run`; the C library keeps its allocator usable across a fork.
+    let child = match unsafe { nix::unistd::fork() }.unwrap() {
+        ForkResult::Child => {
+            if nix::unistd::dup2_stdout(&write).and(nix::unistd::dup2_stderr(&write)).is_err() {
+                std::process::abort();
+            }
+            guard_shim::run(plan, childs)
+        }
+        ForkResult::Parent { child } => child,
+    };
+    drop((childs, write, plan));
+    let (report, notified) = supervise(channel.as_fd(), Instant::now() + Duration::from_secs(20));
+    let status = waitpid(child, None).unwrap();
+    let mut text = String::new();
+    { output }.read_to_string(&mut text).unwrap();
+    Outcome { status, output: text, report, notified }
+}
+
+/// Let every notification go on, until the filter has no user.
+fn supervise(channel: BorrowedFd<'_>, deadline: Instant) -> (Option<Report>, Vec<i32>) {
+    let listener = match guard_shim::receive_listener(channel) {
+        Ok(listener) => listener,
+        Err(Failure::Child(report)) => return (Some(report), Vec::new()),
+        Err(other) => panic!("{other}"),
+    };
+    guard_shim::release(channel).unwrap();
+    let notified = answer_all(&listener, deadline);
+    (guard_shim::read_report(channel), notified)
+}
+
+fn answer_all(listener: &OwnedFd, deadline: Instant) -> Vec<i32> {
+    let mut seen = Vec::new();
+    loop {
+        assert!(Instant::now() < deadline, "the guarded child hangs after {seen:?}");
+        let mut waiting = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        poll(&mut waiting, PollTimeout::from(1000u16)).unwrap();
+        let events = waiting[0].revents().unwrap();
+        if events.contains(PollFlags::POLLIN) {
+            let Ok(request) = ScmpNotifReq::receive(listener.as_raw_fd()) else { continue };
+            seen.push(i32::from(request.data.syscall));
+            let answer = ScmpNotifResp::new_continue(request.id, ScmpNotifRespFlags::empty());
+            let _ = answer.respond(listener.as_raw_fd());
+        } else if events.contains(PollFlags::POLLHUP) {
+            return seen;
+        }
+    }
+}
+
+/// A directory of this test's own, gone with it.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let path = std::env::temp_dir().join(format!("guard-shim-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    fn file(&self, name: &str, content: &str, mode: u32) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_command_runs_and_its_status_is_its_own() {
+    let outcome = run(plan(&["/bin/true"], &["true"]));
+    assert_eq!((outcome.code(), outcome.report), (0, None));
+    assert!(outcome.notified.contains(&59), "execve is judged: {:?}", outcome.notified);
+    assert_eq!(run(plan(&["/bin/sh"], &["sh", "-c", "exit 7"])).code(), 7);
+}
+
+#[test]
+fn a_command_that_is_missing_is_127() {
+    let outcome = run(plan(&["/no/such/command", "/etc/passwd/command"], &["command"]));
+    assert_eq!(outcome.code(), 127);
+    assert_eq!(outcome.report, Some(Report { stage: Stage::Exec, errno: libc::ENOENT }));
+}
+
+#[test]
+fn a_command_that_may_not_run_is_126() {
+    let directory = Directory::new("mode");
+    let plain = directory.file("plain", "true\n", 0o644);
+    let outcome = run(plan(&[&plain, "/no/such/command"], &["plain"]));
+    assert_eq!(outcome.code(), 126);
+    assert_eq!(outcome.report, Some(Report { stage: Stage::Exec, errno: libc::EACCES }));
+}
+
+#[test]
+fn a_later_candidate_is_tried() {
+    let directory = Directory::new("later");
+    let plain = directory.file("plain", "", 0o644);
+    assert_eq!(run(plan(&["/no/such", &plain, "/bin/true"], &["true"])).code(), 0);
+}
+
+#[test]
+fn a_file_without_an_interpreter_goes_to_the_shell() {
+    let directory = Directory::new("shell");
+    let script = directory.file("script", "echo \"$0 $*\"\n", 0o755);
+    let outcome = run(plan(&[&script], &["script", "a", "b"]));
+    assert_eq!((outcome.code(), outcome.output.trim()), (0, format!("{script} a b").as_str()));
+}
+
+#[test]
+fn privileges_are_gone() {
+    let outcome = run(plan(&["/bin/cat"], &["cat", "/proc/self/status", "/proc/self/limits"]));
+    let field = |name: &str| {
+        let line =
+            outcome.output.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}"));
+        line[name.len()..].split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(field("NoNewPrivs:"), "1");
+    assert_eq!(field("Seccomp:"), "2");
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(field(set), "0000000000000000", "{set}");
+    }
+    if nix::unistd::geteuid().is_root() {
+        assert_eq!(field("CapBnd:"), "0000000000000000");
+    }
+    assert_eq!(field("SigBlk:"), "0000000000000000");
+    assert_eq!(field("SigIgn:"), "0000000000000000");
+    assert_eq!(field("Max core file size"), "0");
+    assert_eq!(field("Max open files"), "64");
+}
+
+#[test]
+fn signals_that_the_caller_ignored_stay_ignored() {
+    let mut plan = plan(&["/bin/grep"], &["grep", "SigIgn", "/proc/self/status"]);
+    plan.ignored_signals = vec![libc::SIGINT, libc::SIGHUP];
+    assert_eq!(run(plan).output.trim(), "SigIgn:\t0000000000000003");
+}
+
+#[test]
+fn descriptors_above_two_are_closed() {
+    let leaked = std::fs::File::open("/etc/passwd").unwrap();
+    nix::fcntl::fcntl(&leaked, nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty())).unwrap();
+    let outcome = run(plan(&["/bin/ls"], &["ls", "/proc/self/fd"]));
+    let open: Vec<&str> = outcome.output.split_whitespace().collect();
+    assert_eq!(open, ["0", "1", "2", "3"], "3 is ls's own");
+}
+
+#[test]
+fn the_terminal_becomes_the_controlling_one() {
+    let pty = nix::pty::openpty(None, None).unwrap();
+    let mut plan = plan(&["/bin/sh"], &["sh", "-c", "tty <&0; : </dev/tty && echo controlled"]);
+    let name = nix::unistd::ttyname(&pty.slave).unwrap();
+    plan.terminal = Some(Terminal { slave: pty.slave, replace: [true, false, false] });
+    let outcome = run(plan);
+    let expected = format!("{}\ncontrolled\n", name.display());
+    assert_eq!(outcome.output, expected);
+}
+
+#[test]
+fn the_floor_keeps_reads_inside_the_roots() {
+    if floor::abi().is_none() {
+        return;
+    }
+    let directory = Directory::new("floor");
+    let secret = directory.file("secret", "secret\n", 0o644);
+    let guarded = |argv: &[&str]| {
+        let mut plan = plan(&["/usr/bin/cat"], argv);
+        plan.floor = Some(floor::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()]).unwrap());
+        run(plan)
+    };
+    let denied = guarded(&["cat", &secret]);
+    assert_eq!(denied.code(), 1);
+    assert!(denied.output.contains("Permission denied"), "{}", denied.output);
+    let readable = guarded(&["cat", "/usr/lib/os-release"]);
+    assert_eq!(readable.code(), 0, "{}", readable.output);
+}
+
+#[test]
+fn the_floor_keeps_programs_inside_the_roots() {
+    if floor::abi().is_none() {
+        return;
+    }
+    let mut plan = plan(&["/usr/bin/true"], &["true"]);
+    plan.floor = Some(floor::plan(&["/etc".into()]).unwrap());
+    assert_eq!(run(plan).code(), 126);
+}
+
+#[test]
+fn a_child_that_the_supervisor_does_not_release_never_runs() {
+    let (channel, childs) = guard_shim::channel().unwrap();
+    let plan = plan(&["/bin/true"], &["true"]);
+    // SAFETY: as in `run`.
+    let child = match unsafe { nix::unistd::fork() }.unwrap() {
+        ForkResult::Child => {
+            drop(channel);
+            guard_shim::run(plan, childs)
+        }
+        ForkResult::Parent { child } => child,
+    };
+    drop(childs);
+    let listener = guard_shim::receive_listener(channel.as_fd()).unwrap();
+    drop(channel);
+    let status = waitpid(child, None).unwrap();
+    drop(listener);
+    assert!(matches!(
+        status,
+        WaitStatus::Exited(_, 125) | WaitStatus::Signaled(_, nix::sys::signal::SIGPIPE, _)
+    ));
+}
+
+#[test]
+fn a_failure_before_the_listener_is_reported() {
+    let mut broken = plan(&["/bin/true"], &["true"]);
+    broken.nofile = (u64::MAX - 2, 1);
+    let outcome = run(broken);
+    assert_eq!(outcome.code(), 125);
+    assert_eq!(outcome.report, Some(Report { stage: Stage::Limits, errno: libc::EINVAL }));
+}
+
+#[test]
+fn system_calls_get_the_answers_of_the_table() {
+    let outcome = run(probe(&Options::default(), "probe_calls"));
+    let errno = |name: &str| outcome.value(name).parse::<i32>().unwrap();
+    assert_eq!(errno("getpid"), 0);
+    assert_eq!(errno("unix_stream"), 0);
+    assert_eq!(errno("unix_datagram"), libc::EACCES);
+    assert_eq!(errno("unix_raw"), libc::EACCES);
+    assert_eq!(errno("packet"), libc::EAFNOSUPPORT);
+    assert_eq!(errno("unshare_user"), libc::EPERM);
+    assert_eq!(errno("clone_user"), libc::EPERM);
+    assert_eq!(errno("clone3"), libc::ENOSYS);
+    assert_eq!(errno("tiocsti"), libc::EPERM);
+    assert_eq!(errno("tiocsti_upper_bits"), libc::EPERM);
+    assert_eq!(errno("number_1000"), libc::ENOSYS);
+    assert_eq!(errno("minus_one"), libc::ENOSYS);
+    assert_eq!(errno("io_uring"), libc::ENOSYS);
+    assert_eq!(errno("ptrace"), libc::EPERM);
+    assert_eq!(errno("dumpable_off"), 0);
+    assert_eq!(errno("second_listener"), libc::EBUSY);
+    assert_eq!(errno("landlock_version"), libc::EOPNOTSUPP);
+    assert_eq!(outcome.value("still_dumpable"), "1");
+    assert!(outcome.notified.contains(&257), "openat is judged");
+}
+
+#[test]
+fn options_open_what_they_name() {
+    let options = Options { unix_datagram: true, allow_ptrace: true, scoped_signals: true };
+    let outcome = run(probe(&options, "probe_calls"));
+    assert_eq!(outcome.value("unix_datagram"), "0");
+    assert_eq!(outcome.value("ptrace"), libc::ESRCH.to_string());
+    assert_eq!(outcome.value("unix_send"), "0");
+    assert!(outcome.notified.contains(&44), "sendto is judged");
+}
+
+#[test]
+fn calls_of_x32_kill() {
+    let outcome = run(probe(&Options::default(), "probe_x32"));
+    assert!(
+        matches!(outcome.status, WaitStatus::Signaled(_, nix::sys::signal::SIGSYS, _)),
+        "{:?}",
+        outcome.status
+    );
+}
+
+/// Not a test: what the guarded child runs.
+#[test]
+#[ignore = "run by other tests in a guarded child"]
+fn probe_calls() {
+    if std::env::var_os("GUARD_SHIM_PROBE").is_none() {
+        return;
+    }
+    println!();
+    call("getpid", libc::SYS_getpid, [0; 4]);
+    call("unix_stream", libc::SYS_socket, [1, 1, 0, 0]);
+    call("unix_datagram", libc::SYS_socket, [1, 2, 0, 0]);
+    call("unix_raw", libc::SYS_socket, [1, 3, 0, 0]);
+    call("packet", libc::SYS_socket, [17, 3, 0, 0]);
+    call("unshare_user", libc::SYS_unshare, [0x1000_0000, 0, 0, 0]);
+    call("clone_user", libc::SYS_clone, [0x1000_0011, 0, 0, 0]);
+    call("clone3", libc::SYS_clone3, [0; 4]);
+    call("tiocsti", libc::SYS_ioctl, [0, 0x5412, 0, 0]);
+    call("tiocsti_upper_bits", libc::SYS_ioctl, [0, 0xdead_0000_5412, 0, 0]);
+    call("number_1000", 1000, [0; 4]);
+    call("minus_one", -1, [0; 4]);
+    call("io_uring", 425, [0; 4]);
+    call("ptrace", libc::SYS_ptrace, [17, i64::from(i32::MAX), 0, 0]);
+    call("dumpable_off", libc::SYS_prctl, [4, 0, 0, 0]);
+    call("second_listener", libc::SYS_seccomp, [1, 8, 0, 0]);
+    call("landlock_version", 444, [0, 0, 1, 0]);
+    // SAFETY: PR_GET_DUMPABLE takes nothing.
+    println!("still_dumpable={}", unsafe { libc::prctl(libc::PR_GET_DUMPABLE) });
+    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    let sent = std::io::Write::write(&mut &a, b"x").and_then(|_| {
+        nix::sys::socket::send(b.as_raw_fd(), b"y", nix::sys::socket::MsgFlags::empty()).map_err(Into::into)
+    });
+    println!("unix_send={}", sent.err().and_then(|error| error.raw_os_error()).unwrap_or(0));
+}
+
+/// Not a test: what the guarded child runs.
+#[test]
+#[ignore = "run by other tests in a guarded child"]
+fn probe_x32() {
+    if std::env::var_os("GUARD_SHIM_PROBE").is_some() {
+        call("x32", 0x4000_0000 | 39, [0; 4]);
+    }
+}
+
+/// Print the errno of a call, or 0.
+fn call(name: &str, number: i64, [a, b, c, d]: [i64; 4]) {
+    // SAFETY: none of the calls that are probed writes to memory with these arguments.
+    let returned = unsafe { libc::syscall(number, a, b, c, d) };
+    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+    println!("{name}={}", if returned < 0 { errno } else { 0 });
+}
