@@ -9,13 +9,14 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal};
 
 const LISTENER: u8 = b'L';
 const GO: u8 = b'G';
@@ -194,7 +195,8 @@ impl Courier {
     pub(crate) fn hire(channel: BorrowedFd<'_>) -> io::Result<Courier> {
         let (read, orders) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let hirer = rustix::process::getpid();
-        let flags = (libc::CLONE_FILES | libc::SIGCHLD) as libc::c_ulong;
+        // No signal at its end: with SIGCHLD ignored, as the caller may have it, its status would be lost.
+        let flags = libc::CLONE_FILES as libc::c_ulong;
         // SAFETY: without CLONE_VM this is a fork; the caller has one thread, and the new process returns into its copy.
         let process = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
         if process < 0 {
@@ -213,11 +215,10 @@ impl Courier {
     pub(crate) fn send(mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
         retry(|| rustix::io::write(&self.orders, &listener.as_raw_fd().to_ne_bytes()))?;
         let Some(process) = self.process.take() else { return Ok(()) };
-        let ended = retry(|| rustix::process::waitpid(Some(process), WaitOptions::empty()))?;
-        match ended.and_then(|(_, status)| status.exit_status()) {
-            Some(0) => Ok(()),
-            Some(errno) => Err(io::Error::from_raw_os_error(errno)),
-            None => Err(io::Error::from_raw_os_error(libc::ECHILD)),
+        match see_gone(process)? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            WaitStatus::Exited(_, errno) => Err(io::Error::from_raw_os_error(errno)),
+            _ => Err(io::Error::from_raw_os_error(libc::ECHILD)),
         }
     }
 }
@@ -227,7 +228,17 @@ impl Drop for Courier {
     fn drop(&mut self) {
         if let Some(process) = self.process {
             let _ = rustix::process::kill_process(process, Signal::KILL);
-            let _ = retry(|| rustix::process::waitpid(Some(process), WaitOptions::empty()));
+            let _ = see_gone(process);
+        }
+    }
+}
+
+fn see_gone(process: Pid) -> io::Result<WaitStatus> {
+    let process = nix::unistd::Pid::from_raw(process.as_raw_nonzero().get());
+    loop {
+        match waitpid(process, Some(WaitPidFlag::__WALL)) {
+            Err(nix::errno::Errno::EINTR) => {}
+            other => return Ok(other?),
         }
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! The crate knows nothing of policies. It is meant to be read in an hour.
 
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+compile_error!("the table of system calls is for Linux on x86_64 only");
+
 mod blocks;
 #[cfg(test)]
 mod bpf;

@@ -134,7 +134,22 @@ fn random_arguments_decide_as_the_table_says() {
 
 #[test]
 fn whatever_is_not_x86_64_is_killed() {
-    let program = build(&Options::default()).unwrap();
+    kills_what_is_foreign(&build(&Options::default()).unwrap());
+}
+
+/// libseccomp checks too: the check of our own must hold without it.
+#[test]
+fn a_program_that_allows_everything_kills_what_is_foreign() {
+    let allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+    let program = Program::guarded(vec![allow]).unwrap();
+    kills_what_is_foreign(&program);
+    for number in [0, 59, X32 - 1, u32::MAX] {
+        let answer = interpret(program.instructions(), &native(number, [0; 6]));
+        assert_eq!(answer, libc::SECCOMP_RET_ALLOW, "{number:#x}");
+    }
+}
+
+fn kills_what_is_foreign(program: &Program) {
     let run = |number, architecture| {
         interpret(program.instructions(), &Call { number, architecture, arguments: [0; 6] })
     };
