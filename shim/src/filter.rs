@@ -2,7 +2,7 @@
 //!
 //! libseccomp turns the numbers into a search tree. It has no way to say "otherwise" within one system call, and its
 //! comparisons are of 64 bits; so a call whose arguments matter gets a mark, and the mark is replaced by
-//! the tests that [`blocks`](crate::blocks) writes for it.
+//! the tests that `blocks` writes for it.
 
 use std::io::{self, Read, Seek};
 use std::os::fd::{FromRawFd, OwnedFd};
