@@ -1,2 +1,67 @@
-//! openclaw-guard.
-fn main() {}
+//! `openclaw-guard -- bash`: a shell in which the kernel asks the guard about every program and every file.
+//!
+//! `run` starts a guarded command; its processes are in `process`. Held system calls come in through `kernel`, are
+//! taken by a worker of `pool`, done by `broker` or `exec` on what `resolve` found, and judged by `guard`.
+
+mod answer;
+mod audit;
+mod broker;
+mod caller;
+mod check;
+mod cli;
+mod exec;
+mod exit;
+mod guard;
+mod kernel;
+mod place;
+mod pool;
+mod process;
+mod report;
+mod resolve;
+mod run;
+mod setup;
+mod text;
+mod tree;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Task};
+use crate::exit::Exit;
+
+fn main() -> std::process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // --help and --version come this way too.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Failure.into() } else { Exit::Success.into() };
+        }
+    };
+    log_to_stderr(cli.options.verbose);
+    let done = match &cli.task {
+        Some(Task::Check(question)) => check::check(&cli.options, question).map_err(|error| error.to_string()),
+        None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            eprintln!("openclaw-guard: {problem}");
+            Exit::Failure.into()
+        }
+    }
+}
+
+fn log_to_stderr(verbose: u8) {
+    let level = match verbose {
+        0 => tracing::Level::ERROR,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .init();
+}

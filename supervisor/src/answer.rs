@@ -1,0 +1,84 @@
+//! How a held call ends.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use crate::kernel::Response;
+
+/// What a handler decided for its call.
+#[derive(Debug)]
+pub enum Answer {
+    /// The call returns this value.
+    Value(i64),
+    /// The call returns a new descriptor of this file.
+    Descriptor {
+        /// The file, open as the caller asked.
+        file: OwnedFd,
+        /// Whether the descriptor closes on exec.
+        cloexec: bool,
+        /// Whether our copy must be gone before the caller goes on.
+        copy: OurCopy,
+    },
+    /// A signal came while the call was blocked.
+    Interrupted,
+    /// The kernel does it.
+    Continue(Harmless),
+    /// The handler has answered already.
+    Done,
+}
+
+/// What our own descriptor of an injected file would do while it lingers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OurCopy {
+    /// Nothing: a regular file that cannot be written through it.
+    Harmless,
+    /// ETXTBSY for an exec after write and close, a late end of file on a FIFO, a lock held too long.
+    Felt,
+}
+
+/// Why it cannot matter what the kernel finds when it reads the caller's memory again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harmless {
+    /// Everything that the call acts on is in registers, which nobody else can change.
+    Registers,
+    /// The call gives no access: the descriptor (O_PATH) or answer (AT_EXECVE_CHECK) is judged when it is used,
+    /// and the floor allows no more than reading where the policy lets everything be read.
+    NoAccess,
+    /// Hardening that is no boundary: mapping a file as code gives nothing that reading it did not.
+    Hardening,
+}
+
+/// A handler's result; an error is the errno that the caller sees.
+pub type Outcome = Result<Answer, Errno>;
+
+/// Answers the held call. The caller may be gone: then nobody waits for the answer.
+pub fn give(caller: &Caller<'_>, outcome: Outcome) {
+    let id = caller.call().id;
+    let response = match outcome {
+        Ok(Answer::Done) => return,
+        Ok(Answer::Value(value)) => Response::Value(value),
+        Ok(Answer::Interrupted) => Response::Interrupted,
+        Ok(Answer::Continue(_)) => Response::Continue,
+        Ok(Answer::Descriptor { file, cloexec, copy }) => match install(caller, file, cloexec, copy) {
+            Ok(None) => return,
+            Ok(Some(number)) => Response::Value(number),
+            Err(error) => Response::Error(error),
+        },
+        Err(error) => Response::Error(error),
+    };
+    match caller.kernel().respond(id, response) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        // The kernel refused the form of the answer; the call must still end, and end closed.
+        Err(_) => drop(caller.kernel().respond(id, Response::Error(Errno::ACCESS))),
+    }
+}
+
+/// Puts the file into the caller. None when that answered the call as well.
+fn install(caller: &Caller<'_>, file: OwnedFd, cloexec: bool, copy: OurCopy) -> Result<Option<i64>, Errno> {
+    let reply = copy == OurCopy::Harmless;
+    let number = caller.kernel().install(caller.call().id, file.as_fd(), cloexec, reply)?;
+    drop(file);
+    Ok((!reply).then_some(number))
+}

@@ -1,0 +1,117 @@
+//! The audit log: JSON Lines, one decision each.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use guard_policy::Source;
+use serde::Serialize;
+
+use crate::report::Event;
+
+/// What is the same in every line of a session.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// A random name of this run.
+    pub session: String,
+    /// The agent whose policy is in force.
+    pub agent: String,
+}
+
+/// An open log.
+#[derive(Debug)]
+pub struct AuditLog {
+    file: BufWriter<File>,
+    path: PathBuf,
+}
+
+/// One line. Paths and arguments that are no UTF-8 carry U+FFFD: for reading, not for replaying.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    session: &'a str,
+    agent: &'a str,
+    pid: i32,
+    chain: Vec<Parent<'a>>,
+    operation: crate::report::Operation,
+    path: std::borrow::Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    argv: Vec<std::borrow::Cow<'a, str>>,
+    verdict: guard_policy::Outcome,
+    because: Reason<'a>,
+    tier: &'static str,
+    micros: u64,
+}
+
+#[derive(Serialize)]
+struct Parent<'a> {
+    pid: i32,
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Reason<'a> {
+    source: Source,
+    path: &'a str,
+    text: &'a str,
+}
+
+impl AuditLog {
+    /// Opens the log for appending; a new one gets mode 0600, a new directory 0700.
+    ///
+    /// # Errors
+    /// The kernel's; ELOOP when the file is a symbolic link.
+    pub fn open(path: &Path) -> std::io::Result<AuditLog> {
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(path)?;
+        Ok(AuditLog { file: BufWriter::new(file), path: path.to_owned() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends a line.
+    ///
+    /// # Errors
+    /// The kernel's, a full disk for instance.
+    pub fn write(&mut self, context: &Context, event: &Event) -> std::io::Result<()> {
+        let line = Line {
+            time: jiff::Timestamp::now().to_string(),
+            session: &context.session,
+            agent: &context.agent,
+            pid: event.pid,
+            chain: event.chain.iter().map(|(pid, name)| Parent { pid: *pid, name }).collect(),
+            operation: event.operation,
+            path: String::from_utf8_lossy(&event.path),
+            argv: event.argv.iter().map(|argument| String::from_utf8_lossy(argument)).collect(),
+            verdict: event.outcome,
+            because: Reason {
+                source: event.because.source,
+                path: &event.because.path,
+                text: &event.because.text,
+            },
+            tier: "broker",
+            micros: event.micros,
+        };
+        serde_json::to_writer(&mut self.file, &line)?;
+        self.file.write_all(b"\n")?;
+        // A line that is only in our memory is lost when the guard is killed.
+        self.file.flush()
+    }
+
+    /// Writes out what is buffered.
+    pub fn flush(&mut self) {
+        // An error here was reported when the line was written.
+        let _ = self.file.flush();
+    }
+}

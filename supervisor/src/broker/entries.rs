@@ -1,0 +1,104 @@
+//! Names in directories: mkdir, mknod, symlink, unlink, rmdir.
+
+use guard_policy::Access;
+use rustix::fs::{AtFlags, FileType, Mode};
+use rustix::io::Errno;
+
+use super::Request;
+use crate::answer::{Answer, Outcome};
+use crate::report::Operation;
+use crate::resolve::{Dots, Entry, Last, Target};
+
+/// The entry that a creating call names: nothing is there yet, and it may be made.
+fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry, Errno> {
+    let path = request.caller.path(path)?;
+    let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
+    match target {
+        Target::Entry(entry) if entry.object.is_none() => {
+            judge(request, &entry)?;
+            Ok(entry)
+        }
+        Target::Entry(_) | Target::Object { .. } => Err(Errno::EXIST),
+    }
+}
+
+fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+    let stat = entry.object.as_ref().map(|object| &object.stat);
+    request.guard.judge(request.caller, Operation::Write, &entry.path, stat, Access::WRITE)
+}
+
+pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Outcome {
+    let entry = free_entry(request, dirfd, path)?;
+    request.take_umask()?;
+    // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
+    let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
+    rustix::fs::mkdirat(&entry.parent, entry.written(), mode)?;
+    Ok(Answer::Value(0))
+}
+
+pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device: u64) -> Outcome {
+    let mode = mode as u32;
+    let kind = match mode & libc::S_IFMT {
+        0 | libc::S_IFREG => FileType::RegularFile,
+        libc::S_IFIFO => FileType::Fifo,
+        libc::S_IFSOCK => FileType::Socket,
+        libc::S_IFCHR => FileType::CharacterDevice,
+        libc::S_IFBLK => FileType::BlockDevice,
+        libc::S_IFDIR => return Err(Errno::PERM),
+        _ => return Err(Errno::INVAL),
+    };
+    let entry = free_entry(request, dirfd, path)?;
+    request.take_umask()?;
+    // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).
+    let (major, minor) = (device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xf_ff00));
+    let device = rustix::fs::makedev(major as u32, minor as u32);
+    rustix::fs::mknodat(&entry.parent, entry.written(), kind, Mode::from_raw_mode(mode & 0o7777), device)?;
+    Ok(Answer::Value(0))
+}
+
+pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> Outcome {
+    // The text is data: what it leads to is judged when something follows it.
+    let text = request.caller.path(text)?;
+    if text.as_bytes().is_empty() {
+        return Err(Errno::NOENT);
+    }
+    let entry = free_entry(request, dirfd, path)?;
+    rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written())?;
+    Ok(Answer::Value(0))
+}
+
+/// unlink, unlinkat and rmdir.
+pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> Outcome {
+    if flags & !libc::AT_REMOVEDIR != 0 {
+        return Err(Errno::INVAL);
+    }
+    let directory = flags & libc::AT_REMOVEDIR != 0;
+    let path = request.caller.path(path)?;
+    let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
+    let entry = match target {
+        Target::Entry(entry) => entry,
+        Target::Object { dots, .. } => return Err(no_name(dots, directory)),
+    };
+    let kind = entry.object.as_ref().ok_or(Errno::NOENT)?.kind();
+    match (directory, kind) {
+        (true, FileType::Directory) => {}
+        (true, _) => return Err(Errno::NOTDIR),
+        (false, FileType::Directory) => return Err(Errno::ISDIR),
+        (false, _) if entry.slash => return Err(Errno::NOTDIR),
+        (false, _) => {}
+    }
+    judge(request, &entry)?;
+    let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    rustix::fs::unlinkat(&entry.parent, entry.written(), flags)?;
+    Ok(Answer::Value(0))
+}
+
+/// What the kernel says of `.`, `..` and `/` (fs/namei.c, do_rmdir and do_unlinkat).
+fn no_name(dots: Dots, directory: bool) -> Errno {
+    match (directory, dots) {
+        (false, _) => Errno::ISDIR,
+        (true, Dots::One) => Errno::INVAL,
+        (true, Dots::Two) => Errno::NOTEMPTY,
+        (true, Dots::No) => Errno::BUSY,
+    }
+}

@@ -1,0 +1,131 @@
+//! The broker: the supervisor does the call on what it checked, and the caller gets the result.
+//!
+//! Each handler reads the caller's arguments once, resolves them to descriptors of its own, asks the policy about
+//! those, and acts on those. What the caller's memory or the names in the file system become meanwhile cannot
+//! change what is done.
+
+mod attributes;
+mod entries;
+mod ioctl;
+mod mapping;
+mod moves;
+mod open;
+mod processes;
+mod socket;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+
+use crate::answer::Outcome;
+use crate::caller::Caller;
+use crate::exec;
+use crate::guard::Guard;
+
+/// What a handler works with.
+pub struct Request<'r, 'k> {
+    /// The guard.
+    pub guard: &'r Guard,
+    /// Who calls.
+    pub caller: &'r Caller<'k>,
+}
+
+/// Numbers that the libc crate does not name yet (arch/x86/entry/syscalls/syscall_64.tbl).
+mod number {
+    pub const FCHMODAT2: i64 = 452;
+}
+
+/// Does the held call, or refuses it.
+///
+/// # Errors
+/// The errno that the caller sees: the kernel's for what it would have refused itself, EACCES for what the policy
+/// refuses, ENOSYS for a call that is held and not known here.
+pub fn handle(request: &Request<'_, '_>) -> Outcome {
+    let call = request.caller.call();
+    let here = libc::AT_FDCWD;
+    let int = |index| request.caller.int(index);
+    let word = |index| request.caller.word(index);
+    match call.number {
+        libc::SYS_execve => exec::execve(request),
+        libc::SYS_execveat => exec::execveat(request),
+
+        libc::SYS_openat => open::openat(request, int(0), word(1), int(2), int(3)),
+        libc::SYS_open => open::openat(request, here, word(0), int(1), int(2)),
+        libc::SYS_creat => {
+            open::openat(request, here, word(0), libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, int(1))
+        }
+        libc::SYS_openat2 => open::openat2(request, int(0), word(1), word(2), word(3)),
+        libc::SYS_truncate => open::truncate(request, word(0), word(1) as i64),
+
+        libc::SYS_mkdir => entries::mkdir(request, here, word(0), int(1)),
+        libc::SYS_mkdirat => entries::mkdir(request, int(0), word(1), int(2)),
+        libc::SYS_mknod => entries::mknod(request, here, word(0), int(1), word(2)),
+        libc::SYS_mknodat => entries::mknod(request, int(0), word(1), int(2), word(3)),
+        libc::SYS_symlink => entries::symlink(request, word(0), here, word(1)),
+        libc::SYS_symlinkat => entries::symlink(request, word(0), int(1), word(2)),
+        libc::SYS_unlink => entries::unlink(request, here, word(0), 0),
+        libc::SYS_unlinkat => entries::unlink(request, int(0), word(1), int(2)),
+        libc::SYS_rmdir => entries::unlink(request, here, word(0), libc::AT_REMOVEDIR),
+
+        libc::SYS_rename => moves::rename(request, (here, word(0)), (here, word(1)), 0),
+        libc::SYS_renameat => moves::rename(request, (int(0), word(1)), (int(2), word(3)), 0),
+        libc::SYS_renameat2 => moves::rename(request, (int(0), word(1)), (int(2), word(3)), int(4) as u32),
+        libc::SYS_link => moves::link(request, (here, word(0)), (here, word(1)), 0),
+        libc::SYS_linkat => moves::link(request, (int(0), word(1)), (int(2), word(3)), int(4)),
+
+        libc::SYS_chmod => attributes::chmod(request, here, word(0), int(1), 0),
+        libc::SYS_fchmodat => attributes::chmod(request, int(0), word(1), int(2), 0),
+        number::FCHMODAT2 => attributes::chmod(request, int(0), word(1), int(2), int(3)),
+        libc::SYS_fchmod => attributes::fchmod(request, int(0), int(1)),
+        libc::SYS_chown => attributes::chown(request, here, word(0), (int(1), int(2)), 0),
+        libc::SYS_lchown => attributes::chown(request, here, word(0), (int(1), int(2)), libc::AT_SYMLINK_NOFOLLOW),
+        libc::SYS_fchownat => attributes::chown(request, int(0), word(1), (int(2), int(3)), int(4)),
+        libc::SYS_fchown => attributes::fchown(request, int(0), (int(1), int(2))),
+        libc::SYS_utime => attributes::utime(request, word(0), word(1)),
+        libc::SYS_utimes => attributes::utimes(request, here, word(0), word(1)),
+        libc::SYS_futimesat => attributes::utimes(request, int(0), word(1), word(2)),
+        libc::SYS_utimensat => attributes::utimensat(request, int(0), word(1), word(2), int(3)),
+        libc::SYS_setxattr => attributes::setxattr(request, true),
+        libc::SYS_lsetxattr => attributes::setxattr(request, false),
+        libc::SYS_fsetxattr => attributes::fsetxattr(request),
+        libc::SYS_removexattr => attributes::removexattr(request, true),
+        libc::SYS_lremovexattr => attributes::removexattr(request, false),
+        libc::SYS_fremovexattr => attributes::fremovexattr(request),
+
+        libc::SYS_connect => socket::connect(request, int(0), word(1), word(2)),
+        libc::SYS_bind => socket::bind(request, int(0), word(1), word(2)),
+
+        libc::SYS_ioctl => ioctl::ioctl(request, int(0), word(1) as u32, word(2)),
+        libc::SYS_fcntl => ioctl::set_owner(request, int(0), int(1), word(2)),
+        libc::SYS_mmap => mapping::mmap(request, int(4)),
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect => mapping::mprotect(request, word(0), word(1)),
+
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_rt_sigqueueinfo => processes::signal(request, int(0)),
+        libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => processes::signal(request, int(0)),
+        libc::SYS_pidfd_send_signal => processes::signal_by_descriptor(request, int(0)),
+        libc::SYS_prlimit64
+        | libc::SYS_sched_setaffinity
+        | libc::SYS_sched_setscheduler
+        | libc::SYS_sched_setparam
+        | libc::SYS_sched_setattr
+        | libc::SYS_migrate_pages
+        | libc::SYS_move_pages => processes::adjust(request, int(0)),
+        libc::SYS_setpriority => processes::adjust_group(request, int(0) == libc::PRIO_PROCESS as i32, int(1)),
+        libc::SYS_ioprio_set => processes::adjust_group(request, int(0) == IOPRIO_WHO_PROCESS, int(1)),
+
+        // setxattrat, removexattrat and file_setattr: answered as a kernel without them does, for which every
+        // caller has another way.
+        _ => Err(Errno::NOSYS),
+    }
+}
+
+/// ioprio_set(2).
+const IOPRIO_WHO_PROCESS: i32 = 1;
+
+impl Request<'_, '_> {
+    /// Makes what this worker creates get the mode that the caller's umask leaves.
+    fn take_umask(&self) -> Result<(), Errno> {
+        let umask = self.caller.status()?.umask;
+        rustix::process::umask(Mode::from_raw_mode(umask));
+        Ok(())
+    }
+}

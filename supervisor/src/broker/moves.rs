@@ -1,0 +1,107 @@
+//! rename and link: what is judged by its path gets another path, and must not gain rights by it.
+
+use std::os::fd::AsFd;
+use std::sync::{MutexGuard, PoisonError};
+
+use guard_policy::Access;
+use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
+use rustix::io::Errno;
+
+use super::Request;
+use crate::answer::{Answer, Outcome};
+use crate::report::Operation;
+use crate::resolve::{Entry, Last, Object, Target, link_to};
+
+/// A directory descriptor and the address of a path.
+type At = (i32, u64);
+
+/// One move at a time, from judgement to operation: two that interleave could each be right alone.
+fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
+    request.guard.moving.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn entry(request: &Request<'_, '_>, (dirfd, path): At, otherwise: Errno) -> Result<Entry, Errno> {
+    let path = request.caller.path(path)?;
+    match request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)? {
+        Target::Entry(entry) => Ok(entry),
+        Target::Object { .. } => Err(otherwise),
+    }
+}
+
+fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+    let stat = entry.object.as_ref().map(|object| &object.stat);
+    request.guard.judge(request.caller, Operation::Write, &entry.path, stat, Access::WRITE)
+}
+
+/// Refuses what would gain rights by its new path, as the kernel refuses a move between file systems: mv(1) and the
+/// like then copy, and the copy is judged.
+fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
+    if request.guard.observe || request.guard.policy().may_move(old, new, directory) {
+        Ok(())
+    } else {
+        Err(Errno::XDEV)
+    }
+}
+
+/// rename, renameat and renameat2.
+pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcome {
+    let flags = RenameFlags::from_bits_retain(flags);
+    let exchange = flags.contains(RenameFlags::EXCHANGE);
+    if flags.bits() & !0x7 != 0 || (exchange && flags != RenameFlags::EXCHANGE) {
+        return Err(Errno::INVAL);
+    }
+    let _alone = alone(request);
+    let old = entry(request, old, Errno::BUSY)?;
+    let new = entry(request, new, Errno::BUSY)?;
+    let moved = old.object.as_ref().ok_or(Errno::NOENT)?;
+    if flags.contains(RenameFlags::NOREPLACE) && new.object.is_some() {
+        return Err(Errno::EXIST);
+    }
+    let is_directory = |object: &Object| object.kind() == FileType::Directory;
+    // A slash behind a name that is, or would become, no directory.
+    if !is_directory(moved) && (old.slash || (new.slash && !exchange)) {
+        return Err(Errno::NOTDIR);
+    }
+    judge(request, &old)?;
+    if exchange {
+        let other = new.object.as_ref().ok_or(Errno::NOENT)?;
+        judge(request, &new)?;
+        keep_rights(request, &new.path, &old.path, is_directory(other))?;
+    } else {
+        judge(request, &new)?;
+    }
+    keep_rights(request, &old.path, &new.path, is_directory(moved))?;
+    rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
+    Ok(Answer::Value(0))
+}
+
+/// link and linkat.
+pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome {
+    if flags & !(libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let _alone = alone(request);
+    let (object, old) = link_source(request, old, flags)?;
+    let new = entry(request, new, Errno::EXIST)?;
+    if new.object.is_some() {
+        return Err(Errno::EXIST);
+    }
+    if object.kind() == FileType::Directory {
+        return Err(Errno::PERM);
+    }
+    judge(request, &new)?;
+    keep_rights(request, &old, &new.path, false)?;
+    // By the descriptor: the name that was judged may be another file's by now.
+    let source = link_to(object.fd.as_fd());
+    rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW)?;
+    Ok(Answer::Value(0))
+}
+
+fn link_source(request: &Request<'_, '_>, (dirfd, path): At, flags: i32) -> Result<(Object, Vec<u8>), Errno> {
+    let path = request.caller.path(path)?;
+    if path.as_bytes().is_empty() && flags & libc::AT_EMPTY_PATH != 0 {
+        return request.guard.resolver.descriptor(request.caller, dirfd)?.into_object();
+    }
+    let last = if flags & libc::AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
+    request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), last)?.into_object()
+}

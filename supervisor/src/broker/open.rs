@@ -1,0 +1,354 @@
+//! open, openat, openat2, creat and truncate.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use guard_policy::Access;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::Request;
+use crate::answer::{Answer, Harmless, OurCopy, Outcome};
+use crate::place::controlling_terminal;
+use crate::pool::blocking;
+use crate::report::Operation;
+use crate::resolve::{Entry, Last, Object, Target, link_to};
+
+/// How often an open starts again when names change under it.
+const TRIES: usize = 16;
+const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
+/// `__O_TMPFILE` without the O_DIRECTORY that must come with it.
+const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+/// `O_LARGEFILE` as the kernel sees it; the libc crate has 0 on x86_64.
+const LARGEFILE: u32 = 0o100_000;
+/// The flags that open(2) knows; it drops all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
+const KNOWN: u32 = (libc::O_ACCMODE
+    | libc::O_CREAT
+    | libc::O_EXCL
+    | libc::O_NOCTTY
+    | libc::O_TRUNC
+    | libc::O_APPEND
+    | libc::O_NONBLOCK
+    | libc::O_SYNC
+    | libc::O_DSYNC
+    | libc::O_ASYNC
+    | libc::O_DIRECT
+    | libc::O_DIRECTORY
+    | libc::O_NOFOLLOW
+    | libc::O_NOATIME
+    | libc::O_CLOEXEC
+    | libc::O_PATH
+    | libc::O_TMPFILE) as u32
+    | LARGEFILE;
+
+/// What an open asks for.
+#[derive(Clone, Copy, Debug)]
+struct How {
+    flags: u32,
+    mode: u32,
+    resolve: ResolveFlags,
+}
+
+impl How {
+    fn has(self, flag: i32) -> bool {
+        self.flags & flag as u32 != 0
+    }
+
+    fn creates(self) -> bool {
+        self.has(libc::O_CREAT)
+    }
+
+    fn unnamed(self) -> bool {
+        self.flags & TMPFILE_BIT != 0
+    }
+
+    /// What the open itself needs, beyond a missing file's creation.
+    fn access(self) -> Access {
+        let mode = self.flags & libc::O_ACCMODE as u32;
+        let reads = mode != libc::O_WRONLY as u32;
+        let writes = mode != libc::O_RDONLY as u32 || self.has(libc::O_TRUNC) || self.unnamed();
+        match (reads, writes) {
+            (true, true) => Access::READ | Access::WRITE,
+            (false, _) => Access::WRITE,
+            (true, false) => Access::READ,
+        }
+    }
+
+    fn last(self) -> Last {
+        let exclusive = self.creates() && self.has(libc::O_EXCL);
+        if self.has(libc::O_NOFOLLOW) || exclusive { Last::Keep } else { Last::Follow }
+    }
+
+    /// Our own flags: the descriptor never survives our exec, and no terminal ever becomes the supervisor's.
+    fn ours(self) -> OFlags {
+        OFlags::from_bits_retain(self.flags) | OFlags::CLOEXEC | OFlags::NOCTTY
+    }
+
+    fn our_mode(self) -> Mode {
+        Mode::from_raw_mode(self.mode)
+    }
+
+    /// What the kernel refuses whatever the path is.
+    fn check(self) -> Result<(), Errno> {
+        let creates = self.creates() || self.unnamed();
+        let bad = (self.mode != 0 && !creates)
+            || self.mode & !0o7777 != 0
+            || (self.creates() && self.has(libc::O_DIRECTORY) && !self.unnamed())
+            || (self.unnamed()
+                && (!self.has(libc::O_DIRECTORY)
+                    || self.creates()
+                    || self.flags & libc::O_ACCMODE as u32 == libc::O_RDONLY as u32));
+        if bad { Err(Errno::INVAL) } else { Ok(()) }
+    }
+}
+
+/// open, openat, creat.
+pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> Outcome {
+    let mut how = How { flags: flags as u32 & KNOWN, mode: mode as u32 & 0o7777, resolve: ResolveFlags::empty() };
+    if !how.creates() && !how.unnamed() {
+        how.mode = 0;
+    }
+    how.check()?;
+    let path = request.caller.path(path)?;
+    open(request, dirfd, path.as_bytes(), how)
+}
+
+/// openat2, whose flags and mode are in memory: read once.
+pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size: u64) -> Outcome {
+    const SIZE: usize = 24;
+    if size < SIZE as u64 {
+        return Err(Errno::INVAL);
+    }
+    if size > 4096 {
+        return Err(Errno::TOOBIG);
+    }
+    let mut raw = [0; 4096];
+    let raw = &mut raw[..size as usize];
+    request.caller.bytes(how, raw)?;
+    if raw[SIZE..].iter().any(|&byte| byte != 0) {
+        return Err(Errno::TOOBIG);
+    }
+    let field = |at: usize| raw[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+    let (flags, mode, resolve) = (field(0), field(8), field(16));
+    let known = ResolveFlags::all().bits() & 0x3f;
+    if flags & !u64::from(KNOWN) != 0 || mode & !0o7777 != 0 || resolve & !known != 0 {
+        return Err(Errno::INVAL);
+    }
+    let how = How { flags: flags as u32, mode: mode as u32, resolve: ResolveFlags::from_bits_retain(resolve) };
+    if how.has(libc::O_PATH) {
+        // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
+        // find another open there: what the floor lets that one read must then be what the policy does.
+        let safe = request.guard.floor.roots.is_some() && request.guard.floor.uniform;
+        return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
+    }
+    how.check()?;
+    let path = request.caller.path(path)?;
+    open(request, dirfd, path.as_bytes(), how)
+}
+
+fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+    if is_plain(path)
+        && how.resolve.is_empty()
+        && let Some(outcome) = open_plain(request, path, how)
+    {
+        return outcome;
+    }
+    for _ in 0..TRIES {
+        let target = if how.resolve.is_empty() {
+            request.guard.resolver.resolve(request.caller, dirfd, path, how.last())?
+        } else {
+            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, how.last(), how.resolve)?
+        };
+        let opened = match target {
+            Target::Entry(entry) => open_entry(request, &entry, how),
+            Target::Object { object, path, .. } => open_object(request, &object, &path, how).map(Some),
+        };
+        if let Some(answer) = opened? {
+            return Ok(answer);
+        }
+    }
+    Err(Errno::LOOP)
+}
+
+/// Whether the string is a real path if no component of it is a link: absolute, nothing to be removed from it, and
+/// not in a place that means something else to each caller.
+fn is_plain(path: &[u8]) -> bool {
+    path.len() > 1
+        && path[0] == b'/'
+        && !path.starts_with(b"/proc/")
+        && !path.starts_with(b"/dev/")
+        && path[1..].split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// The short way: the policy allows the string, and the kernel finds no link in it. None: take the long way.
+fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcome> {
+    let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
+    if request.guard.reporter.wants_allowed() || !request.guard.allows(path, needed) {
+        return None;
+    }
+    if (how.creates() || how.unnamed())
+        && let Err(error) = request.take_umask()
+    {
+        return Some(Err(error));
+    }
+    let opened =
+        blocking(request.caller, || rustix::fs::openat2(CWD, path, how.ours(), how.our_mode(), NO_LINKS));
+    match opened {
+        Ok(file) => Some(finish(file, how)),
+        Err(Errno::LOOP) => None,
+        Err(Errno::INTR) => Some(Ok(Answer::Interrupted)),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// Opens or creates a name in a directory. None: the name changed meanwhile.
+fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Option<Answer>, Errno> {
+    let mut ours = how.ours() | OFlags::NOFOLLOW;
+    match &entry.object {
+        None if !how.creates() => return Err(Errno::NOENT),
+        None if entry.slash => return Err(Errno::ISDIR),
+        None => judge(request, &entry.path, None, how.access() | Access::WRITE)?,
+        Some(object) => {
+            refuse_kind(object, how)?;
+            judge(request, &entry.path, Some(object), how.access())?;
+            if is_own_terminal(object) {
+                return open_terminal(request, how).map(Some);
+            }
+            // What was judged exists. Should it vanish, a file that may not be made must not be made.
+            if how.creates() && !request.guard.observe && !request.guard.allows(&entry.path, Access::WRITE) {
+                ours.remove(OFlags::CREATE);
+            }
+        }
+    }
+    if how.creates() || how.unnamed() {
+        request.take_umask()?;
+    }
+    let mode = if ours.contains(OFlags::CREATE) || how.unnamed() { how.our_mode() } else { Mode::empty() };
+    let opened = blocking(request.caller, || {
+        rustix::fs::openat2(&entry.parent, &entry.name[..], ours, mode, NO_LINKS)
+    });
+    match opened {
+        Ok(file) => finish(file, how).map(Some),
+        Err(Errno::INTR) => Ok(Some(Answer::Interrupted)),
+        Err(Errno::LOOP) => Ok(None),
+        Err(Errno::NOENT) if entry.object.is_some() && how.creates() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens an object that was reached without a name of its own.
+fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
+    refuse_kind(object, how)?;
+    judge(request, path, Some(object), how.access())?;
+    if is_own_terminal(object) {
+        return open_terminal(request, how);
+    }
+    if how.unnamed() {
+        request.take_umask()?;
+    }
+    let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
+    let mode = if how.unnamed() { how.our_mode() } else { Mode::empty() };
+    let link = link_to(object.fd.as_fd());
+    match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
+        Ok(file) => finish(file, how),
+        Err(Errno::INTR) => Ok(Answer::Interrupted),
+        Err(error) => Err(error),
+    }
+}
+
+/// The errors that depend on what is there and come before any question of rights.
+fn refuse_kind(object: &Object, how: How) -> Result<(), Errno> {
+    let kind = object.kind();
+    if how.creates() && how.has(libc::O_EXCL) {
+        return Err(Errno::EXIST);
+    }
+    match kind {
+        FileType::Symlink => Err(Errno::LOOP),
+        FileType::Directory if how.creates() => Err(Errno::ISDIR),
+        FileType::Directory if how.access().contains(Access::WRITE) && !how.unnamed() => Err(Errno::ISDIR),
+        FileType::Directory => Ok(()),
+        _ if how.has(libc::O_DIRECTORY) => Err(Errno::NOTDIR),
+        FileType::Socket => Err(Errno::NXIO),
+        _ => Ok(()),
+    }
+}
+
+fn judge(request: &Request<'_, '_>, path: &[u8], object: Option<&Object>, access: Access) -> Result<(), Errno> {
+    // A refused read-and-write is told as the half that is refused.
+    let reading = !access.contains(Access::WRITE)
+        || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
+    let operation = if reading { Operation::Read } else { Operation::Write };
+    request.guard.judge(request.caller, operation, path, object.map(|object| &object.stat), access)
+}
+
+/// `/dev/tty`, character device 5:0: the terminal of whoever opens it.
+fn is_own_terminal(object: &Object) -> bool {
+    object.kind() == FileType::CharacterDevice
+        && (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev)) == (5, 0)
+}
+
+/// The caller's terminal, which the supervisor does not have.
+fn open_terminal(request: &Request<'_, '_>, how: How) -> Outcome {
+    let number = controlling_terminal(request.caller.tid()).ok_or(Errno::NXIO)?;
+    request.caller.check()?;
+    let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
+    let path = format!("/dev/pts/{number}");
+    let file = blocking(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
+    finish(file, how)
+}
+
+fn finish(file: OwnedFd, how: How) -> Outcome {
+    let harmless = !how.access().contains(Access::WRITE)
+        && matches!(
+            FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode),
+            FileType::RegularFile | FileType::Directory
+        );
+    let copy = if harmless { OurCopy::Harmless } else { OurCopy::Felt };
+    Ok(Answer::Descriptor { file, cloexec: how.has(libc::O_CLOEXEC), copy })
+}
+
+/// truncate: an open for writing, and ftruncate.
+pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> Outcome {
+    if length < 0 {
+        return Err(Errno::INVAL);
+    }
+    let path = request.caller.path(path)?;
+    let target =
+        request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path.as_bytes(), Last::Follow)?;
+    let (object, path) = target.into_object()?;
+    match object.kind() {
+        FileType::RegularFile => {}
+        FileType::Directory => return Err(Errno::ISDIR),
+        _ => return Err(Errno::INVAL),
+    }
+    judge(request, &path, Some(&object), Access::WRITE)?;
+    let file = rustix::fs::open(link_to(object.fd.as_fd()), OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::fs::ftruncate(&file, length as u64)?;
+    Ok(Answer::Value(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_that_say_themselves_are_plain() {
+        for plain in ["/etc/passwd", "/a", "/home/u/..x", "/procs/x"] {
+            assert!(is_plain(plain.as_bytes()), "{plain}");
+        }
+        for other in ["", "/", "a", "a/b", "/a//b", "/a/./b", "/a/../b", "/a/", "/a/.", "/proc/self/mem", "/dev/tty"] {
+            assert!(!is_plain(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn access_follows_the_flags() {
+        let of = |flags: i32| How { flags: flags as u32, mode: 0, resolve: ResolveFlags::empty() }.access();
+        assert_eq!(of(libc::O_RDONLY), Access::READ);
+        assert_eq!(of(libc::O_RDONLY | libc::O_TRUNC), Access::READ | Access::WRITE);
+        assert_eq!(of(libc::O_WRONLY), Access::WRITE);
+        assert_eq!(of(libc::O_RDWR), Access::READ | Access::WRITE);
+        // Access mode 3 opens for ioctl and needs both in the kernel as well.
+        assert_eq!(of(3), Access::READ | Access::WRITE);
+        assert_eq!(of(libc::O_TMPFILE | libc::O_WRONLY), Access::WRITE);
+    }
+}

@@ -1,0 +1,65 @@
+//! Acting on processes: only on members of the tree. The target is in a register, so the kernel acts on the one that
+//! was checked.
+
+use std::os::fd::AsRawFd;
+
+use rustix::io::Errno;
+
+use super::Request;
+use crate::answer::{Answer, Harmless, Outcome};
+use crate::report::Operation;
+
+const BY_REGISTERS: Outcome = Ok(Answer::Continue(Harmless::Registers));
+
+fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
+    let path = format!("process {pid}");
+    request.guard.refuse(request.caller, Operation::Signal, path.as_bytes(), "not a process of the guarded tree").map_err(
+        // What the kernel says of a process that is not the caller's to act on.
+        |_| Errno::PERM,
+    )?;
+    BY_REGISTERS
+}
+
+/// kill and its relatives, where the kernel does not scope signals by Landlock (before ABI 6).
+pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
+    match pid {
+        // The caller's own group, which holds the guard's front process: its default is to end with the group.
+        0 => BY_REGISTERS,
+        // Everything that the user runs.
+        -1 => refuse(request, pid),
+        _ if pid < 0 => {
+            // A group is led by the process of its number; one without a leader cannot be told from others.
+            if request.guard.tree.contains(-pid) { BY_REGISTERS } else { refuse(request, pid) }
+        }
+        _ if request.guard.tree.contains(pid) => BY_REGISTERS,
+        _ => refuse(request, pid),
+    }
+}
+
+/// pidfd_send_signal: the descriptor could be swapped for another after CONTINUE, so the supervisor does it.
+pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> Outcome {
+    let pidfd = request.caller.descriptor(fd)?;
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).map_err(|_| Errno::BADF)?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<i32>().ok());
+    let pid = pid.ok_or(Errno::BADF)?;
+    if !request.guard.tree.contains(pid) {
+        return refuse(request, pid).and(Err(Errno::PERM));
+    }
+    let number = request.caller.int(1);
+    if number == 0 {
+        return Ok(Answer::Value(0));
+    }
+    let signal = rustix::process::Signal::from_named_raw(number).ok_or(Errno::INVAL)?;
+    rustix::process::pidfd_send_signal(&pidfd, signal)?;
+    Ok(Answer::Value(0))
+}
+
+/// Limits and scheduling of one process.
+pub fn adjust(request: &Request<'_, '_>, pid: i32) -> Outcome {
+    if pid == 0 || request.guard.tree.contains(pid) { BY_REGISTERS } else { refuse(request, pid) }
+}
+
+/// The same where the number may also be a group's or a user's: those reach beyond the tree.
+pub fn adjust_group(request: &Request<'_, '_>, process: bool, who: i32) -> Outcome {
+    if process { adjust(request, who) } else { refuse(request, who) }
+}

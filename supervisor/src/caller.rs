@@ -1,0 +1,164 @@
+//! The caller of one held call: its memory, directories and status, each checked to be still its own.
+
+use std::cell::Cell;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::kernel::{Kernel, Notification, Status, Tid};
+
+/// PATH_MAX of Linux, with the terminating NUL.
+pub const PATH_MAX: usize = 4096;
+const PAGE: u64 = 4096;
+
+/// The caller of one held call.
+pub struct Caller<'k> {
+    kernel: &'k dyn Kernel,
+    call: Notification,
+    status: Cell<Option<Status>>,
+    received: Instant,
+}
+
+/// A path as the caller wrote it: at most PATH_MAX - 1 bytes, no NUL.
+pub struct CallerPath {
+    bytes: [u8; PATH_MAX],
+    length: usize,
+}
+
+impl CallerPath {
+    /// The path's bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl std::fmt::Debug for CallerPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_bytes().escape_ascii().fmt(f)
+    }
+}
+
+impl<'k> Caller<'k> {
+    /// The caller of `call`.
+    pub fn new(kernel: &'k dyn Kernel, call: Notification) -> Self {
+        Caller { kernel, call, status: Cell::new(None), received: Instant::now() }
+    }
+
+    /// The held call.
+    pub fn call(&self) -> &Notification {
+        &self.call
+    }
+
+    /// How long the guard has had the call.
+    pub fn held_for(&self) -> Duration {
+        self.received.elapsed()
+    }
+
+    /// The calling thread.
+    pub fn tid(&self) -> Tid {
+        self.call.tid
+    }
+
+    /// The kernel that holds the call.
+    pub fn kernel(&self) -> &'k dyn Kernel {
+        self.kernel
+    }
+
+    /// Says whether what was read so far was read of this caller.
+    ///
+    /// # Errors
+    /// ESRCH when the caller is gone: its number may belong to another task already.
+    pub fn check(&self) -> Result<(), Errno> {
+        if self.kernel.valid(self.call.id) { Ok(()) } else { Err(Errno::SRCH) }
+    }
+
+    /// Reads the path at `address`.
+    ///
+    /// # Errors
+    /// EFAULT, ENAMETOOLONG, as the kernel would say; ESRCH when the caller is gone.
+    pub fn path(&self, address: u64) -> Result<CallerPath, Errno> {
+        let mut path = CallerPath { bytes: [0; PATH_MAX], length: 0 };
+        path.length = self.string(address, &mut path.bytes)?;
+        self.check()?;
+        Ok(path)
+    }
+
+    /// Reads a NUL-terminated string into `buffer`; the length is without the NUL.
+    ///
+    /// # Errors
+    /// EFAULT when memory ends before the string, ENAMETOOLONG when the buffer does.
+    pub fn string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        // Most paths are short, and reading across a page end would fail when the next page is not there.
+        let mut step = 256;
+        let mut length = 0;
+        while length < buffer.len() {
+            let at = address.checked_add(length as u64).ok_or(Errno::FAULT)?;
+            let end = buffer.len().min(length + step.min((PAGE - at % PAGE) as usize));
+            let count = self.kernel.read(self.tid(), at, &mut buffer[length..end])?;
+            if let Some(nul) = buffer[length..length + count].iter().position(|&byte| byte == 0) {
+                return Ok(length + nul);
+            }
+            length += count;
+            step = PAGE as usize;
+        }
+        Err(Errno::NAMETOOLONG)
+    }
+
+    /// Reads exactly `buffer.len()` bytes.
+    ///
+    /// # Errors
+    /// EFAULT when less can be read; ESRCH when the caller is gone.
+    pub fn bytes(&self, address: u64, buffer: &mut [u8]) -> Result<(), Errno> {
+        let mut length = 0;
+        while length < buffer.len() {
+            let at = address.checked_add(length as u64).ok_or(Errno::FAULT)?;
+            length += self.kernel.read(self.tid(), at, &mut buffer[length..])?;
+        }
+        self.check()
+    }
+
+    /// An O_PATH descriptor of what the caller means by `dirfd`.
+    ///
+    /// # Errors
+    /// EBADF; ESRCH when the caller is gone.
+    pub fn directory(&self, dirfd: i32) -> Result<OwnedFd, Errno> {
+        let directory = self.kernel.directory(self.tid(), dirfd)?;
+        self.check()?;
+        Ok(directory)
+    }
+
+    /// A duplicate of the caller's descriptor.
+    ///
+    /// # Errors
+    /// EBADF; ESRCH when the caller is gone.
+    pub fn descriptor(&self, fd: i32) -> Result<OwnedFd, Errno> {
+        let descriptor = self.kernel.descriptor(self.tid(), fd)?;
+        self.check()?;
+        Ok(descriptor)
+    }
+
+    /// `/proc/TID/status`, read once a call.
+    ///
+    /// # Errors
+    /// ESRCH when the caller is gone.
+    pub fn status(&self) -> Result<Status, Errno> {
+        if let Some(status) = self.status.get() {
+            return Ok(status);
+        }
+        let status = self.kernel.status(self.tid())?;
+        self.check()?;
+        self.status.set(Some(status));
+        Ok(status)
+    }
+
+    /// Argument `index` as the kernel's `int`: the upper half of the register does not count.
+    pub fn int(&self, index: usize) -> i32 {
+        self.call.args[index] as i32
+    }
+
+    /// Argument `index` as an address or an unsigned long.
+    pub fn word(&self, index: usize) -> u64 {
+        self.call.args[index]
+    }
+}

@@ -1,0 +1,151 @@
+//! What a file is to execve(2): an ELF program with its loader, a script with its interpreter, or neither.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use object::LittleEndian;
+use object::elf::{EM_X86_64, FileHeader64};
+use object::read::ReadCache;
+use object::read::elf::{FileHeader, ProgramHeader};
+use rustix::io::Errno;
+
+/// BINPRM_BUF_SIZE: how much of a file the kernel looks at.
+const HEAD: usize = 256;
+
+/// What a file is to execve(2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Image {
+    /// A program of this machine; the path in PT_INTERP, if it has one.
+    Elf {
+        /// The loader.
+        interpreter: Option<Vec<u8>>,
+    },
+    /// `#!`
+    Script {
+        /// The interpreter, as written.
+        interpreter: Vec<u8>,
+        /// Everything behind it, as one argument.
+        argument: Option<Vec<u8>>,
+    },
+    /// An ELF program that only emulation or another instruction set could run.
+    Foreign,
+    /// Neither: ENOEXEC. A format registered with binfmt_misc(5) ends here too, on purpose.
+    Unknown,
+}
+
+/// Looks into a file.
+///
+/// # Errors
+/// The kernel's, when it cannot be read.
+pub fn read(file: File) -> Result<Image, Errno> {
+    let mut head = [0; HEAD];
+    let length = file.read_at(&mut head, 0).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    if head.starts_with(b"#!") {
+        return Ok(script(&head));
+    }
+    if !head[..length].starts_with(&object::elf::ELFMAG) {
+        return Ok(Image::Unknown);
+    }
+    Ok(elf(&ReadCache::new(file)).unwrap_or(Image::Unknown))
+}
+
+fn elf(data: &ReadCache<File>) -> Option<Image> {
+    // Only 64-bit little-endian files of this machine parse; everything else is another machine's.
+    let Ok(header) = FileHeader64::<LittleEndian>::parse(data) else { return Some(Image::Foreign) };
+    let endian = header.endian().ok()?;
+    if header.e_machine(endian) != EM_X86_64 {
+        return Some(Image::Foreign);
+    }
+    // The kernel takes the first PT_INTERP.
+    for segment in header.program_headers(endian, data).ok()? {
+        if segment.p_type(endian) == object::elf::PT_INTERP {
+            let path = segment.data(endian, data).ok()?.strip_suffix(&[0])?;
+            let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
+            return Some(Image::Elf { interpreter: Some(path[..end].to_vec()) });
+        }
+    }
+    Some(Image::Elf { interpreter: None })
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// Reads the first line as fs/binfmt_script.c does; the head is padded with NUL.
+fn script(head: &[u8; HEAD]) -> Image {
+    let last = HEAD - 1;
+    let ends_name = |byte: u8| is_blank(byte) || byte == 0;
+    let mut end = match head.iter().position(|&byte| byte == b'\n') {
+        Some(newline) => newline,
+        // A line that is cut off may be used if at least the interpreter's name is whole.
+        None => {
+            let Some(name) = (2..last).find(|&at| !is_blank(head[at])) else { return Image::Unknown };
+            if !(name..last).any(|at| ends_name(head[at])) {
+                return Image::Unknown;
+            }
+            last
+        }
+    };
+    while end > 2 && is_blank(head[end - 1]) {
+        end -= 1;
+    }
+    let Some(name) = (2..end).find(|&at| !is_blank(head[at])) else { return Image::Unknown };
+    let stop = (name..end).find(|&at| ends_name(head[at])).unwrap_or(end);
+    let interpreter = head[name..stop].to_vec();
+    if interpreter.is_empty() {
+        return Image::Unknown;
+    }
+    let argument = if stop < end && head[stop] != 0 {
+        (stop..end).find(|&at| !is_blank(head[at])).map(|start| {
+            let text = &head[start..end];
+            text[..text.iter().position(|&byte| byte == 0).unwrap_or(text.len())].to_vec()
+        })
+    } else {
+        None
+    };
+    Image::Script { interpreter, argument }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &[u8]) -> Image {
+        let mut head = [0; HEAD];
+        let length = text.len().min(HEAD);
+        head[..length].copy_from_slice(&text[..length]);
+        script(&head)
+    }
+
+    fn made(interpreter: &str, argument: Option<&str>) -> Image {
+        Image::Script {
+            interpreter: interpreter.as_bytes().to_vec(),
+            argument: argument.map(|text| text.as_bytes().to_vec()),
+        }
+    }
+
+    #[test]
+    fn first_lines_read_as_the_kernel_reads_them() {
+        assert_eq!(of(b"#!/bin/sh\n"), made("/bin/sh", None));
+        assert_eq!(of(b"#! \t/bin/sh  -e -x \t\n"), made("/bin/sh", Some("-e -x")));
+        assert_eq!(of(b"#!/bin/sh\r\n"), made("/bin/sh\r", None));
+        assert_eq!(of(b"#!/bin/sh"), made("/bin/sh", None));
+        assert_eq!(of(b"#!\n"), Image::Unknown);
+        assert_eq!(of(b"#!  \t \n/bin/sh\n"), Image::Unknown);
+        assert_eq!(of(b"#!/bin/sh\0-x\n"), made("/bin/sh", None));
+    }
+
+    #[test]
+    fn a_name_that_is_cut_off_is_no_name() {
+        let long = [b"#!/".as_slice(), &[b'a'; 300]].concat();
+        assert_eq!(of(&long), Image::Unknown);
+        let with_argument = [b"#!/bin/sh ".as_slice(), &[b'a'; 300]].concat();
+        assert!(matches!(of(&with_argument), Image::Script { argument: Some(text), .. } if text.len() == 245));
+    }
+
+    #[test]
+    fn own_program_has_a_loader() {
+        let image = read(File::open("/proc/self/exe").unwrap()).unwrap();
+        assert!(matches!(image, Image::Elf { interpreter: Some(path) } if path.starts_with(b"/lib")));
+    }
+}

@@ -1,0 +1,103 @@
+//! The dynamic loader called as a program: `ld-linux-x86-64.so.2 /path/program` runs the operand.
+
+use guard_policy::{Exec, Role};
+use rustix::io::Errno;
+
+use super::{find, runnable};
+use crate::broker::Request;
+use crate::report::Operation;
+
+/// Options of glibc's loader that take a value (ld.so(8), glibc 2.41).
+const WITH_VALUE: [&[u8]; 7] = [
+    b"--library-path",
+    b"--inhibit-rpath",
+    b"--audit",
+    b"--preload",
+    b"--argv0",
+    b"--glibc-hwcaps-prepend",
+    b"--glibc-hwcaps-mask",
+];
+const WITHOUT_VALUE: [&[u8]; 3] = [b"--verify", b"--list", b"--inhibit-cache"];
+/// These print something and run nothing.
+const INFORMATION: [&[u8]; 4] = [b"--help", b"--version", b"--list-tunables", b"--list-diagnostics"];
+
+/// Whether a program without a loader of its own may be a loader: by its name, as glibc and musl install it.
+fn is_loader(path: &[u8]) -> bool {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    (name.starts_with(b"ld-") && name.windows(3).any(|part| part == b".so")) || name == b"ld.so" || name == b"libc.so"
+}
+
+/// What a loader is asked to run, if it is one.
+#[derive(Debug, PartialEq, Eq)]
+enum Operand<'a> {
+    None,
+    Program(&'a [u8], &'a [Vec<u8>]),
+    Unclear,
+}
+
+fn operand(argv: &[Vec<u8>]) -> Operand<'_> {
+    let mut at = 1;
+    while let Some(argument) = argv.get(at) {
+        match &argument[..] {
+            option if INFORMATION.contains(&option) => return Operand::None,
+            option if WITH_VALUE.contains(&option) => at += 2,
+            option if WITHOUT_VALUE.contains(&option) => at += 1,
+            option if option.starts_with(b"-") => return Operand::Unclear,
+            program => return Operand::Program(program, &argv[at..]),
+        }
+    }
+    Operand::None
+}
+
+/// Judges what a loader is asked to run. The loader opens it by its name, later: so the name must be the real path,
+/// in a place where the tree cannot put another file.
+///
+/// # Errors
+/// EACCES when it may not run.
+pub fn judge_operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>], cwd: &[u8]) -> Result<(), Errno> {
+    if !is_loader(path) {
+        return Ok(());
+    }
+    match operand(argv) {
+        Operand::None => Ok(()),
+        Operand::Unclear => {
+            request.guard.refuse(request.caller, Operation::Exec, path, "a loader with options that are not known")
+        }
+        Operand::Program(written, argv) => {
+            let (object, real) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
+            let _file = runnable(request, &object, &real)?;
+            request
+                .guard
+                .judge_exec(request.caller, Exec { path: &real, argv, cwd, role: Role::Program })?;
+            if real != written || request.guard.policy().writable(&real) {
+                let text = "run it by itself: what the loader would open can change";
+                request.guard.refuse(request.caller, Operation::Exec, &real, text)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_loaders() {
+        for name in ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1", "/lib/ld-2.31.so", "/usr/bin/ld.so"] {
+            assert!(is_loader(name.as_bytes()), "{name}");
+        }
+        assert!(!is_loader(b"/usr/bin/ld"));
+        assert!(!is_loader(b"/usr/sbin/ldconfig"));
+    }
+
+    #[test]
+    fn the_operand_is_behind_the_options() {
+        let argv = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let line = argv("ld.so --argv0 ls --library-path /x /usr/bin/curl -s");
+        assert_eq!(operand(&line), Operand::Program(b"/usr/bin/curl", &line[5..]));
+        assert_eq!(operand(&argv("ld.so --version")), Operand::None);
+        assert_eq!(operand(&argv("ld.so --new-option /usr/bin/curl")), Operand::Unclear);
+        assert_eq!(operand(&argv("ld.so")), Operand::None);
+    }
+}

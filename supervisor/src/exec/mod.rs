@@ -1,0 +1,195 @@
+//! Starting programs: judged before, followed by ptrace, checked again before the first instruction.
+
+mod arguments;
+mod image;
+mod loader;
+mod turns;
+mod verify;
+
+use std::os::fd::AsFd;
+
+use guard_policy::{Exec, Role};
+use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
+use rustix::io::Errno;
+
+pub use turns::Turns;
+
+use crate::answer::{Answer, Harmless, Outcome};
+use crate::broker::Request;
+use crate::kernel::Followed;
+use crate::report::Operation;
+use crate::resolve::{Last, Object, Target, link_to, real_path};
+use arguments::Strings;
+use image::Image;
+use verify::{Expected, Identity};
+
+/// execveat(2), Linux 6.14: whether the file could be run; nothing is.
+const AT_EXECVE_CHECK: i32 = 0x10000;
+/// A script may be interpreted by a script, so often (fs/exec.c, exec_binprm).
+const MAX_SCRIPTS: usize = 5;
+
+/// What the caller asked the kernel to run.
+struct Wish {
+    dirfd: i32,
+    path: Vec<u8>,
+    flags: i32,
+    argv: Strings,
+    environment: Strings,
+}
+
+pub fn execve(request: &Request<'_, '_>) -> Outcome {
+    let word = |index| request.caller.word(index);
+    start(request, libc::AT_FDCWD, word(0), (word(1), word(2)), 0)
+}
+
+pub fn execveat(request: &Request<'_, '_>) -> Outcome {
+    let word = |index| request.caller.word(index);
+    let flags = request.caller.int(4);
+    if flags & !(libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW | AT_EXECVE_CHECK) != 0 {
+        return Err(Errno::INVAL);
+    }
+    if flags & AT_EXECVE_CHECK != 0 {
+        // The flags are in a register: whatever the path becomes, nothing runs.
+        return Ok(Answer::Continue(Harmless::NoAccess));
+    }
+    start(request, request.caller.int(0), word(1), (word(2), word(3)), flags)
+}
+
+fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> Outcome {
+    let caller = request.caller;
+    let path = caller.path(path)?.as_bytes().to_vec();
+    let mut left = arguments::LIMIT;
+    let argv = Strings::read(caller, strings.0, &mut left)?;
+    let environment = Strings::read(caller, strings.1, &mut left)?;
+    let wish = Wish { dirfd, path, flags, argv, environment };
+    // One exec of a process at a time: the first that succeeds ends the threads that make the others.
+    let _turn = request.guard.turns.take(caller)?;
+    let expected = judge(request, wish)?;
+    let mut mismatch = None;
+    let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
+        mismatch = verify::differs(caller.kernel(), pid, &expected);
+        mismatch.is_none()
+    })?;
+    if followed == Followed::Killed
+        && let Some(what) = mismatch
+    {
+        // Told even when only observing: it was killed, for nobody had judged it.
+        let text = format!("killed: {what} changed between check and exec");
+        let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
+    }
+    Ok(Answer::Done)
+}
+
+/// Judges the program, its interpreters and its loader; the result is what the kernel must find.
+fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
+    let directory = request.caller.directory(libc::AT_FDCWD)?;
+    let cwd = real_path(directory.as_fd())?;
+    let mut name = as_kernel_names(&wish);
+    let mut argv = wish.argv.items;
+    if argv.is_empty() {
+        // Since Linux 5.18 a program always has an argv[0].
+        argv.push(Vec::new());
+    }
+    let mut target = find(request, wish.dirfd, &wish.path, wish.flags)?;
+    let mut role = Role::Program;
+    for _ in 0..=MAX_SCRIPTS {
+        let (object, path) = target.into_object()?;
+        let file = runnable(request, &object, &path)?;
+        request.guard.judge_exec(request.caller, Exec { path: &path, argv: &argv, cwd: &cwd, role })?;
+        match image::read(file)? {
+            Image::Elf { interpreter } => {
+                let loader = match interpreter {
+                    Some(loader) => Some(judge_loader(request, &loader, &argv, &cwd)?),
+                    None => {
+                        loader::judge_operand(request, &path, &argv, &cwd)?;
+                        None
+                    }
+                };
+                return Ok(Expected {
+                    program: Identity::of(&object.stat),
+                    loader,
+                    arguments: arguments::joined(&argv),
+                    environment: arguments::joined(&wish.environment.items),
+                    cwd: Identity::of(&rustix::fs::fstat(&directory)?),
+                    path,
+                });
+            }
+            Image::Script { interpreter, argument } => {
+                // What the kernel makes of it (fs/binfmt_script.c): argv[0] gives way to these.
+                let lead = [Some(interpreter.clone()), argument, Some(name)];
+                argv.splice(..1, lead.into_iter().flatten());
+                target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
+                name = interpreter;
+                role = Role::Interpreter;
+            }
+            Image::Foreign => {
+                request.guard.refuse(request.caller, Operation::Exec, &path, "a program for another machine")?;
+                return Err(Errno::NOEXEC);
+            }
+            Image::Unknown => return Err(Errno::NOEXEC),
+        }
+    }
+    Err(Errno::LOOP)
+}
+
+/// The path that a script's interpreter gets (fs/exec.c, alloc_bprm).
+fn as_kernel_names(wish: &Wish) -> Vec<u8> {
+    if wish.dirfd == libc::AT_FDCWD || wish.path.starts_with(b"/") {
+        return wish.path.clone();
+    }
+    let mut name = format!("/dev/fd/{}", wish.dirfd).into_bytes();
+    if !wish.path.is_empty() {
+        name.push(b'/');
+        name.extend_from_slice(&wish.path);
+    }
+    name
+}
+
+fn find(request: &Request<'_, '_>, dirfd: i32, path: &[u8], flags: i32) -> Result<Target, Errno> {
+    if path.is_empty() && flags & libc::AT_EMPTY_PATH != 0 {
+        return request.guard.resolver.descriptor(request.caller, dirfd);
+    }
+    let last = if flags & libc::AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+    request.guard.resolver.resolve(request.caller, dirfd, path, last)
+}
+
+/// Opens a program to look into it, after the checks that the kernel would make.
+fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<std::fs::File, Errno> {
+    match object.kind() {
+        FileType::RegularFile => {}
+        FileType::Symlink => return Err(Errno::LOOP),
+        _ => return Err(Errno::ACCESS),
+    }
+    let link = link_to(object.fd.as_fd());
+    rustix::fs::accessat(CWD, &link, Mode::EXEC_OK, AtFlags::EACCESS)?;
+    if object.stat.st_nlink == 0 || !path.starts_with(b"/") {
+        request.guard.refuse(request.caller, Operation::Exec, path, "a program without a path")?;
+    }
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+    match rustix::fs::open(&link, flags, rustix::fs::Mode::empty()) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::ACCESS) => {
+            let text = "a program that cannot be read cannot be checked; chmod +r it";
+            request.guard.refuse(request.caller, Operation::Exec, path, text)?;
+            Err(Errno::ACCESS)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The loader that the program names: it runs first, with the program's rights.
+fn judge_loader(
+    request: &Request<'_, '_>,
+    written: &[u8],
+    argv: &[Vec<u8>],
+    cwd: &[u8],
+) -> Result<verify::Loader, Errno> {
+    if !written.starts_with(b"/") {
+        request.guard.refuse(request.caller, Operation::Exec, written, "a loader with a relative path")?;
+        return Err(Errno::ACCESS);
+    }
+    let (object, path) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
+    let _file = runnable(request, &object, &path)?;
+    request.guard.judge_exec(request.caller, Exec { path: &path, argv, cwd, role: Role::Loader })?;
+    Ok(verify::Loader { identity: Identity::of(&object.stat), object })
+}

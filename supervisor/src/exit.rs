@@ -1,0 +1,30 @@
+//! Exit statuses, as env(1), timeout(1) and the shell have them.
+
+use std::process::ExitCode;
+
+/// How the guard itself ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0
+    Success,
+    /// 1: `check` says deny.
+    Denied,
+    /// 2: `check` says ask.
+    Ask,
+    /// 125: the guard failed; the command may not have run.
+    Failure,
+    /// The status of the command; 126 when it was denied, 127 when it was not found, 128 + n when signal n ended it.
+    Command(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(match exit {
+            Exit::Success => 0,
+            Exit::Denied => 1,
+            Exit::Ask => 2,
+            Exit::Failure => 125,
+            Exit::Command(status) => status,
+        })
+    }
+}

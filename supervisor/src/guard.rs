@@ -1,0 +1,194 @@
+//! The one place where a decision is made: the policy's, within what no policy can allow.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, RwLock};
+
+use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide};
+use rustix::fs::Stat;
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use crate::exec::Turns;
+use crate::place::{Place, place};
+use crate::report::{Event, Operation, Reporter};
+use crate::resolve::Resolver;
+use crate::tree::Tree;
+
+/// Everything that the handlers of one guarded tree share.
+pub struct Guard {
+    policy: RwLock<Arc<Policy>>,
+    /// Walks paths.
+    pub resolver: Resolver,
+    /// Who belongs to the tree.
+    pub tree: Tree,
+    /// Tells the operator.
+    pub reporter: Reporter,
+    /// `--observe`: nothing is blocked.
+    pub observe: bool,
+    /// What the floor lets the kernel do by itself.
+    pub floor: FloorPlan,
+    /// Held from judgement to operation by what moves rights: rename and link.
+    pub moving: Mutex<()>,
+    /// One exec of a process at a time.
+    pub turns: Turns,
+}
+
+/// What the Landlock floor of this tree covers.
+#[derive(Clone, Debug, Default)]
+pub struct FloorPlan {
+    /// The hierarchies from which programs can start; None when there is no floor.
+    pub roots: Option<Vec<PathBuf>>,
+    /// Whether the policy lets everything below the roots be read without asking.
+    pub uniform: bool,
+}
+
+impl FloorPlan {
+    /// Whether the kernel could start a program at `path`.
+    pub fn starts(&self, path: &[u8]) -> bool {
+        self.roots.as_ref().is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
+    }
+}
+
+/// Whether `path` is `directory` or below it.
+fn is_below(path: &[u8], directory: &[u8]) -> bool {
+    match path.strip_prefix(directory) {
+        Some(rest) => rest.is_empty() || rest[0] == b'/' || directory.ends_with(b"/"),
+        None => false,
+    }
+}
+
+/// Why a call was refused by what no policy can allow.
+fn builtin(text: impl Into<Cow<'static, str>>) -> Because<'static> {
+    let text = text.into();
+    Because::new(Source::Builtin, "", text.clone(), text)
+}
+
+impl Guard {
+    /// Puts the parts together.
+    pub fn new(policy: Policy, resolver: Resolver, tree: Tree, reporter: Reporter, observe: bool, floor: FloorPlan) -> Guard {
+        Guard {
+            policy: RwLock::new(Arc::new(policy)),
+            resolver,
+            tree,
+            reporter,
+            observe,
+            floor,
+            moving: Mutex::new(()),
+            turns: Turns::default(),
+        }
+    }
+
+    /// The policy in force; a call is judged by one policy from its beginning to its end.
+    pub fn policy(&self) -> Arc<Policy> {
+        // A writer that panicked has not swapped: what is there is whole.
+        self.policy.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Whether the policy allows this without asking, for a real path whose meaning does not depend on who asks.
+    pub fn allows(&self, path: &[u8], access: Access) -> bool {
+        decide(&self.policy(), &Request::File { path, access }).outcome == Outcome::Allow
+    }
+
+    /// Judges an access to the object or entry at the real path `path`.
+    ///
+    /// # Errors
+    /// EACCES when it is refused.
+    pub fn judge(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        stat: Option<&Stat>,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let writes = access.contains(Access::WRITE);
+        let asked = match place(caller, &self.tree, path, stat, writes)? {
+            Place::Own => return Ok(()),
+            Place::Policy(path) => path,
+            Place::Refused(text) => return self.refuse(caller, operation, path, text),
+        };
+        let policy = self.policy();
+        let request = Request::File { path: &asked, access };
+        let first = decide(&policy, &request);
+        let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
+        self.settle(caller, operation, path, &[], &verdict)
+    }
+
+    /// Judges the start of a program.
+    ///
+    /// # Errors
+    /// EACCES when it is refused.
+    pub fn judge_exec(&self, caller: &Caller<'_>, exec: Exec<'_>) -> Result<(), Errno> {
+        let policy = self.policy();
+        let (path, argv) = (exec.path, exec.argv);
+        let request = Request::Exec(exec);
+        let first = decide(&policy, &request);
+        let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
+        if verdict.outcome == Outcome::Allow && !self.floor.starts(path) {
+            let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);
+            let text = format!("not below exec.roots; add \"{}\" there", crate::text::shown(directory));
+            self.note(caller, Operation::Exec, path, argv, &builtin(text), Outcome::Deny);
+            // Even when only observing: the floor would refuse it.
+            return Err(Errno::ACCESS);
+        }
+        self.settle(caller, Operation::Exec, path, argv, &verdict)
+    }
+
+    /// Refuses for a reason that is not the policy's.
+    ///
+    /// # Errors
+    /// EACCES, unless only observing.
+    pub fn refuse(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        text: impl Into<Cow<'static, str>>,
+    ) -> Result<(), Errno> {
+        self.note(caller, operation, path, &[], &builtin(text), Outcome::Deny);
+        if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    fn settle(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        argv: &[Vec<u8>],
+        verdict: &Verdict<'_>,
+    ) -> Result<(), Errno> {
+        if verdict.outcome == Outcome::Allow {
+            if operation == Operation::Exec || self.reporter.wants_allowed() {
+                self.note(caller, operation, path, argv, &verdict.because, Outcome::Allow);
+            }
+            return Ok(());
+        }
+        self.note(caller, operation, path, argv, &verdict.because, Outcome::Deny);
+        if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    fn note(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        argv: &[Vec<u8>],
+        because: &Because<'_>,
+        outcome: Outcome,
+    ) {
+        let pid = caller.status().map_or(caller.tid(), |status| status.tgid);
+        // A caller that is refused waits for us anyway; one that goes on should not.
+        let chain = if outcome == Outcome::Deny { self.tree.chain(pid) } else { Vec::new() };
+        self.reporter.tell(Event {
+            pid,
+            chain,
+            operation,
+            path: path.to_vec(),
+            argv: argv.to_vec(),
+            outcome,
+            because: because.clone().into_owned(),
+            micros: caller.held_for().as_micros() as u64,
+        });
+    }
+}

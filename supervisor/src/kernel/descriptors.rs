@@ -1,0 +1,83 @@
+//! A caller's descriptors and directories.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::Tid;
+
+/// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
+const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
+
+/// An O_PATH descriptor of what the caller means by `dirfd`, AT_FDCWD included.
+///
+/// # Errors
+/// EBADF when the caller has no such descriptor.
+pub fn directory(tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
+    let link = if dirfd == libc::AT_FDCWD {
+        format!("/proc/{tid}/cwd")
+    } else if dirfd < 0 {
+        return Err(Errno::BADF);
+    } else {
+        format!("/proc/{tid}/fd/{dirfd}")
+    };
+    rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+        Errno::NOENT if dirfd >= 0 => Errno::BADF,
+        other => other,
+    })
+}
+
+/// A duplicate of the caller's descriptor.
+///
+/// # Errors
+/// EBADF when the caller has no such descriptor, EPERM when it may not be looked at.
+pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
+    if fd < 0 {
+        return Err(Errno::BADF);
+    }
+    let pidfd = pidfd_open(tid, PIDFD_THREAD).or_else(|error| match error {
+        // Before Linux 6.9 only a thread group can be named. Its leader's table is the caller's unless the
+        // thread left it (unshare(CLONE_FILES)): then nothing here would be the caller's descriptor.
+        Errno::INVAL => {
+            let tgid = super::proc::status(tid)?.tgid;
+            if tgid != tid && !same_table(tid, tgid) {
+                return Err(Errno::PERM);
+            }
+            pidfd_open(tgid, 0)
+        }
+        other => Err(other),
+    })?;
+    owned(raw_getfd(pidfd.as_raw_fd(), fd))
+}
+
+fn pidfd_open(tid: Tid, flags: u32) -> Result<OwnedFd, Errno> {
+    // SAFETY: pidfd_open takes two integers and touches no memory of ours.
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_open, tid, flags) };
+    owned(result)
+}
+
+fn raw_getfd(pidfd: RawFd, fd: i32) -> libc::c_long {
+    // SAFETY: pidfd_getfd takes three integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_pidfd_getfd, pidfd, fd, 0) }
+}
+
+fn same_table(a: Tid, b: Tid) -> bool {
+    const KCMP_FILES: i32 = 2;
+    // SAFETY: kcmp takes five integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0 }
+}
+
+/// The descriptor that a raw system call returned.
+fn owned(result: libc::c_long) -> Result<OwnedFd, Errno> {
+    if result < 0 {
+        return Err(last());
+    }
+    // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(result as RawFd) })
+}
+
+/// The errno of the raw call that has just failed.
+pub(super) fn last() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,111 @@
+//! The seccomp listener: the real [`Kernel`].
+//!
+//! seccomp_unotify(2); the structures and ioctl numbers are linux/seccomp.h's.
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::{Followed, Kernel, Notification, Response, Status, Tid, descriptors, memory, proc, trace};
+
+mod ioctl {
+    nix::ioctl_readwrite!(receive, b'!', 0, libc::seccomp_notif);
+    nix::ioctl_readwrite!(send, b'!', 1, libc::seccomp_notif_resp);
+    nix::ioctl_write_ptr!(valid, b'!', 2, u64);
+    nix::ioctl_write_ptr!(addfd, b'!', 3, libc::seccomp_notif_addfd);
+}
+
+/// The kernel's ERESTARTSYS (linux/errno.h): not part of the user-space ABI, but what a system call returns
+/// to the exit path that delivers signals.
+const ERESTARTSYS: i32 = 512;
+
+/// The listener of one guarded tree.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+impl Listener {
+    /// Takes the descriptor that seccomp(2) returned in the child.
+    pub fn new(fd: OwnedFd) -> Self {
+        Listener(fd)
+    }
+}
+
+fn errno(error: nix::errno::Errno) -> Errno {
+    Errno::from_raw_os_error(error as i32)
+}
+
+impl Kernel for Listener {
+    fn receive(&self) -> Result<Notification, Errno> {
+        // The kernel refuses a structure that is not all zero.
+        let mut notification = libc::seccomp_notif {
+            id: 0,
+            pid: 0,
+            flags: 0,
+            data: libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] },
+        };
+        // SAFETY: the structure is initialised, has the size that the request number carries, and outlives the call.
+        unsafe { ioctl::receive(self.0.as_raw_fd(), &raw mut notification) }.map_err(errno)?;
+        Ok(Notification {
+            id: notification.id,
+            tid: notification.pid as Tid,
+            number: i64::from(notification.data.nr),
+            args: notification.data.args,
+        })
+    }
+
+    fn respond(&self, id: u64, response: Response) -> Result<(), Errno> {
+        let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags: 0 };
+        match response {
+            Response::Value(value) => answer.val = value,
+            Response::Error(error) => answer.error = -error.raw_os_error(),
+            Response::Interrupted => answer.error = -ERESTARTSYS,
+            Response::Continue => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+        }
+        // SAFETY: the structure is initialised, has the size that the request number carries, and outlives the call.
+        unsafe { ioctl::send(self.0.as_raw_fd(), &raw mut answer) }.map_err(errno)?;
+        Ok(())
+    }
+
+    fn valid(&self, id: u64) -> bool {
+        // SAFETY: the kernel reads eight bytes at the pointer, which is a live u64.
+        unsafe { ioctl::valid(self.0.as_raw_fd(), &raw const id) }.is_ok()
+    }
+
+    fn install(&self, id: u64, fd: BorrowedFd<'_>, cloexec: bool, reply: bool) -> Result<i64, Errno> {
+        let addfd = libc::seccomp_notif_addfd {
+            id,
+            flags: if reply { libc::SECCOMP_ADDFD_FLAG_SEND as u32 } else { 0 },
+            srcfd: fd.as_raw_fd() as u32,
+            newfd: 0,
+            newfd_flags: if cloexec { libc::O_CLOEXEC as u32 } else { 0 },
+        };
+        // SAFETY: the structure is initialised, has the size that the request number carries, and outlives the call.
+        let number = unsafe { ioctl::addfd(self.0.as_raw_fd(), &raw const addfd) }.map_err(errno)?;
+        Ok(i64::from(number))
+    }
+
+    fn read(&self, tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        memory::read(tid, address, buffer)
+    }
+
+    fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
+        descriptors::directory(tid, dirfd)
+    }
+
+    fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
+        descriptors::duplicate(tid, fd)
+    }
+
+    fn status(&self, tid: Tid) -> Result<Status, Errno> {
+        proc::status(tid)
+    }
+
+    fn follow_exec(
+        &self,
+        id: u64,
+        tid: Tid,
+        check: &mut dyn FnMut(Tid) -> bool,
+    ) -> Result<Followed, Errno> {
+        trace::follow_exec(self, id, tid, check)
+    }
+}

@@ -1,0 +1,23 @@
+//! A caller's memory, by process_vm_readv(2): unlike /proc/PID/mem it respects page protection.
+
+use std::io::IoSliceMut;
+
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use rustix::io::Errno;
+
+use super::Tid;
+
+/// Reads up to the first unreadable byte.
+///
+/// # Errors
+/// EFAULT when not even the first byte can be read, EPERM when the process is not ours to read, ESRCH.
+pub fn read(tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let Ok(base) = usize::try_from(address) else { return Err(Errno::FAULT) };
+    let remote = [RemoteIoVec { base, len: buffer.len() }];
+    match process_vm_readv(Pid::from_raw(tid), &mut [IoSliceMut::new(buffer)], &remote) {
+        Ok(0) => Err(Errno::FAULT),
+        Ok(count) => Ok(count),
+        Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+    }
+}

@@ -1,0 +1,183 @@
+//! /proc of a caller, read with a fixed buffer: no allocation on the hot path.
+
+use std::fmt::Write as _;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{Status, Tid};
+
+/// The fields of `/proc/PID/stat` that the guard uses; numbers are those of proc_pid_stat(5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Field 4.
+    pub ppid: Tid,
+    /// Field 7: the controlling terminal's device number, 0 for none.
+    pub tty: u32,
+    /// Fields 48 and 49: where the arguments lie.
+    pub arguments: (u64, u64),
+    /// Fields 50 and 51: where the environment lies.
+    pub environment: (u64, u64),
+}
+
+/// Reads a whole small file of /proc/TID into `buffer`.
+///
+/// # Errors
+/// ESRCH when the task is gone, EFBIG when the file does not fit.
+pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [u8], Errno> {
+    let mut path = Text::<48>::default();
+    write!(path, "/proc/{tid}/{name}").map_err(|_| Errno::NAMETOOLONG)?;
+    let file = rustix::fs::open(path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(
+        |error| match error {
+            Errno::NOENT => Errno::SRCH,
+            other => other,
+        },
+    )?;
+    let mut length = 0;
+    while length < buffer.len() {
+        match rustix::io::read(&file, &mut buffer[length..])? {
+            0 => return Ok(&buffer[..length]),
+            count => length += count,
+        }
+    }
+    Err(Errno::FBIG)
+}
+
+/// `/proc/TID/status`.
+///
+/// # Errors
+/// ESRCH when the task is gone, EIO when a field that must be there is not.
+pub fn status(tid: Tid) -> Result<Status, Errno> {
+    let mut buffer = [0; 4096];
+    parse_status(read_into(tid, "status", &mut buffer)?).ok_or(Errno::IO)
+}
+
+/// `/proc/TID/stat`.
+///
+/// # Errors
+/// ESRCH when the task is gone, EIO when it does not read as proc_pid_stat(5) says.
+pub fn stat(tid: Tid) -> Result<Stat, Errno> {
+    let mut buffer = [0; 2048];
+    parse_stat(read_into(tid, "stat", &mut buffer)?).ok_or(Errno::IO)
+}
+
+fn parse_status(text: &[u8]) -> Option<Status> {
+    let mut status = Status::default();
+    let mut found = 0;
+    let (mut pending, mut blocked, mut caught) = (0, 0, 0);
+    // A command name cannot start a line of its own: the kernel escapes newlines in Name.
+    for line in text.split(|&byte| byte == b'\n') {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        let value = line[colon + 1..].trim_ascii();
+        match &line[..colon] {
+            b"Umask" => (status.umask, found) = (number(value, 8)? as u32, found + 1),
+            b"Tgid" => (status.tgid, found) = (number(value, 10)? as Tid, found + 1),
+            b"PPid" => (status.ppid, found) = (number(value, 10)? as Tid, found + 1),
+            b"SigPnd" | b"ShdPnd" => pending |= number(value, 16)?,
+            b"SigBlk" => blocked = number(value, 16)?,
+            b"SigCgt" => caught = number(value, 16)?,
+            _ => {}
+        }
+    }
+    status.interrupted = pending & caught & !blocked != 0;
+    (found == 3).then_some(status)
+}
+
+fn parse_stat(text: &[u8]) -> Option<Stat> {
+    // The command name may hold anything, parentheses too: the fields start after the last one.
+    let close = text.iter().rposition(|&byte| byte == b')')?;
+    let mut fields = text[close + 1..].split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
+    let mut stat = Stat::default();
+    // The first field behind the name is number 3.
+    for at in 3..=51 {
+        let field = fields.next()?;
+        match at {
+            4 => stat.ppid = number(field, 10)? as Tid,
+            7 => stat.tty = number(field, 10)? as u32,
+            48 => stat.arguments.0 = number(field, 10)?,
+            49 => stat.arguments.1 = number(field, 10)?,
+            50 => stat.environment.0 = number(field, 10)?,
+            51 => stat.environment.1 = number(field, 10)?,
+            _ => {}
+        }
+    }
+    Some(stat)
+}
+
+fn number(text: &[u8], radix: u32) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, radix).ok()
+}
+
+/// A short string on the stack.
+#[derive(Clone, Copy)]
+pub struct Text<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Default for Text<N> {
+    fn default() -> Self {
+        Text { bytes: [0; N], length: 0 }
+    }
+}
+
+impl<const N: usize> Text<N> {
+    /// What was written.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl<const N: usize> std::fmt::Write for Text<N> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_status_reads() {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        let status = status(pid).unwrap();
+        assert_eq!(status.tgid, pid);
+        assert_eq!(status.ppid, rustix::process::getppid().unwrap().as_raw_nonzero().get());
+        assert!(!status.interrupted);
+    }
+
+    #[test]
+    fn a_gone_task_is_esrch() {
+        assert_eq!(status(i32::MAX), Err(Errno::SRCH));
+    }
+
+    #[test]
+    fn a_name_full_of_parentheses_does_not_move_the_fields() {
+        let mut text = b"7 (a) 1 2 (b) ) R 42 1 1 1025 ".to_vec();
+        for field in 8..=51 {
+            text.extend_from_slice(format!("{field} ").as_bytes());
+        }
+        let stat = parse_stat(&text).unwrap();
+        assert_eq!((stat.ppid, stat.tty), (42, 1025));
+        assert_eq!((stat.arguments, stat.environment), ((48, 49), (50, 51)));
+    }
+
+    #[test]
+    fn a_status_without_its_umask_is_refused() {
+        assert_eq!(parse_status(b"Name:\tx\nTgid:\t3\nPPid:\t1\n"), None);
+    }
+
+    #[test]
+    fn a_caught_signal_interrupts_and_a_blocked_one_does_not() {
+        let of = |blocked: &str| {
+            let text = format!("Umask:\t0022\nTgid:\t3\nPPid:\t1\nSigPnd:\t0\nShdPnd:\t0000000000000200\nSigBlk:\t{blocked}\nSigCgt:\t0000000000000200\n");
+            parse_status(text.as_bytes()).unwrap().interrupted
+        };
+        assert!(of("0"));
+        assert!(!of("200"));
+    }
+}

@@ -1,0 +1,202 @@
+//! System calls and ioctls that no crate wraps, on descriptors of our own.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::descriptors::last;
+
+/// One mapping, as PROCMAP_QUERY tells it (linux/fs.h, Linux 6.11).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// The mapped file's device, as (major, minor); (0, 0) for none.
+    pub device: (u32, u32),
+    /// The mapped file's inode; 0 for none.
+    pub inode: u64,
+}
+
+/// `struct procmap_query`.
+#[repr(C)]
+#[derive(Default)]
+struct ProcmapQuery {
+    size: u64,
+    query_flags: u64,
+    query_addr: u64,
+    vma_start: u64,
+    vma_end: u64,
+    vma_flags: u64,
+    vma_page_size: u64,
+    vma_offset: u64,
+    inode: u64,
+    dev_major: u32,
+    dev_minor: u32,
+    vma_name_size: u32,
+    build_id_size: u32,
+    vma_name_addr: u64,
+    build_id_addr: u64,
+}
+
+mod ioctl {
+    nix::ioctl_readwrite!(procmap_query, b'f', 17, super::ProcmapQuery);
+}
+
+/// The mapping that covers `address`, or with `or_next` the next one behind it; `maps` is an open /proc/PID/maps.
+///
+/// # Errors
+/// ENOENT when there is none, ENOTTY before Linux 6.11.
+pub fn mapping(maps: BorrowedFd<'_>, address: u64, or_next: bool) -> Result<Mapping, Errno> {
+    const COVERING_OR_NEXT: u64 = 0x10;
+    let mut query = ProcmapQuery {
+        size: size_of::<ProcmapQuery>() as u64,
+        query_flags: if or_next { COVERING_OR_NEXT } else { 0 },
+        query_addr: address,
+        ..ProcmapQuery::default()
+    };
+    // SAFETY: the structure is initialised, has the size that it states, and outlives the call.
+    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }
+        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    Ok(Mapping {
+        start: query.vma_start,
+        end: query.vma_end,
+        device: (query.dev_major, query.dev_minor),
+        inode: query.inode,
+    })
+}
+
+/// fchmodat2(2) on the file itself (Linux 6.6); for a symbolic link the kernel says EOPNOTSUPP.
+///
+/// # Errors
+/// The kernel's.
+pub fn chmod(file: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+    const SYS_FCHMODAT2: libc::c_long = 452;
+    // SAFETY: the path is a static, terminated string; everything else is an integer.
+    let result =
+        unsafe { libc::syscall(SYS_FCHMODAT2, file.as_raw_fd(), c"".as_ptr(), mode, libc::AT_EMPTY_PATH) };
+    if result == 0 { Ok(()) } else { Err(last()) }
+}
+
+/// connect(2) of a caller's socket, with the address as bytes.
+///
+/// # Errors
+/// The kernel's.
+pub fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
+    let length = address.len() as libc::socklen_t;
+    // SAFETY: pointer and length are those of a live slice; the kernel only reads it.
+    let result = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
+    if result == 0 { Ok(()) } else { Err(last()) }
+}
+
+/// bind(2) of a caller's socket, with the address as bytes.
+///
+/// # Errors
+/// The kernel's.
+pub fn bind(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
+    let length = address.len() as libc::socklen_t;
+    // SAFETY: pointer and length are those of a live slice; the kernel only reads it.
+    let result = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), length) };
+    if result == 0 { Ok(()) } else { Err(last()) }
+}
+
+/// The slave of a pty master (`TIOCGPTPEER`).
+///
+/// # Errors
+/// The kernel's.
+pub fn pty_peer(master: BorrowedFd<'_>, flags: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: the request takes an integer and returns a descriptor.
+    let result = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags) };
+    if result < 0 {
+        return Err(last());
+    }
+    // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(result) })
+}
+
+/// The number of a pty master's slave (`TIOCGPTN`).
+///
+/// # Errors
+/// ENOTTY when it is no master.
+pub fn pty_number(master: BorrowedFd<'_>) -> Result<u32, Errno> {
+    let mut number: libc::c_uint = 0;
+    // SAFETY: the kernel writes one unsigned int at the pointer, which is a live one.
+    let result = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &raw mut number) };
+    if result == 0 { Ok(number) } else { Err(last()) }
+}
+
+/// An ioctl that only reads a structure of the size that its number states.
+///
+/// # Errors
+/// EINVAL when `argument` is not of that size, else the kernel's.
+pub fn ioctl_write(file: BorrowedFd<'_>, request: u32, argument: &[u8]) -> Result<(), Errno> {
+    if argument.len() != (request >> 16 & 0x3fff) as usize {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: the request number states the size that the kernel reads, which is the slice's (checked above).
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::Ioctl::from(request), argument.as_ptr()) };
+    if result >= 0 { Ok(()) } else { Err(last()) }
+}
+
+/// fcntl(2) `F_SETOWN`.
+///
+/// # Errors
+/// The kernel's.
+pub fn set_owner(file: BorrowedFd<'_>, owner: i32) -> Result<(), Errno> {
+    // SAFETY: the command takes an integer.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETOWN, owner) };
+    if result == 0 { Ok(()) } else { Err(last()) }
+}
+
+/// Sends the wake-up signal to a thread of this process, so that a blocking call in it ends with EINTR.
+pub fn wake_thread(tid: i32) {
+    let process = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: tgkill takes three integers; the signal has a handler that does nothing (see `on_wake`).
+    let _ = unsafe { libc::syscall(libc::SYS_tgkill, process, tid, libc::SIGUSR1) };
+}
+
+extern "C" fn on_wake(_: libc::c_int) {}
+
+/// Installs the handler of the wake-up signal, without SA_RESTART.
+///
+/// # Errors
+/// The kernel's.
+pub fn handle_wake() -> Result<(), Errno> {
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+    let action = SigAction::new(SigHandler::Handler(on_wake), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler touches nothing, so it is safe at any point of any thread.
+    unsafe { sigaction(Signal::SIGUSR1, &action) }.map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    Ok(())
+}
+
+/// Sets the disposition of a signal to "ignore".
+///
+/// # Errors
+/// EINVAL for a signal that cannot be ignored.
+pub fn ignore(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
+    // SAFETY: SIG_IGN installs no handler.
+    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) }
+        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    Ok(())
+}
+
+/// What a mapping of this file shows: on some file systems another device than stat(2).
+///
+/// # Errors
+/// The kernel's.
+pub fn mapping_of(file: BorrowedFd<'_>) -> Result<Mapping, Errno> {
+    use rustix::fs::{Mode, OFlags};
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let file = rustix::fs::open(link, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let length = std::num::NonZeroUsize::MIN;
+    let (protection, kind) = (nix::sys::mman::ProtFlags::PROT_READ, nix::sys::mman::MapFlags::MAP_PRIVATE);
+    // SAFETY: a new mapping at an address of the kernel's choice, never read, gone before this returns.
+    let address = unsafe { nix::sys::mman::mmap(None, length, protection, kind, &file, 0) }
+        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    let maps = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let shown = mapping(maps.as_fd(), address.as_ptr() as u64, false);
+    // SAFETY: exactly the mapping made above, to which nothing points.
+    let _ = unsafe { nix::sys::mman::munmap(address, 1) };
+    shown
+}

@@ -1,0 +1,226 @@
+//! Places whose meaning depends on who asks: /proc, terminals, and objects without a path.
+//!
+//! The supervisor opens on a caller's behalf, so `/proc/self` and `/dev/tty` would be its own, and what the
+//! kernel checks of the opener would be checked of the supervisor. What a caller may reach there is said here,
+//! before the policy is asked, and only ever takes away.
+
+use std::borrow::Cow;
+
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use crate::kernel::{Tid, proc};
+use crate::tree::Tree;
+
+/// What a symbolic link of /proc is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcLink {
+    /// It means the caller: this is its text.
+    Text(Vec<u8>),
+    /// An ordinary link.
+    Plain,
+    /// It leads to an object, not to a path.
+    Magic,
+}
+
+/// What the link `name` in the directory `directory` of a procfs is to the caller.
+///
+/// # Errors
+/// EACCES for the links of another process.
+pub fn proc_link(caller: &Caller<'_>, directory: &[u8], name: &[u8]) -> Result<ProcLink, Errno> {
+    if directory == b"/proc" {
+        let text = match name {
+            b"self" => format!("{}", caller.status()?.tgid),
+            b"thread-self" => format!("{}/task/{}", caller.status()?.tgid, caller.tid()),
+            _ => return Ok(ProcLink::Plain),
+        };
+        return Ok(ProcLink::Text(text.into_bytes()));
+    }
+    let Some((pid, _)) = proc_pid(directory) else {
+        // A procfs mounted elsewhere may be of another namespace: its numbers mean nothing here.
+        return if directory.starts_with(b"/proc/") { Ok(ProcLink::Plain) } else { Err(Errno::ACCESS) };
+    };
+    if is_own(caller, pid)? { Ok(ProcLink::Magic) } else { Err(Errno::ACCESS) }
+}
+
+/// `/proc/N` and what is behind it.
+fn proc_pid(path: &[u8]) -> Option<(Tid, &[u8])> {
+    let rest = path.strip_prefix(b"/proc/")?;
+    let end = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    let number = std::str::from_utf8(&rest[..end]).ok()?;
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some((number.parse().ok()?, &rest[end..]))
+}
+
+fn is_own(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
+    let own = caller.status()?.tgid;
+    Ok(pid == own || caller.kernel().status(pid).is_ok_and(|status| status.tgid == own))
+}
+
+/// What a real path is to the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place<'p> {
+    /// The policy decides on this path.
+    Policy(Cow<'p, [u8]>),
+    /// An object without a path that the caller already holds: a pipe, a socket, its own memory file.
+    Own,
+    /// Out of reach whatever the policy says; the sentence says why.
+    Refused(&'static str),
+}
+
+/// Files of another process of the tree that no member may open: they would carry its memory.
+const PRIVATE: [&[u8]; 2] = [b"mem", b"environ"];
+/// Files of a process outside the tree that ps(1) and pgrep(1) need.
+const PUBLIC: [&[u8]; 5] = [b"stat", b"status", b"cmdline", b"comm", b"statm"];
+
+/// Devices that act on the machine, or on the human before it, and not on a file.
+const DEVICES: [&[u8]; 14] = [
+    b"/dev/mem",
+    b"/dev/kmem",
+    b"/dev/port",
+    b"/dev/kvm",
+    b"/dev/fuse",
+    b"/dev/cuse",
+    b"/dev/userfaultfd",
+    b"/dev/uinput",
+    b"/dev/console",
+    b"/dev/input/",
+    b"/dev/net/",
+    b"/dev/vhost",
+    b"/dev/vcs",
+    b"/dev/uhid",
+];
+
+/// Says what `path` is to the caller. `stat` is of the object there, when there is one.
+///
+/// # Errors
+/// ESRCH when the caller is gone.
+pub fn place<'p>(
+    caller: &Caller<'_>,
+    tree: &Tree,
+    path: &'p [u8],
+    stat: Option<&Stat>,
+    writes: bool,
+) -> Result<Place<'p>, Errno> {
+    if !path.starts_with(b"/") || (path.starts_with(b"/memfd:") && stat.is_some_and(|stat| stat.st_nlink == 0)) {
+        return Ok(Place::Own);
+    }
+    if let Some((pid, rest)) = proc_pid(path) {
+        return proc_place(caller, tree, path, pid, rest, writes);
+    }
+    if !path.starts_with(b"/dev/") {
+        return Ok(Place::Policy(Cow::Borrowed(path)));
+    }
+    if DEVICES.iter().any(|device| device_matches(path, device)) {
+        return Ok(Place::Refused("a device that acts on the machine"));
+    }
+    if let Some(name) = path.strip_prefix(b"/dev/pts/")
+        && name != b"ptmx"
+        && stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
+        && !terminal_is_ours(caller, tree, name)
+    {
+        return Ok(Place::Refused("a terminal that the guarded programs did not open"));
+    }
+    Ok(Place::Policy(Cow::Borrowed(path)))
+}
+
+/// A prefix that ends in a slash or a letter covers everything that starts so (`/dev/vcsa1`); `/dev/mem` and
+/// the like cover only themselves.
+fn device_matches(path: &[u8], device: &[u8]) -> bool {
+    match device {
+        b"/dev/vhost" | b"/dev/vcs" => path.starts_with(device),
+        _ if device.ends_with(b"/") => path.starts_with(device),
+        _ => path == device,
+    }
+}
+
+fn proc_place<'p>(
+    caller: &Caller<'_>,
+    tree: &Tree,
+    path: &'p [u8],
+    pid: Tid,
+    rest: &[u8],
+    writes: bool,
+) -> Result<Place<'p>, Errno> {
+    let as_self = || Place::Policy(Cow::Owned([b"/proc/self", rest].concat()));
+    if is_own(caller, pid)? {
+        return Ok(as_self());
+    }
+    if tree.is_guard(pid) {
+        return Ok(Place::Refused("a process of the guard"));
+    }
+    let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    if tree.contains(pid) {
+        return Ok(if PRIVATE.contains(&file) {
+            Place::Refused("memory of another process")
+        } else {
+            as_self()
+        });
+    }
+    let listed = rest.is_empty() || (PUBLIC.contains(&file) && rest.len() == file.len() + 1);
+    Ok(if listed && !writes {
+        Place::Policy(Cow::Borrowed(path))
+    } else {
+        Place::Refused("a process that is not guarded")
+    })
+}
+
+/// Whether a member of the tree holds the master of /dev/pts/`name`, or it is the caller's own terminal.
+fn terminal_is_ours(caller: &Caller<'_>, tree: &Tree, name: &[u8]) -> bool {
+    let Some(number) = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok()) else {
+        return false;
+    };
+    controlling_terminal(caller.tid()) == Some(number) || holds_master(tree, number)
+}
+
+/// The number N of the caller's controlling terminal /dev/pts/N.
+pub fn controlling_terminal(tid: Tid) -> Option<u32> {
+    /// First and last of the major numbers of Unix98 pty slaves (Documentation/admin-guide/devices.txt).
+    const MAJORS: std::ops::RangeInclusive<u32> = 136..=143;
+    let tty = proc::stat(tid).ok()?.tty;
+    let (major, minor) = (tty >> 8 & 0xfff, (tty & 0xff) | (tty >> 12 & 0xfff00));
+    MAJORS.contains(&major).then(|| (major - MAJORS.start()) * 256 + minor)
+}
+
+/// Looks at the descriptors of every member: the number of a pty that was closed is used again, so what was
+/// opened earlier says nothing.
+fn holds_master(tree: &Tree, number: u32) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let index = format!("tty-index:\t{number}");
+    processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<Tid>().ok())
+        .filter(|&pid| tree.contains(pid))
+        .any(|pid| {
+            let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else { return false };
+            descriptors.flatten().any(|descriptor| {
+                std::fs::read_to_string(descriptor.path())
+                    .is_ok_and(|text| text.lines().any(|line| line == index))
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_name_processes() {
+        assert_eq!(proc_pid(b"/proc/12/stat"), Some((12, &b"/stat"[..])));
+        assert_eq!(proc_pid(b"/proc/12"), Some((12, &b""[..])));
+        assert_eq!(proc_pid(b"/proc/sys/kernel"), None);
+        assert_eq!(proc_pid(b"/proc/+12"), None);
+        assert_eq!(proc_pid(b"/proc/"), None);
+    }
+
+    #[test]
+    fn a_device_covers_itself_and_a_family_its_members() {
+        assert!(device_matches(b"/dev/mem", b"/dev/mem"));
+        assert!(!device_matches(b"/dev/memory", b"/dev/mem"));
+        assert!(device_matches(b"/dev/vcsa1", b"/dev/vcs"));
+        assert!(device_matches(b"/dev/input/event0", b"/dev/input/"));
+    }
+}

@@ -1,0 +1,160 @@
+//! The workers: plain threads, for a notification is a blocking ioctl and ptrace belongs to a thread.
+//!
+//! There is always one that waits for the next call. A worker that is stuck in a blocking open or connect is
+//! woken when its caller dies or gets a signal that it handles.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::answer::give;
+use crate::broker::{Request, handle};
+use crate::caller::Caller;
+use crate::guard::Guard;
+use crate::kernel::{Kernel, requests};
+
+/// Workers that go on waiting when there is nothing to do.
+const IDLE: usize = 4;
+/// More than this many calls at once wait for a worker: a bound on threads.
+const MOST: usize = 4096;
+/// How often blocked workers are looked at: the delay of a signal to a program that waits in open(2).
+const WATCH: Duration = Duration::from_millis(10);
+
+/// What one worker is blocked in; all zero when it is not.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The worker's own thread.
+    worker: AtomicU64,
+    /// The held call's cookie.
+    call: AtomicU64,
+    /// Its caller.
+    caller: AtomicU64,
+    /// Whether the blocking call is under way.
+    blocked: AtomicBool,
+}
+
+thread_local! {
+    static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
+}
+
+/// Does a call that may block for long. EINTR when the caller died or has a signal to handle.
+pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    SLOT.with_borrow(|slot| {
+        let Some(slot) = slot else { return call() };
+        slot.call.store(caller.call().id, Ordering::Relaxed);
+        slot.caller.store(caller.tid() as u64, Ordering::Relaxed);
+        slot.blocked.store(true, Ordering::Release);
+        let result = call();
+        slot.blocked.store(false, Ordering::Release);
+        result
+    })
+}
+
+/// The workers of one tree.
+pub struct Pool {
+    kernel: Arc<dyn Kernel>,
+    guard: Arc<Guard>,
+    waiting: AtomicUsize,
+    running: AtomicUsize,
+    slots: Mutex<Vec<Arc<Slot>>>,
+}
+
+impl Pool {
+    /// Starts the first workers and the watcher.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(kernel: Arc<dyn Kernel>, guard: Arc<Guard>) -> std::io::Result<Arc<Pool>> {
+        requests::handle_wake()?;
+        let pool = Arc::new(Pool {
+            kernel,
+            guard,
+            waiting: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
+            slots: Mutex::new(Vec::new()),
+        });
+        for _ in 0..2 {
+            pool.spawn()?;
+        }
+        let watcher = Arc::clone(&pool);
+        std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch())?;
+        Ok(pool)
+    }
+
+    fn spawn(self: &Arc<Self>) -> std::io::Result<()> {
+        let pool = Arc::clone(self);
+        self.running.fetch_add(1, Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let started = std::thread::Builder::new().name("worker".into()).stack_size(256 * 1024).spawn(move || pool.work());
+        if started.is_err() {
+            self.running.fetch_sub(1, Ordering::Relaxed);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        started.map(drop)
+    }
+
+    fn work(self: &Arc<Self>) {
+        let slot = Arc::new(Slot::default());
+        slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
+        SLOT.set(Some(Arc::clone(&slot)));
+        // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
+        if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
+            self.serve();
+        } else {
+            eprintln!("openclaw-guard: a worker cannot have a umask of its own and does not start");
+        }
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, &slot));
+    }
+
+    fn serve(self: &Arc<Self>) {
+        loop {
+            let call = match self.kernel.receive() {
+                Ok(call) => call,
+                // The caller died before we looked, or a wake-up came late.
+                Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => continue,
+                Err(error) => {
+                    tracing::error!("cannot receive: {error}");
+                    return;
+                }
+            };
+            if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 && self.running.load(Ordering::Relaxed) < MOST {
+                // Nobody is left to take the next call. If no thread can be had, it waits for this one.
+                let _ = self.spawn();
+            }
+            let caller = Caller::new(&*self.kernel, call);
+            let request = Request { guard: &self.guard, caller: &caller };
+            // A handler that panics has refused: the call ends, and the worker goes on.
+            let outcome = catch_unwind(AssertUnwindSafe(|| handle(&request))).unwrap_or_else(|_| {
+                tracing::error!("the handler of system call {} panicked; denied", call.number);
+                Err(Errno::ACCESS)
+            });
+            give(&caller, outcome);
+            if self.waiting.fetch_add(1, Ordering::AcqRel) >= IDLE {
+                return;
+            }
+        }
+    }
+
+    /// Wakes workers whose caller no longer waits.
+    fn watch(&self) {
+        loop {
+            std::thread::sleep(WATCH);
+            let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {
+                let (call, caller) = (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed));
+                let moot = !self.kernel.valid(call)
+                    || self.kernel.status(caller as i32).is_ok_and(|status| status.interrupted);
+                if moot && slot.blocked.load(Ordering::Acquire) && slot.call.load(Ordering::Relaxed) == call {
+                    requests::wake_thread(slot.worker.load(Ordering::Relaxed) as i32);
+                }
+            }
+        }
+    }
+}

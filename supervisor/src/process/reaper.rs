@@ -1,0 +1,54 @@
+//! The reaper: parent of the command and of every orphan of the tree.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use guard_shim::Plan;
+use nix::errno::Errno;
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::sys::wait::{WaitStatus, wait};
+
+use super::News;
+use crate::kernel::fork::{Side, split};
+
+/// Starts the command and reaps until nothing is left of the tree.
+pub fn main(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
+    // Nothing may end the reaper while the tree lives. The command's own mask is reset by the shim.
+    let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
+    if nix::sys::prctl::set_child_subreaper(true).is_err() {
+        leave();
+    }
+    let command = match split() {
+        Ok(Side::Child) => {
+            drop(to_supervisor);
+            guard_shim::run(plan, channel)
+        }
+        Ok(Side::Parent(command)) => command,
+        Err(_) => leave(),
+    };
+    drop(channel);
+    drop(plan);
+    // Out of the command's session and group: signals to those are not for the reaper.
+    let _ = rustix::process::setsid();
+    let _ = nix::sys::prctl::set_dumpable(false);
+    super::supervisor::let_go_of_stdio([true, true, true]);
+    let mut to_supervisor = File::from(to_supervisor);
+    // A supervisor that is gone needs no news.
+    let _ = News::Started(command.as_raw()).send(&mut to_supervisor);
+    loop {
+        // The reaper has one thread and traces nothing: every child is its own to wait for.
+        let ended = match wait() {
+            Ok(WaitStatus::Exited(pid, status)) if pid == command => Some(status as u8),
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => Some(128 + signal as u8),
+            Err(Errno::ECHILD) => leave(),
+            Ok(_) | Err(_) => None,
+        };
+        if let Some(status) = ended {
+            let _ = News::Ended(status).send(&mut to_supervisor);
+        }
+    }
+}
+
+fn leave() -> ! {
+    std::process::exit(0)
+}

@@ -1,0 +1,262 @@
+//! What the operator is told: one line on stderr for a denial, one JSON line in the audit log.
+//!
+//! Both are written by a thread of their own, so that no held call waits for a disk or a terminal.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use guard_policy::{Because, Outcome};
+
+use crate::audit::{AuditLog, Context};
+use crate::kernel::Tid;
+use crate::text::shown;
+use crate::tree::Tree;
+
+/// What a caller wanted to do, in the words of the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Operation {
+    /// Read a file or list a directory.
+    Read,
+    /// Change a file, or an entry of a directory.
+    Write,
+    /// Start a program.
+    Exec,
+    /// Map a file as code.
+    Map,
+    /// Connect to a socket.
+    Connect,
+    /// Act on another process.
+    Signal,
+    /// Send a request to a device or file (ioctl).
+    Ioctl,
+}
+
+impl Operation {
+    /// The word in a denied line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Exec => "exec",
+            Operation::Map => "map",
+            Operation::Connect => "connect",
+            Operation::Signal => "signal",
+            Operation::Ioctl => "ioctl",
+        }
+    }
+}
+
+/// One decision.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The process.
+    pub pid: Tid,
+    /// It and its parents up to the first command; filled in later where it is empty.
+    pub chain: Vec<(Tid, String)>,
+    /// What it wanted.
+    pub operation: Operation,
+    /// The real path.
+    pub path: Vec<u8>,
+    /// The arguments, for an exec.
+    pub argv: Vec<Vec<u8>>,
+    /// What was decided.
+    pub outcome: Outcome,
+    /// Why.
+    pub because: Because<'static>,
+    /// Microseconds from receiving the call to the decision.
+    pub micros: u64,
+}
+
+enum Message {
+    Event(Box<Event>),
+    Flush(SyncSender<()>),
+    /// The operator's command has ended: stderr is given up, the log goes on.
+    Quiet,
+}
+
+/// How the operator is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Denied lines on stderr.
+    pub lines: bool,
+    /// `--observe`: nothing was blocked, and the lines say so.
+    pub observe: bool,
+    /// Whether allowed file accesses are logged too.
+    pub allowed: bool,
+}
+
+/// Repeats of a line within this time are counted and not printed.
+const FOLD: Duration = Duration::from_secs(5);
+/// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded.
+const BACKLOG: usize = 4096;
+
+/// Takes decisions to the operator.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    sender: SyncSender<Message>,
+    allowed: bool,
+}
+
+impl Reporter {
+    /// Starts the writer.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(manner: Manner, audit: Option<AuditLog>, context: Context, tree: Tree) -> std::io::Result<Reporter> {
+        let (sender, receiver) = sync_channel(BACKLOG);
+        let writer = Writer { manner, audit, context, tree, recent: HashMap::new() };
+        std::thread::Builder::new().name("report".into()).spawn(move || writer.run(&receiver))?;
+        Ok(Reporter { sender, allowed: manner.allowed })
+    }
+
+    /// Whether allowed file accesses are to be told.
+    pub fn wants_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Tells of a decision.
+    pub fn tell(&self, event: Event) {
+        // The writer ends only with the process.
+        let _ = self.sender.send(Message::Event(Box::new(event)));
+    }
+
+    /// Returns when everything told so far is written.
+    pub fn flush(&self) {
+        let (done, wait) = sync_channel(1);
+        if self.sender.send(Message::Flush(done)).is_ok() {
+            let _ = wait.recv();
+        }
+    }
+
+    /// No more lines on stderr.
+    pub fn quiet(&self) {
+        let _ = self.sender.send(Message::Quiet);
+    }
+}
+
+struct Writer {
+    manner: Manner,
+    audit: Option<AuditLog>,
+    context: Context,
+    tree: Tree,
+    /// Lines printed lately, and how often they came again.
+    recent: HashMap<String, (Instant, usize)>,
+}
+
+impl Writer {
+    fn run(mut self, receiver: &Receiver<Message>) {
+        loop {
+            // Repeats are summed up when things go quiet, even if nothing else ever comes.
+            let message = if self.recent.is_empty() {
+                receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                receiver.recv_timeout(FOLD)
+            };
+            match message {
+                Ok(Message::Event(event)) => self.event(*event),
+                Ok(Message::Flush(done)) => {
+                    self.fold(Duration::ZERO);
+                    if let Some(audit) = &mut self.audit {
+                        audit.flush();
+                    }
+                    let _ = done.send(());
+                }
+                Ok(Message::Quiet) => self.manner.lines = false,
+                Err(RecvTimeoutError::Timeout) => self.fold(FOLD),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn event(&mut self, mut event: Event) {
+        if event.outcome != Outcome::Allow {
+            self.line(&event);
+        }
+        if let Some(audit) = &mut self.audit {
+            if event.chain.is_empty() {
+                event.chain = self.tree.chain(event.pid);
+            }
+            if let Err(error) = audit.write(&self.context, &event) {
+                eprintln!("openclaw-guard: cannot write the audit log {}: {error}", audit.path().display());
+            }
+        }
+    }
+
+    fn line(&mut self, event: &Event) {
+        if !self.manner.lines {
+            return;
+        }
+        let line = denied_line(event, self.manner.observe);
+        self.fold(FOLD);
+        if let Some((_, repeats)) = self.recent.get_mut(&line) {
+            *repeats += 1;
+            return;
+        }
+        print(&line);
+        self.recent.insert(line, (Instant::now(), 0));
+    }
+
+    /// Sums up and forgets the lines that are older than `age`.
+    fn fold(&mut self, age: Duration) {
+        let lines = self.manner.lines;
+        self.recent.retain(|line, (since, repeats)| {
+            if since.elapsed() < age {
+                return true;
+            }
+            if *repeats > 0 && lines {
+                print(&format!("{line} [{repeats} more times]"));
+            }
+            false
+        });
+    }
+}
+
+fn print(line: &str) {
+    // One write, so that lines of several processes do not mix; nobody can be told that stderr is gone.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
+fn denied_line(event: &Event, observe: bool) -> String {
+    let verb = if observe { "would have denied" } else { "denied" };
+    let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
+    let _ = write!(line, " ({})", event.because.rule());
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use guard_policy::Source;
+
+    use super::*;
+
+    fn event(path: &[u8]) -> Event {
+        Event {
+            pid: 1,
+            chain: Vec::new(),
+            operation: Operation::Read,
+            path: path.to_vec(),
+            argv: Vec::new(),
+            outcome: Outcome::Deny,
+            because: Because::new(Source::Global, "p", "permissions.filesystem.deny \"~/.ssh/**\"", "t"),
+            micros: 1,
+        }
+    }
+
+    #[test]
+    fn a_denied_line_says_what_where_and_by_which_rule() {
+        assert_eq!(
+            denied_line(&event(b"/home/u/.ssh/id_rsa"), false),
+            "openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny \"~/.ssh/**\")"
+        );
+    }
+
+    #[test]
+    fn a_file_name_cannot_write_to_the_terminal() {
+        assert!(denied_line(&event(b"/x\x1b]0;y\x07\n"), true).contains("/x\\u{1b}]0;y\\u{7}\\n"));
+    }
+}

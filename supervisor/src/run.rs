@@ -1,0 +1,156 @@
+//! Starting a guarded command.
+
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use guard_policy::Policy;
+use guard_shim::{Plan, filter, floor};
+
+use crate::audit::AuditLog;
+use crate::cli::Options;
+use crate::exit::Exit;
+use crate::guard::FloorPlan;
+use crate::process::{self, Order};
+use crate::setup::{self, Disk, Places, SetupError};
+
+/// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
+const SCOPING: u8 = 6;
+
+/// Why a command could not be started guarded.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("no command: try `openclaw-guard -- bash` (see openclaw-guard --help)")]
+    NoCommand,
+    #[error("a NUL byte in the command or the environment")]
+    Nul(#[from] std::ffi::NulError),
+    #[error("cannot build the seccomp filter: {0}")]
+    Filter(#[from] filter::Error),
+    #[error("cannot build the Landlock floor: {0}")]
+    Floor(String),
+    #[error("the floor is not full ({0}) and --require-floor was given")]
+    FloorRequired(String),
+    #[error("cannot open the audit log {path}: {error}", path = path.display())]
+    Audit { path: PathBuf, error: std::io::Error },
+    #[error(transparent)]
+    Process(#[from] process::ProcessError),
+}
+
+/// Runs the command and returns its status.
+///
+/// # Errors
+/// When it could not be started guarded.
+pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
+    let name = command.first().ok_or(RunError::NoCommand)?;
+    let places = Places::find(options)?;
+    let policy = setup::policy(options, &places, Disk::Used)?;
+    let roots: Vec<PathBuf> =
+        policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
+    let floor = floor::plan(&roots).map_err(|error| RunError::Floor(error.to_string()))?;
+    let state = describe(floor.status());
+    if options.require_floor && *floor.status() != floor::Status::Full {
+        return Err(RunError::FloorRequired(state));
+    }
+    let scoped = floor::abi().is_some_and(|abi| abi >= SCOPING);
+    let filter = filter::build(&filter::Options {
+        unix_datagram: false,
+        allow_ptrace: policy.allow_ptrace(),
+        scoped_signals: scoped,
+    })?;
+    let audit = audit_log(options, &places)?;
+    announce(options, &policy, &places, &state);
+    let enforced = *floor.status() != floor::Status::None;
+    let plan = Plan {
+        candidates: c_strings(candidates(name).into_iter().map(PathBuf::into_os_string))?,
+        argv: c_strings(command.iter().cloned())?,
+        envp: environment()?,
+        filter,
+        floor: Some(floor),
+        nofile: process::descriptor_limit(),
+        ignored_signals: process::ignored_signals(),
+        terminal: None,
+    };
+    let floor = FloorPlan {
+        uniform: roots.iter().all(|root| policy.reads_uniform(root.as_os_str().as_bytes())),
+        roots: enforced.then_some(roots),
+    };
+    let order = Order {
+        name: name.clone(),
+        plan,
+        policy,
+        floor,
+        audit,
+        observe: options.observe,
+        lines: !options.quiet,
+        kill_on_exit: options.kill_on_exit,
+    };
+    Ok(process::start(order)?)
+}
+
+/// The log that the command line names must open; the default one is only missed aloud.
+fn audit_log(options: &Options, places: &Places) -> Result<Option<AuditLog>, RunError> {
+    match AuditLog::open(&places.audit) {
+        Ok(log) => Ok(Some(log)),
+        Err(error) if options.audit.is_some() => Err(RunError::Audit { path: places.audit.clone(), error }),
+        Err(error) => {
+            eprintln!("openclaw-guard: no audit log, cannot open {}: {error}", places.audit.display());
+            Ok(None)
+        }
+    }
+}
+
+fn describe(status: &floor::Status) -> String {
+    match status {
+        floor::Status::Full => "full".to_owned(),
+        floor::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
+        floor::Status::None => "none, this kernel has no Landlock".to_owned(),
+    }
+}
+
+/// One line at start, on a terminal only; warnings always.
+fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
+    for warning in policy.warnings() {
+        eprintln!("openclaw-guard: {warning}");
+    }
+    if options.quiet || !std::io::stderr().is_terminal() {
+        return;
+    }
+    let source =
+        if places.policy.exists() { places.policy.display().to_string() } else { "built-in policy".to_owned() };
+    let mode = if options.observe { ", observing only" } else { "" };
+    eprintln!("openclaw-guard: agent {}, {source}, tiers: broker, floor: {floor}{mode}", policy.agent());
+}
+
+/// The files that execvp(3) would try for a command.
+pub fn candidates(name: &OsStr) -> Vec<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return vec![PathBuf::from(name)];
+    }
+    // What execvp falls back to.
+    let path = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    env::split_paths(&path)
+        .map(|directory| if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory })
+        .map(|directory| directory.join(name))
+        .collect()
+}
+
+fn c_strings(items: impl Iterator<Item = OsString>) -> Result<Vec<CString>, std::ffi::NulError> {
+    items.map(|item| CString::new(item.into_vec())).collect()
+}
+
+/// The command's environment, without what would let it speak to the guard or the gateway as the operator.
+fn environment() -> Result<Vec<CString>, std::ffi::NulError> {
+    guard_shim::environment::cleaned(env::vars_os())
+        .into_iter()
+        .map(|(name, value)| {
+            let mut text = name.into_vec();
+            text.push(b'=');
+            text.extend_from_slice(value.as_bytes());
+            CString::new(text)
+        })
+        .collect()
+}

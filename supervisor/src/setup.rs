@@ -1,0 +1,185 @@
+//! From the command line and the host to a policy.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use guard_policy::{Ask, Document, Host, Overrides, Policy, Problem, Security};
+
+use crate::cli::Options;
+
+/// What keeps the guard from starting, as a person would say it.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("cannot read the policy {path}: {error}", path = path.display())]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    #[error("the policy {path} is not UTF-8 text", path = path.display())]
+    NotText { path: PathBuf },
+    #[error("{}", lines(.0))]
+    Invalid(Vec<Problem>),
+    #[error("no home directory: set HOME, or give --home")]
+    NoHome,
+    #[error("the current directory cannot be found: {0}")]
+    NoDirectory(std::io::Error),
+    #[error("{name}={value}: {expected}")]
+    Variable { name: &'static str, value: String, expected: &'static str },
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nopenclaw-guard: ")
+}
+
+/// Where things are on this host.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// What `~` means.
+    pub home: PathBuf,
+    /// OpenClaw's state directory.
+    pub state: PathBuf,
+    /// The policy's file, whether or not it exists.
+    pub policy: PathBuf,
+    /// Whether it was named on the command line: then it must exist.
+    pub policy_named: bool,
+    /// The audit log.
+    pub audit: PathBuf,
+    /// The real path of the current directory.
+    pub cwd: PathBuf,
+}
+
+impl Places {
+    /// Looks at the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
+    ///
+    /// # Errors
+    /// When there is no home or no current directory.
+    pub fn find(options: &Options) -> Result<Places, SetupError> {
+        let home = options
+            .home
+            .clone()
+            .or_else(|| directory("OPENCLAW_HOME"))
+            .or_else(|| directory("HOME"))
+            .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir))
+            .ok_or(SetupError::NoHome)?;
+        let home = std::path::absolute(home).map_err(SetupError::NoDirectory)?;
+        let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
+        Ok(Places {
+            policy: options.policy.clone().unwrap_or_else(|| state.join("guard.json")),
+            policy_named: options.policy.is_some(),
+            audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
+            cwd: env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?,
+            home,
+            state,
+        })
+    }
+
+    /// What no policy may open to the tree: OpenClaw's state, the policy, the audit log.
+    fn always_denied(&self) -> Vec<Vec<u8>> {
+        let mut denied = Vec::new();
+        for path in [&self.state, &self.policy, &self.audit] {
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let real = real(&absolute);
+            for path in [absolute, real] {
+                let path = path.into_os_string().into_vec();
+                if !denied.contains(&path) {
+                    denied.push(path);
+                }
+            }
+        }
+        denied
+    }
+}
+
+fn directory(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The real path of something that need not exist: what exists of it is resolved.
+pub fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => real(parent).join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Whether compiling a policy may look at the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// The literal beginnings of patterns are resolved.
+    Used,
+    /// Patterns are taken as written.
+    Unused,
+}
+
+/// Reads and compiles the policy.
+///
+/// # Errors
+/// When a file that must be there is not, cannot be read, or is wrong.
+pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, SetupError> {
+    let overrides = overrides(options)?;
+    let resolve = |path: &[u8]| {
+        let path = Path::new(std::ffi::OsStr::from_bytes(path)).canonicalize().ok()?;
+        Some(path.into_os_string().into_vec())
+    };
+    let leave = |_: &[u8]| None;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let host = Host {
+        home: places.home.as_os_str().as_bytes(),
+        cwd: places.cwd.as_os_str().as_bytes(),
+        path_dirs: real_directories(env::split_paths(&path)),
+        always_denied: places.always_denied(),
+        temp_dirs: real_directories(
+            ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
+        ),
+        realpath: if disk == Disk::Used { &resolve } else { &leave },
+    };
+    let Some(text) = read(places)? else { return Ok(Policy::without_file(&options.agent, &host, &overrides)) };
+    let document =
+        Document::parse(&places.policy.to_string_lossy(), &text).map_err(SetupError::Invalid)?;
+    Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+}
+
+fn real_directories(paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
+    let mut real: Vec<Vec<u8>> = Vec::new();
+    for path in paths.filter(|path| path.is_absolute()) {
+        if let Ok(path) = path.canonicalize() {
+            let path = path.into_os_string().into_vec();
+            if !real.contains(&path) {
+                real.push(path);
+            }
+        }
+    }
+    real
+}
+
+/// None where there is no policy and none was named.
+fn read(places: &Places) -> Result<Option<String>, SetupError> {
+    let path = places.policy.clone();
+    match std::fs::read(&path) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| SetupError::NotText { path }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !places.policy_named => Ok(None),
+        Err(error) => Err(SetupError::Unreadable { path, error }),
+    }
+}
+
+/// The stricter of what the command line and the guard's own environment say.
+fn overrides(options: &Options) -> Result<Overrides, SetupError> {
+    let variable = |name: &'static str, expected| {
+        move |value: OsString| SetupError::Variable { name, value: value.to_string_lossy().into_owned(), expected }
+    };
+    let mut overrides = Overrides { security: options.exec_security, ask: options.exec_ask };
+    if let Some(value) = env::var_os("OC_EXEC_SECURITY") {
+        let security = value.to_str().and_then(Security::from_name);
+        let security =
+            security.ok_or_else(|| variable("OC_EXEC_SECURITY", "one of deny, allowlist, full")(value))?;
+        overrides.security = Some(overrides.security.map_or(security, |other| other.min_security(security)));
+    }
+    if let Some(value) = env::var_os("OC_EXEC_ASK") {
+        let ask = value.to_str().and_then(Ask::from_name);
+        let ask = ask.ok_or_else(|| variable("OC_EXEC_ASK", "one of off, on-miss, always")(value))?;
+        overrides.ask = Some(overrides.ask.map_or(ask, |other| other.max_ask(ask)));
+    }
+    Ok(overrides)
+}
