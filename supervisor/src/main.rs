@@ -13,6 +13,7 @@ mod exec;
 mod exit;
 mod guard;
 mod kernel;
+mod layers;
 mod place;
 mod pool;
 mod process;

@@ -103,26 +103,7 @@ pub enum Dots {
 }
 
 impl Target {
-    /// The real path that is decided on.
-    pub fn path(&self) -> &[u8] {
-        match self {
-            Target::Entry(entry) => &entry.path,
-            Target::Object { path, .. } => path,
-        }
-    }
-
-    /// What is there.
-    ///
-    /// # Errors
-    /// ENOENT when nothing is.
-    pub fn object(&self) -> Result<&Object, Errno> {
-        match self {
-            Target::Entry(entry) => entry.object.as_ref().ok_or(Errno::NOENT),
-            Target::Object { object, .. } => Ok(object),
-        }
-    }
-
-    /// The same by value, with its path.
+    /// What is there, with its real path.
     ///
     /// # Errors
     /// ENOENT when nothing is there.

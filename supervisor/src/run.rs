@@ -13,6 +13,7 @@ use crate::audit::AuditLog;
 use crate::cli::Options;
 use crate::exit::Exit;
 use crate::guard::FloorPlan;
+use crate::layers::{Layer, is_off};
 use crate::process::{self, Order};
 use crate::setup::{self, Disk, Places, SetupError};
 
@@ -63,13 +64,13 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     })?;
     let audit = audit_log(options, &places)?;
     announce(options, &policy, &places, &state);
-    let enforced = *floor.status() != floor::Status::None;
+    let enforced = *floor.status() != floor::Status::None && !is_off(Layer::Floor);
     let plan = Plan {
         candidates: c_strings(candidates(name).into_iter().map(PathBuf::into_os_string))?,
         argv: c_strings(command.iter().cloned())?,
         envp: environment()?,
         filter,
-        floor: Some(floor),
+        floor: enforced.then_some(floor),
         nofile: process::descriptor_limit(),
         ignored_signals: process::ignored_signals(),
         terminal: None,

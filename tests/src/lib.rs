@@ -1,2 +1,187 @@
-//! Shared harness of the end-to-end tests.
+//! Shared harness of the end-to-end tests: a home, a workspace and a policy in a directory of their own, and the real
+//! `openclaw-guard` run in them.
 #![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
+#[must_use]
+pub fn guard() -> PathBuf {
+    if let Some(path) = std::env::var_os("OPENCLAW_GUARD") {
+        return path.into();
+    }
+    let exe = std::env::current_exe().expect("a test has a path");
+    // target/PROFILE/deps/NAME-HASH
+    let profile = exe.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
+    let guard = profile.join("openclaw-guard");
+    assert!(guard.exists(), "{} is not built: cargo build -p openclaw-guard", guard.display());
+    guard
+}
+
+/// How a command ended.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// What it wrote on stdout.
+    pub stdout: String,
+    /// What it and the guard wrote on stderr.
+    pub stderr: String,
+    /// Its exit status; 128 + n where signal n ended it.
+    pub status: i32,
+}
+
+impl Ended {
+    /// The guard's own lines.
+    #[must_use]
+    pub fn guard_lines(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("openclaw-guard: ")).collect()
+    }
+}
+
+/// A home and a workspace in a directory of their own, removed at the end.
+#[derive(Debug)]
+pub struct World {
+    directory: TempDir,
+    policy: Option<PathBuf>,
+}
+
+/// Programs and libraries of the system, for policies of tests.
+pub const SYSTEM: &str = r#""/usr/**": "r-x", "/bin/**": "r-x", "/lib/**": "r-x", "/lib64/**": "r-x", "/etc/**": "r--", "/proc/**": "r--", "/sys/**": "r--", "/dev/**": "rw-""#;
+
+impl World {
+    /// No policy yet: the built-in one.
+    #[must_use]
+    pub fn bare() -> World {
+        let directory = tempfile::Builder::new().prefix("guard-").tempdir().expect("a temporary directory");
+        fs::create_dir(directory.path().join("home")).expect("a home");
+        fs::create_dir(directory.path().join("work")).expect("a workspace");
+        World { directory, policy: None }
+    }
+
+    /// Everything is allowed: for what concerns mechanism and not policy.
+    #[must_use]
+    pub fn open() -> World {
+        World::bare().policy(
+            r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+                "permissions": {"filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#,
+        )
+    }
+
+    /// With this guard.json. `@` stands for the directory of this world, `SYSTEM` for rules of the system.
+    #[must_use]
+    pub fn policy(mut self, text: &str) -> World {
+        let text = text.replace("SYSTEM", SYSTEM).replace('@', self.root().to_str().expect("a plain path"));
+        let path = self.root().join("guard.json");
+        fs::write(&path, text).expect("a policy");
+        self.policy = Some(path);
+        self
+    }
+
+    /// The directory of this world, a real path.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().canonicalize().expect("a real path")
+    }
+
+    /// The workspace: the current directory of commands.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    /// The home.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// Writes a file below the world's directory, with the directories it needs.
+    pub fn write(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().expect("a file has a directory")).expect("directories");
+        fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// Reads a file below the world's directory; None when it is not there.
+    #[must_use]
+    pub fn read(&self, path: impl AsRef<Path>) -> Option<String> {
+        fs::read_to_string(self.root().join(path)).ok()
+    }
+
+    /// The guard with this world's policy, before its subcommand or `--`.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(guard());
+        if let Some(policy) = &self.policy {
+            command.arg("--policy").arg(policy);
+        }
+        self.place(&mut command);
+        command.arg("--audit").arg(self.root().join("audit.jsonl"));
+        command
+    }
+
+    fn place(&self, command: &mut Command) {
+        command
+            .current_dir(self.work())
+            .env("HOME", self.home())
+            .env_remove("OPENCLAW_HOME")
+            .env_remove("OPENCLAW_STATE_DIR")
+            .stdin(Stdio::null());
+    }
+
+    /// Runs a command under the guard.
+    pub fn guarded<S: AsRef<OsStr>>(&self, argv: &[S]) -> Ended {
+        ended(self.command().arg("--").args(argv))
+    }
+
+    /// Runs a shell command line under the guard.
+    pub fn sh(&self, line: &str) -> Ended {
+        self.guarded(&["sh", "-c", line])
+    }
+
+    /// Runs a command in the same place without the guard, as the guard runs it: no_new_privs, no capabilities.
+    pub fn native<S: AsRef<OsStr>>(&self, argv: &[S]) -> Ended {
+        let mut command = Command::new("setpriv");
+        command.args(["--no-new-privs", "--inh-caps=-all"]);
+        if is_root() {
+            command.arg("--bounding-set=-all");
+        }
+        command.arg("--").args(argv);
+        self.place(&mut command);
+        ended(&mut command)
+    }
+
+    /// The lines of the audit log.
+    #[must_use]
+    pub fn audit(&self) -> Vec<serde_json::Value> {
+        let text = self.read("audit.jsonl").unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+}
+
+/// Runs a command to its end.
+///
+/// # Panics
+/// When it cannot be started.
+pub fn ended(command: &mut Command) -> Ended {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
+    Ended {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        status,
+    }
+}
+
+/// Whether the tests run as root.
+#[must_use]
+pub fn is_root() -> bool {
+    fs::read_to_string("/proc/self/status")
+        .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:\t0\t")))
+}

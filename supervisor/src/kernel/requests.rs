@@ -115,17 +115,6 @@ pub fn pty_peer(master: BorrowedFd<'_>, flags: i32) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 
-/// The number of a pty master's slave (`TIOCGPTN`).
-///
-/// # Errors
-/// ENOTTY when it is no master.
-pub fn pty_number(master: BorrowedFd<'_>) -> Result<u32, Errno> {
-    let mut number: libc::c_uint = 0;
-    // SAFETY: the kernel writes one unsigned int at the pointer, which is a live one.
-    let result = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTN, &raw mut number) };
-    if result == 0 { Ok(number) } else { Err(last()) }
-}
-
 /// An ioctl that only reads a structure of the size that its number states.
 ///
 /// # Errors

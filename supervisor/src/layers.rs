@@ -1,0 +1,34 @@
+//! Switches that the tests use to show that each layer carries weight.
+//!
+//! Without the cargo feature `test-layers` every layer is on and there is nothing to switch: `is_off` is a constant.
+//! With it, GUARD_TEST_LAYERS_OFF in the guard's own environment names the layers that are off, with commas.
+
+/// A layer of enforcement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// `broker`: what was judged is done by the supervisor. Off: it is answered CONTINUE and the kernel reads again.
+    Broker,
+    /// `verify`: the check at PTRACE_EVENT_EXEC.
+    Verify,
+    /// `floor`: Landlock.
+    Floor,
+}
+
+/// Whether a test has switched the layer off.
+#[cfg(not(feature = "test-layers"))]
+pub const fn is_off(_: Layer) -> bool {
+    false
+}
+
+/// Whether a test has switched the layer off.
+#[cfg(feature = "test-layers")]
+pub fn is_off(layer: Layer) -> bool {
+    static OFF: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    let off = OFF.get_or_init(|| std::env::var("GUARD_TEST_LAYERS_OFF").unwrap_or_default());
+    let name = match layer {
+        Layer::Broker => "broker",
+        Layer::Verify => "verify",
+        Layer::Floor => "floor",
+    };
+    off.split(',').any(|part| part == name)
+}
