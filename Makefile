@@ -1,0 +1,41 @@
+# Two commands do everything: `make run` and `make test`. Both install what is missing (scripts/setup).
+
+CMD ?= $${SHELL:-bash}
+GUARD := target/release/openclaw-guard
+
+.PHONY: help run build test test-full soak lint setup clean
+
+help:
+	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
+	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
+	@echo "make test-full [SHARD=1/3]           adds foreign suites, licences and unused dependencies"
+	@echo "make soak                            the timed races and the long loops"
+
+setup:
+	@scripts/setup build
+
+build: setup
+	@cargo build --release --locked --quiet -p openclaw-guard
+
+run: build
+	@$(GUARD) -- $(CMD)
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+test:
+	@scripts/setup test
+	@$(MAKE) --no-print-directory lint
+	@scripts/test
+
+test-full:
+	@scripts/setup test
+	@scripts/test-full $(SHARD)
+
+soak:
+	@scripts/setup test
+	@GUARD_SOAK=1 GUARD_RACE_SECONDS=60 scripts/test
+
+clean:
+	cargo clean
