@@ -65,7 +65,10 @@ pub fn give(caller: &Caller<'_>, outcome: Outcome) {
         Ok(Answer::Done) => return,
         Ok(Answer::Value(value)) => Response::Value(value),
         Ok(Answer::Interrupted) => Response::Interrupted,
-        Ok(Answer::Continue(_)) => Response::Continue,
+        Ok(Answer::Continue(why)) => {
+            tracing::debug!("system call {} goes on in the kernel: {why:?}", caller.call().number);
+            Response::Continue
+        }
         Ok(Answer::Descriptor { file, cloexec, copy }) => match install(caller, file, cloexec, copy) {
             Ok(None) => return,
             Ok(Some(number)) => Response::Value(number),

@@ -21,8 +21,10 @@ use crate::kernel::{Kernel, requests};
 const IDLE: usize = 4;
 /// More than this many calls at once wait for a worker: a bound on threads.
 const MOST: usize = 4096;
-/// How often blocked workers are looked at: the delay of a signal to a program that waits in open(2).
-const WATCH: Duration = Duration::from_millis(10);
+/// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
+const WATCH: Duration = Duration::from_millis(5);
+/// How often it is looked whether any is blocked.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// What one worker is blocked in; all zero when it is not.
 #[derive(Debug, Default)]
@@ -144,17 +146,25 @@ impl Pool {
 
     /// Wakes workers whose caller no longer waits.
     fn watch(&self) {
+        // Calls that were under way at the last look: most opens are over before anybody could be waiting for them.
+        let mut seen = Vec::new();
         loop {
-            std::thread::sleep(WATCH);
+            std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
             let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut now = Vec::new();
             for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {
-                let (call, caller) = (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed));
-                let moot = !self.kernel.valid(call)
-                    || self.kernel.status(caller as i32).is_ok_and(|status| status.interrupted);
-                if moot && slot.blocked.load(Ordering::Acquire) && slot.call.load(Ordering::Relaxed) == call {
+                let call = slot.call.load(Ordering::Relaxed);
+                now.push(call);
+                if seen.contains(&call) && self.is_moot(call, slot.caller.load(Ordering::Relaxed) as i32) {
                     requests::wake_thread(slot.worker.load(Ordering::Relaxed) as i32);
                 }
             }
+            seen = now;
         }
+    }
+
+    /// Whether the caller is gone, or has a signal to handle.
+    fn is_moot(&self, call: u64, caller: i32) -> bool {
+        !self.kernel.valid(call) || self.kernel.status(caller).is_ok_and(|status| status.interrupted)
     }
 }

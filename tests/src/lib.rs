@@ -24,6 +24,12 @@ pub fn guard() -> PathBuf {
     guard
 }
 
+/// The directory of this crate's sources and data: GUARD_TESTS, or where it was compiled.
+#[must_use]
+pub fn sources() -> PathBuf {
+    std::env::var_os("GUARD_TESTS").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
+}
+
 /// How a command ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
