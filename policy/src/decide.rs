@@ -1,17 +1,87 @@
 //! The one function that answers.
 
-use crate::{Because, Outcome, Policy, Request, Source, Verdict};
+use crate::programs::Listed;
+use crate::rwx::Reason;
+use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Request, Security, Verdict};
 
 /// Answers a request. Total: every policy and every request give a verdict.
 pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
-    let _ = (policy, request);
-    Verdict { outcome: Outcome::Deny, because: Because::new(Source::Builtin, "", "", "") }
+    match request {
+        Request::File { path, access } => decide_file(policy, path, *access),
+        Request::Exec(exec) => decide_exec(policy, exec),
+    }
+}
+
+fn verdict(outcome: Outcome, reason: &Reason) -> Verdict<'_> {
+    Verdict { outcome, because: reason.because() }
+}
+
+fn outcome(grant: Grant) -> Outcome {
+    match grant {
+        Grant::No => Outcome::Deny,
+        Grant::Ask => Outcome::Ask,
+        Grant::Yes => Outcome::Allow,
+    }
+}
+
+fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access) -> Verdict<'p> {
+    let found = policy.map.find(path);
+    // The strictest of the wanted bits decides, and is the reason.
+    let (grant, reason) = [
+        (Access::READ, found.rights.r, found.r),
+        (Access::WRITE, found.rights.w, found.w),
+        (Access::MAP, found.rights.x, found.x),
+    ]
+    .into_iter()
+    .filter(|(bit, ..)| access.contains(*bit))
+    .map(|(_, grant, reason)| (grant, reason))
+    .min_by_key(|(grant, _)| *grant)
+    .unwrap_or((Grant::No, found.r));
+    verdict(outcome(grant), reason)
+}
+
+fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
+    let programs = &policy.programs;
+    let reasons = &programs.reasons;
+    if programs.security == Security::Deny {
+        return verdict(Outcome::Deny, &reasons.denied);
+    }
+    let found = policy.map.find(exec.path);
+    if found.rights.x == Grant::No {
+        return verdict(Outcome::Deny, found.x);
+    }
+    match programs.listed(exec, &policy.map) {
+        Listed::Miss if programs.ask == Ask::Off => verdict(Outcome::Deny, &reasons.miss),
+        Listed::Miss => verdict(Outcome::Ask, &reasons.miss),
+        Listed::Yes { .. } if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
+        Listed::Yes { carrier: false, .. } if programs.ask == Ask::Always => {
+            verdict(Outcome::Ask, &reasons.always)
+        }
+        Listed::Yes { reason, .. } => verdict(Outcome::Allow, reason),
+    }
 }
 
 impl Policy {
-    /// What *ask* becomes where nobody can be asked.
+    /// What *ask* becomes where nobody can be asked, by `exec.askFallback`. A verdict that asks
+    /// nothing is returned as it is: the fallback never lifts a denial.
     pub fn fallback<'p>(&'p self, request: &Request<'_>, verdict: Verdict<'p>) -> Verdict<'p> {
-        let _ = request;
-        verdict
+        if verdict.outcome != Outcome::Ask {
+            return verdict;
+        }
+        let allowed = match (self.programs.fallback, request) {
+            (Security::Deny, _) | (Security::Allowlist, Request::File { .. }) => false,
+            (Security::Full, _) => true,
+            (Security::Allowlist, Request::Exec(exec)) => {
+                self.map.find(exec.path).rights.x == Grant::Yes
+                    && matches!(self.programs.listed(exec, &self.map), Listed::Yes { .. })
+            }
+        };
+        if allowed {
+            let because = self.programs.reasons.fallback.because();
+            Verdict { outcome: Outcome::Allow, because }
+        } else {
+            // The reason for asking says more than that nobody answered.
+            Verdict { outcome: Outcome::Deny, ..verdict }
+        }
     }
 }

@@ -10,19 +10,32 @@
 //! told through [`Host`].
 #![forbid(unsafe_code)]
 
+mod base;
 mod because;
+mod build;
+mod builtin;
+mod compile;
 mod decide;
 mod document;
+mod glob;
+mod lists;
 mod mode;
+mod moves;
+mod pattern;
 mod permission;
 mod policy;
 mod problem;
+mod programs;
+mod read;
 mod request;
+mod roots;
+mod rwx;
 
 pub use because::{Because, Outcome, Source, Verdict};
 pub use decide::decide;
 pub use document::Document;
 pub use mode::{Ask, Security};
+pub use pattern::matches_allowlist_pattern;
 pub use permission::{Grant, Permission, Rights};
 pub use policy::{Host, Overrides, Policy};
 pub use problem::Problem;

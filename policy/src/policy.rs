@@ -1,6 +1,9 @@
-//! The compiled policy.
+//! The compiled policy and what the supervisor asks of it.
 
-use crate::{Ask, Document, Problem, Rights, Security};
+use crate::programs::Programs;
+use crate::roots::is_below;
+use crate::rwx::Map;
+use crate::{Ask, Grant, Rights, Security};
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
 pub struct Host<'a> {
@@ -29,30 +32,20 @@ pub struct Overrides {
 }
 
 /// A document compiled for one agent on one host. Immutable.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
-    agent: String,
-    warnings: Vec<String>,
+    pub(crate) agent: String,
+    pub(crate) map: Map,
+    pub(crate) programs: Programs,
+    pub(crate) roots: Vec<Vec<u8>>,
+    pub(crate) timeout_ms: u64,
+    pub(crate) unix_datagram: bool,
+    pub(crate) allow_ptrace: bool,
+    pub(crate) audit_path: Option<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Policy {
-    /// Compiles a document for one agent.
-    pub fn compile(
-        doc: &Document,
-        agent: &str,
-        host: &Host,
-        overrides: &Overrides,
-    ) -> Result<Policy, Vec<Problem>> {
-        let _ = (doc, host, overrides);
-        Ok(Policy { agent: agent.to_owned(), warnings: Vec::new() })
-    }
-
-    /// The policy where there is no `guard.json`.
-    pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
-        let _ = (host, overrides);
-        Policy { agent: agent.to_owned(), warnings: Vec::new() }
-    }
-
     /// The agent it was compiled for.
     pub fn agent(&self) -> &str {
         &self.agent
@@ -60,71 +53,71 @@ impl Policy {
 
     /// `exec.security`, tightened by the overrides.
     pub fn security(&self) -> Security {
-        Security::Allowlist
+        self.programs.security
     }
 
     /// `exec.ask`, tightened by the overrides.
     pub fn ask(&self) -> Ask {
-        Ask::OnMiss
+        self.programs.ask
     }
 
     /// `exec.askFallback`, never wider than the security.
     pub fn ask_fallback(&self) -> Security {
-        Security::Deny
+        self.programs.fallback
     }
 
     /// `exec.timeoutMs`: how long a human has to answer.
     pub fn timeout_ms(&self) -> u64 {
-        120_000
+        self.timeout_ms
     }
 
     /// `network.unixDatagram`.
     pub fn unix_datagram(&self) -> bool {
-        false
+        self.unix_datagram
     }
 
     /// `exec.allowPtrace`.
     pub fn allow_ptrace(&self) -> bool {
-        false
+        self.allow_ptrace
     }
 
-    /// `audit.path`.
+    /// `audit.path`, as written: `~` is not expanded.
     pub fn audit_path(&self) -> Option<&str> {
-        None
+        self.audit_path.as_deref()
     }
 
-    /// What the operator should know: keys that are read but not acted on, patterns that match nothing.
+    /// What the operator should know: keys that are read but not acted on, patterns that match
+    /// nothing, rules that could not be followed.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The directories (and single files) whose programs may start.
+    /// The directories (and single files) whose programs may start, resolved where they exist;
+    /// always with those of the loader and the libraries. None lies below another.
     pub fn exec_roots(&self) -> Vec<Vec<u8>> {
-        Vec::new()
+        self.roots.clone()
     }
 
-    /// True when `dir` and every object below it may be read without asking.
-    pub fn reads_uniform(&self, dir: &[u8]) -> bool {
-        let _ = dir;
-        false
-    }
-
-    /// True when the tree may write at this real path, or may after asking.
-    pub fn writable(&self, path: &[u8]) -> bool {
-        let _ = path;
-        true
+    /// True when a program at this real path lies below an exec root. One that does not cannot be
+    /// started while the floor stands, approved or not.
+    pub fn within_exec_roots(&self, path: &[u8]) -> bool {
+        self.roots.iter().any(|root| is_below(path, root))
     }
 
     /// What a real path grants.
     pub fn rights(&self, path: &[u8]) -> Rights {
-        let _ = path;
-        Rights::NONE
+        self.map.find(path).rights
     }
 
-    /// True when moving `old` to `new` gives it no right that it did not have: for a directory,
-    /// nothing below it either. False where that cannot be proven.
-    pub fn may_move(&self, old: &[u8], new: &[u8], directory: bool) -> bool {
-        let _ = (old, new, directory);
-        false
+    /// True when the tree may write at this real path, or may after asking.
+    pub fn writable(&self, path: &[u8]) -> bool {
+        self.rights(path).w != Grant::No
+    }
+
+    /// Every rule, denial and base pattern as compiled, both forms where a link was resolved: the
+    /// pattern's config path and the permission, in the order of precedence.
+    pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
+        let all = self.map.denies.iter().chain(self.map.rules.iter()).chain(self.map.base.iter());
+        all.map(|e| (e.reason.text.as_str(), e.rights))
     }
 }

@@ -1,0 +1,301 @@
+//! Given a document to a policy for one agent: agents.NAME over agents."*" over the top level.
+
+use std::collections::BTreeMap;
+
+use crate::build::MapBuilder;
+use crate::document::{Agent, Document, Mode, Permissions};
+use crate::pattern::{Expanded, Paths, expand, expand_home};
+use crate::programs::{Allowed, DEFAULT_CARRIERS, ExecReasons, Programs};
+use crate::rwx::Reason;
+use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source, roots};
+
+/// What a scalar is where `guard.json` leaves it out.
+pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+
+/// A section of the document that speaks for the agent.
+struct Layer<'d> {
+    source: Source,
+    /// `agents.main.`, or nothing for the top level.
+    prefix: String,
+    mode: Mode,
+    permissions: &'d Permissions,
+    agent: Option<&'d Agent>,
+}
+
+/// A value with where it comes from.
+#[derive(Clone)]
+pub(crate) struct Given<T> {
+    value: T,
+    source: Source,
+    path: String,
+}
+
+impl Policy {
+    /// Compiles a document for one agent.
+    pub fn compile(
+        doc: &Document,
+        agent: &str,
+        host: &Host,
+        overrides: &Overrides,
+    ) -> Result<Policy, Vec<Problem>> {
+        let layers = layers(doc, agent);
+        let paths = Paths { home: host.home, realpath: host.realpath };
+        let modes = modes(&layers, overrides);
+
+        let mut builder = MapBuilder::new(paths, modes.ask.value);
+        always_denied(&mut builder, host);
+        denies(&mut builder, &layers);
+        rules(&mut builder, &layers);
+        if layers.iter().find_map(|l| l.permissions.base).unwrap_or(true) {
+            builder.base();
+        }
+        let (default, default_reason) = default(&layers);
+        let (map, mut warnings) = builder.finish(default, default_reason);
+        warnings.extend(doc.unused());
+
+        let mut entries = Vec::new();
+        for layer in &layers {
+            let list = layer.agent.map_or(&[][..], |a| &a.allowlist);
+            for (i, entry) in list.iter().enumerate() {
+                let path = format!("{}allowlist[{i}]", layer.prefix);
+                if entry.arg_pattern.is_some() {
+                    warnings.push(format!(
+                        "{path}: argPattern is read but not acted on yet; the entry matches nothing"
+                    ));
+                    continue;
+                }
+                let reason = Reason {
+                    source: layer.source,
+                    rule: format!("{}allowlist \"{}\"", layer.prefix, entry.pattern),
+                    text: format!("the allowlist has \"{}\"", entry.pattern),
+                    path,
+                };
+                match Allowed::new(&entry.pattern, &paths, &map, reason) {
+                    Ok(entry) => entries.push(entry),
+                    Err(warning) => warnings.push(warning),
+                }
+            }
+        }
+        let carriers = match &doc.exec.carriers {
+            Some(list) => (list.clone(), Source::Global),
+            None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
+        };
+        let configured: Option<Vec<Vec<u8>>> = doc.exec.roots.as_ref().map(|list| {
+            let root = |dir: &String| {
+                let Expanded { literal, pattern } = expand_home(dir, host.home);
+                let whole = [&literal, pattern.as_bytes()].concat();
+                if whole.len() > 1 { whole.strip_suffix(b"/").unwrap_or(&whole).to_vec() } else { whole }
+            };
+            list.iter().map(root).collect()
+        });
+        let roots = roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
+        Ok(Policy {
+            agent: agent.to_owned(),
+            map,
+            programs: programs(&modes, entries, carriers),
+            roots,
+            timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
+            unix_datagram: doc.network.unix_datagram.unwrap_or(false),
+            allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
+            audit_path: doc.audit.path.clone(),
+            warnings,
+        })
+    }
+}
+
+/// The sections that apply, the most specific first.
+fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
+    let mut layers = Vec::new();
+    let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
+    for name in names {
+        if let Some(section) = doc.agents.get(name) {
+            let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+            layers.push(Layer {
+                source: Source::Agent,
+                prefix: if plain { format!("agents.{name}.") } else { format!("agents[\"{name}\"].") },
+                mode: section.exec,
+                permissions: &section.permissions,
+                agent: Some(section),
+            });
+        }
+    }
+    layers.push(Layer {
+        source: Source::Global,
+        prefix: String::new(),
+        mode: doc.exec.mode,
+        permissions: &doc.permissions,
+        agent: None,
+    });
+    layers
+}
+
+/// The three exec scalars with their sources.
+pub(crate) struct Modes {
+    pub(crate) security: Given<Security>,
+    pub(crate) ask: Given<Ask>,
+    pub(crate) fallback: Given<Security>,
+}
+
+impl Modes {
+    pub(crate) fn ask(&self) -> Ask {
+        self.ask.value
+    }
+}
+
+fn modes(layers: &[Layer<'_>], overrides: &Overrides) -> Modes {
+    let modes = Modes {
+        security: scalar(layers, "security", |m| m.security, Security::Allowlist),
+        ask: scalar(layers, "ask", |m| m.ask, Ask::OnMiss),
+        fallback: scalar(layers, "askFallback", |m| m.ask_fallback, Security::Deny),
+    };
+    tighten(modes, overrides)
+}
+
+/// The modes of the policy without a file.
+pub(crate) fn default_modes(overrides: &Overrides) -> Modes {
+    modes(&[], overrides)
+}
+
+fn scalar<T>(layers: &[Layer<'_>], key: &str, get: impl Fn(&Mode) -> Option<T>, default: T) -> Given<T> {
+    for layer in layers {
+        if let Some(value) = get(&layer.mode) {
+            return Given { value, source: layer.source, path: format!("{}exec.{key}", layer.prefix) };
+        }
+    }
+    Given { value: default, source: Source::Default, path: format!("exec.{key}") }
+}
+
+fn tighten(mut modes: Modes, overrides: &Overrides) -> Modes {
+    if let Some(security) = overrides.security.filter(|s| *s < modes.security.value) {
+        modes.security =
+            Given { value: security, source: Source::Operator, path: "exec.security".to_owned() };
+    }
+    if let Some(ask) = overrides.ask.filter(|a| *a > modes.ask.value) {
+        modes.ask = Given { value: ask, source: Source::Operator, path: "exec.ask".to_owned() };
+    }
+    modes.fallback.value = modes.fallback.value.min_security(modes.security.value);
+    modes
+}
+
+/// The state directory, the guard's own files.
+pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
+    for path in &host.always_denied {
+        let shown = crate::pattern::show(path);
+        let reason = Reason {
+            source: Source::Builtin,
+            path: format!("builtin.deny[\"{shown}\"]"),
+            rule: format!("builtin deny \"{shown}\""),
+            text: format!("{shown} is always denied: the guarded tree may not reach what guards it"),
+        };
+        let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        builder.deny(&Expanded { literal, pattern: String::new() }, &reason);
+    }
+}
+
+fn denies(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
+    for layer in layers {
+        let section = format!("{}permissions.filesystem.deny", layer.prefix);
+        for pattern in &layer.permissions.filesystem.deny {
+            let reason = Reason {
+                source: layer.source,
+                path: format!("{section}[\"{pattern}\"]"),
+                rule: format!("{section} \"{pattern}\""),
+                text: format!("\"{pattern}\" is denied"),
+            };
+            builder.deny(&expand(pattern, builder.paths.home), &reason);
+        }
+    }
+}
+
+fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
+    // By the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. Two spellings in one layer
+    // both stay, and a tie grants what both grant.
+    let mut decided: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    for (depth, layer) in layers.iter().enumerate() {
+        let section = format!("{}permissions.filesystem.rules", layer.prefix);
+        for (pattern, permission) in &layer.permissions.filesystem.rules {
+            let expanded = expand(pattern, builder.paths.home);
+            let key = [&expanded.literal, expanded.pattern.as_bytes()].concat();
+            if *decided.entry(key).or_insert(depth) != depth {
+                continue;
+            }
+            let reason = Reason {
+                source: layer.source,
+                path: format!("{section}[\"{pattern}\"]"),
+                rule: format!("{section} \"{pattern}\": \"{permission}\""),
+                text: format!("\"{pattern}\" grants {permission}"),
+            };
+            builder.rule(&expanded, *permission, reason);
+        }
+    }
+}
+
+fn default(layers: &[Layer<'_>]) -> (Permission, Reason) {
+    let found = layers.iter().find_map(|l| l.permissions.filesystem.default.map(|d| (d, l)));
+    let (permission, source, prefix) = match found {
+        Some((permission, layer)) => (permission, layer.source, layer.prefix.as_str()),
+        None => (Permission(Rights::NONE), Source::Default, ""),
+    };
+    (permission, default_reason(permission, source, &format!("{prefix}permissions.filesystem.default")))
+}
+
+pub(crate) fn default_reason(permission: Permission, source: Source, path: &str) -> Reason {
+    Reason {
+        source,
+        path: path.to_owned(),
+        rule: format!("{path} \"{permission}\""),
+        text: format!("no rule covers the path, and the default is {permission}"),
+    }
+}
+
+/// The exec side, with its reasons made.
+pub(crate) fn programs(modes: &Modes, entries: Vec<Allowed>, carriers: (Vec<String>, Source)) -> Programs {
+    let Modes { security, ask, fallback } = modes;
+    let word = |from: &Given<Security>| format!("{} \"{}\"", from.path, from.value.as_str());
+    let by_security = |rule: String, text: &str| Reason {
+        source: security.source,
+        path: security.path.clone(),
+        rule,
+        text: text.to_owned(),
+    };
+    let reasons = ExecReasons {
+        denied: by_security(word(security), "exec.security is deny: nothing may start"),
+        full: by_security(word(security), "exec.security is full: whatever the file map lets run may start"),
+        miss: by_security(
+            format!("{}: not in the allowlist", word(security)),
+            "the program is not in the allowlist",
+        ),
+        carrier: Reason {
+            source: carriers.1,
+            path: "exec.carriers".to_owned(),
+            rule: "exec.carriers".to_owned(),
+            text: "a carrier may start: what it starts and opens is judged by itself".to_owned(),
+        },
+        always: Reason {
+            source: ask.source,
+            path: ask.path.clone(),
+            rule: format!("{} \"{}\"", ask.path, ask.value.as_str()),
+            text: "exec.ask is always: every program is asked for".to_owned(),
+        },
+        loader: Reason {
+            source: Source::Builtin,
+            path: "builtin".to_owned(),
+            rule: "builtin: loader of an allowed program".to_owned(),
+            text: "the loader of a program needs x and no allowlist entry".to_owned(),
+        },
+        fallback: Reason {
+            source: fallback.source,
+            path: fallback.path.clone(),
+            rule: word(fallback),
+            text: format!("nobody could be asked, and exec.askFallback is {}", fallback.value.as_str()),
+        },
+    };
+    Programs {
+        security: security.value,
+        ask: ask.value,
+        fallback: fallback.value,
+        entries,
+        carriers: carriers.0,
+        reasons,
+    }
+}

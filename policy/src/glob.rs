@@ -1,0 +1,356 @@
+//! The glob dialect of OpenClaw's allowlist, matched exactly.
+//!
+//! `*` is any run without a slash, `**` (two stars or more) any run at all, `?` one UTF-16 code
+//! unit that is no slash, everything else itself; the whole subject must match. There are no
+//! brackets, no braces and no rule that lets `/**/` stand for one slash.
+//!
+//! Subjects are bytes. A byte that is no UTF-8 counts as a unit of its own and equals only itself.
+//! The matcher runs all alternatives side by side, so its time is linear in the subject.
+
+/// A pattern longer than this can match no path that the kernel accepts.
+pub(crate) const MAX_PATTERN: usize = 4096;
+
+/// Sets of states for the two sizes of pattern: nearly all fit one word.
+const LARGE: usize = MAX_PATTERN / 64 + 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Unit(u32),
+    One,
+    Star,
+    StarStar,
+}
+
+/// How much of what is below a directory a pattern can match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Below {
+    Nothing,
+    Something,
+    Everything,
+}
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Glob {
+    /// The bytes before the first wildcard.
+    prefix: Box<[u8]>,
+    /// From the first wildcard to the end.
+    tail: Box<[Token]>,
+    /// How many tokens of the tail go up to its last wildcard; the rest is `suffix`.
+    middle: usize,
+    suffix: Box<[u8]>,
+    /// In file patterns `**` crosses line ends; in OpenClaw's allowlist it does not.
+    crosses_lines: bool,
+    length: usize,
+}
+
+impl Glob {
+    /// Compiles `literal` (taken as it is) followed by `pattern`.
+    pub(crate) fn new(literal: &[u8], pattern: &str, crosses_lines: bool) -> Glob {
+        let is_wild = |c: char| c == '*' || c == '?';
+        let length = literal.len() + pattern.len();
+        let start = pattern.find(is_wild).unwrap_or(pattern.len());
+        let end = pattern.rfind(is_wild).map_or(start, |i| i + 1);
+        let prefix = [literal, &pattern.as_bytes()[..start]].concat();
+        let mut tail = tokens(&pattern[start..end]);
+        let middle = tail.len();
+        let suffix = &pattern[end..];
+        tail.extend(suffix.encode_utf16().map(|u| Token::Unit(u.into())));
+        Glob {
+            prefix: prefix.into(),
+            tail: tail.into(),
+            middle,
+            suffix: suffix.as_bytes().into(),
+            crosses_lines,
+            length,
+        }
+    }
+
+    /// The bytes of the pattern, expanded: how specific it is.
+    pub(crate) fn length(&self) -> usize {
+        self.length
+    }
+
+    /// What stands before the first wildcard.
+    pub(crate) fn literal(&self) -> &[u8] {
+        &self.prefix
+    }
+
+    /// True when there is no wildcard.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.tail.is_empty()
+    }
+
+    /// True for `**/NAME` and `**/NAME/**`, where NAME is one component: whether such a pattern
+    /// matches a path depends on that path's components one by one, not on where they are.
+    pub(crate) fn is_position_free(&self) -> bool {
+        const SLASH: Token = Token::Unit(b'/' as u32);
+        let name = match &*self.tail {
+            [Token::StarStar, SLASH, name @ .., SLASH, Token::StarStar] => name,
+            [Token::StarStar, SLASH, name @ ..] => name,
+            _ => return false,
+        };
+        self.prefix.is_empty() && !name.iter().any(|t| matches!(t, &SLASH | Token::StarStar))
+    }
+
+    /// The whole path matches.
+    pub(crate) fn matches(&self, path: &[u8]) -> bool {
+        self.matches_with(path, false)
+    }
+
+    /// The path matches, or it does with a slash added: `dir/**` covers `dir`.
+    pub(crate) fn covers(&self, path: &[u8]) -> bool {
+        self.matches_with(path, false) || (!path.ends_with(b"/") && self.matches_with(path, true))
+    }
+
+    /// Matches `path`, followed by a slash if `slash`.
+    fn matches_with(&self, path: &[u8], slash: bool) -> bool {
+        let Some((rest, slash)) = self.after_prefix(path, slash) else { return false };
+        if self.is_literal() {
+            return rest.is_empty() && !slash;
+        }
+        let (rest, slash) = match (&*self.suffix, slash) {
+            ([], _) => (rest, slash),
+            ([head @ .., b'/'], true) => match rest.strip_suffix(head) {
+                Some(rest) => (rest, false),
+                None => return false,
+            },
+            (_, true) => return false,
+            (suffix, false) => match rest.strip_suffix(suffix) {
+                Some(rest) => (rest, false),
+                None => return false,
+            },
+        };
+        let middle = &self.tail[..self.middle];
+        match middle {
+            [Token::StarStar] if self.crosses_lines => true,
+            [Token::Star] => !slash && !rest.contains(&b'/'),
+            _ if middle.len() < 64 => self.run::<1>(middle, rest, slash).has(middle.len()),
+            _ => self.run::<LARGE>(middle, rest, slash).has(middle.len()),
+        }
+    }
+
+    /// What remains of the subject behind the prefix.
+    fn after_prefix<'p>(&self, path: &'p [u8], slash: bool) -> Option<(&'p [u8], bool)> {
+        if let Some(rest) = path.strip_prefix(&*self.prefix) {
+            return Some((rest, slash));
+        }
+        match &*self.prefix {
+            [head @ .., b'/'] if slash && head == path => Some((&[], false)),
+            _ => None,
+        }
+    }
+
+    /// What the pattern can match strictly below `dir`; never less than it does.
+    pub(crate) fn below(&self, dir: &[u8]) -> Below {
+        let slash = !dir.ends_with(b"/");
+        let Some((rest, slash)) = self.after_prefix(dir, slash) else {
+            let deeper = self.prefix.strip_prefix(dir).is_some_and(|r| !slash || r.first() == Some(&b'/'));
+            return if deeper { Below::Something } else { Below::Nothing };
+        };
+        let tail = &*self.tail;
+        if tail.len() < 64 {
+            self.run::<1>(tail, rest, slash).below(tail, self.crosses_lines)
+        } else {
+            self.run::<LARGE>(tail, rest, slash).below(tail, self.crosses_lines)
+        }
+    }
+
+    /// Every state that `tokens` can be in after the subject.
+    fn run<const W: usize>(&self, tokens: &[Token], subject: &[u8], slash: bool) -> States<W> {
+        let mut now = States::<W>::default();
+        now.enter(0, tokens);
+        for chunk in subject.utf8_chunks() {
+            let valid = chunk.valid().encode_utf16().map(u32::from);
+            let invalid = chunk.invalid().iter().map(|b| 0x11_0000 + u32::from(*b));
+            for unit in valid.chain(invalid) {
+                now = now.step(tokens, unit, self.crosses_lines);
+                if now.is_empty() {
+                    return now;
+                }
+            }
+        }
+        if slash { now.step(tokens, b'/'.into(), self.crosses_lines) } else { now }
+    }
+}
+
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut tokens: Vec<Token> = Vec::new();
+    for unit in pattern.encode_utf16() {
+        match (u8::try_from(unit), tokens.last_mut()) {
+            (Ok(b'*'), Some(last @ (Token::Star | Token::StarStar))) => *last = Token::StarStar,
+            (Ok(b'*'), _) => tokens.push(Token::Star),
+            (Ok(b'?'), _) => tokens.push(Token::One),
+            _ => tokens.push(Token::Unit(unit.into())),
+        }
+    }
+    tokens
+}
+
+/// What ECMAScript's `.` does not match.
+fn is_line_end(unit: u32) -> bool {
+    matches!(unit, 0x0a | 0x0d | 0x2028 | 0x2029)
+}
+
+/// A set of positions in a pattern: position `n` means that the first `n` tokens have matched.
+struct States<const W: usize>([u64; W]);
+
+impl<const W: usize> Default for States<W> {
+    fn default() -> Self {
+        States([0; W])
+    }
+}
+
+impl<const W: usize> States<W> {
+    fn has(&self, position: usize) -> bool {
+        self.0[position / 64] >> (position % 64) & 1 == 1
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|w| *w == 0)
+    }
+
+    /// Adds a position, and the one behind a star: a star matches nothing, too. Two stars in a row
+    /// do not occur.
+    fn enter(&mut self, position: usize, tokens: &[Token]) {
+        self.0[position / 64] |= 1 << (position % 64);
+        if let Some(Token::Star | Token::StarStar) = tokens.get(position) {
+            self.0[(position + 1) / 64] |= 1 << ((position + 1) % 64);
+        }
+    }
+
+    fn positions(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(word, bits)| {
+            let mut bits = *bits;
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(word * 64 + bit)
+            })
+        })
+    }
+
+    fn step(&self, tokens: &[Token], unit: u32, crosses_lines: bool) -> Self {
+        let mut next = Self::default();
+        let slash = unit == u32::from(b'/');
+        for position in self.positions() {
+            match tokens.get(position) {
+                Some(Token::Unit(u)) if *u == unit => next.enter(position + 1, tokens),
+                Some(Token::One) if !slash => next.enter(position + 1, tokens),
+                Some(Token::Star) if !slash => next.enter(position, tokens),
+                Some(Token::StarStar) if crosses_lines || !is_line_end(unit) => next.enter(position, tokens),
+                _ => {}
+            }
+        }
+        next
+    }
+
+    fn below(&self, tokens: &[Token], crosses_lines: bool) -> Below {
+        let last = tokens.len().checked_sub(1);
+        let ends_open = crosses_lines && tokens.last() == Some(&Token::StarStar);
+        match last {
+            Some(last) if ends_open && self.has(last) => Below::Everything,
+            _ if self.positions().any(|p| p < tokens.len()) => Below::Something,
+            _ => Below::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn glob(pattern: &str) -> Glob {
+        Glob::new(b"", pattern, true)
+    }
+
+    #[test]
+    fn the_dialect() {
+        for (pattern, subject, expected) in [
+            ("/a/*", "/a/b", true),
+            ("/a/*", "/a/b/c", false),
+            ("/a/*", "/a/.b", true),
+            ("/a/**", "/a/b/c", true),
+            ("/a/**", "/a", false),
+            ("/a/**/b", "/a/b", false),
+            ("/a/**/b", "/a/x/y/b", true),
+            ("/a/?", "/a/é", true),
+            ("/a/?", "/a/😀", false),
+            ("/a/??", "/a/😀", true),
+            ("/a/[b]", "/a/b", false),
+            ("/a/{b,c}", "/a/{b,c}", true),
+            ("**/.env", "/.env", true),
+            ("**/.env", "/x/y/.env", true),
+            ("**/.env", "/x/y.env", false),
+            ("/a*b*c", "/aXbYbZc", true),
+            ("/a*/b*c", "/ax/y/bc", false),
+            ("/a/*.rs", "/a/.rs", true),
+        ] {
+            assert_eq!(glob(pattern).matches(subject.as_bytes()), expected, "{pattern} {subject}");
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_is_one_unit() {
+        assert!(glob("/a/?").matches(b"/a/\xff"));
+        assert!(!glob("/a/?").matches(b"/a/\xff\xfe"));
+        assert!(glob("/a/*.txt").matches(b"/a/\xff\xfe.txt"));
+        assert!(Glob::new(b"/\xff", "/*", true).matches(b"/\xff/x"));
+        assert!(!Glob::new(b"/\xff", "/*", true).matches(b"/\xfe/x"));
+    }
+
+    #[test]
+    fn only_file_patterns_cross_lines() {
+        assert!(glob("/a/**").matches(b"/a/b\nc"));
+        assert!(!Glob::new(b"", "/a/**", false).matches(b"/a/b\nc"));
+        assert!(Glob::new(b"", "/a/*", false).matches(b"/a/b\nc"));
+    }
+
+    #[test]
+    fn a_hierarchy_covers_its_top() {
+        assert!(glob("/a/**").covers(b"/a"));
+        assert!(glob("/a/b*/**").covers(b"/a/bc"));
+        assert!(glob("**/.git/**").covers(b"/x/.git"));
+        assert!(!glob("/a/**").covers(b"/ab"));
+        assert!(glob("/**").covers(b"/"));
+    }
+
+    #[test]
+    fn a_hostile_pattern_costs_no_more_than_its_length() {
+        let pattern = format!("/{}b", "**a*a?".repeat(600));
+        let subject = format!("/{}", "a".repeat(4000));
+        assert!(!glob(&pattern).matches(subject.as_bytes()));
+    }
+
+    #[test]
+    fn below_says_nothing_something_or_everything() {
+        for (pattern, dir, expected) in [
+            ("/a/**", "/a", Below::Everything),
+            ("/a/**", "/a/b", Below::Everything),
+            ("/a/**", "/", Below::Something),
+            ("/a/**", "/b", Below::Nothing),
+            ("/a/**", "/ab", Below::Nothing),
+            ("/ab/**", "/a", Below::Nothing),
+            ("/a/b", "/a", Below::Something),
+            ("/a/b", "/a/b", Below::Nothing),
+            ("/a/*", "/a/b", Below::Nothing),
+            ("/a/*", "/a", Below::Something),
+            ("/a/*/**", "/a", Below::Something),
+            ("/a/*/**", "/a/b", Below::Everything),
+            ("**/.env", "/x", Below::Something),
+            ("/a/*.d/**", "/a/x", Below::Nothing),
+        ] {
+            assert_eq!(glob(pattern).below(dir.as_bytes()), expected, "{pattern} {dir}");
+        }
+    }
+
+    #[test]
+    fn position_free_patterns_name_one_component() {
+        for pattern in ["**/.env", "**/*.pem", "**/.git/**", "**/?"] {
+            assert!(glob(pattern).is_position_free(), "{pattern}");
+        }
+        for pattern in ["**", "**.env", "/a/.env", "**/a/b", "**/a/**/b", "**/a**"] {
+            assert!(!glob(pattern).is_position_free(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The compiled file map: which path grants what, and who said so.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::glob::{Below, Glob};
+use crate::{Because, Grant, Rights, Source};
+
+/// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
+    pub(crate) source: Source,
+    pub(crate) path: String,
+    pub(crate) rule: String,
+    pub(crate) text: String,
+}
+
+impl Reason {
+    pub(crate) fn because(&self) -> Because<'_> {
+        Because::new(self.source, self.path.as_str(), self.rule.as_str(), self.text.as_str())
+    }
+}
+
+/// One form of one pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) glob: Glob,
+    pub(crate) rights: Rights,
+    pub(crate) reason: Reason,
+}
+
+/// Entries, longest pattern first, with an index by literal directory once there are many.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entries {
+    all: Vec<Entry>,
+    index: Option<Index>,
+}
+
+type Index = HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>;
+
+/// Up to here a scan is faster than the index.
+const SCANNED: usize = 24;
+
+impl Entries {
+    pub(crate) fn new(mut all: Vec<Entry>) -> Entries {
+        all.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
+        let index = (all.len() > SCANNED).then(|| {
+            let mut index = Index::default();
+            for (i, entry) in all.iter().enumerate() {
+                let literal = entry.glob.literal();
+                let end = literal.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+                let key = literal[..end].iter().fold(HASH_START, |h, b| hash(h, *b));
+                index.entry(key).or_default().push(i as u32);
+            }
+            index
+        });
+        Entries { all, index }
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Entry> {
+        self.all.iter()
+    }
+
+    /// Calls `found` with matching entries until it returns false. Without an index they come
+    /// longest first; with one, in the order of their directories.
+    fn search<'m>(&'m self, path: &[u8], mut found: impl FnMut(&'m Entry) -> bool) {
+        let Some(index) = &self.index else {
+            for entry in &self.all {
+                if entry.glob.covers(path) && !found(entry) {
+                    return;
+                }
+            }
+            return;
+        };
+        let mut look = |key: u64| {
+            let candidates = index.get(&key).map_or(&[][..], Vec::as_slice);
+            candidates.iter().map(|i| &self.all[*i as usize]).all(|e| !e.glob.covers(path) || found(e))
+        };
+        let mut key = HASH_START;
+        if !look(key) {
+            return;
+        }
+        for byte in path {
+            key = hash(key, *byte);
+            if *byte == b'/' && !look(key) {
+                return;
+            }
+        }
+        if !path.ends_with(b"/") {
+            look(hash(key, b'/'));
+        }
+    }
+
+    /// Any matching entry.
+    fn first<'m>(&'m self, path: &[u8]) -> Option<&'m Entry> {
+        let mut first = None;
+        self.search(path, |e| {
+            first = Some(e);
+            false
+        });
+        first
+    }
+
+    /// What the longest matching pattern grants; where several are equally long, what all grant.
+    fn longest<'m>(&'m self, path: &[u8]) -> Option<Found<'m>> {
+        let mut best: Option<(usize, Found<'m>)> = None;
+        let scanned = self.index.is_none();
+        self.search(path, |e| {
+            let length = e.glob.length();
+            match &mut best {
+                Some((longest, _)) if length < *longest => return !scanned,
+                Some((longest, found)) if length == *longest => found.meet(e),
+                _ => best = Some((length, Found::new(e.rights, &e.reason))),
+            }
+            true
+        });
+        best.map(|(_, found)| found)
+    }
+
+    /// Every bit that some matching entry grants.
+    fn union<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
+        self.search(path, |e| {
+            found.join(e);
+            true
+        });
+    }
+}
+
+/// What a path grants, with the reason for each bit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'m> {
+    pub(crate) rights: Rights,
+    pub(crate) r: &'m Reason,
+    pub(crate) w: &'m Reason,
+    pub(crate) x: &'m Reason,
+}
+
+impl<'m> Found<'m> {
+    fn new(rights: Rights, reason: &'m Reason) -> Found<'m> {
+        Found { rights, r: reason, w: reason, x: reason }
+    }
+
+    fn meet(&mut self, e: &'m Entry) {
+        self.each(e, |other, own| other < own);
+    }
+
+    fn join(&mut self, e: &'m Entry) {
+        self.each(e, |other, own| other > own);
+    }
+
+    fn each(&mut self, e: &'m Entry, take: impl Fn(Grant, Grant) -> bool) {
+        let bit = |own: &mut Grant, reason: &mut &'m Reason, other: Grant| {
+            if take(other, *own) {
+                (*own, *reason) = (other, &e.reason);
+            }
+        };
+        bit(&mut self.rights.r, &mut self.r, e.rights.r);
+        bit(&mut self.rights.w, &mut self.w, e.rights.w);
+        bit(&mut self.rights.x, &mut self.x, e.rights.x);
+    }
+}
+
+/// The map: denials, then the longest rule, then the base, then the default.
+#[derive(Clone, Debug)]
+pub(crate) struct Map {
+    pub(crate) denies: Entries,
+    pub(crate) rules: Entries,
+    pub(crate) base: Entries,
+    /// A bit that the default withholds is already `Ask` here where misses are asked.
+    pub(crate) default: Rights,
+    pub(crate) default_reason: Reason,
+    /// For what is no real path: never granted.
+    pub(crate) no_path: Reason,
+}
+
+impl Map {
+    pub(crate) fn find(&self, path: &[u8]) -> Found<'_> {
+        if !is_real(path) {
+            return Found::new(Rights::NONE, &self.no_path);
+        }
+        if let Some(deny) = self.denies.first(path) {
+            return Found::new(Rights::NONE, &deny.reason);
+        }
+        if let Some(found) = self.rules.longest(path) {
+            return found;
+        }
+        let mut found = Found::new(self.default, &self.default_reason);
+        self.base.union(path, &mut found);
+        found
+    }
+
+    /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are
+    /// left out.
+    pub(crate) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
+        if self.denies.iter().any(|e| !skip(&e.glob) && e.glob.below(dir) != Below::Nothing) {
+            return Rights::NONE;
+        }
+        let (rules, covered) = self.rules_below(dir);
+        let mut least = rules.fold(Rights::ALL, |least, e| least.meet(e.rights));
+        if !covered {
+            let base = self.base.iter().filter(|e| e.glob.below(dir) == Below::Everything);
+            least = least.meet(base.fold(self.default, |all, e| all.join(e.rights)));
+        }
+        least
+    }
+
+    /// What anything strictly below `dir` grants at most.
+    pub(crate) fn most_below(&self, dir: &[u8]) -> Rights {
+        if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
+            return Rights::NONE;
+        }
+        let (rules, covered) = self.rules_below(dir);
+        let mut most = rules.fold(Rights::NONE, |most, e| most.join(e.rights));
+        if !covered {
+            let base = self.base.iter().filter(|e| e.glob.below(dir) != Below::Nothing);
+            most = base.fold(most.join(self.default), |most, e| most.join(e.rights));
+        }
+        most
+    }
+
+    /// The rules that can decide something below `dir`, and whether a rule decides everything there.
+    fn rules_below(&self, dir: &[u8]) -> (impl Iterator<Item = &Entry>, bool) {
+        let cover = self.rules.iter().find(|e| e.glob.below(dir) == Below::Everything);
+        let length = cover.map_or(0, |e| e.glob.length());
+        let rules = self
+            .rules
+            .iter()
+            .take_while(move |e| e.glob.length() >= length)
+            .filter(move |e| e.glob.below(dir) != Below::Nothing);
+        (rules, cover.is_some())
+    }
+}
+
+/// Absolute, and without components that a real path cannot have.
+fn is_real(path: &[u8]) -> bool {
+    path.first() == Some(&b'/')
+        && !path.windows(2).enumerate().any(|(i, pair)| match pair {
+            b"//" => true,
+            b"/." => matches!(&path[i + 2..], [] | [b'/', ..] | [b'.'] | [b'.', b'/', ..]),
+            _ => false,
+        })
+}
+
+const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a. A collision only adds a candidate: the glob itself decides.
+fn hash(state: u64, byte: u8) -> u64 {
+    (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+/// Keys are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Prehashed(u64);
+
+impl Hasher for Prehashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |h, b| hash(h, *b));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_real;
+
+    #[test]
+    fn only_real_paths_are_looked_up() {
+        for path in ["/", "/a", "/a/b", "/a/.b", "/a/..b", "/...", "/a/"] {
+            assert!(is_real(path.as_bytes()), "{path}");
+        }
+        for path in ["", "a", "memfd:x", "/a/../b", "/..", "/a/.", "/./a", "//a", "/a//b"] {
+            assert!(!is_real(path.as_bytes()), "{path}");
+        }
+    }
+}
