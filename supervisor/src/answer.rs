@@ -57,7 +57,9 @@ pub type Outcome = Result<Answer, Errno>;
 /// Answers the held call. The caller may be gone: then nobody waits for the answer.
 pub fn give(caller: &Caller<'_>, outcome: Outcome) {
     let id = caller.call().id;
-    if crate::layers::is_off(Layer::Broker) && matches!(outcome, Ok(Answer::Value(_) | Answer::Descriptor { .. })) {
+    if crate::layers::is_off(Layer::Broker)
+        && matches!(outcome, Ok(Answer::Value(_) | Answer::Descriptor { .. }))
+    {
         let _ = caller.kernel().respond(id, Response::Continue);
         return;
     }

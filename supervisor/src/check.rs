@@ -17,7 +17,9 @@ use crate::text::shown;
 pub enum CheckError {
     #[error(transparent)]
     Setup(#[from] SetupError),
-    #[error("nothing to check: give --read, --write, --exec, --batch or -- CMD (see openclaw-guard check --help)")]
+    #[error(
+        "nothing to check: give --read, --write, --exec, --batch or -- CMD (see openclaw-guard check --help)"
+    )]
     NoQuestion,
     #[error("{0}: command not found")]
     NotFound(String),

@@ -14,7 +14,6 @@ use guard_policy::{Ask, Security};
 #[command(
     version,
     about,
-    args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  \
         openclaw-guard -- bash                       a guarded shell\n  \
         openclaw-guard --policy guard.json -- make   with a policy of your own\n  \

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 
-use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide};
+use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Role, Source, Verdict, decide};
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
@@ -46,7 +46,9 @@ pub struct FloorPlan {
 impl FloorPlan {
     /// Whether the kernel could start a program at `path`.
     pub fn starts(&self, path: &[u8]) -> bool {
-        self.roots.as_ref().is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
+        self.roots
+            .as_ref()
+            .is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
     }
 }
 
@@ -66,7 +68,14 @@ fn builtin(text: impl Into<Cow<'static, str>>) -> Because<'static> {
 
 impl Guard {
     /// Puts the parts together.
-    pub fn new(policy: Policy, resolver: Resolver, tree: Tree, reporter: Reporter, observe: bool, floor: FloorPlan) -> Guard {
+    pub fn new(
+        policy: Policy,
+        resolver: Resolver,
+        tree: Tree,
+        reporter: Reporter,
+        observe: bool,
+        floor: FloorPlan,
+    ) -> Guard {
         Guard {
             policy: RwLock::new(Arc::new(policy)),
             resolver,
@@ -121,7 +130,7 @@ impl Guard {
     /// EACCES when it is refused.
     pub fn judge_exec(&self, caller: &Caller<'_>, exec: Exec<'_>) -> Result<(), Errno> {
         let policy = self.policy();
-        let (path, argv) = (exec.path, exec.argv);
+        let (path, argv, role) = (exec.path, exec.argv, exec.role);
         let request = Request::Exec(exec);
         let first = decide(&policy, &request);
         let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
@@ -131,6 +140,10 @@ impl Guard {
             self.note(caller, Operation::Exec, path, argv, &builtin(text), Outcome::Deny);
             // Even when only observing: the floor would refuse it.
             return Err(Errno::ACCESS);
+        }
+        if verdict.outcome == Outcome::Allow && role == Role::Loader {
+            // Part of a program's start, which is told already.
+            return Ok(());
         }
         self.settle(caller, Operation::Exec, path, argv, &verdict)
     }

@@ -40,7 +40,9 @@ fn main() -> std::process::ExitCode {
     };
     log_to_stderr(cli.options.verbose);
     let done = match &cli.task {
-        Some(Task::Check(question)) => check::check(&cli.options, question).map_err(|error| error.to_string()),
+        Some(Task::Check(question)) => {
+            check::check(&cli.options, question).map_err(|error| error.to_string())
+        }
         None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
     };
     match done {

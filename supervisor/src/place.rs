@@ -105,7 +105,9 @@ pub fn place<'p>(
     stat: Option<&Stat>,
     writes: bool,
 ) -> Result<Place<'p>, Errno> {
-    if !path.starts_with(b"/") || (path.starts_with(b"/memfd:") && stat.is_some_and(|stat| stat.st_nlink == 0)) {
+    if !path.starts_with(b"/")
+        || (path.starts_with(b"/memfd:") && stat.is_some_and(|stat| stat.st_nlink == 0))
+    {
         return Ok(Place::Own);
     }
     if let Some((pid, rest)) = proc_pid(path) {

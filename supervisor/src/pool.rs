@@ -91,7 +91,10 @@ impl Pool {
         let pool = Arc::clone(self);
         self.running.fetch_add(1, Ordering::Relaxed);
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        let started = std::thread::Builder::new().name("worker".into()).stack_size(256 * 1024).spawn(move || pool.work());
+        let started = std::thread::Builder::new()
+            .name("worker".into())
+            .stack_size(256 * 1024)
+            .spawn(move || pool.work());
         if started.is_err() {
             self.running.fetch_sub(1, Ordering::Relaxed);
             self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -126,7 +129,8 @@ impl Pool {
                     return;
                 }
             };
-            if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 && self.running.load(Ordering::Relaxed) < MOST {
+            if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 && self.running.load(Ordering::Relaxed) < MOST
+            {
                 // Nobody is left to take the next call. If no thread can be had, it waits for this one.
                 let _ = self.spawn();
             }

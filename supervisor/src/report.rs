@@ -106,7 +106,12 @@ impl Reporter {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(manner: Manner, audit: Option<AuditLog>, context: Context, tree: Tree) -> std::io::Result<Reporter> {
+    pub fn start(
+        manner: Manner,
+        audit: Option<AuditLog>,
+        context: Context,
+        tree: Tree,
+    ) -> std::io::Result<Reporter> {
         let (sender, receiver) = sync_channel(BACKLOG);
         let writer = Writer { manner, audit, context, tree, recent: HashMap::new() };
         std::thread::Builder::new().name("report".into()).spawn(move || writer.run(&receiver))?;

@@ -271,7 +271,8 @@ impl Walk<'_, '_> {
                 b"." if is_last => return self.here(Dots::One),
                 b"." => {}
                 b".." => {
-                    self.directory = open_plain(self.directory.as_fd(), b"..", OFlags::PATH | OFlags::CLOEXEC)?;
+                    self.directory =
+                        open_plain(self.directory.as_fd(), b"..", OFlags::PATH | OFlags::CLOEXEC)?;
                     if is_last {
                         return self.here(Dots::Two);
                     }
@@ -295,7 +296,13 @@ impl Walk<'_, '_> {
     }
 
     /// Looks at one name. None: the walk goes on.
-    fn step(&mut self, name: Vec<u8>, rest: Vec<u8>, is_last: bool, slash: bool) -> Result<Option<Target>, Errno> {
+    fn step(
+        &mut self,
+        name: Vec<u8>,
+        rest: Vec<u8>,
+        is_last: bool,
+        slash: bool,
+    ) -> Result<Option<Target>, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.directory, &name[..], flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -329,7 +336,13 @@ impl Walk<'_, '_> {
         entry(self.directory.try_clone().map_err(|_| Errno::MFILE)?, name, slash, object)
     }
 
-    fn follow(&mut self, name: &[u8], link: &Object, rest: Vec<u8>, is_last: bool) -> Result<Option<Target>, Errno> {
+    fn follow(
+        &mut self,
+        name: &[u8],
+        link: &Object,
+        rest: Vec<u8>,
+        is_last: bool,
+    ) -> Result<Option<Target>, Errno> {
         self.links += 1;
         if self.links > MAX_LINKS {
             return Err(Errno::LOOP);

@@ -120,8 +120,11 @@ fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
     if options.quiet || !std::io::stderr().is_terminal() {
         return;
     }
-    let source =
-        if places.policy.exists() { places.policy.display().to_string() } else { "built-in policy".to_owned() };
+    let source = if places.policy.exists() {
+        places.policy.display().to_string()
+    } else {
+        "built-in policy".to_owned()
+    };
     let mode = if options.observe { ", observing only" } else { "" };
     eprintln!("openclaw-guard: agent {}, {source}, tiers: broker, floor: {floor}{mode}", policy.agent());
 }

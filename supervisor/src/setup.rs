@@ -58,7 +58,9 @@ impl Places {
             .clone()
             .or_else(|| directory("OPENCLAW_HOME"))
             .or_else(|| directory("HOME"))
-            .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir))
+            .or_else(|| {
+                nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
+            })
             .ok_or(SetupError::NoHome)?;
         let home = std::path::absolute(home).map_err(SetupError::NoDirectory)?;
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
@@ -135,9 +137,10 @@ pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, 
         ),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };
-    let Some(text) = read(places)? else { return Ok(Policy::without_file(&options.agent, &host, &overrides)) };
-    let document =
-        Document::parse(&places.policy.to_string_lossy(), &text).map_err(SetupError::Invalid)?;
+    let Some(text) = read(places)? else {
+        return Ok(Policy::without_file(&options.agent, &host, &overrides));
+    };
+    let document = Document::parse(&places.policy.to_string_lossy(), &text).map_err(SetupError::Invalid)?;
     Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
 }
 
@@ -167,7 +170,11 @@ fn read(places: &Places) -> Result<Option<String>, SetupError> {
 /// The stricter of what the command line and the guard's own environment say.
 fn overrides(options: &Options) -> Result<Overrides, SetupError> {
     let variable = |name: &'static str, expected| {
-        move |value: OsString| SetupError::Variable { name, value: value.to_string_lossy().into_owned(), expected }
+        move |value: OsString| SetupError::Variable {
+            name,
+            value: value.to_string_lossy().into_owned(),
+            expected,
+        }
     };
     let mut overrides = Overrides { security: options.exec_security, ask: options.exec_ask };
     if let Some(value) = env::var_os("OC_EXEC_SECURITY") {

@@ -46,7 +46,9 @@ impl Tree {
         let mut chain = Vec::new();
         let mut at = pid;
         while at > 1 && !self.is_guard(at) && chain.len() < 64 {
-            let Ok(stat) = procfs::process::Process::new(at).and_then(|process| process.stat()) else { break };
+            let Ok(stat) = procfs::process::Process::new(at).and_then(|process| process.stat()) else {
+                break;
+            };
             chain.push((at, stat.comm));
             at = stat.ppid;
         }

@@ -15,7 +15,13 @@ use crate::resolve::{Last, Object, link_to, real_path};
 const DONE: Answer = Answer::Value(0);
 
 /// The object that a path names, when it may be changed.
-fn by_path(request: &Request<'_, '_>, dirfd: i32, path: u64, last: Last, empty: bool) -> Result<Object, Errno> {
+fn by_path(
+    request: &Request<'_, '_>,
+    dirfd: i32,
+    path: u64,
+    last: Last,
+    empty: bool,
+) -> Result<Object, Errno> {
     let path = request.caller.path(path)?;
     let resolver = &request.guard.resolver;
     let target = if path.as_bytes().is_empty() && empty {

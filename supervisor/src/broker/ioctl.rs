@@ -44,7 +44,12 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
     }
     if !plain && kind != FileType::Fifo && kind != FileType::Socket {
         let path = real_path(file.as_fd())?;
-        request.guard.refuse(request.caller, Operation::Ioctl, &path, format!("request {number:#x} is not known"))?;
+        request.guard.refuse(
+            request.caller,
+            Operation::Ioctl,
+            &path,
+            format!("request {number:#x} is not known"),
+        )?;
     }
     // What a file says of a request that it does not know.
     Err(Errno::NOTTY)

@@ -31,7 +31,8 @@ fn judge(request: &Request<'_, '_>, file: &OwnedFd) -> Result<(), Errno> {
 /// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
 pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> Outcome {
     let tid = request.caller.tid();
-    let maps = rustix::fs::open(format!("/proc/{tid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let maps =
+        rustix::fs::open(format!("/proc/{tid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     request.caller.check()?;
     let end = start.saturating_add(length);
     let mut at = start;

@@ -12,6 +12,8 @@ mod moves;
 mod open;
 mod processes;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -77,7 +79,9 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
         number::FCHMODAT2 => attributes::chmod(request, int(0), word(1), int(2), int(3)),
         libc::SYS_fchmod => attributes::fchmod(request, int(0), int(1)),
         libc::SYS_chown => attributes::chown(request, here, word(0), (int(1), int(2)), 0),
-        libc::SYS_lchown => attributes::chown(request, here, word(0), (int(1), int(2)), libc::AT_SYMLINK_NOFOLLOW),
+        libc::SYS_lchown => {
+            attributes::chown(request, here, word(0), (int(1), int(2)), libc::AT_SYMLINK_NOFOLLOW)
+        }
         libc::SYS_fchownat => attributes::chown(request, int(0), word(1), (int(2), int(3)), int(4)),
         libc::SYS_fchown => attributes::fchown(request, int(0), (int(1), int(2))),
         libc::SYS_utime => attributes::utime(request, word(0), word(1)),
@@ -109,7 +113,9 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
         | libc::SYS_sched_setattr
         | libc::SYS_migrate_pages
         | libc::SYS_move_pages => processes::adjust(request, int(0)),
-        libc::SYS_setpriority => processes::adjust_group(request, int(0) == libc::PRIO_PROCESS as i32, int(1)),
+        libc::SYS_setpriority => {
+            processes::adjust_group(request, int(0) == libc::PRIO_PROCESS as i32, int(1))
+        }
         libc::SYS_ioprio_set => processes::adjust_group(request, int(0) == IOPRIO_WHO_PROCESS, int(1)),
 
         // setxattrat, removexattrat and file_setattr: answered as a kernel without them does, for which every

@@ -103,7 +103,8 @@ impl How {
 
 /// open, openat, creat.
 pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> Outcome {
-    let mut how = How { flags: flags as u32 & KNOWN, mode: mode as u32 & 0o7777, resolve: ResolveFlags::empty() };
+    let mut how =
+        How { flags: flags as u32 & KNOWN, mode: mode as u32 & 0o7777, resolve: ResolveFlags::empty() };
     if !how.creates() && !how.unnamed() {
         how.mode = 0;
     }
@@ -133,7 +134,8 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     if flags & !u64::from(KNOWN) != 0 || mode & !0o7777 != 0 || resolve & !known != 0 {
         return Err(Errno::INVAL);
     }
-    let how = How { flags: flags as u32, mode: mode as u32, resolve: ResolveFlags::from_bits_retain(resolve) };
+    let how =
+        How { flags: flags as u32, mode: mode as u32, resolve: ResolveFlags::from_bits_retain(resolve) };
     if how.has(libc::O_PATH) {
         // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
         // find another open there: what the floor lets that one read must then be what the policy does.
@@ -272,7 +274,12 @@ fn refuse_kind(object: &Object, how: How) -> Result<(), Errno> {
     }
 }
 
-fn judge(request: &Request<'_, '_>, path: &[u8], object: Option<&Object>, access: Access) -> Result<(), Errno> {
+fn judge(
+    request: &Request<'_, '_>,
+    path: &[u8],
+    object: Option<&Object>,
+    access: Access,
+) -> Result<(), Errno> {
     // A refused read-and-write is told as the half that is refused.
     let reading = !access.contains(Access::WRITE)
         || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
@@ -335,7 +342,9 @@ mod tests {
         for plain in ["/etc/passwd", "/a", "/home/u/..x", "/procs/x"] {
             assert!(is_plain(plain.as_bytes()), "{plain}");
         }
-        for other in ["", "/", "a", "a/b", "/a//b", "/a/./b", "/a/../b", "/a/", "/a/.", "/proc/self/mem", "/dev/tty"] {
+        for other in
+            ["", "/", "a", "a/b", "/a//b", "/a/./b", "/a/../b", "/a/", "/a/.", "/proc/self/mem", "/dev/tty"]
+        {
             assert!(!is_plain(other.as_bytes()), "{other}");
         }
     }

@@ -13,10 +13,13 @@ const BY_REGISTERS: Outcome = Ok(Answer::Continue(Harmless::Registers));
 
 fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
     let path = format!("process {pid}");
-    request.guard.refuse(request.caller, Operation::Signal, path.as_bytes(), "not a process of the guarded tree").map_err(
-        // What the kernel says of a process that is not the caller's to act on.
-        |_| Errno::PERM,
-    )?;
+    request
+        .guard
+        .refuse(request.caller, Operation::Signal, path.as_bytes(), "not a process of the guarded tree")
+        .map_err(
+            // What the kernel says of a process that is not the caller's to act on.
+            |_| Errno::PERM,
+        )?;
     BY_REGISTERS
 }
 
@@ -39,7 +42,8 @@ pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
 /// pidfd_send_signal: the descriptor could be swapped for another after CONTINUE, so the supervisor does it.
 pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> Outcome {
     let pidfd = request.caller.descriptor(fd)?;
-    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).map_err(|_| Errno::BADF)?;
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))
+        .map_err(|_| Errno::BADF)?;
     let pid = info.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse::<i32>().ok());
     let pid = pid.ok_or(Errno::BADF)?;
     if !request.guard.tree.contains(pid) {

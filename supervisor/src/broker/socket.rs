@@ -75,7 +75,13 @@ pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) ->
             if object.kind() != FileType::Socket {
                 return Err(Errno::CONNREFUSED);
             }
-            request.guard.judge(request.caller, Operation::Connect, &path, Some(&object.stat), Access::WRITE)?;
+            request.guard.judge(
+                request.caller,
+                Operation::Connect,
+                &path,
+                Some(&object.stat),
+                Access::WRITE,
+            )?;
             let there = unix_address(link_to(object.fd.as_fd()).as_bytes());
             blocking(request.caller, || requests::connect(socket.as_fd(), &there))
         }
@@ -100,8 +106,12 @@ fn refuse_outsider(request: &Request<'_, '_>, socket: BorrowedFd<'_>, name: &[u8
         return Ok(Answer::Value(0));
     }
     let path = [b"@", name].concat();
-    let refused =
-        request.guard.refuse(request.caller, Operation::Connect, &path, "a socket of a process that is not guarded");
+    let refused = request.guard.refuse(
+        request.caller,
+        Operation::Connect,
+        &path,
+        "a socket of a process that is not guarded",
+    );
     if refused.is_err() {
         rustix::net::shutdown(socket, Shutdown::Both)?;
         return Err(Errno::CONNREFUSED);

@@ -39,7 +39,8 @@ pub enum Image {
 /// The kernel's, when it cannot be read.
 pub fn read(file: File) -> Result<Image, Errno> {
     let mut head = [0; HEAD];
-    let length = file.read_at(&mut head, 0).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let length =
+        file.read_at(&mut head, 0).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     if head.starts_with(b"#!") {
         return Ok(script(&head));
     }
@@ -140,7 +141,9 @@ mod tests {
         let long = [b"#!/".as_slice(), &[b'a'; 300]].concat();
         assert_eq!(of(&long), Image::Unknown);
         let with_argument = [b"#!/bin/sh ".as_slice(), &[b'a'; 300]].concat();
-        assert!(matches!(of(&with_argument), Image::Script { argument: Some(text), .. } if text.len() == 245));
+        assert!(
+            matches!(of(&with_argument), Image::Script { argument: Some(text), .. } if text.len() == 245)
+        );
     }
 
     #[test]

@@ -24,7 +24,9 @@ const INFORMATION: [&[u8]; 4] = [b"--help", b"--version", b"--list-tunables", b"
 /// Whether a program without a loader of its own may be a loader: by its name, as glibc and musl install it.
 fn is_loader(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    (name.starts_with(b"ld-") && name.windows(3).any(|part| part == b".so")) || name == b"ld.so" || name == b"libc.so"
+    (name.starts_with(b"ld-") && name.windows(3).any(|part| part == b".so"))
+        || name == b"ld.so"
+        || name == b"libc.so"
 }
 
 /// What a loader is asked to run, if it is one.
@@ -54,21 +56,27 @@ fn operand(argv: &[Vec<u8>]) -> Operand<'_> {
 ///
 /// # Errors
 /// EACCES when it may not run.
-pub fn judge_operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>], cwd: &[u8]) -> Result<(), Errno> {
+pub fn judge_operand(
+    request: &Request<'_, '_>,
+    path: &[u8],
+    argv: &[Vec<u8>],
+    cwd: &[u8],
+) -> Result<(), Errno> {
     if !is_loader(path) {
         return Ok(());
     }
     match operand(argv) {
         Operand::None => Ok(()),
-        Operand::Unclear => {
-            request.guard.refuse(request.caller, Operation::Exec, path, "a loader with options that are not known")
-        }
+        Operand::Unclear => request.guard.refuse(
+            request.caller,
+            Operation::Exec,
+            path,
+            "a loader with options that are not known",
+        ),
         Operand::Program(written, argv) => {
             let (object, real) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
             let _file = runnable(request, &object, &real)?;
-            request
-                .guard
-                .judge_exec(request.caller, Exec { path: &real, argv, cwd, role: Role::Program })?;
+            request.guard.judge_exec(request.caller, Exec { path: &real, argv, cwd, role: Role::Program })?;
             if real != written || request.guard.policy().writable(&real) {
                 let text = "run it by itself: what the loader would open can change";
                 request.guard.refuse(request.caller, Operation::Exec, &real, text)?;
@@ -84,7 +92,9 @@ mod tests {
 
     #[test]
     fn names_of_loaders() {
-        for name in ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1", "/lib/ld-2.31.so", "/usr/bin/ld.so"] {
+        for name in
+            ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1", "/lib/ld-2.31.so", "/usr/bin/ld.so"]
+        {
             assert!(is_loader(name.as_bytes()), "{name}");
         }
         assert!(!is_loader(b"/usr/bin/ld"));

@@ -124,7 +124,12 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                 role = Role::Interpreter;
             }
             Image::Foreign => {
-                request.guard.refuse(request.caller, Operation::Exec, &path, "a program for another machine")?;
+                request.guard.refuse(
+                    request.caller,
+                    Operation::Exec,
+                    &path,
+                    "a program for another machine",
+                )?;
                 return Err(Errno::NOEXEC);
             }
             Image::Unknown => return Err(Errno::NOEXEC),

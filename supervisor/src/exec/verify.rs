@@ -93,7 +93,8 @@ fn loader_is(pid: Tid, expected: Option<&Loader>) -> Result<bool, Errno> {
     if base == 0 {
         return Ok(false);
     }
-    let maps = rustix::fs::open(format!("/proc/{pid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let maps =
+        rustix::fs::open(format!("/proc/{pid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let found = match requests::mapping(maps.as_fd(), base, false) {
         Ok(mapping) => (mapping.device, mapping.inode),
         // Before Linux 6.11.
@@ -118,11 +119,15 @@ fn base(pid: Tid) -> Result<u64, Errno> {
     let vector = proc::read_into(pid, "auxv", &mut buffer)?;
     let (words, _) = vector.as_chunks::<8>();
     let word = |at: usize| u64::from_ne_bytes(words[at]);
-    (0..words.len() / 2).find(|&pair| word(2 * pair) == AT_BASE).map(|pair| word(2 * pair + 1)).ok_or(Errno::IO)
+    (0..words.len() / 2)
+        .find(|&pair| word(2 * pair) == AT_BASE)
+        .map(|pair| word(2 * pair + 1))
+        .ok_or(Errno::IO)
 }
 
 fn by_text(pid: Tid, address: u64) -> Result<((u32, u32), u64), Errno> {
-    let maps = procfs::process::Process::new(pid).and_then(|process| process.maps()).map_err(|_| Errno::SRCH)?;
+    let maps =
+        procfs::process::Process::new(pid).and_then(|process| process.maps()).map_err(|_| Errno::SRCH)?;
     maps.into_iter()
         .find(|map| (map.address.0..map.address.1).contains(&address))
         .map(|map| ((map.dev.0 as u32, map.dev.1 as u32), map.inode))

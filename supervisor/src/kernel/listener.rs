@@ -100,12 +100,7 @@ impl Kernel for Listener {
         proc::status(tid)
     }
 
-    fn follow_exec(
-        &self,
-        id: u64,
-        tid: Tid,
-        check: &mut dyn FnMut(Tid) -> bool,
-    ) -> Result<Followed, Errno> {
+    fn follow_exec(&self, id: u64, tid: Tid, check: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {
         trace::follow_exec(self, id, tid, check)
     }
 }

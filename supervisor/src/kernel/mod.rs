@@ -5,6 +5,8 @@
 //! and are tested on real directories. Every `unsafe` block of this crate is below this module.
 
 pub mod descriptors;
+#[cfg(test)]
+pub mod fake;
 pub mod fork;
 pub mod listener;
 pub mod memory;
@@ -92,10 +94,5 @@ pub trait Kernel: Send + Sync {
     /// `/proc/TID/status`.
     fn status(&self, tid: Tid) -> Result<Status, Errno>;
     /// Lets a held exec go on under ptrace; `check` sees the new program (by its pid) before it runs.
-    fn follow_exec(
-        &self,
-        id: u64,
-        tid: Tid,
-        check: &mut dyn FnMut(Tid) -> bool,
-    ) -> Result<Followed, Errno>;
+    fn follow_exec(&self, id: u64, tid: Tid, check: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno>;
 }

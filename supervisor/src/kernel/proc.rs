@@ -86,7 +86,8 @@ fn parse_status(text: &[u8]) -> Option<Status> {
 fn parse_stat(text: &[u8]) -> Option<Stat> {
     // The command name may hold anything, parentheses too: the fields start after the last one.
     let close = text.iter().rposition(|&byte| byte == b')')?;
-    let mut fields = text[close + 1..].split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
+    let mut fields =
+        text[close + 1..].split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
     let mut stat = Stat::default();
     // The first field behind the name is number 3.
     for at in 3..=51 {
@@ -174,7 +175,9 @@ mod tests {
     #[test]
     fn a_caught_signal_interrupts_and_a_blocked_one_does_not() {
         let of = |blocked: &str| {
-            let text = format!("Umask:\t0022\nTgid:\t3\nPPid:\t1\nSigPnd:\t0\nShdPnd:\t0000000000000200\nSigBlk:\t{blocked}\nSigCgt:\t0000000000000200\n");
+            let text = format!(
+                "Umask:\t0022\nTgid:\t3\nPPid:\t1\nSigPnd:\t0\nShdPnd:\t0000000000000200\nSigBlk:\t{blocked}\nSigCgt:\t0000000000000200\n"
+            );
             parse_status(text.as_bytes()).unwrap().interrupted
         };
         assert!(of("0"));

@@ -62,7 +62,9 @@ fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
             }
             Ok(WaitStatus::PtraceEvent(task, ..) | WaitStatus::PtraceSyscall(task)) => resume(task, None),
             Ok(WaitStatus::Stopped(task, signal)) => resume(task, Some(signal)),
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(NixErrno::ECHILD) => return Followed::Died,
+            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(NixErrno::ECHILD) => {
+                return Followed::Died;
+            }
             Ok(WaitStatus::Continued(_) | WaitStatus::StillAlive) | Err(_) => {}
         }
     }

@@ -8,7 +8,9 @@ pub fn kill_members(tree: &Tree) {
     for pid in processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
         // The pidfd first: the number cannot become another process's between the question and the signal.
         let Some(pid_of) = rustix::process::Pid::from_raw(pid) else { continue };
-        let Ok(pidfd) = rustix::process::pidfd_open(pid_of, rustix::process::PidfdFlags::empty()) else { continue };
+        let Ok(pidfd) = rustix::process::pidfd_open(pid_of, rustix::process::PidfdFlags::empty()) else {
+            continue;
+        };
         if tree.contains(pid) {
             let _ = rustix::process::pidfd_send_signal(pidfd, rustix::process::Signal::KILL);
         }

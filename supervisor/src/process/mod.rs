@@ -55,7 +55,9 @@ pub enum ProcessError {
     Fork(Errno),
     #[error("cannot make a pipe: {0}")]
     Pipe(Errno),
-    #[error("the supervisor ended before the command did; what is left of the tree can open and start nothing")]
+    #[error(
+        "the supervisor ended before the command did; what is left of the tree can open and start nothing"
+    )]
     SupervisorLost,
 }
 

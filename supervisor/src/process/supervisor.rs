@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guard_shim::{Failure, Report, Stage};
-use nix::sys::signal::{SigSet, Signal, SigmaskHow, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
@@ -113,7 +113,9 @@ fn end_tree(tree: &Tree, news: File) {
 fn become_supervisor() -> std::io::Result<()> {
     rustix::process::setsid()?;
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP] {
+    for signal in
+        [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP]
+    {
         requests::ignore(signal)?;
     }
     let_go_of_stdio([true, true, false]);
@@ -139,7 +141,9 @@ fn drop_capabilities() -> std::io::Result<()> {
 
 /// Replaces descriptors 0, 1 and 2 by /dev/null: held open they would keep pipes of the operator from ending.
 pub fn let_go_of_stdio(which: [bool; 3]) {
-    let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return };
+    let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else {
+        return;
+    };
     let [input, output, error] = which;
     // A descriptor that cannot be replaced stays what it is.
     if input {

@@ -1,0 +1,119 @@
+//! A kernel that does what a test's script says: a caller with memory, descriptors and a status of the test's making.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{Followed, Kernel, Notification, Response, Status, Tid};
+
+/// The scripted kernel. Directories and descriptors are real ones of the test's.
+#[derive(Default)]
+pub struct Fake {
+    /// Stretches of memory by their first address; what is in none of them is not mapped.
+    pub memory: HashMap<u64, Vec<u8>>,
+    /// What AT_FDCWD and descriptor numbers mean.
+    pub directories: HashMap<i32, std::path::PathBuf>,
+    /// The caller is gone after so many checks of its id.
+    pub lives: Option<usize>,
+    checks: AtomicUsize,
+    /// What was answered.
+    pub answers: Mutex<Vec<Response>>,
+    /// Files that were put into the caller, and whether that was the answer.
+    pub installed: Mutex<Vec<(OwnedFd, bool)>>,
+    /// Whether an exec was let go on.
+    pub followed: AtomicBool,
+}
+
+/// The id of every call of a fake.
+pub const ID: u64 = 1;
+
+impl Fake {
+    /// A caller in `directory`, with these strings in memory, at 0x1000, 0x2000 and so on.
+    pub fn new(directory: &std::path::Path, strings: &[&str]) -> Fake {
+        let memory = strings
+            .iter()
+            .enumerate()
+            .map(|(index, text)| (0x1000 * (index as u64 + 1), [text.as_bytes(), b"\0"].concat()));
+        Fake {
+            memory: memory.collect(),
+            directories: HashMap::from([(libc::AT_FDCWD, directory.to_owned())]),
+            ..Fake::default()
+        }
+    }
+
+    /// A held call.
+    pub fn call(number: i64, args: &[u64]) -> Notification {
+        let mut all = [0; 6];
+        all[..args.len()].copy_from_slice(args);
+        Notification { id: ID, tid: own_pid(), number, args: all }
+    }
+}
+
+fn own_pid() -> Tid {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+impl Kernel for Fake {
+    fn receive(&self) -> Result<Notification, Errno> {
+        Err(Errno::NOENT)
+    }
+
+    fn respond(&self, _: u64, response: Response) -> Result<(), Errno> {
+        self.answers.lock().unwrap().push(response);
+        Ok(())
+    }
+
+    fn valid(&self, id: u64) -> bool {
+        let before = self.checks.fetch_add(1, Ordering::Relaxed);
+        id == ID && self.lives.is_none_or(|lives| before < lives)
+    }
+
+    fn install(&self, _: u64, fd: BorrowedFd<'_>, _: bool, reply: bool) -> Result<i64, Errno> {
+        let copy = fd.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+        self.installed.lock().unwrap().push((copy, reply));
+        Ok(7)
+    }
+
+    fn read(&self, _: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let (start, bytes) = self
+            .memory
+            .iter()
+            .find(|(start, bytes)| (**start..**start + bytes.len() as u64).contains(&address))
+            .ok_or(Errno::FAULT)?;
+        let bytes = &bytes[(address - start) as usize..];
+        let count = bytes.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn directory(&self, _: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
+        let path = self.directories.get(&dirfd).ok_or(Errno::BADF)?;
+        rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    fn descriptor(&self, _: Tid, fd: i32) -> Result<OwnedFd, Errno> {
+        let path = self.directories.get(&fd).ok_or(Errno::BADF)?;
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    fn status(&self, _: Tid) -> Result<Status, Errno> {
+        Ok(Status { tgid: own_pid(), ppid: 1, umask: 0o22, interrupted: false })
+    }
+
+    fn follow_exec(&self, _: u64, _: Tid, _: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {
+        self.followed.store(true, Ordering::Relaxed);
+        Ok(Followed::Runs)
+    }
+}
+
+/// The file that was put into the caller last, if any.
+pub fn last_installed(fake: &Fake) -> Option<String> {
+    let installed = fake.installed.lock().unwrap();
+    let (file, _) = installed.last()?;
+    let path = crate::resolve::real_path(file.as_fd()).ok()?;
+    String::from_utf8(path).ok()
+}
