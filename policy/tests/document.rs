@@ -1,0 +1,135 @@
+//! What is said about a `guard.json` that cannot be read, and about one that can.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{compile, parse};
+use guard_policy::Document;
+use serde_json::json;
+
+/// The lines that an operator sees.
+fn problems(text: &str) -> Vec<String> {
+    parse(text).expect_err("should be refused").iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_example_is_read_and_written_back() {
+    let text = r#"
+    {
+      "version": 1, // the only one
+      "exec": { "security": "allowlist", "ask": "on-miss", "askFallback": "deny", "timeoutMs": 120000,
+                "strictInlineEval": false, "safeBins": ["cut", "uniq"], "safeBinTrustedDirs": ["/bin"],
+                "safeBinProfiles": {}, "carriers": ["bash", "sh"], "roots": ["/usr", "/bin"] },
+      "permissions": { "filesystem": { "rules": { "~/workspace/**": "rw-", "~/workspace/bin/**": "r-x" },
+                       "deny": ["~/.ssh/**"], "default": "---" }, "base": true },
+      "agents": { "main": { "exec": { "ask": "always" }, "allowlist": [{ "pattern": "/usr/bin/git" }],
+                            "permissions": {} }, "*": {} },
+      "approvals": { "routes": ["cli", "terminal"] },
+      "network": {}, "audit": {}, /* a trailing comma is fine */
+    }"#;
+    let document = parse(text).unwrap();
+    assert_eq!(document.agents().collect::<Vec<_>>(), ["*", "main"]);
+    let again = Document::parse("again", &document.to_json()).unwrap();
+    assert_eq!(again, document);
+}
+
+#[test]
+fn an_unknown_key_names_its_place_and_the_nearest_key() {
+    assert_eq!(
+        problems("{\n  \"version\": 1,\n  \"exec\": {\n    \"securty\": \"deny\"\n  }\n}"),
+        ["guard.json:4:5: exec.securty: unknown key; did you mean \"security\"?"]
+    );
+    assert_eq!(
+        problems(r#"{"version": 1, "permissons": {}}"#),
+        ["guard.json:1:16: permissons: unknown key; did you mean \"permissions\"?"]
+    );
+    assert_eq!(
+        problems(r#"{"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rule": {}}}}}}"#),
+        ["guard.json:1:67: agents.main.permissions.filesystem.rule: unknown key; did you mean \"rules\"?"]
+    );
+    assert_eq!(
+        problems(r#"{"version": 1, "allowlist": []}"#),
+        ["guard.json:1:16: allowlist: unknown key: an allowlist belongs to an agent, agents.\"*\""]
+    );
+}
+
+#[test]
+fn values_are_checked() {
+    assert_eq!(
+        problems("{\"version\": 1,\n\"exec\": {\"ask\": \"on-mis\"}}"),
+        ["guard.json:2:17: exec.ask: \"on-mis\" is none of off, on-miss, always; did you mean \"on-miss\"?"]
+    );
+    assert_eq!(
+        problems("{\"version\": 1,\n\"permissions\": {\"filesystem\": {\"rules\": {\"~/a\": \"wr-\"}}}}"),
+        [
+            "guard.json:2:49: permissions.filesystem.rules[\"~/a\"]: \"wr-\" is no permission: three characters, \
+          r or - or ?, then w or - or ?, then x or - or ?"
+        ]
+    );
+    assert_eq!(
+        problems(r#"{"version": 1, "permissions": {"filesystem": {"deny": ["a/b"]}}}"#),
+        ["guard.json:1:56: permissions.filesystem.deny[0]: \"a/b\": the pattern must start with /, ~/ or **"]
+    );
+    for text in [
+        r#"{"version": 2}"#,
+        r#"{"version": "1"}"#,
+        r#"{"version": 1, "exec": {"timeoutMs": 0}}"#,
+        r#"{"version": 1, "exec": {"timeoutMs": 1.5}}"#,
+        r#"{"version": 1, "exec": {"roots": ["/usr/*"]}}"#,
+        r#"{"version": 1, "exec": {"carriers": ["/bin/sh"]}}"#,
+        r#"{"version": 1, "exec": []}"#,
+        r#"{"version": 1, "permissions": {"base": "yes"}}"#,
+        r#"{"version": 1, "permissions": {"filesystem": {"rules": {"~/a/../b": "r--"}}}}"#,
+        r#"{"version": 1, "permissions": {"filesystem": {"default": "rwxr"}}}"#,
+        r#"{"version": 1, "agents": {"main": {"allowlist": [{}]}}}"#,
+        r#"{"version": 1, "agents": {"main": {"exec": {"carriers": []}}}}"#,
+        r#"{"version": 1, "network": {"unixDatagram": 1}}"#,
+        r#"{"version": 1, "audit": {"path": true}}"#,
+    ] {
+        assert_eq!(problems(text).len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_key_that_occurs_twice_is_refused() {
+    let text = r#"{"version": 1, "permissions": {"filesystem": {"rules": {"/a": "---", "/a": "rwx"}}}}"#;
+    assert!(problems(text)[0].ends_with("the key occurs twice"), "{:?}", problems(text));
+}
+
+#[test]
+fn every_problem_is_reported() {
+    let text = "{\"version\": 1,\n\"a\": 1,\n\"exec\": {\"ask\": 1, \"security\": \"no\"}}";
+    assert_eq!(problems(text).len(), 3);
+}
+
+#[test]
+fn broken_text_has_a_place() {
+    for text in ["", "// nothing", "{", "{\"version\": 1} x", "{'version': 1}", "{version: 1}", "[]", "{}"] {
+        let lines = problems(text);
+        assert!(lines[0].starts_with("guard.json:1:"), "{text}: {lines:?}");
+    }
+}
+
+#[test]
+fn what_is_not_acted_on_is_a_warning() {
+    let policy = compile(&json!({
+        "version": 1,
+        "exec": { "safeBins": ["cut"], "strictInlineEval": false, "skills": [] },
+        "network": { "unixDatagram": true, "allow": ["example.org"] },
+        "audit": { "path": "/var/log/a" },
+        "agents": { "main": { "allowlist": [
+            { "pattern": "  " }, { "pattern": "/usr/bin/git", "argPattern": "^status$" },
+        ] } },
+    }));
+    assert!(policy.unix_datagram());
+    assert_eq!(policy.audit_path(), Some("/var/log/a"));
+    assert_eq!(
+        policy.warnings(),
+        [
+            "exec.safeBins is read but not acted on yet; those programs need an allowlist entry",
+            "network.allow is read but not acted on yet",
+            "agents.main.allowlist[0]: a blank pattern matches nothing",
+            "agents.main.allowlist[1]: argPattern is read but not acted on yet; the entry matches nothing",
+        ]
+    );
+}

@@ -1,0 +1,308 @@
+//! What holds of every policy.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{HOME, compile, compile_with, host};
+use guard_policy::{
+    Access, Ask, Exec, Grant, Outcome, Overrides, Policy, Request, Rights, Role, Security, decide,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Few names, so that patterns and paths meet.
+fn component() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["a", "b", "ab", "c.so", ".env", "a\nb", "é"])
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop::collection::vec(component(), 0..5).prop_map(|parts| format!("/{}", parts.join("/")))
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let part =
+        prop::sample::select(vec!["a", "b", "ab", "*", "**", "a*", "*b", "?", "*.so", ".env", "a?b", "?*"]);
+    let parts = prop::collection::vec(part, 1..4).prop_map(|p| p.join("/"));
+    (
+        prop::sample::select(vec!["/", "/", "/", "**/", "~/"]),
+        parts,
+        prop::sample::select(vec!["", "/", "/**"]),
+    )
+        .prop_map(|(start, parts, end)| format!("{start}{parts}{end}"))
+}
+
+fn permission() -> impl Strategy<Value = String> {
+    (0..3usize, 0..3usize, 0..3usize)
+        .prop_map(|(r, w, x)| ["r-?", "w-?", "x-?"].iter().zip([r, w, x]).map(|(s, i)| &s[i..=i]).collect())
+}
+
+#[derive(Clone, Debug)]
+struct Doc {
+    rules: Vec<(String, String)>,
+    deny: Vec<String>,
+    default: String,
+    base: bool,
+    security: &'static str,
+    ask: &'static str,
+    allowlist: Vec<String>,
+}
+
+prop_compose! {
+    fn doc()(
+        rules in prop::collection::vec((pattern(), permission()), 0..40),
+        deny in prop::collection::vec(pattern(), 0..3),
+        default in permission(),
+        base: bool,
+        security in prop::sample::select(Security::NAMES.to_vec()),
+        ask in prop::sample::select(Ask::NAMES.to_vec()),
+        allowlist in prop::collection::vec(pattern(), 0..3),
+    ) -> Doc {
+        let mut seen = std::collections::HashSet::new();
+        let rules = rules.into_iter().filter(|(p, _)| seen.insert(p.clone())).collect();
+        Doc { rules, deny, default, base, security, ask, allowlist }
+    }
+}
+
+impl Doc {
+    fn json(&self) -> Value {
+        let rules: serde_json::Map<_, _> = self.rules.iter().map(|(p, r)| (p.clone(), json!(r))).collect();
+        let allowlist: Vec<_> = self.allowlist.iter().map(|p| json!({ "pattern": p })).collect();
+        json!({
+            "version": 1,
+            "exec": { "security": self.security, "ask": self.ask },
+            "permissions": {
+                "filesystem": { "rules": rules, "deny": self.deny, "default": self.default },
+                "base": self.base },
+            "agents": { "*": { "allowlist": allowlist } },
+        })
+    }
+
+    fn policy(&self) -> Policy {
+        compile(&self.json())
+    }
+}
+
+/// Everything a policy can be asked about one path.
+fn outcomes(policy: &Policy, path: &[u8]) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = [Access::READ, Access::WRITE, Access::READ | Access::WRITE, Access::MAP]
+        .map(|access| decide(policy, &Request::File { path, access }).outcome)
+        .to_vec();
+    let argv = [path.to_vec()];
+    for role in [Role::Program, Role::Interpreter, Role::Loader] {
+        outcomes.push(decide(policy, &Request::Exec(Exec { path, argv: &argv, cwd: HOME, role })).outcome);
+    }
+    outcomes
+}
+
+/// A matcher by plain recursion over UTF-16 units, as ECMAScript would run the expression.
+fn naive(pattern: &[u16], subject: &[u16]) -> bool {
+    const STAR: u16 = b'*' as u16;
+    const SLASH: u16 = b'/' as u16;
+    match pattern {
+        [] => subject.is_empty(),
+        [STAR, STAR, rest @ ..] => {
+            let rest = &rest[rest.iter().take_while(|u| **u == STAR).count()..];
+            (0..=subject.len()).any(|i| naive(rest, &subject[i..]))
+        }
+        [STAR, rest @ ..] => {
+            let end = subject.iter().position(|u| *u == SLASH).unwrap_or(subject.len());
+            (0..=end).any(|i| naive(rest, &subject[i..]))
+        }
+        [first, rest @ ..] => match subject {
+            [unit, more @ ..] => {
+                (if *first == u16::from(b'?') { *unit != SLASH } else { unit == first }) && naive(rest, more)
+            }
+            [] => false,
+        },
+    }
+}
+
+fn naive_covers(pattern: &str, path: &str) -> bool {
+    let units = |s: &str| s.encode_utf16().collect::<Vec<_>>();
+    naive(&units(pattern), &units(path))
+        || !path.ends_with('/') && naive(&units(pattern), &units(&format!("{path}/")))
+}
+
+fn naive_expand(pattern: &str) -> String {
+    let mut p = match pattern.strip_prefix('~') {
+        Some(rest) => format!("/home/u{rest}"),
+        None => pattern.to_owned(),
+    };
+    if p.ends_with('/') {
+        p.push_str("**");
+    }
+    p
+}
+
+/// The order of the design, written down once more without an index, forms or reasons.
+fn naive_rights(doc: &Doc, path: &str) -> Rights {
+    let bit = |c: char| match c {
+        '-' => Grant::No,
+        '?' if doc.ask == "off" => Grant::No,
+        '?' => Grant::Ask,
+        _ => Grant::Yes,
+    };
+    let rights = |text: &str| {
+        let bits: Vec<Grant> = text.chars().map(bit).collect();
+        Rights { r: bits[0], w: bits[1], x: bits[2] }
+    };
+    for deny in &doc.deny {
+        let deny = naive_expand(deny);
+        let below = !deny.contains(['*', '?']) && path.starts_with(&format!("{deny}/"));
+        if naive_covers(&deny, path) || below {
+            return Rights::NONE;
+        }
+    }
+    let matching: Vec<(usize, Rights)> = doc
+        .rules
+        .iter()
+        .map(|(p, r)| (naive_expand(p), rights(r)))
+        .filter(|(p, _)| naive_covers(p, path))
+        .map(|(p, r)| (p.len(), r))
+        .collect();
+    if let Some(longest) = matching.iter().map(|(l, _)| *l).max() {
+        return matching.iter().filter(|(l, _)| *l == longest).fold(Rights::ALL, |all, (_, r)| all.meet(*r));
+    }
+    let mut default = rights(&doc.default);
+    if doc.ask != "off" {
+        default = default.join(Rights::all(Grant::Ask));
+    }
+    default
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn decide_is_total(doc in doc(), path in prop::collection::vec(any::<u8>(), 0..60)) {
+        let policy = doc.policy();
+        let _ = outcomes(&policy, &path);
+        let _ = policy.may_move(&path, b"/a", true);
+        let _ = policy.reads_uniform(&path);
+    }
+
+    #[test]
+    fn the_compiled_map_equals_the_naive_one(doc in doc(), path in path()) {
+        let doc = Doc { base: false, ..doc };
+        prop_assert_eq!(doc.policy().rights(path.as_bytes()), naive_rights(&doc, &path));
+    }
+
+    #[test]
+    fn another_denial_never_allows_more(doc in doc(), deny in pattern(), path in path()) {
+        let before = outcomes(&doc.policy(), path.as_bytes());
+        let mut doc = doc;
+        doc.deny.push(deny);
+        // A carrier's place is judged by `w`: taking that away must not let it run.
+        let after = outcomes(&doc.policy(), path.as_bytes());
+        prop_assert!(after.iter().zip(&before).all(|(a, b)| a <= b), "{after:?} {before:?}");
+    }
+
+    #[test]
+    fn a_denial_beats_any_rule(doc in doc(), path in path(), permission in permission()) {
+        let mut doc = doc;
+        doc.rules.retain(|(p, _)| *p != path);
+        doc.rules.push((path.clone(), permission));
+        doc.deny.push(path.clone());
+        let outcomes = outcomes(&doc.policy(), path.as_bytes());
+        prop_assert!(outcomes.iter().all(|o| *o == Outcome::Deny));
+    }
+
+    #[test]
+    fn the_order_of_rules_does_not_matter(doc in doc(), path in path(), turn in 0..40usize) {
+        let mut turned = doc.clone();
+        if !turned.rules.is_empty() {
+            let turn = turn % turned.rules.len();
+            turned.rules.rotate_left(turn);
+        }
+        turned.rules.reverse();
+        turned.deny.reverse();
+        // Two documents with the keys in another order, as text.
+        let text = |doc: &Doc| {
+            let rules: Vec<String> =
+                doc.rules.iter().map(|(p, r)| format!("{}: {}", json!(p), json!(r))).collect();
+            format!(
+                "{{\"version\": 1, \"permissions\": {{\"filesystem\": {{\"rules\": {{{}}}, \"deny\": {}}}}}}}",
+                rules.join(","),
+                json!(doc.deny)
+            )
+        };
+        let policy = |doc: &Doc| {
+            let document = common::parse(&text(doc)).unwrap();
+            Policy::compile(&document, "main", &host(), &Overrides::default()).unwrap()
+        };
+        prop_assert_eq!(policy(&doc).rights(path.as_bytes()), policy(&turned).rights(path.as_bytes()));
+    }
+
+    #[test]
+    fn overrides_never_weaken(doc in doc(), path in path(), s in 0..4usize, a in 0..4usize) {
+        let security = Security::NAMES.get(s).and_then(|n| Security::from_name(n));
+        let ask = Ask::NAMES.get(a).and_then(|n| Ask::from_name(n));
+        let before = doc.policy();
+        let after = compile_with(&doc.json(), "main", &host(), &Overrides { security, ask });
+        prop_assert!(after.security() <= before.security());
+        prop_assert!(after.ask() >= before.ask());
+        prop_assert!(after.ask_fallback() <= before.ask_fallback());
+        // With a later `ask` a denial may become a question, but nothing becomes allowed.
+        let allowed = |policy: &Policy| outcomes(policy, path.as_bytes()).iter().map(|o| *o == Outcome::Allow).collect::<Vec<_>>();
+        let (after, before) = (allowed(&after), allowed(&before));
+        prop_assert!(after.iter().zip(&before).all(|(a, b)| a <= b));
+    }
+
+    #[test]
+    fn a_move_that_may_be_made_gives_no_right(
+        doc in doc(), old in path(), new in path(), directory: bool,
+        tails in prop::collection::vec(path(), 1..30),
+    ) {
+        let policy = doc.policy();
+        if policy.may_move(old.as_bytes(), new.as_bytes(), directory) {
+            prop_assert!(policy.rights(new.as_bytes()).within(policy.rights(old.as_bytes())));
+            for tail in tails.iter().filter(|t| directory && t.len() > 1) {
+                let join = |top: &str| format!("{}{tail}", top.trim_end_matches('/'));
+                let (old, new) = (policy.rights(join(&old).as_bytes()), policy.rights(join(&new).as_bytes()));
+                prop_assert!(new.within(old), "{tail}: {old} became {new}");
+            }
+        }
+    }
+
+    #[test]
+    fn uniform_reading_is_uniform(doc in doc(), dir in path(), tails in prop::collection::vec(path(), 1..30)) {
+        let policy = doc.policy();
+        if policy.reads_uniform(dir.as_bytes()) {
+            for tail in tails.iter().filter(|t| t.len() > 1) {
+                let path = format!("{}{tail}", dir.trim_end_matches('/'));
+                prop_assert_eq!(policy.rights(path.as_bytes()).r, Grant::Yes, "{}", path);
+            }
+        }
+    }
+
+    #[test]
+    fn the_fallback_only_settles_questions(doc in doc(), path in path(), fallback in prop::sample::select(Security::NAMES.to_vec())) {
+        let mut json = doc.json();
+        json["exec"]["askFallback"] = json!(fallback);
+        let policy = compile(&json);
+        let argv = [path.as_bytes().to_vec()];
+        let path = path.as_bytes();
+        for request in [
+            Request::File { path, access: Access::READ },
+            Request::Exec(Exec { path, argv: &argv, cwd: HOME, role: Role::Program }),
+        ] {
+            let verdict = decide(&policy, &request);
+            let settled = policy.fallback(&request, verdict.clone()).outcome;
+            prop_assert_ne!(settled, Outcome::Ask);
+            if verdict.outcome != Outcome::Ask {
+                prop_assert_eq!(settled, verdict.outcome);
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_survives_being_written(doc in doc()) {
+        let document = common::parse(&doc.json().to_string()).unwrap();
+        prop_assert_eq!(common::parse(&document.to_json()).unwrap(), document);
+    }
+
+    #[test]
+    fn no_text_stops_the_reader(text in "\\PC{0,80}") {
+        let _ = common::parse(&text);
+    }
+}
