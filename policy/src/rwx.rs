@@ -39,7 +39,7 @@ pub(crate) struct Entries {
 type Index = HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>;
 
 /// Up to here a scan is faster than the index.
-const SCANNED: usize = 24;
+const SCANNED: usize = 6;
 
 impl Entries {
     pub(crate) fn new(mut all: Vec<Entry>) -> Entries {
@@ -48,7 +48,9 @@ impl Entries {
             let mut index = Index::default();
             for (i, entry) in all.iter().enumerate() {
                 let literal = entry.glob.literal();
-                let end = literal.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+                // A pattern without wildcards is found by the whole path, others by the directory.
+                let dir = literal.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
+                let end = if entry.glob.is_literal() { literal.len() } else { dir };
                 let key = literal[..end].iter().fold(HASH_START, |h, b| hash(h, *b));
                 index.entry(key).or_default().push(i as u32);
             }
@@ -61,42 +63,38 @@ impl Entries {
         self.all.iter()
     }
 
-    /// Calls `found` with matching entries until it returns false. Without an index they come
-    /// longest first; with one, in the order of their directories.
-    fn search<'m>(&'m self, path: &[u8], mut found: impl FnMut(&'m Entry) -> bool) {
+    /// Calls `look` with every entry that could match, until it returns false. Without an index
+    /// they come longest first; with one, in the order of their directories.
+    fn candidates<'m>(&'m self, path: &[u8], mut look: impl FnMut(&'m Entry) -> bool) {
         let Some(index) = &self.index else {
-            for entry in &self.all {
-                if entry.glob.covers(path) && !found(entry) {
-                    return;
-                }
-            }
+            self.all.iter().all(look);
             return;
         };
-        let mut look = |key: u64| {
+        let mut look_at = |key: u64| {
             let candidates = index.get(&key).map_or(&[][..], Vec::as_slice);
-            candidates.iter().map(|i| &self.all[*i as usize]).all(|e| !e.glob.covers(path) || found(e))
+            candidates.iter().all(|i| look(&self.all[*i as usize]))
         };
         let mut key = HASH_START;
-        if !look(key) {
+        if !look_at(key) {
             return;
         }
         for byte in path {
             key = hash(key, *byte);
-            if *byte == b'/' && !look(key) {
+            if *byte == b'/' && !look_at(key) {
                 return;
             }
         }
-        if !path.ends_with(b"/") {
-            look(hash(key, b'/'));
+        if !path.ends_with(b"/") && look_at(key) {
+            look_at(hash(key, b'/'));
         }
     }
 
     /// Any matching entry.
     fn first<'m>(&'m self, path: &[u8]) -> Option<&'m Entry> {
         let mut first = None;
-        self.search(path, |e| {
-            first = Some(e);
-            false
+        self.candidates(path, |e| {
+            first = e.glob.covers(path).then_some(e);
+            first.is_none()
         });
         first
     }
@@ -105,10 +103,11 @@ impl Entries {
     fn longest<'m>(&'m self, path: &[u8]) -> Option<Found<'m>> {
         let mut best: Option<(usize, Found<'m>)> = None;
         let scanned = self.index.is_none();
-        self.search(path, |e| {
+        self.candidates(path, |e| {
             let length = e.glob.length();
             match &mut best {
                 Some((longest, _)) if length < *longest => return !scanned,
+                _ if !e.glob.covers(path) => {}
                 Some((longest, found)) if length == *longest => found.meet(e),
                 _ => best = Some((length, Found::new(e.rights, &e.reason))),
             }
@@ -119,8 +118,10 @@ impl Entries {
 
     /// Every bit that some matching entry grants.
     fn union<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
-        self.search(path, |e| {
-            found.join(e);
+        self.candidates(path, |e| {
+            if !e.rights.within(found.rights) && e.glob.covers(path) {
+                found.join(e);
+            }
             true
         });
     }

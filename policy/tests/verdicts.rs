@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::borrow::Cow;
+
 use common::{compile, compile_with, exec, exec_as, file, host, outcomes};
 use guard_policy::{Access, Ask, Host, Outcome, Overrides, Policy, Request, Role, Security, Source, decide};
 use serde_json::{Value, json};
@@ -304,6 +306,34 @@ fn moving_gives_no_right() {
     assert!(!may("/home/u/sub/a", "/home/u/work/a", true), "~/sub/a/x is read only");
     assert!(may("/home/u/sub/a", "/home/u/work/a", false));
     assert!(may("/home/u/sub/a/b", "/home/u/work/b", true));
+}
+
+#[test]
+fn a_directory_denied_by_its_name_does_not_move_to_another() {
+    // `/a/new` itself grants nothing, as `/o/.env` does, but what is below it would be free.
+    let policy = with(
+        json!({}),
+        json!({ "/a/**": "rwx", "/a/new": "---", "/o/**": "rwx" }),
+        json!(["**/.env/**"]),
+        "---",
+    );
+    assert!(!policy.may_move(b"/o/.env", b"/a/new", true));
+    assert!(policy.may_move(b"/o/env", b"/a/new", true));
+}
+
+#[test]
+fn an_allowed_verdict_borrows_its_reasons() {
+    let policy = map(json!({ "/usr/bin/**": "r-x" }));
+    for verdict in [
+        file(&policy, "/usr/bin/git", Access::READ),
+        file(&policy, "/dev/null", Access::READ | Access::WRITE),
+        exec(&policy, &["/usr/bin/git"]),
+        exec(&policy, &["/usr/bin/bash"]),
+    ] {
+        assert_eq!(verdict.outcome, Outcome::Allow);
+        assert!(matches!(verdict.because.path, Cow::Borrowed(_)));
+        assert!(matches!(verdict.because.text, Cow::Borrowed(_)));
+    }
 }
 
 #[test]

@@ -56,15 +56,16 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     if options.require_floor && *floor.status() != floor::Status::Full {
         return Err(RunError::FloorRequired(state));
     }
-    let scoped = floor::abi().is_some_and(|abi| abi >= SCOPING);
+    // A floor would block; observing blocks nothing.
+    let enforced = *floor.status() != floor::Status::None && !options.observe && !is_off(Layer::Floor);
     let filter = filter::build(&filter::Options {
+        // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
         allow_ptrace: policy.allow_ptrace(),
-        scoped_signals: scoped,
+        scoped_signals: enforced && floor::abi().is_some_and(|abi| abi >= SCOPING),
     })?;
     let audit = audit_log(options, &places)?;
     announce(options, &policy, &places, &state);
-    let enforced = *floor.status() != floor::Status::None && !is_off(Layer::Floor);
     let plan = Plan {
         candidates: c_strings(candidates(name).into_iter().map(PathBuf::into_os_string))?,
         argv: c_strings(command.iter().cloned())?,
@@ -112,12 +113,15 @@ fn describe(status: &floor::Status) -> String {
     }
 }
 
-/// One line at start, on a terminal only; warnings always.
+/// The policy's warnings, and on a terminal one line on what is in force.
 fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
+    if options.quiet {
+        return;
+    }
     for warning in policy.warnings() {
         eprintln!("openclaw-guard: {warning}");
     }
-    if options.quiet || !std::io::stderr().is_terminal() {
+    if !std::io::stderr().is_terminal() {
         return;
     }
     let source = if places.policy.exists() {

@@ -2,13 +2,18 @@
 //! `openclaw-guard` run in them.
 #![forbid(unsafe_code)]
 
+mod compare;
+mod run;
+
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+
+pub use compare::{Same, Tree, compile, program, program_text, tree};
+pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, status_of, until};
 
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
 #[must_use]
@@ -168,20 +173,6 @@ impl World {
     pub fn audit(&self) -> Vec<serde_json::Value> {
         let text = self.read("audit.jsonl").unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
-    }
-}
-
-/// Runs a command to its end.
-///
-/// # Panics
-/// When it cannot be started.
-pub fn ended(command: &mut Command) -> Ended {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let status = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0));
-    Ended {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        status,
     }
 }
 

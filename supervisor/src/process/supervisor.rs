@@ -160,7 +160,7 @@ pub fn let_go_of_stdio(which: [bool; 3]) {
 /// Says why the command did not start, and with what status the guard ends.
 fn explain(name: &OsString, report: Report) -> u8 {
     if report.stage != Stage::Exec {
-        eprintln!("openclaw-guard: {report}");
+        eprintln!("openclaw-guard: {report}{}", advice(report));
         return FAILED;
     }
     let error = rustix::io::Errno::from_raw_os_error(report.errno);
@@ -168,6 +168,15 @@ fn explain(name: &OsString, report: Report) -> u8 {
     match report.errno {
         libc::ENOENT | libc::ENOTDIR => 127,
         _ => 126,
+    }
+}
+
+/// What the operator can do about a child that could not be set up.
+fn advice(report: Report) -> &'static str {
+    match (report.stage, report.errno) {
+        (Stage::Filter, libc::EBUSY) => " (another guard or supervisor is in force here already: run outside of it)",
+        (Stage::Filter, libc::EINVAL) => " (Linux 5.19 or newer is needed)",
+        _ => "",
     }
 }
 
