@@ -160,14 +160,16 @@ impl Glob {
     fn run<const W: usize>(&self, tokens: &[Token], subject: &[u8], slash: bool) -> States<W> {
         let mut now = States::<W>::default();
         now.enter(0, tokens);
-        for chunk in subject.utf8_chunks() {
+        let ascii = subject.iter().position(|b| !b.is_ascii()).unwrap_or(subject.len());
+        let (plain, rest) = subject.split_at(ascii);
+        for byte in plain {
+            now = now.step(tokens, u32::from(*byte), self.crosses_lines);
+        }
+        for chunk in rest.utf8_chunks() {
             let valid = chunk.valid().encode_utf16().map(u32::from);
             let invalid = chunk.invalid().iter().map(|b| 0x11_0000 + u32::from(*b));
             for unit in valid.chain(invalid) {
                 now = now.step(tokens, unit, self.crosses_lines);
-                if now.is_empty() {
-                    return now;
-                }
             }
         }
         if slash { now.step(tokens, b'/'.into(), self.crosses_lines) } else { now }
@@ -206,10 +208,6 @@ impl<const W: usize> States<W> {
         self.0[position / 64] >> (position % 64) & 1 == 1
     }
 
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|w| *w == 0)
-    }
-
     /// Adds a position, and the one behind a star: a star matches nothing, too. Two stars in a row
     /// do not occur.
     fn enter(&mut self, position: usize, tokens: &[Token]) {
@@ -219,27 +217,23 @@ impl<const W: usize> States<W> {
         }
     }
 
-    fn positions(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(word, bits)| {
-            let mut bits = *bits;
-            std::iter::from_fn(move || {
-                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
-                bits &= bits - 1;
-                Some(word * 64 + bit)
-            })
-        })
-    }
-
     fn step(&self, tokens: &[Token], unit: u32, crosses_lines: bool) -> Self {
         let mut next = Self::default();
         let slash = unit == u32::from(b'/');
-        for position in self.positions() {
-            match tokens.get(position) {
-                Some(Token::Unit(u)) if *u == unit => next.enter(position + 1, tokens),
-                Some(Token::One) if !slash => next.enter(position + 1, tokens),
-                Some(Token::Star) if !slash => next.enter(position, tokens),
-                Some(Token::StarStar) if crosses_lines || !is_line_end(unit) => next.enter(position, tokens),
-                _ => {}
+        for word in 0..W {
+            let mut bits = self.0[word];
+            while bits != 0 {
+                let position = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                match tokens.get(position) {
+                    Some(Token::Unit(u)) if *u == unit => next.enter(position + 1, tokens),
+                    Some(Token::One) if !slash => next.enter(position + 1, tokens),
+                    Some(Token::Star) if !slash => next.enter(position, tokens),
+                    Some(Token::StarStar) if crosses_lines || !is_line_end(unit) => {
+                        next.enter(position, tokens);
+                    }
+                    _ => {}
+                }
             }
         }
         next
@@ -250,7 +244,7 @@ impl<const W: usize> States<W> {
         let ends_open = crosses_lines && tokens.last() == Some(&Token::StarStar);
         match last {
             Some(last) if ends_open && self.has(last) => Below::Everything,
-            _ if self.positions().any(|p| p < tokens.len()) => Below::Something,
+            _ if (0..tokens.len()).any(|p| self.has(p)) => Below::Something,
             _ => Below::Nothing,
         }
     }

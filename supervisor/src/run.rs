@@ -25,6 +25,8 @@ const SCOPING: u8 = 6;
 pub enum RunError {
     #[error(transparent)]
     Setup(#[from] SetupError),
+    #[error("kernel.yama.ptrace_scope is {0}: programs cannot be checked after they start; set it to 0 or 1")]
+    NoPtrace(u8),
     #[error("no command: try `openclaw-guard -- bash` (see openclaw-guard --help)")]
     NoCommand,
     #[error("a NUL byte in the command or the environment")]
@@ -47,6 +49,7 @@ pub enum RunError {
 /// When it could not be started guarded.
 pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
+    may_trace()?;
     let places = Places::find(options)?;
     let policy = setup::policy(options, &places, Disk::Used)?;
     let roots: Vec<PathBuf> =
@@ -91,6 +94,16 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         kill_on_exit: options.kill_on_exit,
     };
     Ok(process::start(order)?)
+}
+
+/// Yama (Documentation/admin-guide/LSM/Yama.rst): with 2 and 3 nobody without capabilities may trace, or read the
+/// memory of, another process, and every call of the tree would fail.
+fn may_trace() -> Result<(), RunError> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    match scope.ok().and_then(|scope| scope.trim().parse().ok()) {
+        Some(scope @ 2..) => Err(RunError::NoPtrace(scope)),
+        _ => Ok(()),
+    }
 }
 
 /// The log that the command line names must open; the default one is only missed aloud.
