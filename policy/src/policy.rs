@@ -7,7 +7,7 @@ use crate::{Ask, Grant, Rights, Security};
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
 pub struct Host<'a> {
-    /// What `~` means.
+    /// What `~` means; best its real path, since requests are about real paths.
     pub home: &'a [u8],
     /// The real path of the start directory.
     pub cwd: &'a [u8],
@@ -16,7 +16,7 @@ pub struct Host<'a> {
     /// Real paths denied with all below them, whatever the document says: OpenClaw's state
     /// directory, the guard's own files and audit.
     pub always_denied: Vec<Vec<u8>>,
-    /// `/tmp`, `/var/tmp`, `$TMPDIR`.
+    /// The real paths of `/tmp`, `/var/tmp`, `$TMPDIR`.
     pub temp_dirs: Vec<Vec<u8>>,
     /// The real path of something that exists; `None` otherwise. `&|_| None` in pure use.
     pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
@@ -114,8 +114,8 @@ impl Policy {
         self.rights(path).w != Grant::No
     }
 
-    /// Every rule, denial and base pattern as compiled, both forms where a link was resolved: the
-    /// pattern's config path and the permission, in the order of precedence.
+    /// Every denial, rule and base pattern as compiled, in the order in which they are asked, with
+    /// both forms where a link was resolved: a sentence and the rights.
     pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
         let all = self.map.denies.iter().chain(self.map.rules.iter()).chain(self.map.base.iter());
         all.map(|e| (e.reason.text.as_str(), e.rights))
