@@ -72,7 +72,8 @@ pub struct Event {
 }
 
 enum Message {
-    Event(Box<Event>),
+    /// With it, whom to tell that its line is printed.
+    Event(Box<Event>, Option<SyncSender<()>>),
     Flush(SyncSender<()>),
     /// The operator's command has ended: stderr is given up, the log goes on.
     Quiet,
@@ -93,6 +94,9 @@ pub struct Manner {
 const FOLD: Duration = Duration::from_secs(5);
 /// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded.
 const BACKLOG: usize = 4096;
+/// How long a denied call waits for its line, which is to stand before what the program says of the error. A
+/// terminal that is stopped holds up nobody for longer.
+const LINE: Duration = Duration::from_millis(50);
 
 /// Takes decisions to the operator.
 #[derive(Clone, Debug)]
@@ -123,10 +127,15 @@ impl Reporter {
         self.allowed
     }
 
-    /// Tells of a decision.
+    /// Tells of a decision. Of a denial, returns when its line is printed.
     pub fn tell(&self, event: Event) {
+        let (printed, wait) = sync_channel(1);
+        let denied = event.outcome != Outcome::Allow;
         // The writer ends only with the process.
-        let _ = self.sender.send(Message::Event(Box::new(event)));
+        let sent = self.sender.send(Message::Event(Box::new(event), denied.then_some(printed)));
+        if denied && sent.is_ok() {
+            let _ = wait.recv_timeout(LINE);
+        }
     }
 
     /// Returns when everything told so far is written.
@@ -162,7 +171,14 @@ impl Writer {
                 receiver.recv_timeout(FOLD)
             };
             match message {
-                Ok(Message::Event(event)) => self.event(*event),
+                Ok(Message::Event(event, printed)) => {
+                    if event.outcome != Outcome::Allow {
+                        self.line(&event);
+                    }
+                    // Nobody may be waiting any more.
+                    drop(printed);
+                    self.log(*event);
+                }
                 Ok(Message::Flush(done)) => {
                     self.fold(Duration::ZERO);
                     if let Some(audit) = &mut self.audit {
@@ -177,10 +193,7 @@ impl Writer {
         }
     }
 
-    fn event(&mut self, mut event: Event) {
-        if event.outcome != Outcome::Allow {
-            self.line(&event);
-        }
+    fn log(&mut self, mut event: Event) {
         if let Some(audit) = &mut self.audit {
             if event.chain.is_empty() {
                 event.chain = self.tree.chain(event.pid);
