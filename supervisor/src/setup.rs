@@ -62,7 +62,8 @@ impl Places {
                 nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
             })
             .ok_or(SetupError::NoHome)?;
-        let home = std::path::absolute(home).map_err(SetupError::NoDirectory)?;
+        // Patterns are compared with real paths, and most of them start here.
+        let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         Ok(Places {
             policy: options.policy.clone().unwrap_or_else(|| state.join("guard.json")),
