@@ -174,7 +174,9 @@ fn explain(name: &OsString, report: Report) -> u8 {
 /// What the operator can do about a child that could not be set up.
 fn advice(report: Report) -> &'static str {
     match (report.stage, report.errno) {
-        (Stage::Filter, libc::EBUSY) => " (another guard or supervisor is in force here already: run outside of it)",
+        (Stage::Filter, libc::EBUSY) => {
+            " (another guard or supervisor is in force here already: run outside of it)"
+        }
         (Stage::Filter, libc::EINVAL) => " (Linux 5.19 or newer is needed)",
         _ => "",
     }
