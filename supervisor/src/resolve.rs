@@ -147,17 +147,8 @@ impl Resolver {
         if path.is_empty() {
             return Err(Errno::NOENT);
         }
-        let start = if path[0] == b'/' { None } else { Some(caller.directory(dirfd)?) };
-        let (directory, rest) = match split(path) {
-            Some((lead, name)) => match self.open_lead(start.as_ref(), lead) {
-                Ok(directory) => (directory, name.to_vec()),
-                // A link on the way: walked below.
-                Err(Errno::LOOP) => (self.or_root(start)?, path.to_vec()),
-                Err(error) => return Err(error),
-            },
-            None => (self.or_root(start)?, path.to_vec()),
-        };
-        Walk { resolver: self, caller, directory, pending: rest, links: 0, last }.run()
+        let directory = if path[0] == b'/' { self.open_root()? } else { caller.directory(dirfd)? };
+        Walk { resolver: self, caller, directory, pending: path.to_vec(), links: 0, last }.run()
     }
 
     /// The caller's descriptor as an object: AT_EMPTY_PATH and the calls that take a descriptor.
@@ -211,17 +202,8 @@ impl Resolver {
         }
     }
 
-    fn or_root(&self, start: Option<OwnedFd>) -> Result<OwnedFd, Errno> {
-        match start {
-            Some(directory) => Ok(directory),
-            None => self.root.try_clone().map_err(|_| Errno::MFILE),
-        }
-    }
-
-    /// Opens the directories before the last component in one call, when no link is among them.
-    fn open_lead(&self, start: Option<&OwnedFd>, lead: &[u8]) -> Result<OwnedFd, Errno> {
-        let start = start.map_or(self.root.as_fd(), |directory| directory.as_fd());
-        open_plain(start, lead, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
+    fn open_root(&self) -> Result<OwnedFd, Errno> {
+        self.root.try_clone().map_err(|_| Errno::MFILE)
     }
 }
 
@@ -258,6 +240,7 @@ struct Walk<'w, 'k> {
 
 impl Walk<'_, '_> {
     fn run(mut self) -> Result<Target, Errno> {
+        self.lead()?;
         loop {
             let begin = self.pending.iter().position(|&byte| byte != b'/');
             let Some(begin) = begin else { return self.here(Dots::No) };
@@ -286,6 +269,21 @@ impl Walk<'_, '_> {
                 }
             }
             self.pending = rest;
+        }
+    }
+
+    /// Goes to the directory of the last component in one call, when no link is on the way there.
+    fn lead(&mut self) -> Result<(), Errno> {
+        let Some((lead, rest)) = split(&self.pending) else { return Ok(()) };
+        match open_plain(self.directory.as_fd(), lead, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
+            Ok(directory) => {
+                self.directory = directory;
+                self.pending = rest.to_vec();
+                Ok(())
+            }
+            // A link, or links that have grown the path beyond PATH_MAX: walked by single steps.
+            Err(Errno::LOOP | Errno::NAMETOOLONG) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -365,7 +363,7 @@ impl Walk<'_, '_> {
             return Err(Errno::NOENT);
         }
         if target[0] == b'/' {
-            self.directory = self.resolver.or_root(None)?;
+            self.directory = self.resolver.open_root()?;
         }
         let mut pending = target;
         pending.extend_from_slice(&rest);
@@ -373,6 +371,7 @@ impl Walk<'_, '_> {
             return Err(Errno::NAMETOOLONG);
         }
         self.pending = pending;
+        self.lead()?;
         Ok(None)
     }
 
