@@ -46,6 +46,9 @@ pub struct Because<'p> {
     rule: Cow<'p, str>,
 }
 
+/// The config path of what is denied without a line on the terminal; the audit log has it.
+pub(crate) const UNMENTIONED: &str = "builtin.unmentioned";
+
 impl<'p> Because<'p> {
     /// A reason from outside the policy; `rule` is its short form.
     pub fn new(
@@ -60,6 +63,11 @@ impl<'p> Because<'p> {
     /// The short form for one line on a terminal: `permissions.filesystem.deny "~/.ssh/**"`.
     pub fn rule(&self) -> &str {
         &self.rule
+    }
+
+    /// Whether a denial for this reason happens in ordinary work and deserves no line on a terminal.
+    pub fn is_unmentioned(&self) -> bool {
+        self.source == Source::Builtin && self.path.starts_with(UNMENTIONED)
     }
 
     /// The same, owned: for a record that outlives the policy.

@@ -1,6 +1,7 @@
 //! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
 //! rest is asked for. The lists are in `lists.rs`.
 
+use crate::because::UNMENTIONED;
 use crate::build::MapBuilder;
 use crate::compile::{DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs};
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
@@ -145,9 +146,12 @@ fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permissio
         }
         _ => format!("{}{}", show(&expanded.literal), expanded.pattern),
     };
+    // Shells open their histories at every start and go on without: a line each time would say nothing.
+    let unmentioned = permission.0 == Rights::NONE && shown.starts_with('~');
+    let section = if unmentioned { UNMENTIONED } else { "builtin.rules" };
     let reason = Reason {
         source: Source::Builtin,
-        path: format!("builtin.rules[\"{shown}\"]"),
+        path: format!("{section}[\"{shown}\"]"),
         rule: format!("builtin \"{shown}\": \"{permission}\""),
         text: format!("without a guard.json, \"{shown}\" grants {permission}"),
     };

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{exec, file, host, outcomes};
-use guard_policy::{Access, Ask, Host, Outcome, Overrides, Policy, Security, Source};
+use guard_policy::{Access, Ask, Host, Outcome, Overrides, Policy, Request, Security, Source, decide};
 
 fn policy_for(home: &'static [u8], cwd: &'static [u8]) -> Policy {
     let host = Host { home, cwd, ..host() };
@@ -161,4 +161,14 @@ fn overrides_tighten_it_too() {
     let denied = Overrides { security: Some(Security::Deny), ask: None };
     let policy = Policy::without_file("main", &host(), &denied);
     assert_eq!(exec(&policy, &["/usr/bin/bash"]).outcome, Outcome::Deny);
+}
+
+#[test]
+fn a_shells_history_is_denied_without_a_line() {
+    let policy = policy();
+    let read = |path: &str| decide(&policy, &Request::File { path: path.as_bytes(), access: Access::READ });
+    let history = read("/home/u/.bash_history");
+    assert_eq!(history.outcome, Outcome::Deny);
+    assert!(history.because.is_unmentioned());
+    assert!(!read("/home/u/.ssh/id_rsa").because.is_unmentioned());
 }

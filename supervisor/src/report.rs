@@ -205,7 +205,7 @@ impl Writer {
     }
 
     fn line(&mut self, event: &Event) {
-        if !self.manner.lines {
+        if !self.manner.lines || event.because.is_unmentioned() {
             return;
         }
         let line = denied_line(event, self.manner.observe);
