@@ -1,0 +1,129 @@
+//! Compilers and build tools.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use guard_tests::{World, compile, ended, is_root, program};
+
+#[test]
+fn gcc_in_every_stage() {
+    let same = World::open().same_script(
+        r#"
+        printf '#include <stdio.h>\nint main(void) { puts("built"); return 3; }\n' > a.c
+        gcc -E a.c -o a.i && gcc -S a.i -o a.s && gcc -c a.s -o a.o && gcc a.o -o a
+        gcc -O2 -pipe -static a.c -o static && gcc -shared -fPIC a.c -o liba.so
+        ar rcD liba.a a.o && ./static || echo static $?
+        ./a || echo dynamic $?"#,
+        &[],
+    );
+    assert!(same.native.stdout.contains("dynamic 3"));
+    assert!(same.tree.contains_key("liba.so"));
+}
+
+/// Twenty sources, a library and a program, with dependencies that make writes itself.
+fn small_project(world: &World) {
+    let mut main = String::from("#include <stdio.h>\n");
+    let mut calls = String::new();
+    for i in 0..20 {
+        world.write(format!("work/src/f{i}.h"), format!("int f{i}(void);\n"));
+        world.write(
+            format!("work/src/f{i}.c"),
+            format!("#include \"f{i}.h\"\nint f{i}(void) {{ return {i}; }}\n"),
+        );
+        writeln!(main, "#include \"f{i}.h\"").expect("a string");
+        write!(calls, " + f{i}()").expect("a string");
+    }
+    write!(main, "int main(void) {{ printf(\"%d\\n\", 0{calls}); return 0; }}\n").expect("a string");
+    world.write("work/src/main.c", main);
+    world.write(
+        "work/Makefile",
+        "SRC := $(wildcard src/*.c)\nOBJ := $(SRC:src/%.c=out/%.o)\n\
+         all: out/sum\n\t@./out/sum\n\
+         out/sum: out/main.o out/lib.a\n\t$(CC) -o $@ $^\n\
+         out/lib.a: $(filter-out out/main.o,$(OBJ))\n\t@rm -f $@\n\t@ar rcD $@ $(sort $^)\n\
+         out/%.o: src/%.c | out\n\t@$(CC) -MMD -O1 -c -o $@ $<\n\
+         out:\n\t@mkdir -p $@\n-include $(OBJ:.o=.d)\n",
+    );
+}
+
+#[test]
+fn make_with_eight_jobs() {
+    let same = World::open().same(small_project, &["make", "-j8", "--no-print-directory"], &[]);
+    assert_eq!(same.native.status, 0, "{}", same.native.stderr);
+    assert!(same.native.stdout.ends_with("190\n"), "{}", same.native.stdout);
+    assert!(same.tree.contains_key("out/f19.o"));
+}
+
+#[test]
+fn make_again_finds_nothing_to_do() {
+    let world = World::open();
+    let same = world.same(
+        small_project,
+        &["sh", "-c", "make -j4 >/dev/null && make -q; echo $?; touch src/f3.h && make -j4 -n | wc -l"],
+        &[],
+    );
+    assert_eq!(same.native.status, 0, "{}", same.native.stderr);
+}
+
+/// The toolchain behind rustup's proxies: those would want the operator's home.
+fn toolchain() -> Option<String> {
+    let proxied = Command::new(program("rustc")).args(["--print", "sysroot"]).output().ok()?;
+    let sysroot = String::from_utf8(proxied.stdout).ok()?.trim().to_owned();
+    std::fs::metadata(format!("{sysroot}/bin/cargo")).is_ok().then_some(sysroot)
+}
+
+#[test]
+fn cargo_builds_a_crate() {
+    if !is_root() && std::fs::read_dir("/root/.cargo").is_err() && toolchain_of_others() {
+        eprintln!("skipped: the Rust toolchain is in root's home, which this user cannot read");
+        return;
+    }
+    let sysroot = toolchain().expect("cargo and rustc are needed by the tests");
+    let prepare = |world: &World| {
+        world.write(
+            "work/hello/Cargo.toml",
+            "[package]\nname = \"hello\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+        );
+        world.write(
+            "work/hello/src/lib.rs",
+            "pub fn answer() -> u32 { 42 }\n#[test]\nfn it_is() { assert_eq!(answer(), 42); }\n",
+        );
+        world.write("work/hello/src/main.rs", "fn main() { println!(\"{}\", hello::answer()); }\n");
+        world.write("work/hello/build.rs", "fn main() { println!(\"cargo:rustc-env=BUILT=yes\"); }\n");
+    };
+    let script = format!(
+        "set -e; export PATH={sysroot}/bin:$PATH CARGO_HOME=$HOME/.cargo CARGO_INCREMENTAL=0
+        unset CARGO_TARGET_DIR CARGO_BUILD_TARGET_DIR
+        cd hello && cargo build -q --offline && ./target/debug/hello
+        cargo test -q --offline | grep -c 'test result: ok'"
+    );
+    let same =
+        World::open().same(prepare, &["bash", "-c", &script], &[".fingerprint", "build", ".rustc_info.json"]);
+    assert_eq!(same.native.status, 0, "{}", same.native.stderr);
+    assert!(same.native.stdout.starts_with("42\n"), "{}", same.native.stdout);
+}
+
+/// Whether the only rustc in PATH is one that this user may not run.
+fn toolchain_of_others() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    !std::env::split_paths(&path).any(|directory| directory.join("rustc").metadata().is_ok())
+}
+
+#[test]
+fn a_debugger_sized_tool_reads_what_it_built() {
+    let world = World::open();
+    compile("int main(void) { return 0; }\n", &world.root().join("prog"), &["-g"]);
+    let of = |guarded: bool| {
+        let argv = [
+            "sh",
+            "-c",
+            "objdump -d ../prog | tail -n +4 | cksum; nm ../prog | cksum; strip -o s ../prog && cksum s",
+        ];
+        if guarded { world.guarded(&argv) } else { world.native(&argv) }
+    };
+    let (native, guarded) = (of(false), of(true));
+    assert_eq!(native.status, 0, "{}", native.stderr);
+    assert_eq!(guarded.stdout, native.stdout);
+    // And the harness notices a difference, or all of this proves nothing.
+    assert_ne!(ended(&mut Command::new("true")).stdout, native.stdout);
+}

@@ -1,0 +1,11 @@
+//! The same work natively and guarded has the same results.
+
+mod build;
+mod edge;
+mod files;
+mod git;
+mod many;
+mod modes;
+mod names;
+mod own;
+mod python;

@@ -1,0 +1,181 @@
+//! The same work natively and guarded: what it printed, how it ended, and the files it left.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::{Ended, World};
+
+/// Every entry below a directory: its path there, and what it is in one line.
+pub type Tree = BTreeMap<String, String>;
+
+/// Looks at everything below `directory`: kind, mode, owner, links, content. Times are not compared.
+///
+/// # Panics
+/// When the directory cannot be read.
+#[must_use]
+pub fn tree(directory: &Path) -> Tree {
+    let mut tree = Tree::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(path) = pending.pop() {
+        let metadata = fs::symlink_metadata(&path).expect("an entry");
+        let name =
+            path.strip_prefix(directory).expect("below").as_os_str().as_bytes().escape_ascii().to_string();
+        tree.insert(name, line(&path, &metadata));
+        if metadata.is_dir()
+            && let Ok(entries) = fs::read_dir(&path)
+        {
+            pending.extend(entries.flatten().map(|entry| entry.path()));
+        }
+    }
+    tree
+}
+
+fn line(path: &Path, metadata: &fs::Metadata) -> String {
+    let kind = metadata.file_type();
+    let what = if kind.is_symlink() {
+        format!("-> {}", fs::read_link(path).expect("a link").as_os_str().as_bytes().escape_ascii())
+    } else if kind.is_dir() {
+        "directory".to_owned()
+    } else if kind.is_file() {
+        content(path)
+    } else if kind.is_fifo() {
+        "fifo".to_owned()
+    } else if kind.is_socket() {
+        "socket".to_owned()
+    } else {
+        "device".to_owned()
+    };
+    let links = if kind.is_dir() { 0 } else { metadata.nlink() };
+    format!("{:o} {}:{} links {links} {what}", metadata.mode(), metadata.uid(), metadata.gid())
+}
+
+fn content(path: &Path) -> String {
+    match fs::read(path) {
+        Ok(bytes) if bytes.len() <= 200 => format!("\"{}\"", bytes.escape_ascii()),
+        Ok(bytes) => {
+            let mut hasher = DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            format!("{} bytes, hash {:x}", bytes.len(), hasher.finish())
+        }
+        Err(error) => error.kind().to_string(),
+    }
+}
+
+/// What a comparison found natively; the guarded run was the same.
+#[derive(Debug)]
+pub struct Same {
+    /// The native run.
+    pub native: Ended,
+    /// The files that it left in the workspace.
+    pub tree: Tree,
+}
+
+impl World {
+    /// Empties workspace and home.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn reset(&self) {
+        for directory in [self.work(), self.home()] {
+            // What a test made may have no permissions left.
+            let _ =
+                Command::new("chmod").args(["-R", "u+rwX"]).arg(&directory).stderr(Stdio::null()).status();
+            fs::remove_dir_all(&directory).expect("to remove a directory of ours");
+            fs::create_dir(&directory).expect("to make it again");
+        }
+    }
+
+    /// Runs a command natively and guarded, each time in a workspace that `prepare` has filled.
+    ///
+    /// # Panics
+    /// When stdout, status, stderr or the resulting files differ, or the guard denied something. Of the files, those
+    /// are left out whose path in the workspace has a part that is in `but`; with `*` at its end a beginning.
+    pub fn same(&self, prepare: impl Fn(&World), argv: &[&str], but: &[&str]) -> Same {
+        let run = |guarded: bool| {
+            self.reset();
+            prepare(self);
+            let ended = if guarded { self.guarded(argv) } else { self.native(argv) };
+            let mut files = tree(&self.work());
+            files.retain(|path, _| !path.split('/').any(|part| but.iter().any(|name| is_named(part, name))));
+            (ended, files)
+        };
+        let (native, files) = run(false);
+        let (guarded, guarded_files) = run(true);
+        assert_eq!(guarded.guard_lines(), Vec::<&str>::new(), "{argv:?}: nothing is to be denied");
+        for (native_line, guarded_line) in native.stdout.lines().zip(guarded.stdout.lines()) {
+            assert_eq!(guarded_line, native_line, "{argv:?}: a line of stdout");
+        }
+        assert_eq!(guarded.stdout, native.stdout, "{argv:?}: stdout");
+        assert_eq!(guarded.status, native.status, "{argv:?}: status; stderr:\n{}", guarded.stderr);
+        assert_eq!(guarded.stderr, native.stderr, "{argv:?}: stderr");
+        for (path, line) in &files {
+            assert_eq!(guarded_files.get(path), Some(line), "{argv:?}: {path}");
+        }
+        let more: Vec<_> = guarded_files.keys().filter(|path| !files.contains_key(*path)).collect();
+        assert!(more.is_empty(), "{argv:?}: only guarded: {more:?}");
+        Same { native, tree: files }
+    }
+
+    /// The same for a shell script, which must succeed.
+    ///
+    /// # Panics
+    /// As [`World::same`]; when the script fails natively.
+    pub fn same_script(&self, script: &str, but: &[&str]) -> Same {
+        let same = self.same(|_| {}, &["bash", "-c", &format!("set -e\n{script}")], but);
+        assert_eq!(same.native.status, 0, "the script itself: {}", same.native.stderr);
+        same
+    }
+}
+
+fn is_named(part: &str, name: &str) -> bool {
+    name.strip_suffix('*').map_or(part == name, |beginning| part.starts_with(beginning))
+}
+
+/// Where a program that a test needs is. Of several, one that every user may run comes first.
+///
+/// # Panics
+/// When it is not there; says what to install.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    ["/usr/bin", "/usr/local/bin", "/bin"]
+        .into_iter()
+        .map(PathBuf::from)
+        .chain(std::env::split_paths(&path))
+        .map(|directory| directory.join(name))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| panic!("{name} is needed by the tests: apt-get install {}", package(name)))
+}
+
+fn package(name: &str) -> &str {
+    match name {
+        "python3" | "perl" | "tmux" | "tar" | "git" | "gcc" | "make" | "bash" | "dash" => name,
+        "setpriv" | "setsid" | "script" => "util-linux",
+        "find" | "xargs" => "findutils",
+        other => other,
+    }
+}
+
+/// [`program`] as text, for scripts.
+#[must_use]
+pub fn program_text(name: &str) -> String {
+    program(name).to_str().expect("a plain path").to_owned()
+}
+
+/// Compiles C with the system's compiler.
+///
+/// # Panics
+/// When that fails.
+pub fn compile(source: &str, output: &Path, options: &[&str]) {
+    let input = output.with_extension("c");
+    fs::write(&input, source).expect("a source file");
+    let gcc = program("gcc");
+    let ended =
+        crate::ended(Command::new(gcc).args(["-O1", "-Wall", "-o"]).arg(output).arg(&input).args(options));
+    assert_eq!(ended.status, 0, "gcc: {}", ended.stderr);
+}
