@@ -15,7 +15,6 @@ use crate::place;
 
 /// MAXSYMLINKS of the kernel (include/linux/namei.h).
 const MAX_LINKS: usize = 40;
-const NAME_MAX: usize = 255;
 
 /// Whether a symbolic link at the end of the path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,8 +250,14 @@ impl Walk<'_, '_> {
             let is_last = rest.iter().all(|&byte| byte == b'/');
             let slash = is_last && !rest.is_empty();
             match &name[..] {
-                b"." if is_last => return self.here(Dots::One),
-                b"." => {}
+                b"." => {
+                    // The walk may start at something that is no directory, or may not be searched.
+                    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                    self.directory = open_plain(self.directory.as_fd(), b".", flags)?;
+                    if is_last {
+                        return self.here(Dots::One);
+                    }
+                }
                 b".." => {
                     self.directory =
                         open_plain(self.directory.as_fd(), b"..", OFlags::PATH | OFlags::CLOEXEC)?;
@@ -260,7 +265,6 @@ impl Walk<'_, '_> {
                         return self.here(Dots::Two);
                     }
                 }
-                _ if name.len() > NAME_MAX => return Err(Errno::NAMETOOLONG),
                 _ => {
                     if let Some(target) = self.step(name, rest, is_last, slash)? {
                         return Ok(target);

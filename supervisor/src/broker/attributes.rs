@@ -137,7 +137,7 @@ pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> O
         let exact = |[second, micro]: [i64; 2]| Timespec { tv_sec: second, tv_nsec: micro * 1000 };
         Timestamps { last_access: exact(access), last_modification: exact(modification) }
     };
-    if path == 0 {
+    if path == 0 && dirfd != libc::AT_FDCWD {
         return by_times_descriptor(request, dirfd, &times);
     }
     set_times(&by_path(request, dirfd, path, Last::Follow, false)?, &times)

@@ -20,12 +20,10 @@ fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
     request.guard.moving.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn entry(request: &Request<'_, '_>, (dirfd, path): At, otherwise: Errno) -> Result<Entry, Errno> {
+/// A name in a directory, or what a path leads to that ends in none.
+fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
     let path = request.caller.path(path)?;
-    match request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)? {
-        Target::Entry(entry) => Ok(entry),
-        Target::Object { .. } => Err(otherwise),
-    }
+    request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)
 }
 
 fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
@@ -51,11 +49,18 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
         return Err(Errno::INVAL);
     }
     let _alone = alone(request);
-    let old = entry(request, old, Errno::BUSY)?;
-    let new = entry(request, new, Errno::BUSY)?;
+    // Both paths are walked before either is refused, as the kernel does.
+    let (old, new) = (name(request, old)?, name(request, new)?);
+    let Target::Entry(old) = old else { return Err(Errno::BUSY) };
+    let Target::Entry(new) = new else {
+        return Err(if flags.contains(RenameFlags::NOREPLACE) { Errno::EXIST } else { Errno::BUSY });
+    };
     let moved = old.object.as_ref().ok_or(Errno::NOENT)?;
     if flags.contains(RenameFlags::NOREPLACE) && new.object.is_some() {
         return Err(Errno::EXIST);
+    }
+    if exchange && new.object.is_none() {
+        return Err(Errno::NOENT);
     }
     let is_directory = |object: &Object| object.kind() == FileType::Directory;
     // A slash behind a name that is, or would become, no directory.
@@ -82,7 +87,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome 
     }
     let _alone = alone(request);
     let (object, old) = link_source(request, old, flags)?;
-    let new = entry(request, new, Errno::EXIST)?;
+    let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
     if new.object.is_some() {
         return Err(Errno::EXIST);
     }

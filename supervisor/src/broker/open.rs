@@ -131,7 +131,10 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     let field = |at: usize| raw[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
     let (flags, mode, resolve) = (field(0), field(8), field(16));
     let known = ResolveFlags::all().bits() & 0x3f;
-    if flags & !u64::from(KNOWN) != 0 || mode & !0o7777 != 0 || resolve & !known != 0 {
+    if flags & !u64::from(KNOWN) != 0 || mode & !0o7777 != 0
+        || resolve & !known != 0
+        || ResolveFlags::from_bits_retain(resolve).contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
+    {
         return Err(Errno::INVAL);
     }
     let how =
@@ -155,11 +158,13 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome
     {
         return outcome;
     }
+    // A file cannot be made by a name with a slash behind it, whatever is there.
+    let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
     for _ in 0..TRIES {
         let target = if how.resolve.is_empty() {
-            request.guard.resolver.resolve(request.caller, dirfd, path, how.last())?
+            request.guard.resolver.resolve(request.caller, dirfd, path, last)?
         } else {
-            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, how.last(), how.resolve)?
+            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve)?
         };
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),
@@ -208,7 +213,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
     let mut ours = how.ours() | OFlags::NOFOLLOW;
     match &entry.object {
         None if !how.creates() => return Err(Errno::NOENT),
-        None if entry.slash => return Err(Errno::ISDIR),
+        _ if how.creates() && entry.slash => return Err(Errno::ISDIR),
         None => judge(request, &entry.path, None, how.access() | Access::WRITE)?,
         Some(object) => {
             refuse_kind(object, how)?;
@@ -248,7 +253,7 @@ fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How
     if how.unnamed() {
         request.take_umask()?;
     }
-    let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW);
+    let ours = how.ours() - (OFlags::CREATE | OFlags::NOFOLLOW);
     let mode = if how.unnamed() { how.our_mode() } else { Mode::empty() };
     let link = link_to(object.fd.as_fd());
     match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
@@ -265,6 +270,7 @@ fn refuse_kind(object: &Object, how: How) -> Result<(), Errno> {
         return Err(Errno::EXIST);
     }
     match kind {
+        FileType::Symlink if how.has(libc::O_DIRECTORY) => Err(Errno::NOTDIR),
         FileType::Symlink => Err(Errno::LOOP),
         FileType::Directory if how.creates() => Err(Errno::ISDIR),
         FileType::Directory if how.access().contains(Access::WRITE) && !how.unnamed() => Err(Errno::ISDIR),

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use guard_policy::Access;
-use rustix::fs::FileType;
+use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, sockopt};
 
@@ -17,6 +17,8 @@ use crate::resolve::{Last, Target, link_to};
 /// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
 const ADDRESS_MAX: u64 = 128;
 const FAMILY: usize = 2;
+/// `sizeof(struct sockaddr_un)`: the kernel takes no longer address of this family.
+const UNIX_MAX: usize = 110;
 
 /// An address as the caller gave it.
 enum Address<'a> {
@@ -41,7 +43,7 @@ fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Result<
 }
 
 fn kind<'a>(socket: BorrowedFd<'_>, raw: &'a [u8]) -> Result<Address<'a>, Errno> {
-    if sockopt::socket_domain(socket)? != AddressFamily::UNIX || raw.len() <= FAMILY {
+    if sockopt::socket_domain(socket)? != AddressFamily::UNIX || raw.len() <= FAMILY || raw.len() > UNIX_MAX {
         return Ok(Address::Other);
     }
     // The kernel fails with EINVAL for another family, but AF_UNSPEC, which disconnects.
@@ -73,6 +75,7 @@ pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) ->
                 request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
             let (object, path) = target.into_object()?;
             if object.kind() != FileType::Socket {
+                rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
                 return Err(Errno::CONNREFUSED);
             }
             request.guard.judge(
