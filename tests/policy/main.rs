@@ -1,1 +1,7 @@
-//! .
+//! What a policy says is what happens.
+
+mod agreement;
+mod builtin;
+mod map;
+mod oracle;
+mod tools;

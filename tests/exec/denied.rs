@@ -1,0 +1,148 @@
+//! Programs that may not run do not, whatever they are called and whoever starts them.
+
+use guard_tests::{Ended, World};
+
+/// All of the system may run but `curl`'s stand-in and what is in `work/noexec`.
+fn world() -> World {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx", "@/denied/**": "---", "@/data/**": "rw-", "@/readable/**": "r--"}, "default": "---"}}}"#,
+    );
+    for place in ["denied", "data", "readable", "work"] {
+        let program = world.write(format!("{place}/prog"), std::fs::read("/bin/echo").expect("echo"));
+        mode(&program, 0o755);
+        let script = world.write(format!("{place}/script"), "#!/bin/sh\necho script ran\n");
+        mode(&script, 0o755);
+    }
+    world
+}
+
+fn mode(path: &std::path::Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("to change a mode");
+}
+
+/// Refused with EACCES and one line for the operator; nothing ran.
+fn assert_refused(ended: &Ended, path: &str) {
+    assert_eq!(ended.stdout, "", "{}", ended.stderr);
+    assert_ne!(ended.status, 0);
+    assert!(ended.stderr.contains("Permission denied"), "{}", ended.stderr);
+    assert!(ended.guard_lines().iter().any(|line| line.contains(path)), "{path}: {}", ended.stderr);
+}
+
+#[test]
+fn programs_and_scripts_where_nothing_may_run() {
+    let world = world();
+    for place in ["denied", "data", "readable"] {
+        for name in ["prog", "script"] {
+            let path = format!("{}/{place}/{name}", world.root().display());
+            assert_refused(&world.sh(&format!("exec {path} hello")), &path);
+            assert_refused(&world.sh(&format!("exec env {path} hello")), &path);
+            assert_refused(&world.sh(&format!("cd ../{place}; exec ./{name} hello")), &path);
+            assert_refused(&world.sh(&format!("ln -sf {path} link; exec ./link hello")), &path);
+            let guarded = world.guarded(&["bash", "-c", &format!("exec -a innocent {path} hello")]);
+            assert_refused(&guarded, &path);
+            assert_refused(
+                &world.guarded(&["perl", "-e", &format!("exec '{path}', 'hello' or die qq($!\n)")]),
+                &path,
+            );
+        }
+    }
+    assert_eq!(world.sh("./prog hello; ./script").stdout, "hello\nscript ran\n");
+}
+
+#[test]
+fn the_first_command_is_judged_like_any_other() {
+    let world = world();
+    let path = format!("{}/denied/prog", world.root().display());
+    let ended = world.guarded(&[&path]);
+    assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
+}
+
+#[test]
+fn a_script_whose_interpreter_may_not_run() {
+    let world = world();
+    for (name, line) in [
+        ("one", "#!@/denied/prog x\n".to_owned()),
+        ("two", "#!@/work/one y\n".to_owned()),
+        ("env", "#!/usr/bin/env -S @/denied/prog z\n".to_owned()),
+    ] {
+        let text = line.replace('@', world.root().to_str().expect("a plain path"));
+        mode(&world.write(format!("work/{name}"), text), 0o755);
+        let ended = world.sh(&format!("exec ./{name}"));
+        assert_refused(&ended, "denied/prog");
+    }
+}
+
+#[test]
+fn the_loader_runs_nothing_that_may_not_run() {
+    let world = world();
+    let root = world.root();
+    let loader = "/lib64/ld-linux-x86-64.so.2";
+    assert!(std::path::Path::new(loader).exists(), "{loader} is needed by the tests");
+    for place in ["denied", "data", "readable"] {
+        for options in ["", "--argv0 echo ", "--library-path /usr/lib "] {
+            let ended = world.sh(&format!("{loader} {options}{}/{place}/prog hello", root.display()));
+            assert_eq!(ended.stdout, "", "{place} {options}: {}", ended.stderr);
+            assert_ne!(ended.status, 0);
+        }
+    }
+    // A program that may run, in a place that the tree cannot change.
+    let native = world.native(&["readlink", "-f", "/bin/echo"]).stdout;
+    assert_eq!(world.sh(&format!("{loader} {} by loader", native.trim())).stdout, "by loader\n");
+    let fine =
+        world.sh(&format!("{loader} --list {} >/dev/null && {loader} --version | head -c 2", native.trim()));
+    assert_eq!(fine.status, 0, "{}", fine.stderr);
+}
+
+#[test]
+fn a_copy_runs_where_copies_may_run_and_nowhere_else() {
+    let world = world();
+    // It may not be read, so there is no copy.
+    assert_eq!(world.sh("cp ../denied/prog mine && ./mine copied").stdout, "");
+    assert!(
+        !world.work().join("mine").exists() || world.read("work/mine").is_some_and(|text| text.is_empty())
+    );
+    // It may be read and not run: the copy is another program in a place where everything may run. Who wants a
+    // program not to run must not let it be read.
+    assert_eq!(world.sh("cp ../readable/prog mine && ./mine copied").stdout, "copied\n");
+    // A move keeps what it was.
+    assert_eq!(
+        world.sh("mv ../data/prog moved && ./moved x; ls ../data").stdout,
+        "x\nscript\n",
+        "copied, then removed"
+    );
+    assert_eq!(world.sh("ln ../readable/prog hard && ./hard x").stdout, "");
+    assert!(!world.work().join("hard").exists());
+}
+
+#[test]
+fn what_is_no_program_is_told_as_natively_before_any_question_of_rights() {
+    let world = world();
+    let native = world.native(&["sh", "-c", "../denied/none; ../denied; ../denied/none/x; /; true"]);
+    let guarded = world.guarded(&["sh", "-c", "../denied/none; ../denied; ../denied/none/x; /; true"]);
+    assert_eq!(guarded.stderr, native.stderr);
+}
+
+#[test]
+fn what_cannot_be_read_cannot_be_checked() {
+    let world = world();
+    let program = world.write("work/unreadable", std::fs::read("/bin/echo").expect("echo"));
+    mode(&program, 0o111);
+    assert_eq!(world.native(&["./unreadable", "hello"]).stdout, "hello\n", "natively it runs");
+    let path = program.display().to_string();
+    assert_refused(&world.sh("exec ./unreadable hello"), &path);
+    assert!(world.sh("./unreadable").stderr.contains("chmod +r"));
+}
+
+#[test]
+fn a_program_for_another_machine() {
+    let world = world();
+    let mut image = std::fs::read("/bin/echo").expect("echo");
+    // e_machine: aarch64 instead of x86-64.
+    image[18..20].copy_from_slice(&183_u16.to_le_bytes());
+    mode(&world.write("work/foreign", image), 0o755);
+    let ended = world.guarded(&["perl", "-e", "exec './foreign' or die qq($!\n)"]);
+    assert_ne!(ended.status, 0);
+    assert_eq!(ended.guard_lines().len(), 1, "{}", ended.stderr);
+}

@@ -1,0 +1,123 @@
+//! Processes that outlive the command.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use guard_tests::{World, program_text, status_of, until};
+
+/// Starts a command whose output nobody waits for.
+fn start(world: &World, more: &[&str], argv: &[&str]) -> Child {
+    let mut command = world.command();
+    command.args(more).arg("--").args(argv);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the guard")
+}
+
+/// Forks twice, leaves the session, and opens a file when it is told to by a file.
+const DAEMON: &str = r#"
+import os, sys, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+open("daemon.pid", "w").write(str(os.getpid()))
+while not os.path.exists("go"): time.sleep(0.02)
+try: text = open("../secret/key").read()
+except OSError as e: text = e.strerror
+open("late.tmp", "w").write(text + "\n" + os.popen("echo child").read()); os.rename("late.tmp", "late")
+time.sleep(1000 if len(sys.argv) > 1 else 0)
+"#;
+
+fn daemon_world() -> World {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx"}, "deny": ["@/secret/**"], "default": "---"}}}"#,
+    );
+    world.write("secret/key", "secret");
+    world.write("work/daemon.py", DAEMON);
+    world
+}
+
+fn is_alive(pid: &str) -> bool {
+    // A zombie is over; whose child it is does not matter.
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_daemon_stays_guarded_when_the_command_has_ended() {
+    let world = daemon_world();
+    let mut guard = start(&world, &[], &[&program_text("python3"), "daemon.py"]);
+    assert_eq!(status_of(&mut guard), 0);
+    world.write("work/go", "");
+    until("the daemon opens a file", || world.work().join("late").exists());
+    assert_eq!(world.read("work/late").as_deref(), Some("Permission denied\nchild\n"));
+    let pid = world.read("work/daemon.pid").expect("a pid");
+    until("the daemon ends", || !is_alive(&pid));
+}
+
+#[test]
+fn kill_on_exit_ends_what_is_left() {
+    let world = daemon_world();
+    let script = format!(
+        "{} daemon.py stay; until [ -s daemon.pid ]; do sleep 0.02; done; exit 4",
+        program_text("python3")
+    );
+    let mut guard = start(&world, &["--kill-on-exit"], &["sh", "-c", &script]);
+    assert_eq!(status_of(&mut guard), 4);
+    let pid = world.read("work/daemon.pid").expect("a pid");
+    until("the daemon is killed", || !is_alive(&pid));
+    world.write("work/go", "");
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!world.work().join("late").exists());
+}
+
+#[test]
+fn what_runs_in_the_background_holds_up_nobody() {
+    let world = World::open();
+    let mut guard = start(&world, &[], &["sh", "-c", "sleep 1000 & echo $! > pid; exit 5"]);
+    // Returns long before the sleep is over, or the limit of the harness ends the test.
+    assert_eq!(status_of(&mut guard), 5);
+    let pid = world.read("work/pid").expect("a pid");
+    assert!(is_alive(pid.trim()), "it goes on");
+    assert!(world.native(&["kill", pid.trim()]).status == 0);
+    until("the sleep is over", || !is_alive(pid.trim()));
+}
+
+#[test]
+fn a_pipe_ends_when_the_command_does() {
+    let world = World::open();
+    // The reader gets its end of file although the guard stays for the daemon.
+    let ended = world.sh("(sleep 3; : > over) > /dev/null 2>&1 & echo first");
+    assert_eq!((ended.stdout.as_str(), ended.status), ("first\n", 0));
+    assert!(!world.work().join("over").exists(), "the output ended before the daemon did");
+    until("the daemon is over", || world.work().join("over").exists());
+}
+
+#[test]
+fn a_tmux_server_stays_guarded() {
+    let tmux = program_text("tmux");
+    let world = daemon_world();
+    let of = |command: &str| format!("{tmux} -f /dev/null -S sock {command}");
+    let script = format!(
+        "unset TMUX; export TERM=xterm; {} && {}",
+        of("new-session -d -s s 'sleep 1000'"),
+        of("list-sessions")
+    );
+    let first = world.sh(&format!("({script}) > out 2>&1"));
+    assert_eq!(first.status, 0, "{} {}", first.stderr, world.read("work/out").unwrap_or_default());
+    assert!(world.read("work/out").is_some_and(|out| out.contains("s: 1 windows")));
+    // From outside, as the operator: what the server starts is guarded by the guard that started the server.
+    let client = |command: &str| {
+        let ended = world.native(&["sh", "-c", &format!("unset TMUX; {}", of(command))]);
+        assert_eq!(ended.status, 0, "{command}: {}", ended.stderr);
+    };
+    client("run-shell -b 'cat ../secret/key > got 2> error; echo ran > done'");
+    until("the server runs a command", || world.read("work/done").is_some_and(|text| text == "ran\n"));
+    assert_eq!(world.read("work/got").as_deref(), Some(""));
+    assert!(world.read("work/error").is_some_and(|text| text.contains("Permission denied")));
+    client("new-window -d 'echo window > window; tty > tty'");
+    until("a window's shell writes", || {
+        world.read("work/tty").is_some_and(|text| text.starts_with("/dev/pts/"))
+    });
+    assert_eq!(world.read("work/window").as_deref(), Some("window\n"));
+    client("kill-server");
+}

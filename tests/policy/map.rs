@@ -1,0 +1,262 @@
+//! The map of OpenClaw's issue #39979, live: for every place and every right, by effect.
+//!
+//! `/tmp/openclaw` of the issue is a directory of the test, since somebody's may exist already. `exec.security` is full
+//! and the system may be read and run, or no program could be tried.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use guard_tests::World;
+
+/// A place, and what the map grants there.
+const PLACES: [(&str, &str); 8] = [
+    ("home/workspace", "rw-"),
+    ("home/workspace/bin", "r-x"),
+    ("home/documents", "rw-"),
+    ("tmp-openclaw", "rwx"),
+    ("home/.openclaw", "---"),
+    ("home/.ssh", "---"),
+    ("home/.gnupg", "---"),
+    ("home/other", "---"),
+];
+
+pub fn world() -> World {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+            "permissions": {"filesystem": {
+                "rules": {"~/workspace/**": "rw-", "~/workspace/bin/**": "r-x", "~/documents/**": "rw-", "@/tmp-openclaw/**": "rwx", SYSTEM},
+                "deny": ["~/.openclaw/**", "~/.ssh/**", "~/.gnupg/**"], "default": "---"}}}"#,
+    );
+    for (place, _) in PLACES {
+        world.write(format!("{place}/file"), "content\n");
+        world.write(format!("{place}/victim"), "victim\n");
+        world.write(format!("{place}/sub/inner"), "inner\n");
+        for (name, text) in
+            [("script", b"#!/bin/sh\necho ran\n".to_vec()), ("prog", fs::read("/bin/echo").expect("echo"))]
+        {
+            let path = world.write(format!("{place}/{name}"), text);
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+    }
+    world
+}
+
+fn grants(rights: &str, right: char) -> bool {
+    rights.contains(right)
+}
+
+/// Runs a line where `$D` is the place.
+fn run(world: &World, place: &str, line: &str) -> guard_tests::Ended {
+    let directory = world.root().join(place);
+    // From a directory of the tree's own, so that only the place is asked for.
+    world.guarded(&["bash", "-c", &format!("cd /usr; D={}; {line}", directory.display())])
+}
+
+#[test]
+fn reading() {
+    let world = world();
+    for (place, rights) in PLACES {
+        for line in [
+            "cat $D/file",
+            "cat < $D/file",
+            "dd if=$D/file status=none",
+            "sed -n p $D/file",
+            "perl -pe 1 $D/file",
+            "head -n1 $D/file",
+            "grep content $D/file",
+            "while read l; do echo $l; done < $D/file",
+            "tar -C $D -cf - file | tar -xOf -",
+            "/usr/bin/python3 -c \"print(open('$D/file').read(), end='')\"",
+            "cat $D/../${D##*/}/./file",
+            "cd $D && cat file",
+            "cat /proc/self/root$D/file",
+            "awk 1 $D/file",
+            "sort $D/file",
+            "cat $D/sub/../file",
+            "read l < $D/file && echo $l",
+        ] {
+            let out = run(&world, place, line).stdout;
+            assert_eq!(out == "content\n", grants(rights, 'r'), "{place} {rights}: {line}: {out:?}");
+            assert!(grants(rights, 'r') || !out.contains("content"), "{place}: {line}");
+        }
+        for line in ["ls $D", "find $D -maxdepth 1", "echo $D/*", "cd $D; echo *"] {
+            let out = run(&world, place, line).stdout;
+            assert_eq!(out.contains("victim"), grants(rights, 'r'), "{place} {rights}: {line}: {out:?}");
+        }
+    }
+}
+
+#[test]
+fn changing_what_is_there() {
+    for (place, rights) in PLACES {
+        let world = world();
+        let file = format!("{place}/file");
+        for line in [
+            "echo new > $D/file",
+            "echo new >> $D/file",
+            "echo new | tee $D/file",
+            "echo new | dd of=$D/file status=none",
+            "truncate -s 3 $D/file",
+            "sed -i s/content/new/ $D/file",
+            "perl -pi -e s/content/new/ $D/file",
+            "/usr/bin/python3 -c \"open('$D/file', 'r+').write('new')\"",
+            "echo new > /proc/self/root$D/file",
+            "cat > $D/file <<EOF\nnew\nEOF",
+            "exec 3<> $D/file; echo new >&3",
+            "cp /etc/hostname $D/file",
+            "sort -u -o $D/file /etc/passwd",
+            "cd $D && echo new > sub/../file",
+            ": > $D/file",
+            "chmod 600 $D/file",
+            "touch -d @5 $D/file",
+        ] {
+            let path = world.write(&file, "content\n");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+            let state = || {
+                let metadata = fs::metadata(&path).expect("the file");
+                (world.read(&file), metadata.permissions().mode(), metadata.modified().ok())
+            };
+            let before = state();
+            let ended = run(&world, place, line);
+            assert_eq!(state() != before, grants(rights, 'w'), "{place} {rights}: {line}: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn making_and_removing() {
+    for (place, rights) in PLACES {
+        let world = world();
+        let made = world.root().join(place).join("made");
+        for line in [
+            "echo x > $D/made",
+            "touch $D/made",
+            "mkdir $D/made",
+            "mkdir -p $D/made/deep",
+            "ln -s x $D/made",
+            "mkfifo $D/made",
+            "cp /etc/hostname $D/made",
+            "tee $D/made < /dev/null",
+            "git init -q $D/made",
+            "tar -C /etc -cf $D/made hostname",
+            "install -d $D/made",
+            "/usr/bin/python3 -c \"import os; os.mknod('$D/made')\"",
+            "mktemp -d $D/made.XXX | xargs -I{} mv {} $D/made",
+        ] {
+            let ended = run(&world, place, line);
+            assert_eq!(
+                made.symlink_metadata().is_ok(),
+                grants(rights, 'w'),
+                "{place} {rights}: {line}: {}",
+                ended.stderr
+            );
+            let _ = fs::remove_file(&made).or_else(|_| fs::remove_dir_all(&made));
+        }
+        let victim = world.root().join(place).join("victim");
+        for line in [
+            "rm -f $D/victim",
+            "unlink $D/victim",
+            "find $D -name victim -delete",
+            "mv $D/victim $D/gone",
+            "perl -e \"unlink '$D/victim'\"",
+            "/usr/bin/python3 -c \"import os; os.remove('$D/victim')\"",
+            "cd $D && rm -f victim",
+        ] {
+            world.write(format!("{place}/victim"), "victim\n");
+            let ended = run(&world, place, line);
+            assert_eq!(!victim.exists(), grants(rights, 'w'), "{place} {rights}: {line}: {}", ended.stderr);
+        }
+        let ended = run(&world, place, "rm -rf $D/sub");
+        assert_eq!(
+            !world.root().join(place).join("sub").exists(),
+            grants(rights, 'w'),
+            "{place}: {}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn running() {
+    let world = world();
+    for (place, rights) in PLACES {
+        for (line, out) in [
+            ("$D/script", "ran\n"),
+            ("$D/prog ran", "ran\n"),
+            ("exec $D/script", "ran\n"),
+            ("env $D/prog ran", "ran\n"),
+            ("cd $D && ./script", "ran\n"),
+            ("PATH=$D:$PATH script", "ran\n"),
+            ("/usr/bin/python3 -c \"import os; os.execv('$D/prog', ['x', 'ran'])\"", "ran\n"),
+            ("perl -e \"exec '$D/prog', 'ran'\"", "ran\n"),
+            ("find $D/script -exec {} \\;", "ran\n"),
+            ("(exec -a sh $D/prog ran)", "ran\n"),
+        ] {
+            let ended = run(&world, place, line);
+            assert_eq!(
+                ended.stdout == out,
+                grants(rights, 'x'),
+                "{place} {rights}: {line}: {}",
+                ended.stderr
+            );
+        }
+        // What may be read can be interpreted by a shell that may run: so says the map's documentation too.
+        assert_eq!(run(&world, place, "sh $D/script").stdout == "ran\n", grants(rights, 'r'), "{place}");
+    }
+}
+
+/// From every place to every other, by every way: nothing gets to where it may not be written, nothing leaves where it
+/// may not be read, and nothing gains a right by moving.
+#[test]
+fn moving_between_places() {
+    for (from, of) in PLACES {
+        let world = world();
+        for (to, at) in PLACES {
+            let (source, target) =
+                (world.root().join(from).join("victim"), world.root().join(to).join("arrived"));
+            for line in [
+                "cp $D/victim $T/arrived",
+                "mv $D/victim $T/arrived",
+                "ln $D/victim $T/arrived",
+                "cat $D/victim > $T/arrived",
+                "tar -C $D -cf - victim | tar -C $T --transform s/victim/arrived/ -xf -",
+                "rename",
+            ] {
+                world.write(format!("{from}/victim"), "victim\n");
+                let call = line
+                    .replace("rename", "perl -e \"rename '$D/victim', '$T/arrived' or die qq($!)\"")
+                    .replace("$T", target.parent().expect("a directory").to_str().expect("text"));
+                let ended = run(&world, from, &call);
+                let arrived = fs::read_to_string(&target).unwrap_or_default() == "victim\n";
+                let is_gain = at.chars().zip(of.chars()).any(|(there, here)| there != '-' && here == '-');
+                let expected = match line.split(' ').next().expect("a word") {
+                    "ln" => grants(at, 'w') && !is_gain,
+                    "rename" => grants(of, 'w') && grants(at, 'w') && !is_gain,
+                    // mv copies only where the rename was refused for what it would gain.
+                    "mv" => grants(of, 'w') && grants(at, 'w'),
+                    _ => grants(of, 'r') && grants(at, 'w'),
+                };
+                assert_eq!(arrived, expected, "{from} {of} to {to} {at}: {line}: {}", ended.stderr);
+                let gone = !source.exists();
+                let may_go =
+                    matches!(line.split(' ').next(), Some("mv" | "rename")) && grants(of, 'w') && arrived;
+                assert_eq!(gone, may_go, "{from} {of} to {to} {at}: {line}: {}", ended.stderr);
+                let _ = fs::remove_file(&target);
+            }
+        }
+    }
+}
+
+#[test]
+fn links_lead_to_what_they_lead_to() {
+    let world = world();
+    for (place, rights) in PLACES {
+        let line = "T=~/documents; rm -f $T/l $T/d; ln -s $D/file $T/l; ln -s $D $T/d; cat $T/l; cat $T/d/file; cd $T/d && cat file; $T/d/script; echo new >> $T/l";
+        world.write(format!("{place}/file"), "content\n");
+        let out = run(&world, place, line).stdout;
+        assert_eq!(out.matches("content").count(), if grants(rights, 'r') { 3 } else { 0 }, "{place}: {out}");
+        assert_eq!(out.contains("ran"), grants(rights, 'x'), "{place}: {out}");
+        let changed = world.read(format!("{place}/file")).is_some_and(|text| text.contains("new"));
+        assert_eq!(changed, grants(rights, 'w'), "{place}");
+    }
+}
