@@ -128,7 +128,13 @@ impl World {
     /// The guard with this world's policy, before its subcommand or `--`.
     #[must_use]
     pub fn command(&self) -> Command {
-        let mut command = Command::new(guard());
+        self.command_of(&guard())
+    }
+
+    /// The same for another build of the guard.
+    #[must_use]
+    pub fn command_of(&self, guard: &Path) -> Command {
+        let mut command = Command::new(guard);
         if let Some(policy) = &self.policy {
             command.arg("--policy").arg(policy);
         }

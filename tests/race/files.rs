@@ -1,0 +1,62 @@
+//! Opening, creating, changing and removing.
+
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::arena::{Arena, race, race_prepared};
+
+macro_rules! races {
+    ($($name:ident: $mode:literal, $flipper:literal;)*) => {
+        $(#[test] fn $name() { race($mode, $flipper); })*
+    };
+}
+
+races! {
+    read_by_a_thread: "read", "thread";
+    read_by_a_process: "read", "process";
+    truncating_open: "truncating-open", "thread";
+    chmod: "chmod", "thread";
+    utimes: "utimes", "thread";
+    truncate: "truncate", "thread";
+    create_by_a_thread: "create", "thread";
+    create_by_a_process: "create", "process";
+    creat: "creat", "thread";
+    mkdir: "mkdir", "thread";
+    mknod: "mknod", "thread";
+    symlink: "symlink", "thread";
+    link: "link", "thread";
+    rename: "rename", "thread";
+    rename_away: "rename-away", "thread";
+    unlink: "unlink", "thread";
+    open_how: "open_how", "thread";
+    open_how_of_o_path: "open_how-path", "thread";
+    symlink_swap: "symlink-swap", "process";
+    symlink_swap_create: "symlink-swap-create", "process";
+    directory_swap: "directory-swap", "process";
+    directory_swap_unlink: "directory-swap-unlink", "process";
+    moved_cwd: "moved-cwd", "process";
+    dirfd: "dirfd", "thread";
+    proc_fd: "proc-fd", "thread";
+}
+
+/// Listens on an open and on a closed socket; only the open one may be reached.
+#[test]
+fn connect() {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&reached);
+    let listen = move |arena: &Arena| {
+        for (name, closed) in [("work/sock", false), ("shut/sock", true)] {
+            let listener = UnixListener::bind(arena.root().join(name)).expect("a socket");
+            let reached = Arc::clone(&reached);
+            std::thread::spawn(move || {
+                for _ in listener.incoming() {
+                    reached.fetch_add(usize::from(closed), Ordering::Relaxed);
+                }
+            });
+        }
+    };
+    race_prepared("connect", "thread", listen, move |_| {
+        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed socket".to_owned())
+    });
+}

@@ -1,0 +1,70 @@
+//! Starting programs.
+
+use std::collections::HashMap;
+
+use crate::arena::{Arena, race, race_prepared};
+
+#[test]
+fn path_by_a_thread() {
+    race("exec", "thread");
+}
+
+#[test]
+fn path_by_a_process() {
+    race("exec", "process");
+}
+
+#[test]
+fn symlink() {
+    race("exec-symlink", "process");
+}
+
+#[test]
+fn interpreter() {
+    race("interpreter", "process");
+}
+
+#[test]
+fn loader() {
+    race("loader", "process");
+}
+
+/// What a program was really given, against what the audit log says it was judged with.
+#[test]
+fn argv() {
+    race_prepared(
+        "argv",
+        "thread",
+        |_| (),
+        |arena: &Arena| {
+            let judged: HashMap<i64, String> = arena
+                .world
+                .audit()
+                .iter()
+                .filter(|line| {
+                    line["verdict"] == "allow" && line["argv"].as_array().is_some_and(|argv| argv.len() > 1)
+                })
+                .map(|line| {
+                    (line["pid"].as_i64().unwrap_or(0), line["argv"][1].as_str().unwrap_or("").to_owned())
+                })
+                .collect();
+            let shown = arena.world.read("work/shown").unwrap_or_default();
+            shown.lines().find_map(|line| {
+                let (pid, given) = line.split_once(' ')?;
+                let judged = judged.get(&pid.parse().ok()?)?;
+                (judged != given).then(|| format!("judged with {judged}, ran with {given}"))
+            })
+        },
+    );
+}
+
+/// The environment is not in the log: what shows is that programs whose environment changed were killed.
+#[test]
+fn environment() {
+    let arena = Arena::new();
+    arena.run("environment", 1.0, "thread");
+    let killed = |line: &serde_json::Value| {
+        line["because"]["text"].as_str().is_some_and(|text| text.contains("the environment changed"))
+    };
+    assert!(arena.world.audit().iter().any(killed), "no program was killed: {:?}", arena.world.audit().len());
+}
