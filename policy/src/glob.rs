@@ -81,6 +81,11 @@ impl Glob {
         self.tail.is_empty()
     }
 
+    /// True when a wildcard crosses directories.
+    pub(crate) fn is_deep(&self) -> bool {
+        self.tail.contains(&Token::StarStar)
+    }
+
     /// True for `**/NAME` and `**/NAME/**`, where NAME is one component: whether such a pattern
     /// matches a path depends on that path's components one by one, not on where they are.
     pub(crate) fn is_position_free(&self) -> bool {

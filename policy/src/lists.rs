@@ -122,7 +122,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
          ~/.bun/install/cache/** ~/.node-gyp/** ~/go/pkg/** ~/.config/go/telemetry/** ~/.ccache/** \
          ~/.m2/repository/** ~/.gradle/caches/** ~/.gradle/wrapper/** ~/.gradle/daemon/** \
          ~/.gradle/native/** ~/.cabal/packages/** ~/.stack/** ~/.gem/ruby/** ~/.nuget/packages/** \
-         ~/.composer/cache/** ~/.matplotlib/** ~/.ipython/** ~/.keras/**",
+         ~/.composer/cache/** ~/.matplotlib/** ~/.keras/**",
     ),
     // Caches hold built tools too; running one is asked for.
     ("rw?", "~/.cache/**"),

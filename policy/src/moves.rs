@@ -14,7 +14,16 @@ impl Policy {
         // it says the same at both places, so it needs no proof. One that speaks of `old` by
         // itself has denied it all, and the bound must show that.
         let moves_along = |glob: &crate::glob::Glob| glob.is_position_free() && !glob.covers(old);
-        !directory || self.map.most_below(new).within(self.map.least_below(old, moves_along))
+        // What lies in a directory is written at the new place without being looked at.
+        let below = |dir| self.map.least_below(dir, moves_along);
+        !directory || (self.map.most_below(new).within(below(old)) && below(new).w == Grant::Yes)
+    }
+
+    /// True when a rule or the base names this path itself, and not a hierarchy that it lies in, and grants `w` on it:
+    /// what a socket needs that somebody outside the tree serves.
+    pub fn names(&self, path: &[u8]) -> bool {
+        let mut rules = self.map.rules.iter().chain(self.map.base.iter());
+        rules.any(|e| !e.glob.is_deep() && e.rights.w == Grant::Yes && e.glob.covers(path))
     }
 
     /// True when `dir` and every object below it may be read without asking.

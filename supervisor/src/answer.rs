@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::kernel::Response;
-use crate::layers::Layer;
+use crate::layers::{Layer, is_off};
 
 /// What a handler decided for its call.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub enum Harmless {
     NoAccess,
     /// Hardening that is no boundary: mapping a file as code gives nothing that reading it did not.
     Hardening,
+    /// It does matter: only where a test has switched the broker off.
+    Untrue,
 }
 
 /// A handler's result; an error is the errno that the caller sees.
@@ -57,9 +59,7 @@ pub type Outcome = Result<Answer, Errno>;
 /// Answers the held call. The caller may be gone: then nobody waits for the answer.
 pub fn give(caller: &Caller<'_>, outcome: Outcome) {
     let id = caller.call().id;
-    if crate::layers::is_off(Layer::Broker)
-        && matches!(outcome, Ok(Answer::Value(_) | Answer::Descriptor { .. }))
-    {
+    if is_off(Layer::Broker) && matches!(outcome, Ok(Answer::Descriptor { .. })) {
         let _ = caller.kernel().respond(id, Response::Continue);
         return;
     }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
 
 use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Role, Source, Verdict, decide};
-use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::exec::Turns;
 use crate::place::{Place, place};
 use crate::report::{Event, Operation, Reporter};
-use crate::resolve::Resolver;
+use crate::resolve::{Object, Resolver};
+use crate::servers::Servers;
 use crate::tree::Tree;
 
 /// Everything that the handlers of one guarded tree share.
@@ -32,6 +32,8 @@ pub struct Guard {
     pub moving: Mutex<()>,
     /// One exec of a process at a time.
     pub turns: Turns,
+    /// The sockets that the tree has bound.
+    pub servers: Servers,
 }
 
 /// What the Landlock floor of this tree covers.
@@ -66,6 +68,26 @@ fn builtin(text: impl Into<Cow<'static, str>>) -> Because<'static> {
     Because::new(Source::Builtin, "", text.clone(), text)
 }
 
+/// Arguments as they are told: a caller chooses how long they are, and the log keeps them.
+fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    const TOLD: usize = 4096;
+    let mut left = TOLD;
+    let mut told = Vec::new();
+    for (index, argument) in argv.iter().enumerate() {
+        let length = argument.len().min(left);
+        let mut text = argument[..length].to_vec();
+        if length < argument.len() || left == 0 {
+            let (bytes, more) = (argument.len() - length, argv.len() - index - 1);
+            text.extend_from_slice(format!("… (+{bytes} bytes, {more} more arguments)").as_bytes());
+            told.push(text);
+            break;
+        }
+        left -= length;
+        told.push(text);
+    }
+    told
+}
+
 impl Guard {
     /// Puts the parts together.
     pub fn new(
@@ -85,6 +107,7 @@ impl Guard {
             floor,
             moving: Mutex::new(()),
             turns: Turns::default(),
+            servers: Servers::default(),
         }
     }
 
@@ -108,11 +131,11 @@ impl Guard {
         caller: &Caller<'_>,
         operation: Operation,
         path: &[u8],
-        stat: Option<&Stat>,
+        object: Option<&Object>,
         access: Access,
     ) -> Result<(), Errno> {
         let writes = access.contains(Access::WRITE);
-        let asked = match place(caller, &self.tree, path, stat, writes)? {
+        let asked = match place(caller, &self.tree, path, object, writes)? {
             Place::Own => return Ok(()),
             Place::Policy(path) => path,
             Place::Refused(text) => return self.refuse(caller, operation, path, text),
@@ -122,6 +145,17 @@ impl Guard {
         let first = decide(&policy, &request);
         let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
         self.settle(caller, operation, path, &[], &verdict)
+    }
+
+    /// Refuses an object that no policy can open to the caller: the source of a link.
+    ///
+    /// # Errors
+    /// EACCES.
+    pub fn judge_place(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
+        match place(caller, &self.tree, path, Some(object), true)? {
+            Place::Refused(text) => self.refuse(caller, Operation::Write, path, text),
+            Place::Own | Place::Policy(_) => Ok(()),
+        }
     }
 
     /// Judges the start of a program.
@@ -198,7 +232,7 @@ impl Guard {
             chain,
             operation,
             path: path.to_vec(),
-            argv: argv.to_vec(),
+            argv: shortened(argv),
             outcome,
             because: because.clone().into_owned(),
             micros: caller.held_for().as_micros() as u64,

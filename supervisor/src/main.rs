@@ -20,6 +20,7 @@ mod process;
 mod report;
 mod resolve;
 mod run;
+mod servers;
 mod setup;
 mod text;
 mod tree;
@@ -66,5 +67,6 @@ fn log_to_stderr(verbose: u8) {
         .with_ansi(false)
         .without_time()
         .with_target(false)
+        .log_internal_errors(false)
         .init();
 }

@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 
-use rustix::fs::{FileType, Stat};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::kernel::{Tid, proc};
+use crate::resolve::Object;
 use crate::tree::Tree;
 
 /// What a symbolic link of /proc is.
@@ -76,25 +77,39 @@ const PRIVATE: [&[u8]; 2] = [b"mem", b"environ"];
 /// Files of a process outside the tree that ps(1) and pgrep(1) need.
 const PUBLIC: [&[u8]; 5] = [b"stat", b"status", b"cmdline", b"comm", b"statm"];
 
-/// Devices that act on the machine, or on the human before it, and not on a file.
-const DEVICES: [&[u8]; 14] = [
-    b"/dev/mem",
-    b"/dev/kmem",
-    b"/dev/port",
-    b"/dev/kvm",
-    b"/dev/fuse",
-    b"/dev/cuse",
-    b"/dev/userfaultfd",
-    b"/dev/uinput",
-    b"/dev/console",
-    b"/dev/input/",
-    b"/dev/net/",
-    b"/dev/vhost",
-    b"/dev/vcs",
-    b"/dev/uhid",
-];
+/// Whether a device acts on the machine, or on the human before it, and not on a file. By its number, whatever node
+/// leads to it (Documentation/admin-guide/devices.txt).
+fn acts_on_machine(object: &Object) -> bool {
+    let (major, minor) = (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev));
+    match object.kind() {
+        // A disk holds every file of it.
+        FileType::BlockDevice => true,
+        FileType::CharacterDevice => match major {
+            // mem, kmem, port
+            1 => matches!(minor, 1 | 2 | 4),
+            // Virtual consoles and serial lines, their screens, keyboards and mice; kvm, fuse, tun, uinput and the like.
+            4 | 7 | 10 | 13 => true,
+            // console
+            5 => minor == 1,
+            _ => false,
+        },
+        _ => false,
+    }
+}
 
-/// Says what `path` is to the caller. `stat` is of the object there, when there is one.
+/// Whether what the path says is not what the file system is: a second /proc or /dev/pts, whose rules go by path.
+fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
+    /// `DEVPTS_SUPER_MAGIC` (linux/magic.h).
+    const DEVPTS: i64 = 0x1cd1;
+    let system = rustix::fs::fstatfs(&object.fd)?.f_type;
+    Ok(match system {
+        rustix::fs::PROC_SUPER_MAGIC => path != b"/proc" && !path.starts_with(b"/proc/"),
+        DEVPTS => path != b"/dev/pts" && !path.starts_with(b"/dev/pts/") && path != b"/dev/ptmx",
+        _ => false,
+    })
+}
+
+/// Says what `path` is to the caller, with the object that is there, if there is one.
 ///
 /// # Errors
 /// ESRCH when the caller is gone.
@@ -102,41 +117,32 @@ pub fn place<'p>(
     caller: &Caller<'_>,
     tree: &Tree,
     path: &'p [u8],
-    stat: Option<&Stat>,
+    object: Option<&Object>,
     writes: bool,
 ) -> Result<Place<'p>, Errno> {
-    if !path.starts_with(b"/")
-        || (path.starts_with(b"/memfd:") && stat.is_some_and(|stat| stat.st_nlink == 0))
-    {
+    let unlinked = object.is_some_and(|object| object.stat.st_nlink == 0);
+    if !path.starts_with(b"/") || (path.starts_with(b"/memfd:") && unlinked) {
         return Ok(Place::Own);
+    }
+    if let Some(object) = object {
+        if acts_on_machine(object) {
+            return Ok(Place::Refused("a device that acts on the machine"));
+        }
+        if is_displaced(path, object)? {
+            return Ok(Place::Refused("a second /proc or /dev/pts"));
+        }
     }
     if let Some((pid, rest)) = proc_pid(path) {
         return proc_place(caller, tree, path, pid, rest, writes);
     }
-    if !path.starts_with(b"/dev/") {
-        return Ok(Place::Policy(Cow::Borrowed(path)));
-    }
-    if DEVICES.iter().any(|device| device_matches(path, device)) {
-        return Ok(Place::Refused("a device that acts on the machine"));
-    }
     if let Some(name) = path.strip_prefix(b"/dev/pts/")
         && name != b"ptmx"
-        && stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
+        && object.is_some_and(|object| object.kind() == FileType::CharacterDevice)
         && !terminal_is_ours(caller, tree, name)
     {
         return Ok(Place::Refused("a terminal that the guarded programs did not open"));
     }
     Ok(Place::Policy(Cow::Borrowed(path)))
-}
-
-/// A prefix that ends in a slash or a letter covers everything that starts so (`/dev/vcsa1`); `/dev/mem` and
-/// the like cover only themselves.
-fn device_matches(path: &[u8], device: &[u8]) -> bool {
-    match device {
-        b"/dev/vhost" | b"/dev/vcs" => path.starts_with(device),
-        _ if device.ends_with(b"/") => path.starts_with(device),
-        _ => path == device,
-    }
 }
 
 fn proc_place<'p>(
@@ -216,13 +222,5 @@ mod tests {
         assert_eq!(proc_pid(b"/proc/sys/kernel"), None);
         assert_eq!(proc_pid(b"/proc/+12"), None);
         assert_eq!(proc_pid(b"/proc/"), None);
-    }
-
-    #[test]
-    fn a_device_covers_itself_and_a_family_its_members() {
-        assert!(device_matches(b"/dev/mem", b"/dev/mem"));
-        assert!(!device_matches(b"/dev/memory", b"/dev/mem"));
-        assert!(device_matches(b"/dev/vcsa1", b"/dev/vcs"));
-        assert!(device_matches(b"/dev/input/event0", b"/dev/input/"));
     }
 }

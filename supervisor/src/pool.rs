@@ -16,6 +16,7 @@ use crate::broker::{Request, handle};
 use crate::caller::Caller;
 use crate::guard::Guard;
 use crate::kernel::{Kernel, requests};
+use crate::report::print;
 
 /// Workers that go on waiting when there is nothing to do.
 const IDLE: usize = 4;
@@ -111,7 +112,7 @@ impl Pool {
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             self.serve();
         } else {
-            eprintln!("openclaw-guard: a worker cannot have a umask of its own and does not start");
+            print("openclaw-guard: a worker cannot have a umask of its own and does not start");
         }
         self.running.fetch_sub(1, Ordering::Relaxed);
         self.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -92,6 +92,8 @@ pub struct Manner {
 
 /// Repeats of a line within this time are counted and not printed.
 const FOLD: Duration = Duration::from_secs(5);
+/// How long the end of the command may wait for the log.
+const FLUSH: Duration = Duration::from_secs(2);
 /// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded.
 const BACKLOG: usize = 4096;
 /// How long a denied call waits for its line, which is to stand before what the program says of the error. A
@@ -138,17 +140,17 @@ impl Reporter {
         }
     }
 
-    /// Returns when everything told so far is written.
+    /// Returns when everything told so far is written, or when that takes longer than anybody should wait.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(1);
-        if self.sender.send(Message::Flush(done)).is_ok() {
-            let _ = wait.recv();
+        if self.sender.try_send(Message::Flush(done)).is_ok() {
+            let _ = wait.recv_timeout(FLUSH);
         }
     }
 
     /// No more lines on stderr.
     pub fn quiet(&self) {
-        let _ = self.sender.send(Message::Quiet);
+        let _ = self.sender.try_send(Message::Quiet);
     }
 }
 
@@ -199,7 +201,10 @@ impl Writer {
                 event.chain = self.tree.chain(event.pid);
             }
             if let Err(error) = audit.write(&self.context, &event) {
-                eprintln!("openclaw-guard: cannot write the audit log {}: {error}", audit.path().display());
+                print(&format!(
+                    "openclaw-guard: cannot write the audit log {}: {error}",
+                    audit.path().display()
+                ));
             }
         }
     }
@@ -233,7 +238,8 @@ impl Writer {
     }
 }
 
-fn print(line: &str) {
+/// Writes a line on stderr.
+pub fn print(line: &str) {
     // One write, so that lines of several processes do not mix; nobody can be told that stderr is gone.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

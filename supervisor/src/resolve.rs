@@ -37,7 +37,11 @@ pub struct Object {
 }
 
 impl Object {
-    fn of(fd: OwnedFd) -> Result<Object, Errno> {
+    /// Of a descriptor.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn of(fd: OwnedFd) -> Result<Object, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
         Ok(Object { fd, stat })
     }

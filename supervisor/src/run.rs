@@ -64,7 +64,8 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     let filter = filter::build(&filter::Options {
         // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
-        allow_ptrace: policy.allow_ptrace(),
+        // Without the floor it would reach processes outside the tree.
+        allow_ptrace: policy.allow_ptrace() && enforced,
         scoped_signals: enforced && floor::abi().is_some_and(|abi| abi >= SCOPING),
     })?;
     let audit = audit_log(options, &places)?;

@@ -44,7 +44,7 @@ impl Arena {
         let world = World::bare().policy(
             r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
                 "permissions": {"filesystem": {"rules": {SYSTEM,
-                    "@": "r--", "@/work/**": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
+                    "@": "r--", "@/work/**": "rw-", "@/work/sock": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
                     "default": "---"}}}"#,
         );
         for (name, text) in

@@ -1,6 +1,6 @@
 //! Attributes: mode, owner, times, extended attributes. Each needs `w` on the file.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use guard_policy::Access;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
@@ -11,8 +11,6 @@ use crate::answer::{Answer, Outcome};
 use crate::kernel::requests;
 use crate::report::Operation;
 use crate::resolve::{Last, Object, link_to, real_path};
-
-const DONE: Answer = Answer::Value(0);
 
 /// The object that a path names, when it may be changed.
 fn by_path(
@@ -30,19 +28,20 @@ fn by_path(
         resolver.resolve(request.caller, dirfd, path.as_bytes(), last)?
     };
     let (object, path) = target.into_object()?;
-    request.guard.judge(request.caller, Operation::Write, &path, Some(&object.stat), Access::WRITE)?;
+    request.guard.judge(request.caller, Operation::Write, &path, Some(&object), Access::WRITE)?;
     Ok(object)
 }
 
 /// The file behind a descriptor of the caller, when it may be changed.
-fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<OwnedFd, Errno> {
+fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
     let file = request.caller.descriptor(fd)?;
     if rustix::fs::fcntl_getfl(&file)?.contains(OFlags::PATH) {
         return Err(Errno::BADF);
     }
-    let (path, stat) = (real_path(file.as_fd())?, rustix::fs::fstat(&file)?);
-    request.guard.judge(request.caller, Operation::Write, &path, Some(&stat), Access::WRITE)?;
-    Ok(file)
+    let path = real_path(file.as_fd())?;
+    let object = Object::of(file)?;
+    request.guard.judge(request.caller, Operation::Write, &path, Some(&object), Access::WRITE)?;
+    Ok(object)
 }
 
 /// What AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH ask for.
@@ -59,18 +58,16 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
     let (last, empty) = at_flags(flags)?;
     let object = by_path(request, dirfd, path, last, empty)?;
     let mode = mode as u32 & 0o7777;
-    match requests::chmod(object.fd.as_fd(), mode) {
+    request.perform(|| match requests::chmod(object.fd.as_fd(), mode) {
         // Before Linux 6.6.
-        Err(Errno::NOSYS) => rustix::fs::chmod(link_to(object.fd.as_fd()), Mode::from_raw_mode(mode))?,
-        other => other?,
-    }
-    Ok(DONE)
+        Err(Errno::NOSYS) => rustix::fs::chmod(link_to(object.fd.as_fd()), Mode::from_raw_mode(mode)),
+        other => other,
+    })
 }
 
 pub fn fchmod(request: &Request<'_, '_>, fd: i32, mode: i32) -> Outcome {
     let file = by_descriptor(request, fd)?;
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode as u32 & 0o7777))?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::fchmod(&file.fd, Mode::from_raw_mode(mode as u32 & 0o7777)))
 }
 
 /// -1 leaves the owner or group as it is.
@@ -85,15 +82,13 @@ pub fn chown(request: &Request<'_, '_>, dirfd: i32, path: u64, to: (i32, i32), f
     let (last, empty) = at_flags(flags)?;
     let object = by_path(request, dirfd, path, last, empty)?;
     let (uid, gid) = owners(to);
-    rustix::fs::chownat(&object.fd, c"", uid, gid, AtFlags::EMPTY_PATH)?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::chownat(&object.fd, c"", uid, gid, AtFlags::EMPTY_PATH))
 }
 
 pub fn fchown(request: &Request<'_, '_>, fd: i32, to: (i32, i32)) -> Outcome {
     let file = by_descriptor(request, fd)?;
     let (uid, gid) = owners(to);
-    rustix::fs::fchown(&file, uid, gid)?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::fchown(&file.fd, uid, gid))
 }
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: libc::UTIME_NOW };
@@ -106,9 +101,8 @@ fn pair(request: &Request<'_, '_>, address: u64) -> Result<[[i64; 2]; 2], Errno>
     Ok([[word(0), word(1)], [word(2), word(3)]])
 }
 
-fn set_times(object: &Object, times: &Timestamps) -> Outcome {
-    rustix::fs::utimensat(&object.fd, c"", times, AtFlags::EMPTY_PATH)?;
-    Ok(DONE)
+fn set_times(request: &Request<'_, '_>, object: &Object, times: &Timestamps) -> Outcome {
+    request.perform(|| rustix::fs::utimensat(&object.fd, c"", times, AtFlags::EMPTY_PATH))
 }
 
 /// utime: whole seconds.
@@ -122,7 +116,7 @@ pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> Outcome {
         let second = |index: usize| Timespec { tv_sec: i64::from_ne_bytes(words[index]), tv_nsec: 0 };
         Timestamps { last_access: second(0), last_modification: second(1) }
     };
-    set_times(&by_path(request, libc::AT_FDCWD, path, Last::Follow, false)?, &times)
+    set_times(request, &by_path(request, libc::AT_FDCWD, path, Last::Follow, false)?, &times)
 }
 
 /// utimes and futimesat: microseconds.
@@ -140,7 +134,7 @@ pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> O
     if path == 0 && dirfd != libc::AT_FDCWD {
         return by_times_descriptor(request, dirfd, &times);
     }
-    set_times(&by_path(request, dirfd, path, Last::Follow, false)?, &times)
+    set_times(request, &by_path(request, dirfd, path, Last::Follow, false)?, &times)
 }
 
 /// utimensat, and futimens where there is no path.
@@ -153,7 +147,7 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
             !(0..1_000_000_000).contains(&nano) && nano != libc::UTIME_NOW && nano != libc::UTIME_OMIT
         };
         if access[1] == libc::UTIME_OMIT && modification[1] == libc::UTIME_OMIT {
-            return Ok(DONE);
+            return Ok(Answer::Value(0));
         }
         if bad(access) || bad(modification) {
             return Err(Errno::INVAL);
@@ -165,12 +159,12 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
         return if flags == 0 { by_times_descriptor(request, dirfd, &times) } else { Err(Errno::INVAL) };
     }
     let (last, empty) = at_flags(flags)?;
-    set_times(&by_path(request, dirfd, path, last, empty)?, &times)
+    set_times(request, &by_path(request, dirfd, path, last, empty)?, &times)
 }
 
 fn by_times_descriptor(request: &Request<'_, '_>, fd: i32, times: &Timestamps) -> Outcome {
-    rustix::fs::futimens(by_descriptor(request, fd)?, times)?;
-    Ok(DONE)
+    let file = by_descriptor(request, fd)?;
+    request.perform(|| rustix::fs::futimens(&file.fd, times))
 }
 
 /// XATTR_NAME_MAX and XATTR_SIZE_MAX (include/uapi/linux/limits.h).
@@ -215,15 +209,13 @@ pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> Outcome {
     let (name, value, flags) = xattr(request)?;
     let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     // Through /proc, which leads to a symbolic link that was kept and not through it.
-    rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags)?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
 }
 
 pub fn fsetxattr(request: &Request<'_, '_>) -> Outcome {
     let (name, value, flags) = xattr(request)?;
     let file = by_descriptor(request, request.caller.int(0))?;
-    rustix::fs::fsetxattr(&file, name, &value, flags)?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::fsetxattr(&file.fd, name, &value, flags))
 }
 
 /// removexattr, and with `follow` false lremovexattr.
@@ -231,13 +223,11 @@ pub fn removexattr(request: &Request<'_, '_>, follow: bool) -> Outcome {
     let last = if follow { Last::Follow } else { Last::Keep };
     let name = xattr_name(request, request.caller.word(1))?;
     let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
-    rustix::fs::removexattr(link_to(object.fd.as_fd()), name)?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::removexattr(link_to(object.fd.as_fd()), name))
 }
 
 pub fn fremovexattr(request: &Request<'_, '_>) -> Outcome {
     let name = xattr_name(request, request.caller.word(1))?;
     let file = by_descriptor(request, request.caller.int(0))?;
-    rustix::fs::fremovexattr(&file, name)?;
-    Ok(DONE)
+    request.perform(|| rustix::fs::fremovexattr(&file.fd, name))
 }

@@ -5,7 +5,7 @@ use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
 use super::Request;
-use crate::answer::{Answer, Outcome};
+use crate::answer::Outcome;
 use crate::report::Operation;
 use crate::resolve::{Dots, Entry, Last, Target};
 
@@ -23,8 +23,7 @@ fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry,
 }
 
 fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
-    let stat = entry.object.as_ref().map(|object| &object.stat);
-    request.guard.judge(request.caller, Operation::Write, &entry.path, stat, Access::WRITE)
+    request.guard.judge(request.caller, Operation::Write, &entry.path, entry.object.as_ref(), Access::WRITE)
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Outcome {
@@ -32,8 +31,7 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Out
     request.take_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
-    rustix::fs::mkdirat(&entry.parent, entry.written(), mode)?;
-    Ok(Answer::Value(0))
+    request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode))
 }
 
 pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device: u64) -> Outcome {
@@ -52,8 +50,9 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
     // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).
     let (major, minor) = (device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xf_ff00));
     let device = rustix::fs::makedev(major as u32, minor as u32);
-    rustix::fs::mknodat(&entry.parent, entry.written(), kind, Mode::from_raw_mode(mode & 0o7777), device)?;
-    Ok(Answer::Value(0))
+    request.perform(|| {
+        rustix::fs::mknodat(&entry.parent, entry.written(), kind, Mode::from_raw_mode(mode & 0o7777), device)
+    })
 }
 
 pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> Outcome {
@@ -63,8 +62,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> O
         return Err(Errno::NOENT);
     }
     let entry = free_entry(request, dirfd, path)?;
-    rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written())?;
-    Ok(Answer::Value(0))
+    request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }
 
 /// unlink, unlinkat and rmdir.
@@ -89,8 +87,7 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> O
     }
     judge(request, &entry)?;
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    rustix::fs::unlinkat(&entry.parent, entry.written(), flags)?;
-    Ok(Answer::Value(0))
+    request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags))
 }
 
 /// What the kernel says of `.`, `..` and `/` (fs/namei.c, do_rmdir and do_unlinkat).

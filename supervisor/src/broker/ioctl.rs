@@ -10,7 +10,7 @@ use super::Request;
 use crate::answer::{Answer, OurCopy, Outcome};
 use crate::kernel::requests;
 use crate::report::Operation;
-use crate::resolve::real_path;
+use crate::resolve::{Object, real_path};
 
 /// `TIOCGPTPEER`: opens the slave of a pty by its master.
 const TIOCGPTPEER: u32 = 0x5441;
@@ -18,32 +18,31 @@ const TIOCGPTPEER: u32 = 0x5441;
 const SET_ATTRIBUTES: [u32; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
 pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> Outcome {
-    let file = request.caller.descriptor(fd)?;
-    if number == TIOCGPTPEER {
+    let file = Object::of(request.caller.descriptor(fd)?)?;
+    if number == TIOCGPTPEER && is_master(&file) {
         let flags = argument as i32;
-        let slave = requests::pty_peer(file.as_fd(), flags | libc::O_NOCTTY | libc::O_CLOEXEC)?;
+        let slave = requests::pty_peer(file.fd.as_fd(), flags | libc::O_NOCTTY | libc::O_CLOEXEC)?;
         return Ok(Answer::Descriptor {
             file: slave,
             cloexec: flags & libc::O_CLOEXEC != 0,
             copy: OurCopy::Felt,
         });
     }
-    let stat = rustix::fs::fstat(&file)?;
-    let kind = FileType::from_raw_mode(stat.st_mode);
+    let kind = file.kind();
     let plain = matches!(kind, FileType::RegularFile | FileType::Directory);
     if plain && SET_ATTRIBUTES.contains(&number) {
-        let path = real_path(file.as_fd())?;
-        request.guard.judge(request.caller, Operation::Write, &path, Some(&stat), Access::WRITE)?;
+        let path = real_path(file.fd.as_fd())?;
+        request.guard.judge(request.caller, Operation::Write, &path, Some(&file), Access::WRITE)?;
         // The kernel takes an int for the flags, whatever the request's number says.
         let size = (number >> 16 & 0x3fff) as usize;
         let read = if number == SET_ATTRIBUTES[2] { size } else { 4 };
         let mut bytes = vec![0; size];
         request.caller.bytes(argument, &mut bytes[..read])?;
-        requests::ioctl_write(file.as_fd(), number, &bytes)?;
+        requests::ioctl_write(file.fd.as_fd(), number, &bytes)?;
         return Ok(Answer::Value(0));
     }
     if !plain && kind != FileType::Fifo && kind != FileType::Socket {
-        let path = real_path(file.as_fd())?;
+        let path = real_path(file.fd.as_fd())?;
         request.guard.refuse(
             request.caller,
             Operation::Ioctl,
@@ -53,6 +52,12 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
     }
     // What a file says of a request that it does not know.
     Err(Errno::NOTTY)
+}
+
+/// /dev/ptmx, character device 5:2. Another file could answer the request with any number.
+fn is_master(file: &Object) -> bool {
+    file.kind() == FileType::CharacterDevice
+        && (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev)) == (5, 2)
 }
 
 /// F_SETOWN and F_SETOWN_EX: who gets a descriptor's signals.

@@ -18,10 +18,11 @@ mod tests;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::answer::Outcome;
+use crate::answer::{Answer, Harmless, Outcome};
 use crate::caller::Caller;
 use crate::exec;
 use crate::guard::Guard;
+use crate::layers::{Layer, is_off};
 
 /// What a handler works with.
 pub struct Request<'r, 'k> {
@@ -128,6 +129,18 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
 const IOPRIO_WHO_PROCESS: i32 = 1;
 
 impl Request<'_, '_> {
+    /// Does what was judged. EINTR becomes an interrupted call.
+    fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> Outcome {
+        if is_off(Layer::Broker) {
+            return Ok(Answer::Continue(Harmless::Untrue));
+        }
+        match act() {
+            Ok(()) => Ok(Answer::Value(0)),
+            Err(Errno::INTR) => Ok(Answer::Interrupted),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes what this worker creates get the mode that the caller's umask leaves.
     fn take_umask(&self) -> Result<(), Errno> {
         let umask = self.caller.status()?.umask;

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
-use crate::answer::{Answer, Outcome};
+use crate::answer::Outcome;
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to};
 
@@ -27,8 +27,7 @@ fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
 }
 
 fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
-    let stat = entry.object.as_ref().map(|object| &object.stat);
-    request.guard.judge(request.caller, Operation::Write, &entry.path, stat, Access::WRITE)
+    request.guard.judge(request.caller, Operation::Write, &entry.path, entry.object.as_ref(), Access::WRITE)
 }
 
 /// Refuses what would gain rights by its new path, as the kernel refuses a move between file systems: mv(1) and the
@@ -76,8 +75,8 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
         judge(request, &new)?;
     }
     keep_rights(request, &old.path, &new.path, is_directory(moved))?;
-    rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags)?;
-    Ok(Answer::Value(0))
+    request
+        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags))
 }
 
 /// link and linkat.
@@ -94,12 +93,12 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome 
     if object.kind() == FileType::Directory {
         return Err(Errno::PERM);
     }
+    request.guard.judge_place(request.caller, &old, &object)?;
     judge(request, &new)?;
     keep_rights(request, &old, &new.path, false)?;
     // By the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
-    rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW)?;
-    Ok(Answer::Value(0))
+    request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))
 }
 
 fn link_source(request: &Request<'_, '_>, (dirfd, path): At, flags: i32) -> Result<(Object, Vec<u8>), Errno> {

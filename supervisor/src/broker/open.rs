@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::{Answer, Harmless, OurCopy, Outcome};
+use crate::layers::{Layer, is_off};
 use crate::place::controlling_terminal;
 use crate::pool::blocking;
 use crate::report::Operation;
@@ -131,7 +132,8 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     let field = |at: usize| raw[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
     let (flags, mode, resolve) = (field(0), field(8), field(16));
     let known = ResolveFlags::all().bits() & 0x3f;
-    if flags & !u64::from(KNOWN) != 0 || mode & !0o7777 != 0
+    if flags & !u64::from(KNOWN) != 0
+        || mode & !0o7777 != 0
         || resolve & !known != 0
         || ResolveFlags::from_bits_retain(resolve).contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
     {
@@ -143,7 +145,7 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
         // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
         // find another open there: what the floor lets that one read must then be what the policy does.
         let floor = &request.guard.floor;
-        let safe = request.guard.observe || (floor.roots.is_some() && floor.uniform);
+        let safe = request.guard.observe || (floor.roots.is_some() && floor.uniform) || is_off(Layer::Broker);
         return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
@@ -201,49 +203,48 @@ fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcom
     let opened =
         blocking(request.caller, || rustix::fs::openat2(CWD, path, how.ours(), how.our_mode(), NO_LINKS));
     match opened {
-        Ok(file) => Some(finish(file, how)),
+        Ok(file) => Some(vet(request, path, file, how)),
         Err(Errno::LOOP) => None,
         Err(Errno::INTR) => Some(Ok(Answer::Interrupted)),
         Err(error) => Some(Err(error)),
     }
 }
 
+/// The string was judged; what it led to may be a place that strings do not show.
+fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: How) -> Outcome {
+    let object = Object::of(file)?;
+    judge(request, path, Some(&object), how.access())?;
+    finish(object, how)
+}
+
 /// Opens or creates a name in a directory. None: the name changed meanwhile.
 fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Option<Answer>, Errno> {
-    let mut ours = how.ours() | OFlags::NOFOLLOW;
-    match &entry.object {
-        None if !how.creates() => return Err(Errno::NOENT),
-        _ if how.creates() && entry.slash => return Err(Errno::ISDIR),
-        None => judge(request, &entry.path, None, how.access() | Access::WRITE)?,
-        Some(object) => {
-            refuse_kind(object, how)?;
-            judge(request, &entry.path, Some(object), how.access())?;
-            if is_own_terminal(object) {
-                return open_terminal(request, how).map(Some);
-            }
-            // What was judged exists. Should it vanish, a file that may not be made must not be made.
-            if how.creates() && !request.guard.observe && !request.guard.allows(&entry.path, Access::WRITE) {
-                ours.remove(OFlags::CREATE);
-            }
+    if let Some(object) = &entry.object {
+        if how.creates() && entry.slash {
+            return Err(Errno::ISDIR);
         }
+        // What was judged is opened, and not what its name leads to by now.
+        return open_object(request, object, &entry.path, how).map(Some);
     }
-    if how.creates() || how.unnamed() {
-        request.take_umask()?;
+    if !how.creates() {
+        return Err(Errno::NOENT);
     }
-    let mode = if ours.contains(OFlags::CREATE) || how.unnamed() { how.our_mode() } else { Mode::empty() };
-    let opened = blocking(request.caller, || {
-        rustix::fs::openat2(&entry.parent, &entry.name[..], ours, mode, NO_LINKS)
-    });
-    match opened {
-        Ok(file) => finish(file, how).map(Some),
-        Err(Errno::INTR) => Ok(Some(Answer::Interrupted)),
+    if entry.slash {
+        return Err(Errno::ISDIR);
+    }
+    judge(request, &entry.path, None, how.access() | Access::WRITE)?;
+    request.take_umask()?;
+    // Nothing was there: what has come since was not judged.
+    let ours = how.ours() | OFlags::NOFOLLOW | OFlags::EXCL;
+    match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, how.our_mode(), NO_LINKS) {
+        Ok(file) => finish(Object::of(file)?, how).map(Some),
         Err(Errno::LOOP) => Ok(None),
-        Err(Errno::NOENT) if entry.object.is_some() && how.creates() => Ok(None),
+        Err(Errno::EXIST) if !how.has(libc::O_EXCL) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Opens an object that was reached without a name of its own.
+/// Opens an object that exists, by its descriptor.
 fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
     refuse_kind(object, how)?;
     judge(request, path, Some(object), how.access())?;
@@ -257,7 +258,7 @@ fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How
     let mode = if how.unnamed() { how.our_mode() } else { Mode::empty() };
     let link = link_to(object.fd.as_fd());
     match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
-        Ok(file) => finish(file, how),
+        Ok(file) => finish(Object::of(file)?, how),
         Err(Errno::INTR) => Ok(Answer::Interrupted),
         Err(error) => Err(error),
     }
@@ -291,7 +292,7 @@ fn judge(
     let reading = !access.contains(Access::WRITE)
         || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
     let operation = if reading { Operation::Read } else { Operation::Write };
-    request.guard.judge(request.caller, operation, path, object.map(|object| &object.stat), access)
+    request.guard.judge(request.caller, operation, path, object, access)
 }
 
 /// `/dev/tty`, character device 5:0: the terminal of whoever opens it.
@@ -307,17 +308,14 @@ fn open_terminal(request: &Request<'_, '_>, how: How) -> Outcome {
     let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
     let path = format!("/dev/pts/{number}");
     let file = blocking(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
-    finish(file, how)
+    finish(Object::of(file)?, how)
 }
 
-fn finish(file: OwnedFd, how: How) -> Outcome {
+fn finish(opened: Object, how: How) -> Outcome {
     let harmless = !how.access().contains(Access::WRITE)
-        && matches!(
-            FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode),
-            FileType::RegularFile | FileType::Directory
-        );
+        && matches!(opened.kind(), FileType::RegularFile | FileType::Directory);
     let copy = if harmless { OurCopy::Harmless } else { OurCopy::Felt };
-    Ok(Answer::Descriptor { file, cloexec: how.has(libc::O_CLOEXEC), copy })
+    Ok(Answer::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
 }
 
 /// truncate: an open for writing, and ftruncate.
@@ -335,9 +333,12 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> Outcome {
         _ => return Err(Errno::INVAL),
     }
     judge(request, &path, Some(&object), Access::WRITE)?;
-    let file = rustix::fs::open(link_to(object.fd.as_fd()), OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::fs::ftruncate(&file, length as u64)?;
-    Ok(Answer::Value(0))
+    request.perform(|| {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file =
+            blocking(request.caller, || rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty()))?;
+        rustix::fs::ftruncate(&file, length as u64)
+    })
 }
 
 #[cfg(test)]

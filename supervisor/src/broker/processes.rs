@@ -25,18 +25,28 @@ fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
 
 /// kill and its relatives, where the kernel does not scope signals by Landlock (before ABI 6).
 pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
-    match pid {
-        // The caller's own group, which holds the guard's front process: its default is to end with the group.
-        0 => BY_REGISTERS,
+    let allowed = match pid {
+        0 => group_is_ours(request, request.caller.status()?.tgid),
         // Everything that the user runs.
-        -1 => refuse(request, pid),
-        _ if pid < 0 => {
-            // A group is led by the process of its number; one without a leader cannot be told from others.
-            if request.guard.tree.contains(-pid) { BY_REGISTERS } else { refuse(request, pid) }
-        }
-        _ if request.guard.tree.contains(pid) => BY_REGISTERS,
-        _ => refuse(request, pid),
-    }
+        -1 => false,
+        _ if pid < 0 => group_is_ours(request, -pid),
+        _ => request.guard.tree.contains(pid),
+    };
+    if allowed { BY_REGISTERS } else { refuse(request, pid) }
+}
+
+/// Whether every process in the group of `member` belongs to the tree, or is the front, which ends with the command's
+/// group as the operator would expect. A process may join any group of its session, so its own is no exception.
+fn group_is_ours(request: &Request<'_, '_>, member: i32) -> bool {
+    let group_of = |pid| nix::unistd::getpgid(Some(nix::unistd::Pid::from_raw(pid))).ok();
+    let Some(group) = group_of(member) else { return false };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let tree = request.guard.tree;
+    processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|&pid| group_of(pid) == Some(group))
+        .all(|pid| pid == tree.front || tree.contains(pid))
 }
 
 /// pidfd_send_signal: the descriptor could be swapped for another after CONTINUE, so the supervisor does it.

@@ -8,11 +8,11 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, sockopt};
 
 use super::Request;
-use crate::answer::{Answer, Outcome};
+use crate::answer::Outcome;
 use crate::kernel::requests;
 use crate::pool::blocking;
 use crate::report::Operation;
-use crate::resolve::{Last, Target, link_to};
+use crate::resolve::{Last, Object, Target, link_to};
 
 /// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
 const ADDRESS_MAX: u64 = 128;
@@ -69,65 +69,72 @@ fn unix_address(path: &[u8]) -> Vec<u8> {
 pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
     let socket = request.caller.descriptor(fd)?;
     let raw = read_address(request, address, length)?;
-    let connected = match kind(socket.as_fd(), &raw)? {
+    let connect = |address: &[u8]| blocking(request.caller, || requests::connect(socket.as_fd(), address));
+    match kind(socket.as_fd(), &raw)? {
         Address::Path(path) => {
-            let target =
-                request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
-            let (object, path) = target.into_object()?;
-            if object.kind() != FileType::Socket {
-                rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
-                return Err(Errno::CONNREFUSED);
-            }
-            request.guard.judge(
-                request.caller,
-                Operation::Connect,
-                &path,
-                Some(&object.stat),
-                Access::WRITE,
-            )?;
-            let there = unix_address(link_to(object.fd.as_fd()).as_bytes());
-            blocking(request.caller, || requests::connect(socket.as_fd(), &there))
+            let there = find_server(request, path)?;
+            request.perform(|| connect(&unix_address(link_to(there.fd.as_fd()).as_bytes())))
         }
         Address::Abstract => {
-            let connected = blocking(request.caller, || requests::connect(socket.as_fd(), &raw));
-            return connected.and_then(|()| refuse_outsider(request, socket.as_fd(), &raw[FAMILY + 1..]));
+            let name = &raw[FAMILY..];
+            if !request.guard.servers.has_name(name) {
+                refuse_outsider(request, name)?;
+            }
+            let done = request.perform(|| connect(&raw))?;
+            // The name may be another server's by now.
+            if !request.guard.tree.contains(peer(socket.as_fd())?)
+                && let Err(error) = refuse_outsider(request, name)
+            {
+                rustix::net::shutdown(&socket, Shutdown::Both)?;
+                return Err(error);
+            }
+            Ok(done)
         }
-        Address::Other => blocking(request.caller, || requests::connect(socket.as_fd(), &raw)),
-    };
-    match connected {
-        Ok(()) => Ok(Answer::Value(0)),
-        Err(Errno::INTR) => Ok(Answer::Interrupted),
-        Err(error) => Err(error),
+        Address::Other => request.perform(|| connect(&raw)),
     }
 }
 
-/// An abstract socket has no path that could be judged: only the tree's own servers may be reached. Who listens is
-/// known once the connection is there, before the caller can send anything.
-fn refuse_outsider(request: &Request<'_, '_>, socket: BorrowedFd<'_>, name: &[u8]) -> Outcome {
-    let peer = sockopt::socket_peercred(socket)?;
-    if request.guard.tree.contains(peer.pid.as_raw_nonzero().get()) {
-        return Ok(Answer::Value(0));
-    }
-    let path = [b"@", name].concat();
-    let refused = request.guard.refuse(
-        request.caller,
-        Operation::Connect,
-        &path,
-        "a socket of a process that is not guarded",
-    );
-    if refused.is_err() {
-        rustix::net::shutdown(socket, Shutdown::Both)?;
+/// The socket at a path. Most sockets of a host act for whoever speaks to them, outside the tree: so a right to write
+/// where they lie is not enough, unless the tree made the socket or a rule names it.
+fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> {
+    let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
+    let (object, path) = target.into_object()?;
+    if object.kind() != FileType::Socket {
+        rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
         return Err(Errno::CONNREFUSED);
     }
-    Ok(Answer::Value(0))
+    request.guard.judge(request.caller, Operation::Connect, &path, Some(&object), Access::WRITE)?;
+    if !request.guard.servers.has_file(&object)? && !request.guard.policy().names(&path) {
+        let text = "a socket that the tree did not make; a rule must name it, not only its directory";
+        request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
+    }
+    Ok(object)
+}
+
+/// An abstract socket has no path that could be judged: only the tree's own servers may be reached.
+///
+/// # Errors
+/// ECONNREFUSED, as where nobody listens.
+fn refuse_outsider(request: &Request<'_, '_>, name: &[u8]) -> Result<(), Errno> {
+    let path = [b"@", &name[1..]].concat();
+    let text = "a socket of a process that is not guarded";
+    request.guard.refuse(request.caller, Operation::Connect, &path, text).map_err(|_| Errno::CONNREFUSED)
+}
+
+/// The process that listens at the other end; 0 for one of another pid namespace.
+fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
+    nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::PeerCredentials)
+        .map(|peer| peer.pid())
+        .map_err(|error| Errno::from_raw_os_error(error as i32))
 }
 
 pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
     let socket = request.caller.descriptor(fd)?;
     let raw = read_address(request, address, length)?;
     let Address::Path(path) = kind(socket.as_fd(), &raw)? else {
-        requests::bind(socket.as_fd(), &raw)?;
-        return Ok(Answer::Value(0));
+        let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
+        request.guard.servers.add_name(socket.as_fd());
+        return Ok(done);
     };
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
     let entry = match target {
@@ -139,18 +146,14 @@ pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Ou
     let name = entry.written();
     let here = if path == name {
         // This worker's directory is its own (CLONE_FS): the socket gets the name that the caller wrote.
-        rustix::process::fchdir(&rustix::fs::openat(
-            &entry.parent,
-            c".",
-            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )?)?;
+        rustix::process::fchdir(&entry.parent)?;
         unix_address(&name)
     } else {
         unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat())
     };
-    let bound = requests::bind(socket.as_fd(), &here);
+    let done = request.perform(|| requests::bind(socket.as_fd(), &here));
     rustix::process::chdir(c"/")?;
-    bound?;
-    Ok(Answer::Value(0))
+    let done = done?;
+    request.guard.servers.add_file(&entry);
+    Ok(done)
 }

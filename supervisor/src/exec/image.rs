@@ -4,13 +4,17 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use object::LittleEndian;
-use object::elf::{EM_X86_64, FileHeader64};
+use object::elf::{EM_X86_64, FileHeader64, ProgramHeader64};
 use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
 use rustix::io::Errno;
 
+use crate::caller::PATH_MAX;
+
 /// BINPRM_BUF_SIZE: how much of a file the kernel looks at.
 const HEAD: usize = 256;
+/// The program headers that the kernel reads.
+const MAX_HEADERS: usize = 65536;
 
 /// What a file is to execve(2).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,9 +61,17 @@ fn elf(data: &ReadCache<File>) -> Option<Image> {
     if header.e_machine(endian) != EM_X86_64 {
         return Some(Image::Foreign);
     }
+    // The kernel's bounds (fs/binfmt_elf.c, load_elf_phdrs): beyond them nothing would run, and nothing is read.
+    let headers = usize::from(header.e_phnum(endian)) * size_of::<ProgramHeader64<LittleEndian>>();
+    if headers == 0 || headers > MAX_HEADERS || header.e_phnum(endian) == object::elf::PN_XNUM {
+        return None;
+    }
     // The kernel takes the first PT_INTERP.
     for segment in header.program_headers(endian, data).ok()? {
         if segment.p_type(endian) == object::elf::PT_INTERP {
+            if !(2..=PATH_MAX as u64).contains(&segment.p_filesz(endian)) {
+                return None;
+            }
             let path = segment.data(endian, data).ok()?.strip_suffix(&[0])?;
             let end = path.iter().position(|&byte| byte == 0).unwrap_or(path.len());
             return Some(Image::Elf { interpreter: Some(path[..end].to_vec()) });

@@ -95,7 +95,7 @@ fn loader_is(pid: Tid, expected: Option<&Loader>) -> Result<bool, Errno> {
     }
     let maps =
         rustix::fs::open(format!("/proc/{pid}/maps"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let found = match requests::mapping(maps.as_fd(), base, false) {
+    let found = match requests::mapping(maps.as_fd(), base) {
         Ok(mapping) => (mapping.device, mapping.inode),
         // Before Linux 6.11.
         Err(Errno::NOTTY) => by_text(pid, base)?,

@@ -9,10 +9,6 @@ use super::descriptors::last;
 /// One mapping, as PROCMAP_QUERY tells it (linux/fs.h, Linux 6.11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// First address.
-    pub start: u64,
-    /// First address behind it.
-    pub end: u64,
     /// The mapped file's device, as (major, minor); (0, 0) for none.
     pub device: (u32, u32),
     /// The mapped file's inode; 0 for none.
@@ -44,27 +40,20 @@ mod ioctl {
     nix::ioctl_readwrite!(procmap_query, b'f', 17, super::ProcmapQuery);
 }
 
-/// The mapping that covers `address`, or with `or_next` the next one behind it; `maps` is an open /proc/PID/maps.
+/// The mapping that covers `address`; `maps` is an open /proc/PID/maps.
 ///
 /// # Errors
 /// ENOENT when there is none, ENOTTY before Linux 6.11.
-pub fn mapping(maps: BorrowedFd<'_>, address: u64, or_next: bool) -> Result<Mapping, Errno> {
-    const COVERING_OR_NEXT: u64 = 0x10;
+pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
     let mut query = ProcmapQuery {
         size: size_of::<ProcmapQuery>() as u64,
-        query_flags: if or_next { COVERING_OR_NEXT } else { 0 },
         query_addr: address,
         ..ProcmapQuery::default()
     };
     // SAFETY: the structure is initialised, has the size that it states, and outlives the call.
     unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }
         .map_err(|error| Errno::from_raw_os_error(error as i32))?;
-    Ok(Mapping {
-        start: query.vma_start,
-        end: query.vma_end,
-        device: (query.dev_major, query.dev_minor),
-        inode: query.inode,
-    })
+    Ok(Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode })
 }
 
 /// fchmodat2(2) on the file itself (Linux 6.6); for a symbolic link the kernel says EOPNOTSUPP.
@@ -184,8 +173,20 @@ pub fn mapping_of(file: BorrowedFd<'_>) -> Result<Mapping, Errno> {
     let address = unsafe { nix::sys::mman::mmap(None, length, protection, kind, &file, 0) }
         .map_err(|error| Errno::from_raw_os_error(error as i32))?;
     let maps = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let shown = mapping(maps.as_fd(), address.as_ptr() as u64, false);
+    let shown = mapping(maps.as_fd(), address.as_ptr() as u64);
     // SAFETY: exactly the mapping made above, to which nothing points.
     let _ = unsafe { nix::sys::mman::munmap(address, 1) };
     shown
+}
+
+/// PTRACE_CONT with any signal, 0 for none: nix knows no real-time ones.
+pub fn trace_continue(tid: i32, signal: i32) {
+    // SAFETY: PTRACE_CONT takes integers only, as pointers.
+    let _ = unsafe { libc::ptrace(libc::PTRACE_CONT, tid, 0usize, signal as usize) };
+}
+
+/// PTRACE_DETACH with any signal, 0 for none. False when the task is not stopped.
+pub fn trace_detach(tid: i32, signal: i32) -> bool {
+    // SAFETY: PTRACE_DETACH takes integers only, as pointers.
+    unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0usize, signal as usize) == 0 }
 }

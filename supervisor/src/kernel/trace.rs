@@ -9,11 +9,11 @@
 use nix::errno::Errno as NixErrno;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::io::Errno;
+use rustix::process::{WaitOptions, WaitStatus};
 
-use super::{Followed, Kernel, Response, Tid};
+use super::{Followed, Kernel, Response, Tid, requests};
 
 /// Lets the held exec `id` of `tid` go on, and calls `check` with the new program's pid before it runs.
 ///
@@ -45,9 +45,9 @@ pub fn follow_exec(
 }
 
 fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
-    loop {
-        match wait() {
-            Ok(WaitStatus::PtraceEvent(task, _, event)) if event == libc::PTRACE_EVENT_EXEC => {
+    while let Some((task, state)) = wait() {
+        match Stop::of(state) {
+            Stop::Event(libc::PTRACE_EVENT_EXEC) => {
                 // After the exec of a thread this is the process's id, whatever thread called.
                 if check(task.as_raw()) {
                     return if release(task) { Followed::Runs } else { Followed::Died };
@@ -57,33 +57,63 @@ fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
             }
             // The interrupt's stop or a group stop: the call is over and no exec happened. DETACH leaves a
             // group stop in force.
-            Ok(WaitStatus::PtraceEvent(task, _, libc::PTRACE_EVENT_STOP)) => {
+            Stop::Event(libc::PTRACE_EVENT_STOP) => {
                 return if release(task) { Followed::Failed } else { Followed::Died };
             }
-            Ok(WaitStatus::PtraceEvent(task, ..) | WaitStatus::PtraceSyscall(task)) => resume(task, None),
-            Ok(WaitStatus::Stopped(task, signal)) => resume(task, Some(signal)),
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(NixErrno::ECHILD) => {
-                return Followed::Died;
-            }
-            Ok(WaitStatus::Continued(_) | WaitStatus::StillAlive) | Err(_) => {}
+            Stop::Event(_) => resume(task, 0),
+            Stop::Signal(signal) => resume(task, signal),
+            Stop::Ended => return Followed::Died,
+        }
+    }
+    Followed::Died
+}
+
+/// What a wait says of a tracee.
+enum Stop {
+    /// A ptrace event, with its number.
+    Event(i32),
+    /// A signal is about to be delivered, real-time ones too.
+    Signal(i32),
+    /// It is gone.
+    Ended,
+}
+
+impl Stop {
+    fn of(state: WaitStatus) -> Stop {
+        let Some(signal) = state.stopping_signal() else { return Stop::Ended };
+        match state.as_raw() >> 16 {
+            0 => Stop::Signal(signal),
+            event => Stop::Event(event),
         }
     }
 }
 
-/// Only tracees of this thread: never a child that another thread looks after.
-fn wait() -> nix::Result<WaitStatus> {
-    waitpid(None, Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD))
+/// Only tracees of this thread: never a child that another thread looks after. None when it has no tracee.
+fn wait() -> Option<(Pid, WaitStatus)> {
+    let options = WaitOptions::from_bits_retain((libc::__WALL | libc::__WNOTHREAD) as u32);
+    loop {
+        match rustix::process::waitpid(None, options) {
+            Ok(Some((task, state))) => return Some((Pid::from_raw(task.as_raw_nonzero().get()), state)),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
 }
 
-/// A task that cannot be resumed is dying: the next wait says so.
-fn resume(task: Pid, signal: Option<Signal>) {
-    let _ = ptrace::cont(task, signal);
+/// Lets a stopped task go on, with the signal that it was stopped for. One that cannot be resumed is dying: the next
+/// wait says so.
+fn resume(task: Pid, signal: i32) {
+    requests::trace_continue(task.as_raw(), signal);
 }
 
 fn kill(task: Pid) {
     // Both fail only when the task is gone, which is what is wanted.
     let _ = nix::sys::signal::kill(task, Signal::SIGKILL);
-    reap();
+    while let Some((_, state)) = wait() {
+        if matches!(Stop::of(state), Stop::Ended) {
+            return;
+        }
+    }
 }
 
 /// Gives the task back. False when it is dead: then its end is reaped, so that the thread owns no tracee.
@@ -93,31 +123,15 @@ fn release(task: Pid) -> bool {
     }
     // DETACH needs a stopped task. One that is only seized is stopped first, unless it is dying.
     let _ = ptrace::interrupt(task);
-    loop {
-        match wait() {
-            Ok(WaitStatus::PtraceEvent(stopped, ..) | WaitStatus::PtraceSyscall(stopped)) => {
-                if ptrace::detach(stopped, None).is_ok() {
-                    return true;
-                }
-            }
-            Ok(WaitStatus::Stopped(stopped, signal)) => {
-                if ptrace::detach(stopped, Some(signal)).is_ok() {
-                    return true;
-                }
-            }
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(NixErrno::ECHILD) => return false,
-            Ok(WaitStatus::Continued(_) | WaitStatus::StillAlive) | Err(_) => {}
+    while let Some((stopped, state)) = wait() {
+        match Stop::of(state) {
+            Stop::Event(_) if requests::trace_detach(stopped.as_raw(), 0) => return true,
+            Stop::Signal(signal) if requests::trace_detach(stopped.as_raw(), signal) => return true,
+            Stop::Event(_) | Stop::Signal(_) => {}
+            Stop::Ended => return false,
         }
     }
-}
-
-fn reap() {
-    loop {
-        match wait() {
-            Ok(WaitStatus::Exited(..) | WaitStatus::Signaled(..)) | Err(NixErrno::ECHILD) => return,
-            Ok(_) | Err(_) => {}
-        }
-    }
+    false
 }
 
 fn errno(error: NixErrno) -> Errno {

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 
 use guard_shim::Plan;
-use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
-use nix::sys::wait::{WaitStatus, wait};
+use rustix::io::Errno;
+use rustix::process::WaitOptions;
 
 use super::News;
 use crate::kernel::fork::{Side, split};
@@ -37,14 +37,15 @@ pub fn main(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
     let _ = News::Started(command.as_raw()).send(&mut to_supervisor);
     loop {
         // The reaper has one thread and traces nothing: every child is its own to wait for.
-        let ended = match wait() {
-            Ok(WaitStatus::Exited(pid, status)) if pid == command => Some(status as u8),
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => Some(128 + signal as u8),
-            Err(Errno::ECHILD) => leave(),
+        let ended = match rustix::process::waitpid(None, WaitOptions::empty()) {
+            Ok(Some((pid, state))) if pid.as_raw_nonzero().get() == command.as_raw() => {
+                state.exit_status().or(state.terminating_signal().map(|signal| 128 + signal))
+            }
+            Err(Errno::CHILD) => leave(),
             Ok(_) | Err(_) => None,
         };
         if let Some(status) = ended {
-            let _ = News::Ended(status).send(&mut to_supervisor);
+            let _ = News::Ended(status as u8).send(&mut to_supervisor);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::kernel::fork::{Side, split};
 use crate::kernel::listener::Listener;
 use crate::kernel::requests;
 use crate::pool::Pool;
-use crate::report::{Manner, Reporter};
+use crate::report::{Manner, Reporter, print};
 use crate::resolve::Resolver;
 use crate::text::shown;
 use crate::tree::Tree;
@@ -31,7 +31,7 @@ const FAILED: u8 = 125;
 pub fn main(order: Order, front: Pid, to_front: OwnedFd) -> ! {
     let mut to_front = File::from(to_front);
     let status = supervise(order, front, &mut to_front).unwrap_or_else(|problem| {
-        eprintln!("openclaw-guard: {problem}");
+        print(&format!("openclaw-guard: {problem}"));
         Some(FAILED)
     });
     if let Some(status) = status {
@@ -160,11 +160,11 @@ pub fn let_go_of_stdio(which: [bool; 3]) {
 /// Says why the command did not start, and with what status the guard ends.
 fn explain(name: &OsString, report: Report) -> u8 {
     if report.stage != Stage::Exec {
-        eprintln!("openclaw-guard: {report}{}", advice(report));
+        print(&format!("openclaw-guard: {report}{}", advice(report)));
         return FAILED;
     }
     let error = rustix::io::Errno::from_raw_os_error(report.errno);
-    eprintln!("openclaw-guard: {}: {}", shown(name.as_bytes()), std::io::Error::from(error));
+    print(&format!("openclaw-guard: {}: {}", shown(name.as_bytes()), std::io::Error::from(error)));
     match report.errno {
         libc::ENOENT | libc::ENOTDIR => 127,
         _ => 126,
