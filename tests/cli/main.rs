@@ -1,3 +1,9 @@
 //! The command line, as a user meets it.
 
+mod audit;
+mod check;
+mod lines;
+mod observe;
+mod own;
+mod policies;
 mod status;

@@ -33,7 +33,7 @@ fn small_project(world: &World) {
         writeln!(main, "#include \"f{i}.h\"").expect("a string");
         write!(calls, " + f{i}()").expect("a string");
     }
-    write!(main, "int main(void) {{ printf(\"%d\\n\", 0{calls}); return 0; }}\n").expect("a string");
+    writeln!(main, "int main(void) {{ printf(\"%d\\n\", 0{calls}); return 0; }}").expect("a string");
     world.write("work/src/main.c", main);
     world.write(
         "work/Makefile",

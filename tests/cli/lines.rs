@@ -1,0 +1,119 @@
+//! What is printed for a denial.
+
+use guard_tests::{World, ended};
+
+fn world() -> World {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx", "@/locked/**": "---", "@/read/**": "r--"}, "deny": ["~/secret/**"], "default": "---"}}}"#,
+    );
+    world.write("home/secret/key", "secret");
+    world.write("locked/file", "locked");
+    world.write("read/file", "read");
+    world
+}
+
+#[test]
+fn a_line_says_what_where_and_by_which_rule() {
+    let world = world();
+    let root = world.root().display().to_string();
+    let expect = |script: &str, expected: &str| {
+        let ended = world.sh(script);
+        assert_eq!(ended.guard_lines(), [expected.replace('@', &root)], "{script}: {}", ended.stderr);
+    };
+    expect(
+        "cat ~/secret/key",
+        r#"openclaw-guard: denied read @/home/secret/key (permissions.filesystem.deny "~/secret/**")"#,
+    );
+    expect(
+        "cat ../locked/file",
+        r#"openclaw-guard: denied read @/locked/file (permissions.filesystem.rules "@/locked/**": "---")"#,
+    );
+    expect(
+        "echo x > ../read/file",
+        r#"openclaw-guard: denied write @/read/file (permissions.filesystem.rules "@/read/**": "r--")"#,
+    );
+    expect(
+        "rm -f ../read/file",
+        r#"openclaw-guard: denied write @/read/file (permissions.filesystem.rules "@/read/**": "r--")"#,
+    );
+    expect(
+        "mkdir ../read/new",
+        r#"openclaw-guard: denied write @/read/new (permissions.filesystem.rules "@/read/**": "r--")"#,
+    );
+    expect(
+        "ls ../locked",
+        r#"openclaw-guard: denied read @/locked (permissions.filesystem.rules "@/locked/**": "---")"#,
+    );
+    expect(
+        "ln -s ~/secret/key link; cat ./link",
+        r#"openclaw-guard: denied read @/home/secret/key (permissions.filesystem.deny "~/secret/**")"#,
+    );
+    let ended = world.sh("cat /var/lib/dpkg/status");
+    assert!(ended.stderr.contains(r#"(permissions.filesystem.default "---")"#), "{}", ended.stderr);
+}
+
+#[test]
+fn what_is_allowed_or_not_there_makes_no_line() {
+    let world = world();
+    let ended = world.sh("echo x > f; cat f ../read/file; cat none ~/secret/none ../locked/none; ls none; stat ~/secret/key; test -r ~/secret/key; cd ~/secret; readlink ~/secret/key");
+    assert_eq!(ended.guard_lines(), Vec::<&str>::new(), "{}", ended.stderr);
+}
+
+#[test]
+fn quiet_says_nothing_and_denies_as_well() {
+    let world = world();
+    for option in ["-q", "--quiet"] {
+        let ended = ended(world.command().args([option, "--", "sh", "-c", "cat ~/secret/key; echo $?"]));
+        assert_eq!(ended.stdout, "1\n");
+        assert_eq!(ended.guard_lines(), Vec::<&str>::new());
+    }
+    assert!(world.audit().iter().any(|line| line["verdict"] == "deny"), "the log has it");
+}
+
+#[test]
+fn repeats_are_folded() {
+    let world = world();
+    let ended = world.sh("for i in 1 2 3 4 5 6 7; do cat ~/secret/key; done 2>&1 | grep -c Permission");
+    assert_eq!(ended.stdout, "7\n");
+    let lines = ended.guard_lines();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[1].ends_with("[6 more times]"), "{lines:?}");
+    assert_eq!(world.audit().iter().filter(|line| line["verdict"] == "deny").count(), 7, "the log has each");
+}
+
+/// A name must not act on the terminal, nor look like a line of the guard.
+#[test]
+fn names_are_escaped() {
+    let world = world();
+    for (name, shown) in [
+        ("esc\x1b[31mred", r"esc\u{1b}[31mred"),
+        ("line\nopenclaw-guard: allowed", r"line\nopenclaw-guard: allowed"),
+        ("bell\x07\r\t", r"bell\u{7}\r\t"),
+        ("right\u{202e}left", r"right\u{202e}left"),
+        ("zero\u{200b}width", r"zero\u{200b}width"),
+        ("c1\u{9b}31m", r"c1\u{9b}31m"),
+        ("häuser 日本", "häuser 日本"),
+    ] {
+        let path = world.write(format!("locked/{name}"), "x");
+        let ended =
+            world.guarded(&["sh", "-c", "exec 2>/dev/null; : < \"$1\"", "x", path.to_str().expect("text")]);
+        assert!(ended.stderr.contains(&format!("/locked/{shown} (")), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{:?}", ended.stderr);
+        assert!(!ended.stderr.trim_end().chars().any(char::is_control), "{:?}", ended.stderr);
+    }
+    // Not UTF-8.
+    let ended = world.sh("exec 2>/dev/null; cat \"$(printf '../locked/\\377\\376')\"; : > \"$(printf '../locked/\\377\\376')\"");
+    assert!(ended.stderr.contains(r"/locked/\xff\xfe ("), "{}", ended.stderr);
+}
+
+#[test]
+fn a_line_comes_before_what_the_program_says() {
+    let world = world();
+    for _ in 0..20 {
+        let ended = world.guarded(&["cat", world.home().join("secret/key").to_str().expect("text")]);
+        let lines: Vec<_> = ended.stderr.lines().collect();
+        assert!(lines[0].starts_with("openclaw-guard: denied"), "{lines:?}");
+        assert!(lines[1].contains("Permission denied"), "{lines:?}");
+    }
+}

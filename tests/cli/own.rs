@@ -1,0 +1,162 @@
+//! The guard's own: what the tree does not inherit, and what it cannot touch.
+
+use std::process::Command;
+
+use guard_tests::{World, ended, guard, status_of, until};
+
+#[test]
+fn tokens_are_not_passed_on() {
+    let world = World::open();
+    let mut command = world.command();
+    for name in [
+        "OPENCLAW_HOME",
+        "OPENCLAW_GATEWAY_TOKEN",
+        "OPENCLAW_ANYTHING",
+        "CLAWDBOT_GATEWAY_TOKEN",
+        "MOLTBOT_TOKEN",
+        "OC_EXEC_ASK",
+        "MY_GATEWAY_TOKEN",
+        "GATEWAY_PASSWORD",
+    ] {
+        command.env(name, if name == "OC_EXEC_ASK" { "off" } else { "/token" });
+    }
+    let ended = ended(command.env("KEPT", "kept").env("OPENCLAW", "kept").args([
+        "--",
+        "sh",
+        "-c",
+        "env; tr '\\0' '\\n' < /proc/self/environ",
+    ]));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("KEPT=kept\n") && ended.stdout.contains("OPENCLAW=kept\n"),
+        "{}",
+        ended.stdout
+    );
+    for stripped in ["OPENCLAW_", "CLAWDBOT", "MOLTBOT", "OC_EXEC", "token", "PASSWORD"] {
+        assert!(!ended.stdout.contains(stripped), "{stripped}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn descriptors_above_two_are_closed() {
+    let world = World::open();
+    world.write("work/secret", "secret");
+    let guard = guard();
+    let policy = world.root().join("guard.json");
+    let script = format!(
+        "exec 3< secret 4> out 77< secret; exec {} --policy {} --audit ../audit.jsonl -- sh -c 'ls /proc/self/fd; cat <&3; cat <&77; echo x >&4'",
+        guard.display(),
+        policy.display()
+    );
+    let ended = world.native(&["bash", "-c", &script]);
+    // ls has one of its own, to list.
+    assert_eq!(ended.stdout, "0\n1\n2\n3\n", "{}", ended.stderr);
+    assert_eq!(world.read("work/out").as_deref(), Some(""));
+}
+
+#[test]
+fn the_guards_files_are_out_of_reach() {
+    let world = World::open();
+    world.write("home/.openclaw/openclaw.json", "{\"token\": \"T\"}");
+    let policy = world.read("guard.json").expect("a policy");
+    let ended = world.sh(
+        "cd ..; cat guard.json audit.jsonl ~/.openclaw/openclaw.json; ls ~/.openclaw; echo x >> guard.json; echo x >> audit.jsonl; echo x > ~/.openclaw/new
+         rm -f guard.json audit.jsonl; mv guard.json g; mv audit.jsonl a; mv ~/.openclaw o; mv ~ h; ln guard.json hard; ln -s guard.json soft; cat soft; cp guard.json copy
+         chmod 777 guard.json audit.jsonl; truncate -s 0 guard.json; touch -d @1 guard.json; tar cf t.tar guard.json; mkdir ~/.openclaw/d; cat /proc/self/root$PWD/guard.json; echo end",
+    );
+    assert_eq!(ended.stdout, "end\n", "{}", ended.stderr);
+    assert_eq!(world.read("guard.json"), Some(policy));
+    assert!(world.read("audit.jsonl").is_some_and(|text| text.lines().all(|line| line.starts_with('{'))));
+    for made in ["g", "a", "o", "hard", "home/.openclaw/new", "home/.openclaw/d"] {
+        assert!(!world.root().join(made).exists(), "{made}");
+    }
+    assert!(world.root().join("home/.openclaw/openclaw.json").exists(), "still there: {}", ended.stderr);
+}
+
+/// Every file of the guard's processes in /proc, and every call on them.
+#[test]
+fn the_guards_processes_are_out_of_reach() {
+    let world = World::open();
+    world.write(
+        "work/reach.py",
+        r#"
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+# What every process may be asked, the guard's may not: so they are found.
+guards = []
+for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+    try: open(f"/proc/{pid}/comm").read()
+    except PermissionError: guards.append(pid)
+    except OSError: pass
+print(len(guards), "processes of the guard", os.getppid() in guards)
+for pid in guards:
+    for name in "mem environ maps fd fdinfo root/etc/passwd cwd/. task cmdline stat status io auxv personality syscall stack ns/mnt map_files".split():
+        try: f = os.open(f"/proc/{pid}/{name}", os.O_RDONLY); print("OPENED", name, os.read(f, 10) if name not in ("fd", "fdinfo", "task", "map_files", "cwd/.") else os.listdir(f))
+        except OSError: pass
+    for name in "mem oom_score_adj comm timerslack_ns".split():
+        try: os.open(f"/proc/{pid}/{name}", os.O_WRONLY); print("OPENED to write", name)
+        except OSError: pass
+    for sig in signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP:
+        try: os.kill(pid, sig); print("SIGNALLED", sig)
+        except OSError: pass
+    if libc.ptrace(16, pid, 0, 0) == 0: print("TRACED")
+    b = ctypes.create_string_buffer(8); v = (ctypes.c_size_t * 2)(ctypes.addressof(b), 8)
+    if libc.process_vm_readv(pid, v, 1, v, 1, 0) >= 0: print("READ")
+    if libc.syscall(302, pid, 7, b"\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0", None) == 0: print("LIMITED")
+    try: os.sched_setaffinity(pid, {0}); print("MOVED")
+    except OSError: pass
+    try: os.setpriority(os.PRIO_PROCESS, pid, 10); print("SLOWED")
+    except OSError: pass
+    try: fd = os.pidfd_open(pid); signal.pidfd_send_signal(fd, signal.SIGKILL); print("SIGNALLED by descriptor")
+    except OSError: pass
+    try: print("TOOK", libc.syscall(438, os.pidfd_open(pid), 0, 0) >= 0 or 0)
+    except OSError: pass
+print("end")
+"#,
+    );
+    let ended = ended(world.command().args(["-q", "--", "/usr/bin/python3", "-B", "reach.py"]));
+    assert_eq!(
+        ended.stdout.replace("TOOK 0\n", ""),
+        "3 processes of the guard True\nend\n",
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(ended.status, 0);
+}
+
+#[test]
+fn the_tree_has_no_way_back() {
+    let world = World::open();
+    let ended = world.sh("grep -E 'NoNewPrivs|Seccomp:|CapEff|CapBnd|CapPrm' /proc/self/status; ulimit -c");
+    assert_eq!(ended.stdout, "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n0\n".to_owned(), "{}", ended.stderr);
+}
+
+#[test]
+fn signals_reach_the_command() {
+    let world = World::open();
+    for signal in ["TERM", "INT", "HUP", "USR1", "USR2", "QUIT", "ALRM"] {
+        let script = format!(
+            "trap 'echo got {signal} > got; exit 9' {signal}; echo > ready; while :; do sleep 0.05; done"
+        );
+        let mut command = world.command();
+        let mut guard = command.args(["--", "bash", "-c", &script]).spawn().expect("the guard");
+        until("the command is ready", || world.work().join("ready").exists());
+        // kill(1) for one process; what a terminal sends goes to the whole group anyway.
+        let sent = Command::new("kill").arg(format!("-{signal}")).arg(guard.id().to_string()).status();
+        assert!(sent.is_ok_and(|status| status.success()));
+        assert_eq!(status_of(&mut guard), 9, "{signal}");
+        assert_eq!(world.read("work/got"), Some(format!("got {signal}\n")));
+        world.reset();
+    }
+}
+
+#[test]
+fn standard_input_and_output_are_the_commands() {
+    let world = World::open();
+    let line = format!(
+        "printf 'a\\nb\\n' | {0} --policy ../guard.json -- cat | {0} --policy ../guard.json -- sort -r; {0} --policy ../guard.json -- sh -c 'echo e >&2' 2>&1 >/dev/null; yes | {0} --policy ../guard.json -- head -2",
+        guard().display()
+    );
+    let ended = world.native(&["bash", "-c", &line]);
+    assert_eq!(ended.stdout, "b\na\ne\ny\ny\n", "{}", ended.stderr);
+}
