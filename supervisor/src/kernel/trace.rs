@@ -92,7 +92,7 @@ impl Stop {
 fn wait() -> Option<(Pid, WaitStatus)> {
     let options = WaitOptions::from_bits_retain((libc::__WALL | libc::__WNOTHREAD) as u32);
     loop {
-        match rustix::process::waitpid(None, options) {
+        match rustix::process::wait(options) {
             Ok(Some((task, state))) => return Some((Pid::from_raw(task.as_raw_nonzero().get()), state)),
             Ok(None) | Err(Errno::INTR) => {}
             Err(_) => return None,

@@ -37,7 +37,7 @@ pub fn main(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
     let _ = News::Started(command.as_raw()).send(&mut to_supervisor);
     loop {
         // The reaper has one thread and traces nothing: every child is its own to wait for.
-        let ended = match rustix::process::waitpid(None, WaitOptions::empty()) {
+        let ended = match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, state))) if pid.as_raw_nonzero().get() == command.as_raw() => {
                 state.exit_status().or(state.terminating_signal().map(|signal| 128 + signal))
             }
