@@ -60,6 +60,12 @@ impl<'p> Because<'p> {
         Because { source, path: path.into(), text: text.into(), rule: rule.into() }
     }
 
+    /// A reason from outside the policy for what happens in ordinary work: see [`Because::is_unmentioned`].
+    pub fn unmentioned(text: impl Into<Cow<'p, str>>) -> Because<'p> {
+        let text = text.into();
+        Because { source: Source::Builtin, path: UNMENTIONED.into(), rule: text.clone(), text }
+    }
+
     /// The short form for one line on a terminal: `permissions.filesystem.deny "~/.ssh/**"`.
     pub fn rule(&self) -> &str {
         &self.rule

@@ -139,6 +139,9 @@ impl Guard {
             Place::Own => return Ok(()),
             Place::Policy(path) => path,
             Place::Refused(text) => return self.refuse(caller, operation, path, text),
+            Place::Hidden(text) => {
+                return self.refuse_because(caller, operation, path, &Because::unmentioned(text));
+            }
         };
         let policy = self.policy();
         let request = Request::File { path: &asked, access };
@@ -153,7 +156,7 @@ impl Guard {
     /// EACCES.
     pub fn judge_place(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
         match place(caller, &self.tree, path, Some(object), true)? {
-            Place::Refused(text) => self.refuse(caller, Operation::Write, path, text),
+            Place::Refused(text) | Place::Hidden(text) => self.refuse(caller, Operation::Write, path, text),
             Place::Own | Place::Policy(_) => Ok(()),
         }
     }
@@ -193,7 +196,17 @@ impl Guard {
         path: &[u8],
         text: impl Into<Cow<'static, str>>,
     ) -> Result<(), Errno> {
-        self.note(caller, operation, path, &[], &builtin(text), Outcome::Deny);
+        self.refuse_because(caller, operation, path, &builtin(text))
+    }
+
+    fn refuse_because(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        because: &Because<'_>,
+    ) -> Result<(), Errno> {
+        self.note(caller, operation, path, &[], because, Outcome::Deny);
         if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
     }
 

@@ -70,6 +70,8 @@ pub enum Place<'p> {
     Own,
     /// Out of reach whatever the policy says; the sentence says why.
     Refused(&'static str),
+    /// The same for what programs look at in passing, as ps(1) does: worth no line on a terminal.
+    Hidden(&'static str),
 }
 
 /// Files of another process of the tree that no member may open: they would carry its memory.
@@ -158,12 +160,12 @@ fn proc_place<'p>(
         return Ok(as_self());
     }
     if tree.is_guard(pid) {
-        return Ok(Place::Refused("a process of the guard"));
+        return Ok(Place::Hidden("a process of the guard"));
     }
     let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     if tree.contains(pid) {
         return Ok(if PRIVATE.contains(&file) {
-            Place::Refused("memory of another process")
+            Place::Hidden("memory of another process")
         } else {
             as_self()
         });
@@ -172,7 +174,7 @@ fn proc_place<'p>(
     Ok(if listed && !writes {
         Place::Policy(Cow::Borrowed(path))
     } else {
-        Place::Refused("a process that is not guarded")
+        Place::Hidden("a process that is not guarded")
     })
 }
 

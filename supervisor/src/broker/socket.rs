@@ -1,8 +1,12 @@
 //! connect and bind. The supervisor does both on the caller's own socket, with the address that it read.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
+use landlock::{
+    AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetStatus,
+};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, sockopt};
@@ -12,7 +16,7 @@ use crate::answer::Outcome;
 use crate::kernel::requests;
 use crate::pool::blocking;
 use crate::report::Operation;
-use crate::resolve::{Last, Object, Target, link_to};
+use crate::resolve::{Entry, Last, Object, Target, link_to};
 
 /// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
 const ADDRESS_MAX: u64 = 128;
@@ -143,17 +147,79 @@ pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Ou
     };
     request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
     request.take_umask()?;
-    let name = entry.written();
-    let here = if path == name {
-        // This worker's directory is its own (CLONE_FS): the socket gets the name that the caller wrote.
-        rustix::process::fchdir(&entry.parent)?;
-        unix_address(&name)
-    } else {
-        unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat())
-    };
-    let done = request.perform(|| requests::bind(socket.as_fd(), &here));
-    rustix::process::chdir(c"/")?;
-    let done = done?;
+    let done = request.perform(|| bind_path(request, &socket, &raw, path, &entry))?;
     request.guard.servers.add_file(&entry);
     Ok(done)
+}
+
+/// Binds at the entry that was judged, by the name that the caller wrote where that is safe.
+fn bind_path(
+    request: &Request<'_, '_>,
+    socket: &OwnedFd,
+    address: &[u8],
+    path: &[u8],
+    entry: &Entry,
+) -> Result<(), Errno> {
+    let name = entry.written();
+    if path == name {
+        // This worker's directory is its own (CLONE_FS).
+        rustix::process::fchdir(&entry.parent)?;
+        let bound = requests::bind(socket.as_fd(), &unix_address(&name));
+        rustix::process::chdir(c"/")?;
+        return bound;
+    }
+    let parent = parent_of(&entry.path);
+    // Only where everything below may be written: should the name change meanwhile, it leads no further.
+    if request.guard.policy().may_move(parent, parent, true)
+        && let Some(bound) = bind_as_written(request, socket, address, entry)
+    {
+        return bound;
+    }
+    requests::bind(
+        socket.as_fd(),
+        &unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat()),
+    )
+}
+
+fn parent_of(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(0) | None => b"/",
+        Some(at) => &path[..at],
+    }
+}
+
+/// Binds by the name that the caller wrote, which is what getsockname(2) and every peer will see. The kernel walks that
+/// name again, so a thread does it that Landlock lets make sockets below the judged directory and nowhere else.
+/// None where there is no Landlock.
+fn bind_as_written(
+    request: &Request<'_, '_>,
+    socket: &OwnedFd,
+    address: &[u8],
+    entry: &Entry,
+) -> Option<Result<(), Errno>> {
+    let directory = match request.caller.directory(libc::AT_FDCWD) {
+        Ok(directory) => directory,
+        Err(error) => return Some(Err(error)),
+    };
+    let bind = || {
+        // A directory of its own, for names that are relative. The umask is the worker's.
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).ok()?;
+        rustix::process::fchdir(&directory).ok()?;
+        let only = PathBeneath::new(&entry.parent, AccessFs::MakeSock);
+        let status = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::MakeSock)
+            .and_then(Ruleset::create)
+            .and_then(|ruleset| ruleset.add_rule(only))
+            .and_then(RulesetCreated::restrict_self)
+            .ok()?;
+        if status.ruleset != RulesetStatus::FullyEnforced {
+            return None;
+        }
+        Some(requests::bind(socket.as_fd(), address))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, bind).ok()?;
+        thread.join().ok().flatten()
+    })
 }
