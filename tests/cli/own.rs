@@ -127,7 +127,8 @@ print("end")
 #[test]
 fn the_tree_has_no_way_back() {
     let world = World::open();
-    let ended = world.sh("grep -E 'NoNewPrivs|Seccomp:|CapEff|CapBnd|CapPrm' /proc/self/status; ulimit -c");
+    let ended =
+        world.sh("grep -E 'NoNewPrivs|Seccomp:|CapEff|CapPrm|CapInh|CapAmb' /proc/self/status; ulimit -c");
     assert_eq!(ended.stdout, "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n0\n".to_owned(), "{}", ended.stderr);
 }
 

@@ -72,7 +72,7 @@ if __name__ == "__main__":
     with ProcessPoolExecutor(3) as pool: print(sum(pool.map(square, range(50))))
     def write(i): open(f"t{i}", "w").write(str(i)); return int(open(f"t{i}").read())
     with ThreadPoolExecutor(8) as pool: print(sum(pool.map(write, range(200))))
-    from multiprocessing import shared_memory; s = shared_memory.SharedMemory(create=True, size=99); s.buf[0] = 7; print(shared_memory.SharedMemory(s.name).buf[0]); s.unlink()
+    from multiprocessing import shared_memory; s = shared_memory.SharedMemory(create=True, size=99); s.buf[0] = 7; t = shared_memory.SharedMemory(s.name); print(t.buf[0]); t.close(); s.close(); s.unlink()
 "#,
     );
     assert!(out.contains("forkserver 4950"), "{out}");
