@@ -1,0 +1,93 @@
+//! By asking somebody else: servers outside the tree act for whoever connects.
+
+use std::io::Read;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use guard_tests::World;
+
+/// Tells what each caller of a listener said.
+fn answered(listener: UnixListener) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut said = String::new();
+            let _ = stream.read_to_string(&mut said);
+            let _ = sender.send(said);
+        }
+    });
+    receiver
+}
+
+const SAY: &str = r#"
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1].replace("@", "\0")); s.sendall(b"do it"); print("connected")
+except OSError as e:
+    print(type(e).__name__)
+"#;
+
+#[test]
+fn a_writable_directory_does_not_open_a_strangers_socket() {
+    let world = World::bare();
+    let said = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
+    // The workspace is rwx under the built-in policy.
+    let ended = world.guarded(&["python3", "-c", SAY, "server"]);
+    assert_eq!(ended.stdout, "PermissionError\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("denied connect"), "{}", ended.stderr);
+    assert!(said.recv_timeout(Duration::from_millis(300)).is_err());
+}
+
+#[test]
+fn a_rule_that_names_the_socket_opens_it() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+            "rules": {SYSTEM, "@/**": "rw-", "@/work/server": "rw-"}, "default": "r-x"}}}"#,
+    );
+    let said = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
+    let ended = world.guarded(&["python3", "-c", SAY, "server"]);
+    assert_eq!(ended.stdout, "connected\n", "{}", ended.stderr);
+    assert_eq!(said.recv_timeout(Duration::from_secs(10)).as_deref(), Ok("do it"));
+}
+
+/// Threads that send while another connects must not get a word through before the refusal.
+#[test]
+fn a_strangers_abstract_socket_hears_nothing() {
+    let world = World::open();
+    let name = format!("guard-test-{}", std::process::id());
+    let address = SocketAddr::from_abstract_name(&name).expect("a name");
+    let said = answered(UnixListener::bind_addr(&address).expect("a socket"));
+    let race = r#"
+import socket, sys, threading
+for _ in range(100):
+    s = socket.socket(socket.AF_UNIX); stop = []
+    def spam():
+        while not stop:
+            try: s.send(b"evil")
+            except OSError: pass
+    t = threading.Thread(target=spam); t.start()
+    try: s.connect("\0" + sys.argv[1]); print("connected")
+    except OSError: pass
+    stop.append(1); t.join(); s.close()
+"#;
+    let ended = world.guarded(&["python3", "-c", race, &name]);
+    assert_eq!(ended.stdout, "", "{}", ended.stderr);
+    assert!(said.recv_timeout(Duration::from_millis(300)).is_err());
+}
+
+#[test]
+fn the_trees_own_sockets_work_in_every_form() {
+    let world = World::open();
+    let script = r#"
+import socket, os, threading
+for name in ["plain", os.path.abspath("full"), "./dotted", "\0guard-own-%d" % os.getpid()]:
+    server = socket.socket(socket.AF_UNIX); server.bind(name); server.listen()
+    client = socket.socket(socket.AF_UNIX); client.connect(name); client.sendall(b"x")
+    peer, _ = server.accept(); print(peer.recv(1), server.getsockname() == (name if name[0] != "\0" else name.encode()))
+"#;
+    let ended = world.guarded(&["python3", "-c", script]);
+    assert_eq!(ended.stdout, "b'x' True\n".repeat(4), "{}", ended.stderr);
+}

@@ -1,0 +1,39 @@
+//! The operator's terminals.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use guard_tests::World;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// The tree spins on names that do not exist yet while terminals are opened outside: none may be reached.
+#[test]
+fn a_terminal_opened_meanwhile_is_out_of_reach() {
+    let world = World::open();
+    let spin = r#"
+import os, time
+until = time.time() + 4
+while time.time() < until:
+    for n in range(8):
+        for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR):
+            try: fd = os.open("/dev/pts/%d" % n, flags | os.O_NOCTTY, 0o600)
+            except OSError: continue
+            os.write(fd, b"typed for the operator"); os.close(fd)
+"#;
+    let mut guard = world.command();
+    let mut guarded = guard.args(["-q", "--", "python3", "-c", spin]).spawn().expect("the guard");
+    let until = Instant::now() + Duration::from_secs(5);
+    let mut terminals = 0;
+    while Instant::now() < until {
+        let pty = nix::pty::openpty(None, None).expect("a terminal");
+        std::thread::sleep(Duration::from_millis(10));
+        let mut ready = [PollFd::new(pty.master.as_fd(), PollFlags::POLLIN)];
+        let written = poll(&mut ready, PollTimeout::ZERO).expect("a poll");
+        assert_eq!(written, 0, "something was typed into terminal {terminals}");
+        terminals += 1;
+    }
+    guarded.wait().expect("an end");
+    assert!(terminals > 100);
+    assert!(fs::metadata("/dev/pts").is_ok());
+}
