@@ -8,7 +8,7 @@ const ZOO: &str = "
     echo plain > plain && echo run > run && chmod 755 run && echo secret > secret && chmod 600 secret
     ln plain hard && ln -s plain soft && ln -s /nowhere dangling && mkfifo -m 640 pipe && : > empty
     truncate -s 1M sparse && head -c 300000 /dev/zero | tr '\\0' x > big && echo deep > deep/er/f
-    chmod 1777 deep && chmod 500 'a b' && touch -d @1000000000 plain run secret deep/er/f big sparse empty deep
+    chmod 1777 deep && chmod 500 'a b' && touch -d @1000000000 plain run secret deep/er/f big sparse empty deep deep/er 'a b'
     cd ..
 ";
 
