@@ -81,7 +81,6 @@ EOF"#,
 
 /// The server learns its own address by asking the socket, as Python's multiprocessing does.
 #[test]
-#[ignore = "a socket bound by a path with a slash is called /proc/self/fd/N/NAME"]
 fn sockets_are_called_as_they_were_bound() {
     World::open().same_script(
         r#"

@@ -79,7 +79,6 @@ if __name__ == "__main__":
 }
 
 #[test]
-#[ignore = "a socket bound by a path with a slash is called /proc/self/fd/N/NAME"]
 fn a_manager_process() {
     same_python(
         r#"
