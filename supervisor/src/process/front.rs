@@ -41,7 +41,9 @@ pub fn wait(news: OwnedFd, signals: &SigSet) -> Result<Exit, ProcessError> {
     let mut command = None;
     loop {
         let mut ready = vec![PollFd::new(news.as_fd(), PollFlags::POLLIN)];
-        ready.extend(held.as_ref().map(|held| PollFd::new(held.as_fd(), PollFlags::POLLIN)));
+        // Until the command is known its signals stay pending: passed on to nobody, they would be lost.
+        let passing = held.as_ref().filter(|_| command.is_some());
+        ready.extend(passing.map(|held| PollFd::new(held.as_fd(), PollFlags::POLLIN)));
         if poll(&mut ready, PollTimeout::NONE).is_err() {
             continue;
         }
