@@ -108,8 +108,8 @@ fn a_home_or_what_contains_it_is_no_project() {
 
 #[test]
 fn homes_and_projects_in_unusual_places() {
-    let policy = policy_for(b"/root", b"/work/main");
-    check(&policy, &[("/work/main/x", "aaa"), ("/root/.ssh/x", "ddd"), ("/root/x /work/other/x", "???")]);
+    let policy = policy_for(b"/root", b"/srv/project");
+    check(&policy, &[("/srv/project/x", "aaa"), ("/root/.ssh/x", "ddd"), ("/root/x /work/other/x", "???")]);
     let policy = policy_for(b"/root", b"/tmp/x");
     check(&policy, &[("/tmp/x/y", "aaa"), ("/tmp/y", "aa?")]);
     let policy = policy_for(b"/tmp/t/home", b"/tmp/t/work");

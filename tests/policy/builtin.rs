@@ -9,7 +9,7 @@ fn world() -> World {
 }
 
 #[test]
-fn the_seeds_acceptance() {
+fn what_a_readme_reader_tries_first() {
     let world = world();
     let ended = world.guarded(&["bash", "-c", "echo hi; cat ~/.ssh/id_rsa"]);
     assert_eq!(ended.stdout, "hi\n");
