@@ -23,13 +23,15 @@ const NOT_FOUND: i32 = 127;
 /// Who runs a file that is neither a binary nor names its interpreter, as for `execvp`.
 const SHELL: &CStr = c"/bin/sh";
 
-/// A terminal that becomes the controlling one of a new session.
+/// The terminal of the session that the caller leads: the command becomes a job on it, as a shell's jobs do.
 #[derive(Debug)]
 pub struct Terminal {
     /// The terminal, open for reading and writing.
     pub slave: OwnedFd,
     /// Which of the descriptors 0, 1 and 2 it replaces.
     pub replace: [bool; 3],
+    /// Whether the command is the foreground job.
+    pub foreground: bool,
 }
 
 /// All that the child needs, made before the fork.
@@ -75,7 +77,7 @@ pub fn run(plan: Plan, channel: OwnedFd) -> ! {
 fn prepare(plan: Plan, channel: BorrowedFd<'_>) -> Result<Infallible, Report> {
     let Plan { candidates, argv, envp, filter, floor, nofile, ignored_signals, terminal } = plan;
     if let Some(terminal) = terminal {
-        at(Stage::Terminal, take_terminal(terminal))?;
+        at(Stage::Terminal, join_terminal(terminal))?;
     }
     let ruleset = floor.as_ref().and_then(Floor::descriptor);
     let mut keep: Vec<_> = ruleset.into_iter().chain([channel.as_raw_fd()]).collect();
@@ -99,10 +101,9 @@ fn at<T>(stage: Stage, result: io::Result<T>) -> Result<T, Report> {
     result.map_err(|error| Report { stage, errno: error.raw_os_error().unwrap_or(libc::EIO) })
 }
 
-/// Lead a new session on the terminal. It is the operator's no longer.
-fn take_terminal(terminal: Terminal) -> io::Result<()> {
-    rustix::process::setsid()?;
-    rustix::process::ioctl_tiocsctty(&terminal.slave)?;
+/// Become a job of the session's terminal: a process group of its own, in the foreground or not.
+fn join_terminal(terminal: Terminal) -> io::Result<()> {
+    rustix::process::setpgid(None, None)?;
     let [input, output, error] = terminal.replace;
     if input {
         rustix::stdio::dup2_stdin(&terminal.slave)?;
@@ -112,6 +113,11 @@ fn take_terminal(terminal: Terminal) -> io::Result<()> {
     }
     if error {
         rustix::stdio::dup2_stderr(&terminal.slave)?;
+    }
+    if terminal.foreground {
+        // Not in the foreground yet, it would be stopped for asking. The mask is reset later.
+        privileges::block_terminal_output_signal()?;
+        rustix::termios::tcsetpgrp(&terminal.slave, rustix::process::getpid())?;
     }
     Ok(())
 }

@@ -23,6 +23,13 @@ pub(crate) fn reset_signals(ignored: &[i32]) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps the kernel from stopping a background process that changes its terminal.
+pub(crate) fn block_terminal_output_signal() -> io::Result<()> {
+    let set = SigSet::from_iter([nix::sys::signal::Signal::SIGTTOU]);
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
+    Ok(())
+}
+
 const HIGHEST_SIGNAL: i32 = 64;
 
 /// Past the C library, which keeps two signals to itself: those may come ignored from the guard's own caller too.

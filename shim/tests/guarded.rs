@@ -78,6 +78,9 @@ fn run(plan: Plan) -> Outcome {
             if nix::unistd::dup2_stdout(&write).and(nix::unistd::dup2_stderr(&write)).is_err() {
                 std::process::abort();
             }
+            if let Some(terminal) = &plan.terminal {
+                lead_session_on(terminal);
+            }
             guard_shim::run(plan, childs)
         }
         ForkResult::Parent { child } => child,
@@ -88,6 +91,27 @@ fn run(plan: Plan) -> Outcome {
     let mut text = String::new();
     { output }.read_to_string(&mut text).unwrap();
     Outcome { status, output: text, report, notified }
+}
+
+/// Becomes the child of a process that leads a session on the terminal, and that ends as the child does.
+fn lead_session_on(terminal: &Terminal) {
+    let led = rustix::process::setsid().and(rustix::process::ioctl_tiocsctty(&terminal.slave));
+    if led.is_err() {
+        std::process::abort();
+    }
+    // SAFETY: as above.
+    match unsafe { nix::unistd::fork() } {
+        Ok(ForkResult::Child) => {}
+        Ok(ForkResult::Parent { child }) => {
+            let code = match waitpid(child, None) {
+                Ok(WaitStatus::Exited(_, code)) => code,
+                _ => 255,
+            };
+            // SAFETY: `_exit` ends the process, and runs nothing of the test's.
+            unsafe { libc::_exit(code) }
+        }
+        Err(_) => std::process::abort(),
+    }
 }
 
 /// Let every notification go on, until the filter has no user.
@@ -222,14 +246,19 @@ fn descriptors_above_two_are_closed() {
 }
 
 #[test]
-fn the_terminal_becomes_the_controlling_one() {
-    let pty = nix::pty::openpty(None, None).unwrap();
-    let mut plan = plan(&["/bin/sh"], &["sh", "-c", "tty <&0; : </dev/tty && echo controlled"]);
-    let name = nix::unistd::ttyname(&pty.slave).unwrap();
-    plan.terminal = Some(Terminal { slave: pty.slave, replace: [true, false, false] });
-    let outcome = run(plan);
-    let expected = format!("{}\ncontrolled\n", name.display());
-    assert_eq!(outcome.output, expected);
+fn the_command_is_a_job_on_the_terminal() {
+    for (foreground, ground) in [(true, "foreground"), (false, "background")] {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        // Process group and the terminal's foreground group (proc_pid_stat(5)).
+        let script =
+            "tty <&0; : </dev/tty && echo controlled; read -r _ _ _ _ group _ _ front _ < /proc/$$/stat
+            [ $group = $$ ] && echo own group; [ $front = $$ ] && echo foreground || echo background";
+        let mut plan = plan(&["/bin/sh"], &["sh", "-c", script]);
+        let name = nix::unistd::ttyname(&pty.slave).unwrap();
+        plan.terminal = Some(Terminal { slave: pty.slave, replace: [true, false, false], foreground });
+        let outcome = run(plan);
+        assert_eq!(outcome.output, format!("{}\ncontrolled\nown group\n{ground}\n", name.display()));
+    }
 }
 
 #[test]

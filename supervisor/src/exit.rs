@@ -13,8 +13,10 @@ pub enum Exit {
     Ask,
     /// 125: the guard failed; the command may not have run.
     Failure,
-    /// The status of the command; 126 when it was denied, 127 when it was not found, 128 + n when signal n ended it.
+    /// The status of the command; 126 when it was denied, 127 when it was not found.
     Command(u8),
+    /// The signal that ended the command. The guard ends by it too, which a shell shows as 128 + n.
+    Signal(i32),
 }
 
 impl From<Exit> for ExitCode {
@@ -25,6 +27,10 @@ impl From<Exit> for ExitCode {
             Exit::Ask => 2,
             Exit::Failure => 125,
             Exit::Command(status) => status,
+            Exit::Signal(signal) => {
+                crate::kernel::requests::end_by(signal);
+                128 + signal as u8
+            }
         })
     }
 }

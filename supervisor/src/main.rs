@@ -22,6 +22,7 @@ mod resolve;
 mod run;
 mod servers;
 mod setup;
+mod terminal;
 mod text;
 mod tree;
 

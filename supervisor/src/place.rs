@@ -178,12 +178,14 @@ fn proc_place<'p>(
     })
 }
 
-/// Whether a member of the tree holds the master of /dev/pts/`name`, or it is the caller's own terminal.
+/// Whether a member of the tree holds the master of /dev/pts/`name`, or it is the caller's own terminal or the guard's.
 fn terminal_is_ours(caller: &Caller<'_>, tree: &Tree, name: &[u8]) -> bool {
     let Some(number) = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok()) else {
         return false;
     };
-    controlling_terminal(caller.tid()) == Some(number) || holds_master(tree, number)
+    // The guard's own terminal, as long as it has not been hung up on: later its number may be another's.
+    let is_guards = tree.leader.is_some_and(|leader| controlling_terminal(leader) == Some(number));
+    is_guards || controlling_terminal(caller.tid()) == Some(number) || holds_master(tree, number)
 }
 
 /// The number N of the caller's controlling terminal /dev/pts/N.

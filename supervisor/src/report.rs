@@ -241,7 +241,15 @@ impl Writer {
 /// Writes a line on stderr.
 pub fn print(line: &str) {
     // One write, so that lines of several processes do not mix; nobody can be told that stderr is gone.
-    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+    let end = if is_raw_terminal() { "\r\n" } else { "\n" };
+    let _ = std::io::stderr().write_all(format!("{line}{end}").as_bytes());
+}
+
+/// Whether stderr is a terminal on which a line feed goes straight down.
+fn is_raw_terminal() -> bool {
+    use rustix::termios::OutputModes;
+    rustix::termios::tcgetattr(std::io::stderr())
+        .is_ok_and(|modes| !modes.output_modes.contains(OutputModes::OPOST))
 }
 
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`

@@ -16,6 +16,7 @@ use crate::guard::FloorPlan;
 use crate::layers::{Layer, is_off};
 use crate::process::{self, Order};
 use crate::setup::{self, Disk, Places, SetupError};
+use crate::terminal::Outer;
 
 /// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
 const SCOPING: u8 = 6;
@@ -87,6 +88,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     let order = Order {
         name: name.clone(),
         plan,
+        terminal: Outer::find(),
         policy,
         floor,
         audit,

@@ -1,6 +1,6 @@
 //! Who belongs to the guarded tree.
 //!
-//! Every member descends from the reaper, the one child of the supervisor: a process whose parent ends is
+//! Every member but the guard's leader descends from the reaper, the one child of the supervisor: a process whose parent ends is
 //! adopted by it and by nobody else above. So a process is a member when its line of parents meets the reaper.
 
 use crate::kernel::{Tid, proc};
@@ -14,6 +14,9 @@ pub struct Tree {
     pub supervisor: Tid,
     /// The process that the operator started and that hands on the command's status.
     pub front: Tid,
+    /// Where there is a terminal, the leader of its session: parent of the first command, itself no member. It lives
+    /// as long as the tree.
+    pub leader: Option<Tid>,
 }
 
 /// A line of parents longer than this is no line (pid_max is 2^22; trees are a few dozen deep).
@@ -28,7 +31,7 @@ impl Tree {
                 return false;
             }
             let Ok(stat) = proc::stat(at) else { return false };
-            if stat.ppid == self.reaper {
+            if stat.ppid == self.reaper || Some(stat.ppid) == self.leader {
                 return true;
             }
             at = stat.ppid;
@@ -38,7 +41,7 @@ impl Tree {
 
     /// Whether this is one of the guard's own processes.
     pub fn is_guard(&self, pid: Tid) -> bool {
-        pid == self.reaper || pid == self.supervisor || pid == self.front
+        pid == self.reaper || pid == self.supervisor || pid == self.front || Some(pid) == self.leader
     }
 
     /// The line of parents of a member up to the reaper, the member first, as (pid, command name).

@@ -4,6 +4,7 @@
 
 mod compare;
 mod run;
+mod screen;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, status_of, until};
+pub use screen::Screen;
 
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
 #[must_use]
@@ -164,14 +166,20 @@ impl World {
 
     /// Runs a command in the same place without the guard, as the guard runs it: no_new_privs, no capabilities.
     pub fn native<S: AsRef<OsStr>>(&self, argv: &[S]) -> Ended {
+        ended(self.native_command().args(argv))
+    }
+
+    /// What runs the command that follows natively.
+    #[must_use]
+    pub fn native_command(&self) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--no-new-privs", "--inh-caps=-all"]);
         if is_root() {
             command.arg("--bounding-set=-all");
         }
-        command.arg("--").args(argv);
+        command.arg("--");
         self.place(&mut command);
-        ended(&mut command)
+        command
     }
 
     /// The lines of the audit log.

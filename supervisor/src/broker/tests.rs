@@ -49,7 +49,7 @@ impl Ground {
         };
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
-        let tree = Tree { reaper: 1, supervisor: 1, front: 1 };
+        let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
         let manner = Manner { lines: false, observe: false, allowed: false };
         let context = Context { session: String::new(), agent: String::new() };
         let reporter = Reporter::start(manner, None, context, tree).unwrap();

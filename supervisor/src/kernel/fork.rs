@@ -18,14 +18,34 @@ pub enum Side {
 /// EAGAIN at a process limit; EBUSY when this process has more than one thread, whose locks the child would
 /// inherit held.
 pub fn split() -> Result<Side, Errno> {
-    let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
-    if threads != 1 {
-        return Err(Errno::BUSY);
-    }
+    one_thread()?;
     // SAFETY: the process has one thread (checked above), so the child's memory is consistent.
     match unsafe { fork() } {
         Ok(ForkResult::Parent { child }) => Ok(Side::Parent(child)),
         Ok(ForkResult::Child) => Ok(Side::Child),
         Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+    }
+}
+
+/// Forks a child whose end is told by no signal, and that a wait without `__WCLONE` does not see (wait(2)).
+///
+/// # Errors
+/// As [`split`].
+pub fn split_unseen() -> Result<Side, Errno> {
+    one_thread()?;
+    let no_signal: libc::c_ulong = 0;
+    // SAFETY: without CLONE_VM this is a fork, and the process has one thread (checked above).
+    let child = unsafe { libc::syscall(libc::SYS_clone, no_signal, 0, 0, 0, 0) };
+    match child {
+        0 => Ok(Side::Child),
+        1.. => Ok(Side::Parent(Pid::from_raw(child as i32))),
+        _ => Err(super::descriptors::last()),
+    }
+}
+
+fn one_thread() -> Result<(), Errno> {
+    match std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) {
+        1 => Ok(()),
+        _ => Err(Errno::BUSY),
     }
 }

@@ -159,6 +159,28 @@ pub fn ignore(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
     Ok(())
 }
 
+/// Sets the disposition of a signal to the default.
+///
+/// # Errors
+/// EINVAL for SIGKILL and SIGSTOP.
+pub fn handle_by_default(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
+    // SAFETY: SIG_DFL installs no handler.
+    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }
+        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    Ok(())
+}
+
+/// Ends this process by a signal, as far as that signal ends processes, without a core.
+pub fn end_by(signal: i32) {
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    // SAFETY: SIG_DFL installs no handler.
+    let _ = unsafe { libc::signal(signal, libc::SIG_DFL) };
+    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
+    // SAFETY: raise takes an integer; what it does to this process is what is wanted.
+    let _ = unsafe { libc::raise(signal) };
+}
+
 /// What a mapping of this file shows: on some file systems another device than stat(2).
 ///
 /// # Errors

@@ -1,17 +1,21 @@
-//! The process that the operator started: passes signals down and the status up.
+//! The process that the operator started: passes signals and keys down, and the status up.
 
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use super::{News, ProcessError};
+use super::ProcessError;
+use super::console::Console;
+use super::message::{End, Message, News};
 use crate::exit::Exit;
+use crate::kernel::fork::{Side, split};
+use crate::terminal::Source;
 
-/// What is passed on to the command. SIGTSTP is not held: the front stops with its group, as a shell expects.
+/// What is passed on to the command.
 const PASSED: [Signal; 8] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -22,53 +26,154 @@ const PASSED: [Signal; 8] = [
     Signal::SIGALRM,
     Signal::SIGCONT,
 ];
+/// What concerns the terminal. Without one of its own SIGTSTP stops the front with its group, as a shell expects.
+const OF_TERMINAL: [Signal; 2] = [Signal::SIGTSTP, Signal::SIGWINCH];
+/// What is held with a terminal.
+pub const HELD: [Signal; 10] = {
+    let mut all = [Signal::SIGHUP; 10];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < PASSED.len() { PASSED[at] } else { OF_TERMINAL[at - PASSED.len()] };
+        at += 1;
+    }
+    all
+};
 
 /// Holds the signals that are to be passed on.
-pub fn hold_signals() -> SigSet {
-    let set = SigSet::from_iter(PASSED);
+pub fn hold_signals(terminal: bool) -> SigSet {
+    let set = if terminal { SigSet::from_iter(HELD) } else { SigSet::from_iter(PASSED) };
     // Without it signals act on the front alone: worse manners, no less guard.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
     set
+}
+
+/// What the front waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Event {
+    News,
+    Signal,
+    Leader,
+    Terminal(Source),
+}
+
+struct Front {
+    news: File,
+    signals: Option<SignalFd>,
+    /// The command's process, where there is no terminal and so no leader to pass signals to.
+    command: Option<Pid>,
+    console: Option<Console>,
+    leader_is_there: bool,
 }
 
 /// Waits for the command's end.
 ///
 /// # Errors
 /// When the supervisor ends first.
-pub fn wait(news: OwnedFd, signals: &SigSet) -> Result<Exit, ProcessError> {
-    let held = SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).ok();
-    let mut news = File::from(news);
-    let mut command = None;
-    loop {
-        let mut ready = vec![PollFd::new(news.as_fd(), PollFlags::POLLIN)];
-        // Until the command is known its signals stay pending: passed on to nobody, they would be lost.
-        let passing = held.as_ref().filter(|_| command.is_some());
-        ready.extend(passing.map(|held| PollFd::new(held.as_fd(), PollFlags::POLLIN)));
-        if poll(&mut ready, PollTimeout::NONE).is_err() {
-            continue;
-        }
-        let is_ready = |at: usize| ready.get(at).is_some_and(|fd| fd.any().unwrap_or(false));
-        let (has_news, has_signal) = (is_ready(0), is_ready(1));
-        if has_signal {
-            while let Some(held) = held.as_ref().and_then(|held| held.read_signal().ok().flatten()) {
-                pass(command, held.ssi_signo as i32, held.ssi_code);
+pub fn wait(news: OwnedFd, signals: &SigSet, console: Option<Console>) -> Result<Exit, ProcessError> {
+    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+    let mut front = Front {
+        news: File::from(news),
+        signals: SignalFd::with_flags(signals, flags).ok(),
+        command: None,
+        leader_is_there: console.is_some(),
+        console,
+    };
+    if let Some(console) = &mut front.console {
+        console.settle();
+    }
+    let end = front.work()?;
+    if let Some(console) = front.console {
+        let_go(console);
+    }
+    Ok(match end {
+        End::Status(status) => Exit::Command(status),
+        End::Signal(signal) => Exit::Signal(signal),
+    })
+}
+
+impl Front {
+    fn work(&mut self) -> Result<End, ProcessError> {
+        loop {
+            for event in self.ready() {
+                match event {
+                    Event::Signal => self.pass_signals(),
+                    Event::Leader => {
+                        self.leader_is_there = self.console.as_mut().is_some_and(Console::listen);
+                    }
+                    Event::Terminal(source) => {
+                        if let Some(console) = &mut self.console {
+                            console.carry(source);
+                        }
+                    }
+                    Event::News => match News::receive(&mut self.news) {
+                        Some(News::Started(pid)) => match &mut self.console {
+                            Some(console) => console.started(pid),
+                            None => self.command = Some(Pid::from_raw(pid)),
+                        },
+                        Some(News::Ended(end)) => return Ok(end),
+                        Some(News::Leads(_)) => {}
+                        None => return Err(ProcessError::SupervisorLost),
+                    },
+                }
             }
         }
-        if has_news {
-            match News::receive(&mut news) {
-                Some(News::Started(pid)) => command = Some(Pid::from_raw(pid)),
-                Some(News::Ended(status)) => return Ok(Exit::Command(status)),
-                None => return Err(ProcessError::SupervisorLost),
+    }
+
+    /// Waits until something is ready.
+    fn ready(&self) -> Vec<Event> {
+        let mut waiting: Vec<(Event, BorrowedFd<'_>, PollFlags)> =
+            vec![(Event::News, self.news.as_fd(), PollFlags::POLLIN)];
+        // Until there is a command its signals stay pending: passed on to nobody, they would be lost.
+        let passing = self.signals.as_ref().filter(|_| self.console.is_some() || self.command.is_some());
+        waiting.extend(passing.map(|held| (Event::Signal, held.as_fd(), PollFlags::POLLIN)));
+        if let Some(console) = &self.console {
+            if self.leader_is_there {
+                waiting.push((Event::Leader, console.jobs.as_fd(), PollFlags::POLLIN));
             }
+            let sources = console.relay.sources().into_iter();
+            waiting.extend(sources.map(|(source, fd, flags)| (Event::Terminal(source), fd, flags)));
+        }
+        let mut polled: Vec<_> = waiting.iter().map(|(_, fd, flags)| PollFd::new(*fd, *flags)).collect();
+        if poll(&mut polled, PollTimeout::NONE).is_err() {
+            return Vec::new();
+        }
+        let ready = polled.iter().map(|fd| fd.any().unwrap_or(true));
+        waiting.iter().zip(ready).filter(|(_, ready)| *ready).map(|((event, ..), _)| *event).collect()
+    }
+
+    fn pass_signals(&mut self) {
+        while let Some(held) = self.signals.as_ref().and_then(|held| held.read_signal().ok().flatten()) {
+            let Ok(signal) = Signal::try_from(held.ssi_signo as i32) else { continue };
+            let own = held.ssi_pid == std::process::id() && held.ssi_code <= 0;
+            match &mut self.console {
+                // What this process has sent to the operator's job is not news.
+                Some(_) if own && signal != Signal::SIGCONT => {}
+                Some(console) => console.signal(signal),
+                None => self.pass(signal, held.ssi_code),
+            }
+        }
+    }
+
+    /// What a terminal sends goes to the whole group, the command included; what a process sent is for the command.
+    fn pass(&self, signal: Signal, code: i32) {
+        let from_process = code <= 0;
+        if let (Some(command), true) = (self.command, from_process) {
+            // A command that is gone needs no signal.
+            let _ = nix::sys::signal::kill(command, signal);
         }
     }
 }
 
-/// What a terminal sends goes to the whole group, the command included; what a process sent is for the command.
-fn pass(command: Option<Pid>, signal: i32, code: i32) {
-    let from_process = code <= 0;
-    if let (Some(command), Ok(signal), true) = (command, Signal::try_from(signal), from_process) {
-        // A command that is gone needs no signal.
-        let _ = nix::sys::signal::kill(command, signal);
+/// Shows the last of what was written, and gives the terminal back. What the command left running may go on writing:
+/// a process stays for that, as long as one of them has the terminal open.
+fn let_go(mut console: Console) {
+    let more = console.relay.drain();
+    console.relay.ignore();
+    if more && matches!(split(), Ok(Side::Child)) {
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+        let terminals = console.relay.outer().replaces();
+        super::let_go_of_stdio(terminals.map(|terminal| !terminal));
+        console.relay.linger();
+        std::process::exit(0)
     }
 }

@@ -1,32 +1,39 @@
 //! The guard's own processes.
 //!
 //! ```text
-//! front          started by the operator; returns the command's status
-//! └─ supervisor  answers held calls; a session of its own; stays until the tree is gone
-//!    └─ reaper   the subreaper that orphans of the tree fall to
-//!       └─ the command, and all that it starts
+//! front             started by the operator; carries what is typed and shown; returns the command's status
+//! └─ supervisor     answers held calls; a session of its own; stays until the tree is gone
+//!    └─ reaper      the subreaper that orphans of the tree fall to; a session of its own
+//!       └─ leader   leads the session on the guard's terminal, where the operator has a terminal
+//!          └─ the command, and all that it starts
 //! ```
 //!
+//! Without a terminal there is no leader, and the command is in the operator's session and process group.
 //! The reaper is a process of its own so that the supervisor has no child in the tree: its workers wait for what they
 //! trace, and a wait for "any child" elsewhere in the same process would take their events.
 
+mod console;
 mod ending;
 mod front;
+mod leader;
+mod message;
 mod reaper;
 mod supervisor;
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::Policy;
 use guard_shim::Plan;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::audit::AuditLog;
 use crate::exit::Exit;
 use crate::guard::FloorPlan;
 use crate::kernel::fork::{Side, split};
+use crate::terminal::Outer;
+use console::{Console, Far};
 
 /// What is to be run, and how.
 pub struct Order {
@@ -34,6 +41,8 @@ pub struct Order {
     pub name: OsString,
     /// What the child needs.
     pub plan: Plan,
+    /// The operator's terminal.
+    pub terminal: Option<Outer>,
     /// What is allowed.
     pub policy: Policy,
     /// What the floor lets the kernel do by itself.
@@ -55,6 +64,8 @@ pub enum ProcessError {
     Fork(Errno),
     #[error("cannot make a pipe: {0}")]
     Pipe(Errno),
+    #[error("cannot make a terminal for the command: {0}")]
+    Terminal(Errno),
     #[error(
         "the supervisor ended before the command did; what is left of the tree can open and start nothing"
     )]
@@ -65,19 +76,25 @@ pub enum ProcessError {
 ///
 /// # Errors
 /// When they cannot be started, or the supervisor is lost.
-pub fn start(order: Order) -> Result<Exit, ProcessError> {
+pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
     let (news, to_front) = pipe()?;
     let front = rustix::process::getpid();
+    let opened = order.terminal.take().map(Console::open).transpose().map_err(ProcessError::Terminal)?;
+    let (console, far) = opened.unzip();
+    let jobs = far.map(|Far { terminal, jobs }| {
+        order.plan.terminal = Some(terminal);
+        jobs
+    });
     // Before the fork: a signal that comes in between must not end the front alone.
-    let signals = front::hold_signals();
+    let signals = front::hold_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
-            drop(to_front);
-            front::wait(news, &signals)
+            drop((to_front, jobs, order));
+            front::wait(news, &signals, console)
         }
         Side::Child => {
-            drop(news);
-            supervisor::main(order, front, to_front)
+            drop((news, console));
+            supervisor::main(order, front, to_front, jobs)
         }
     }
 }
@@ -86,36 +103,24 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), ProcessError> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(ProcessError::Pipe)
 }
 
-/// What the processes tell each other, downstream to upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum News {
-    /// The command's process.
-    Started(i32),
-    /// The command has ended with this exit status.
-    Ended(u8),
+/// Replaces descriptors 0, 1 and 2 by /dev/null: held open they would keep pipes of the operator from ending.
+pub fn let_go_of_stdio(which: [bool; 3]) {
+    let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else {
+        return;
+    };
+    replace_stdio(&null, which);
 }
 
-impl News {
-    fn send(self, mut to: impl Write) -> std::io::Result<()> {
-        let (tag, value) = match self {
-            News::Started(pid) => (b'P', pid),
-            News::Ended(status) => (b'E', i32::from(status)),
-        };
-        let [a, b, c, d] = value.to_ne_bytes();
-        to.write_all(&[tag, a, b, c, d])
+/// Puts a file on some of the descriptors 0, 1 and 2. One that cannot be replaced stays what it is.
+fn replace_stdio(file: impl AsFd, [input, output, error]: [bool; 3]) {
+    if input {
+        let _ = rustix::stdio::dup2_stdin(&file);
     }
-
-    /// None at the end.
-    fn receive(mut from: impl Read) -> Option<News> {
-        let mut message = [0; 5];
-        from.read_exact(&mut message).ok()?;
-        let [tag, a, b, c, d] = message;
-        let value = i32::from_ne_bytes([a, b, c, d]);
-        match tag {
-            b'P' => Some(News::Started(value)),
-            b'E' => Some(News::Ended(value as u8)),
-            _ => None,
-        }
+    if output {
+        let _ = rustix::stdio::dup2_stdout(&file);
+    }
+    if error {
+        let _ = rustix::stdio::dup2_stderr(&file);
     }
 }
 

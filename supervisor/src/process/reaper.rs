@@ -1,51 +1,98 @@
-//! The reaper: parent of the command and of every orphan of the tree.
+//! The reaper: every orphan of the tree falls to it.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use guard_shim::Plan;
-use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::io::Errno;
-use rustix::process::WaitOptions;
+use rustix::process::{WaitOptions, WaitStatus};
 
-use super::News;
-use crate::kernel::fork::{Side, split};
+use super::leader;
+use super::message::{Message, News};
+use crate::kernel::fork::{Side, split, split_unseen};
 
-/// Starts the command and reaps until nothing is left of the tree.
-pub fn main(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
+/// Starts the command, by a leader of a session where it has a terminal, and reaps until nothing is left of the tree.
+pub fn main(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: Option<OwnedFd>) -> ! {
     // Nothing may end the reaper while the tree lives. The command's own mask is reset by the shim.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         leave();
     }
+    match jobs {
+        Some(jobs) => with_leader(plan, channel, to_supervisor, jobs),
+        None => alone(plan, channel, to_supervisor),
+    }
+}
+
+/// Out of the command's session and group: signals to those are not for the reaper.
+fn withdraw() {
+    let _ = rustix::process::setsid();
+    let _ = nix::sys::prctl::set_dumpable(false);
+    super::let_go_of_stdio([true, true, true]);
+}
+
+/// The reaper is the command's parent.
+fn alone(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
     let command = match split() {
         Ok(Side::Child) => {
             drop(to_supervisor);
             guard_shim::run(plan, channel)
         }
-        Ok(Side::Parent(command)) => command,
+        Ok(Side::Parent(command)) => command.as_raw(),
         Err(_) => leave(),
     };
-    drop(channel);
-    drop(plan);
-    // Out of the command's session and group: signals to those are not for the reaper.
-    let _ = rustix::process::setsid();
-    let _ = nix::sys::prctl::set_dumpable(false);
-    super::supervisor::let_go_of_stdio([true, true, true]);
+    drop((channel, plan));
+    withdraw();
     let mut to_supervisor = File::from(to_supervisor);
     // A supervisor that is gone needs no news.
-    let _ = News::Started(command.as_raw()).send(&mut to_supervisor);
+    let _ = News::Started(command).send(&mut to_supervisor);
+    // The reaper has one thread and traces nothing: every child is its own to wait for.
+    while let Some((pid, state)) = next(WaitOptions::empty()) {
+        if pid == command
+            && let Some(end) = leader::end_of(state)
+        {
+            let _ = News::Ended(end).send(&mut to_supervisor);
+        }
+    }
+    leave()
+}
+
+/// The leader is the command's parent, and a child that the reaper's waiting does not see.
+fn with_leader(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: OwnedFd) -> ! {
+    let orphans = SigSet::from_iter([Signal::SIGCHLD]);
+    let orphans = SignalFd::with_flags(&orphans, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
+    let (Ok(orphans), Ok((leads, leading))) = (orphans, super::pipe()) else { leave() };
+    match split_unseen() {
+        Ok(Side::Child) => {
+            drop((orphans, leads));
+            leader::main(plan, channel, leader::Ends { to_supervisor, leading, jobs })
+        }
+        Ok(Side::Parent(_)) => {}
+        Err(_) => leave(),
+    }
+    drop((channel, plan, jobs, leading));
+    withdraw();
+    let mut ready =
+        [PollFd::new(leads.as_fd(), PollFlags::POLLIN), PollFd::new(orphans.as_fd(), PollFlags::POLLIN)];
+    // Until the command has ended there may be no orphan, and still be a tree.
+    while poll(&mut ready, PollTimeout::NONE).is_err() || !ready[0].any().unwrap_or(true) {
+        while let Ok(Some(_)) = orphans.read_signal() {}
+        while next(WaitOptions::NOHANG).is_some() {}
+    }
+    while next(WaitOptions::empty()).is_some() {}
+    leave()
+}
+
+/// A child that has ended; None when there is none to wait for, or none yet.
+fn next(options: WaitOptions) -> Option<(i32, WaitStatus)> {
     loop {
-        // The reaper has one thread and traces nothing: every child is its own to wait for.
-        let ended = match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, state))) if pid.as_raw_nonzero().get() == command.as_raw() => {
-                state.exit_status().or(state.terminating_signal().map(|signal| 128 + signal))
-            }
-            Err(Errno::CHILD) => leave(),
-            Ok(_) | Err(_) => None,
-        };
-        if let Some(status) = ended {
-            let _ = News::Ended(status as u8).send(&mut to_supervisor);
+        match rustix::process::wait(options) {
+            Ok(ended) => return ended.map(|(pid, state)| (pid.as_raw_nonzero().get(), state)),
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
         }
     }
 }

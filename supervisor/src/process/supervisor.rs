@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -9,10 +10,10 @@ use std::time::Duration;
 
 use guard_shim::{Failure, Report, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 
-use super::{News, Order, ending, pipe, reaper};
+use super::message::{End, Message, News};
+use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
 use crate::audit::Context;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, split};
@@ -28,42 +29,63 @@ use crate::tree::Tree;
 const FAILED: u8 = 125;
 
 /// Runs the supervisor; never returns.
-pub fn main(order: Order, front: Pid, to_front: OwnedFd) -> ! {
+pub fn main(order: Order, front: Pid, to_front: OwnedFd, jobs: Option<OwnedFd>) -> ! {
     let mut to_front = File::from(to_front);
-    let status = supervise(order, front, &mut to_front).unwrap_or_else(|problem| {
+    let end = supervise(order, front, &mut to_front, jobs).unwrap_or_else(|problem| {
         print(&format!("openclaw-guard: {problem}"));
-        Some(FAILED)
+        Some(End::Status(FAILED))
     });
-    if let Some(status) = status {
+    if let Some(end) = end {
         // A front that was killed needs no status.
-        let _ = News::Ended(status).send(&mut to_front);
+        let _ = News::Ended(end).send(&mut to_front);
     }
     std::process::exit(0)
 }
 
-/// Returns when the tree is gone; a status is one that the front was not told.
-fn supervise(order: Order, front: Pid, to_front: &mut File) -> Result<Option<u8>, String> {
-    let Order { name, plan, policy, floor, audit, observe, lines, kill_on_exit } = order;
+/// Returns when the tree is gone; an end is one that the front was not told.
+fn supervise(
+    order: Order,
+    front: Pid,
+    to_front: &mut File,
+    jobs: Option<OwnedFd>,
+) -> Result<Option<End>, String> {
+    let Order { name, plan, terminal: _, policy, floor, audit, observe, lines, kill_on_exit } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
     let (news, to_supervisor) = pipe().map_err(|error| error.to_string())?;
+    let has_leader = jobs.is_some();
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
             drop((ours, news));
-            reaper::main(plan, theirs, to_supervisor)
+            reaper::main(plan, theirs, to_supervisor, jobs)
         }
         Side::Parent(reaper) => reaper.as_raw(),
     };
-    drop((plan, theirs, to_supervisor));
+    if let Some(terminal) = plan.terminal.as_ref().filter(|terminal| terminal.replace[2]) {
+        // In the command's own terminal what is said of a call stands before what the program says of it.
+        replace_stdio(&terminal.slave, [false, false, true]);
+    }
+    drop((plan, theirs, to_supervisor, jobs));
     become_supervisor().map_err(say("set up the supervisor"))?;
 
+    let mut news = File::from(news);
+    let leader = match has_leader.then(|| News::receive(&mut news)) {
+        Some(Some(News::Leads(leader))) => Some(leader),
+        None => None,
+        Some(_) => return Err("the leader of the terminal's session did not start".to_owned()),
+    };
     let listener = match guard_shim::receive_listener(ours.as_fd()) {
         Ok(listener) => listener,
-        Err(Failure::Child(report)) => return Ok(Some(explain(&name, report))),
+        Err(Failure::Child(report)) => return Ok(Some(End::Status(explain(&name, report)))),
+        Err(Failure::Gone) => match ended(news) {
+            // As the command itself would have.
+            Some(end @ End::Signal(_)) => return Ok(Some(end)),
+            _ => return Err(Failure::Gone.to_string()),
+        },
         Err(error) => return Err(error.to_string()),
     };
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
-    let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get() };
+    let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
     let manner = Manner { lines, observe, allowed: false };
     let context = Context { session: session_name(), agent: policy.agent().to_owned() };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
@@ -74,18 +96,17 @@ fn supervise(order: Order, front: Pid, to_front: &mut File) -> Result<Option<u8>
 
     let refused = guard_shim::read_report(ours.as_fd());
     drop(ours);
-    let mut news = File::from(news);
     while let Some(message) = News::receive(&mut news) {
         match message {
-            News::Started(_) => drop(message.send(&mut *to_front)),
-            News::Ended(status) => {
-                let status = refused.map_or(status, |report| explain(&name, report));
+            News::Started(_) | News::Leads(_) => drop(message.send(&mut *to_front)),
+            News::Ended(end) => {
+                let end = refused.map_or(end, |report| End::Status(explain(&name, report)));
                 reporter.flush();
                 reporter.quiet();
                 reporter.flush();
-                let _ = News::Ended(status).send(&mut *to_front);
                 // Whoever waits for the end of the command's output must not wait for us.
                 let_go_of_stdio([false, false, true]);
+                let _ = News::Ended(end).send(&mut *to_front);
                 if kill_on_exit {
                     end_tree(&tree, news);
                     break;
@@ -95,6 +116,15 @@ fn supervise(order: Order, front: Pid, to_front: &mut File) -> Result<Option<u8>
     }
     reporter.flush();
     Ok(None)
+}
+
+/// How the command ended.
+fn ended(mut news: impl Read) -> Option<End> {
+    loop {
+        if let News::Ended(end) = News::receive(&mut news)? {
+            return Some(end);
+        }
+    }
 }
 
 /// Kills the tree until the reaper has nothing left.
@@ -112,6 +142,11 @@ fn end_tree(tree: &Tree, news: File) {
 /// Out of the operator's session, without capabilities, unreadable to the tree.
 fn become_supervisor() -> std::io::Result<()> {
     rustix::process::setsid()?;
+    // What was sent to the operator's job before this process left it is for the front to pass on.
+    for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
+        requests::ignore(signal)?;
+        requests::handle_by_default(signal)?;
+    }
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
     for signal in
         [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP]
@@ -137,24 +172,6 @@ fn drop_capabilities() -> std::io::Result<()> {
         caps::clear(None, set).map_err(std::io::Error::other)?;
     }
     Ok(())
-}
-
-/// Replaces descriptors 0, 1 and 2 by /dev/null: held open they would keep pipes of the operator from ending.
-pub fn let_go_of_stdio(which: [bool; 3]) {
-    let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else {
-        return;
-    };
-    let [input, output, error] = which;
-    // A descriptor that cannot be replaced stays what it is.
-    if input {
-        let _ = rustix::stdio::dup2_stdin(&null);
-    }
-    if output {
-        let _ = rustix::stdio::dup2_stdout(&null);
-    }
-    if error {
-        let _ = rustix::stdio::dup2_stderr(&null);
-    }
 }
 
 /// Says why the command did not start, and with what status the guard ends.

@@ -1,0 +1,134 @@
+//! What the guard's processes tell each other: a letter and a number.
+
+use std::io::{Read, Write};
+
+/// What the processes behind tell those in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The process that leads the session on the guard's terminal.
+    Leads(i32),
+    /// The command's process.
+    Started(i32),
+    /// The command has ended.
+    Ended(End),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With this status.
+    Status(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What the front asks of the leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// The command has the terminal, if nobody else on it has.
+    Foreground,
+    /// Nobody has it.
+    Background,
+    /// The command's group is sent this signal.
+    Signal(i32),
+}
+
+/// What the leader tells the front: the command was stopped by this signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped(pub i32);
+
+/// A kind of message.
+pub trait Message: Sized {
+    /// As a letter and a number.
+    fn encode(self) -> (u8, i32);
+    /// None for what is no message of this kind.
+    fn decode(letter: u8, number: i32) -> Option<Self>;
+
+    /// Sends it.
+    ///
+    /// # Errors
+    /// EPIPE when the receiver is gone.
+    fn send(self, mut to: impl Write) -> std::io::Result<()> {
+        let (letter, number) = self.encode();
+        let [a, b, c, d] = number.to_ne_bytes();
+        to.write_all(&[letter, a, b, c, d])
+    }
+
+    /// Waits for one. None at the end.
+    fn receive(mut from: impl Read) -> Option<Self> {
+        let mut message = [0; 5];
+        from.read_exact(&mut message).ok()?;
+        let [letter, a, b, c, d] = message;
+        Self::decode(letter, i32::from_ne_bytes([a, b, c, d]))
+    }
+}
+
+impl Message for News {
+    fn encode(self) -> (u8, i32) {
+        match self {
+            News::Leads(pid) => (b'L', pid),
+            News::Started(pid) => (b'P', pid),
+            News::Ended(End::Status(status)) => (b'E', i32::from(status)),
+            News::Ended(End::Signal(signal)) => (b'S', signal),
+        }
+    }
+
+    fn decode(letter: u8, number: i32) -> Option<News> {
+        match letter {
+            b'L' => Some(News::Leads(number)),
+            b'P' => Some(News::Started(number)),
+            b'E' => Some(News::Ended(End::Status(number as u8))),
+            b'S' => Some(News::Ended(End::Signal(number))),
+            _ => None,
+        }
+    }
+}
+
+impl Message for Job {
+    fn encode(self) -> (u8, i32) {
+        match self {
+            Job::Foreground => (b'f', 0),
+            Job::Background => (b'b', 0),
+            Job::Signal(signal) => (b's', signal),
+        }
+    }
+
+    fn decode(letter: u8, number: i32) -> Option<Job> {
+        match letter {
+            b'f' => Some(Job::Foreground),
+            b'b' => Some(Job::Background),
+            b's' => Some(Job::Signal(number)),
+            _ => None,
+        }
+    }
+}
+
+impl Message for Stopped {
+    fn encode(self) -> (u8, i32) {
+        (b'T', self.0)
+    }
+
+    fn decode(letter: u8, number: i32) -> Option<Stopped> {
+        (letter == b'T').then_some(Stopped(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        let mut bytes = Vec::new();
+        for news in [News::Leads(7), News::Ended(End::Status(255)), News::Ended(End::Signal(11))] {
+            news.send(&mut bytes).unwrap();
+        }
+        let mut from = &bytes[..];
+        assert_eq!(News::receive(&mut from), Some(News::Leads(7)));
+        assert_eq!(News::receive(&mut from), Some(News::Ended(End::Status(255))));
+        assert_eq!(News::receive(&mut from), Some(News::Ended(End::Signal(11))));
+        assert_eq!(News::receive(&mut from), None);
+        assert_eq!(Job::receive(&b"s\x0f\0\0\0"[..]), Some(Job::Signal(15)));
+        assert_eq!(Stopped::receive(&b"s\x0f\0\0\0"[..]), None);
+    }
+}

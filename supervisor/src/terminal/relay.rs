@@ -1,0 +1,300 @@
+//! Carries what is typed to the command's terminal, and what is written there to the operator's.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::poll::PollFlags;
+use nix::sys::signal::Signal;
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios};
+
+use super::keys::Keys;
+use super::outer::{Outer, ends_lines};
+
+/// What is carried at once; no more is read before it is written.
+const CHUNK: usize = 16 * 1024;
+
+/// Something that the relay waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The operator types.
+    Keyboard,
+    /// The operator's terminal takes more.
+    Screen,
+    /// The command's terminal has something, or takes more.
+    Master,
+}
+
+/// Both terminals, and what is under way between them.
+#[derive(Debug)]
+pub struct Relay {
+    outer: Outer,
+    /// None when the operator's terminal is gone.
+    master: Option<OwnedFd>,
+    typed: Vec<u8>,
+    shown: Vec<u8>,
+    keys: Keys,
+    /// The modes that the command's terminal was given last.
+    given: Option<Termios>,
+    /// Whether what is typed is for the command. The operator's terminal is raw then.
+    attentive: bool,
+    /// Whether the last thing shown was a carriage return that is held back.
+    returned: bool,
+}
+
+impl Relay {
+    /// Between these two.
+    pub fn new(outer: Outer, master: OwnedFd) -> Relay {
+        Relay {
+            given: rustix::termios::tcgetattr(&master).ok(),
+            outer,
+            master: Some(master),
+            typed: Vec::new(),
+            shown: Vec::new(),
+            keys: Keys::default(),
+            attentive: false,
+            returned: false,
+        }
+    }
+
+    /// The operator's terminal.
+    pub fn outer(&self) -> &Outer {
+        &self.outer
+    }
+
+    /// Whether what is typed is for the command.
+    pub fn is_attentive(&self) -> bool {
+        self.attentive
+    }
+
+    /// Takes the keyboard, in the foreground only.
+    pub fn attend(&mut self) {
+        let Some(master) = &self.master else { return };
+        // A shell that edits lines shows other modes to what it starts in the background than to what it brings to
+        // the foreground. What the command has set itself stays.
+        if !self.attentive
+            && let (Ok(now), Ok(theirs)) = (self.outer.modes(), rustix::termios::tcgetattr(master))
+            && self.given.as_ref().is_none_or(|given| same(given, &theirs))
+        {
+            let _ = rustix::termios::tcsetattr(master, OptionalActions::Now, &now);
+            self.given = Some(now);
+        }
+        self.outer.make_raw();
+        self.attentive = true;
+    }
+
+    /// Leaves the keyboard to others.
+    pub fn ignore(&mut self) {
+        self.outer.restore();
+        self.attentive = false;
+    }
+
+    /// The command's terminal takes the size of the operator's; the kernel tells its foreground group.
+    pub fn resize(&self) {
+        if let (Some(master), Ok(size)) = (&self.master, self.outer.size()) {
+            // The size is a courtesy.
+            let _ = rustix::termios::tcsetwinsize(master, size);
+        }
+    }
+
+    /// Ends the input of a command that waits for a keyboard which nobody will let it have.
+    pub fn end_input(&mut self) {
+        if let Some(modes) = self.master.as_ref().and_then(|master| rustix::termios::tcgetattr(master).ok()) {
+            self.typed.push(modes.special_codes[SpecialCodeIndex::VEOF]);
+        }
+    }
+
+    /// What to wait for.
+    pub fn sources(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+        let mut sources = Vec::new();
+        let Some(master) = &self.master else { return sources };
+        if self.attentive && self.typed.is_empty() {
+            sources.push((Source::Keyboard, self.outer.keyboard(), PollFlags::POLLIN));
+        }
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::POLLOUT, !self.typed.is_empty());
+        events.set(PollFlags::POLLIN, self.shown.is_empty());
+        if !events.is_empty() {
+            sources.push((Source::Master, master.as_fd(), events));
+        }
+        if !self.shown.is_empty() {
+            sources.push((Source::Screen, self.outer.screen(), PollFlags::POLLOUT));
+        }
+        sources
+    }
+
+    /// Carries what is ready. Returns what a key was typed for that, natively, every process of the operator's job
+    /// would be sent: where `job`, the command's group, is in the foreground.
+    pub fn carry(&mut self, source: Source, job: Option<i32>) -> Vec<Signal> {
+        match source {
+            Source::Keyboard => return self.read_keyboard(job),
+            Source::Screen => self.show(),
+            Source::Master => {
+                self.write_master();
+                self.read_master();
+            }
+        }
+        Vec::new()
+    }
+
+    fn read_keyboard(&mut self, job: Option<i32>) -> Vec<Signal> {
+        let mut buffer = [0; CHUNK];
+        let count = match rustix::io::read(self.outer.keyboard(), &mut buffer) {
+            Ok(0) => 0,
+            Ok(count) => count,
+            Err(Errno::AGAIN | Errno::INTR) => return Vec::new(),
+            // In the background without a parent who could change that.
+            Err(_) if !self.outer.is_foreground() => {
+                self.ignore();
+                return Vec::new();
+            }
+            Err(_) => 0,
+        };
+        let Some(master) = self.master.as_ref().filter(|_| count > 0) else {
+            self.hang_up();
+            return Vec::new();
+        };
+        let front = rustix::termios::tcgetpgrp(master).map(|group| group.as_raw_nonzero().get());
+        let signals = match rustix::termios::tcgetattr(master) {
+            Ok(modes) if front.ok() == job => self.keys.signals(&buffer[..count], &modes),
+            _ => Vec::new(),
+        };
+        self.typed.extend_from_slice(&buffer[..count]);
+        self.write_master();
+        signals
+    }
+
+    fn write_master(&mut self) {
+        let Some(master) = self.master.as_ref().filter(|_| !self.typed.is_empty()) else { return };
+        match rustix::io::write(master, &self.typed) {
+            Ok(count) => drop(self.typed.drain(..count)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // Nobody has the terminal open: what is typed is lost, as on one that nobody reads.
+            Err(_) => self.typed.clear(),
+        }
+    }
+
+    /// False when nothing more will come.
+    fn read_master(&mut self) -> bool {
+        let Some(master) = self.master.as_ref().filter(|_| self.shown.is_empty()) else { return true };
+        let mut buffer = [0; CHUNK];
+        match rustix::io::read(master, &mut buffer) {
+            Ok(count) if count > 0 => {
+                let plain = self.outer.ends_lines()
+                    && rustix::termios::tcgetattr(master).is_ok_and(|modes| ends_lines(&modes));
+                plain_lines(&buffer[..count], plain, &mut self.returned, &mut self.shown);
+                self.show();
+                true
+            }
+            Err(Errno::AGAIN | Errno::INTR) => true,
+            // EIO: no process has the other end open.
+            Ok(_) | Err(_) => false,
+        }
+    }
+
+    fn show(&mut self) {
+        match rustix::io::write(self.outer.screen(), &self.shown) {
+            Ok(count) => drop(self.shown.drain(..count)),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.hang_up(),
+        }
+    }
+
+    /// The operator's terminal is gone, and so is the command's.
+    pub fn hang_up(&mut self) {
+        self.ignore();
+        self.master = None;
+        self.typed.clear();
+        self.shown.clear();
+    }
+
+    /// Shows what was written so far. False when no process can write more.
+    pub fn drain(&mut self) -> bool {
+        loop {
+            if self.master.is_none() {
+                return false;
+            }
+            if !self.shown.is_empty() {
+                // A terminal that is stopped holds up whoever writes to it.
+                let mut full = [nix::poll::PollFd::new(self.outer.screen(), PollFlags::POLLOUT)];
+                let _ = nix::poll::poll(&mut full, nix::poll::PollTimeout::NONE);
+                self.show();
+            } else if !self.read_master() {
+                self.finish();
+                return false;
+            } else if self.shown.is_empty() && !self.has_more() {
+                self.finish();
+                return true;
+            }
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        let Some(master) = &self.master else { return false };
+        let mut ready = [nix::poll::PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+        nix::poll::poll(&mut ready, nix::poll::PollTimeout::ZERO).is_ok_and(|count| count > 0)
+    }
+
+    /// A carriage return at the very end is shown after all.
+    fn finish(&mut self) {
+        if std::mem::take(&mut self.returned) {
+            self.shown.push(b'\r');
+            self.show();
+        }
+    }
+
+    /// Carries what is still written, until no process has the terminal open.
+    pub fn linger(mut self) {
+        self.ignore();
+        while self.drain() {
+            let Some(master) = &self.master else { return };
+            let mut ready = [nix::poll::PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+            let _ = nix::poll::poll(&mut ready, nix::poll::PollTimeout::NONE);
+        }
+    }
+}
+
+/// Whether two terminals have the same modes.
+fn same(one: &Termios, other: &Termios) -> bool {
+    one.input_modes == other.input_modes
+        && one.output_modes == other.output_modes
+        && one.local_modes == other.local_modes
+        && one.control_modes == other.control_modes
+}
+
+/// Takes what was written; with `plain`, without the carriage returns that the operator's terminal makes itself.
+/// `returned` says whether one is held back.
+fn plain_lines(written: &[u8], plain: bool, returned: &mut bool, shown: &mut Vec<u8>) {
+    for &byte in written {
+        if std::mem::take(returned) && !(plain && byte == b'\n') {
+            shown.push(b'\r');
+        }
+        if byte == b'\r' && plain {
+            *returned = true;
+        } else {
+            shown.push(byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_are_made_once() {
+        let shown = |chunks: &[&[u8]], plain| {
+            let (mut shown, mut returned) = (Vec::new(), false);
+            for chunk in chunks {
+                plain_lines(chunk, plain, &mut returned, &mut shown);
+            }
+            if returned {
+                shown.push(b'\r');
+            }
+            shown
+        };
+        assert_eq!(shown(&[b"a\r\nb\r\n"], true), b"a\nb\n");
+        assert_eq!(shown(&[b"a\r", b"\nb"], true), b"a\nb");
+        assert_eq!(shown(&[b"50%\r60%\r\r\n\r"], true), b"50%\r60%\r\n\r");
+        assert_eq!(shown(&[b"a\r\n"], false), b"a\r\n");
+    }
+}

@@ -1,0 +1,160 @@
+//! A human at a terminal: a command on a pseudoterminal of its own, keys typed to it, and what it shows.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sys::termios::tcgetattr;
+use rustix::io::FdFlags;
+
+use crate::{limit, program, status_of};
+
+/// A command on a terminal.
+#[derive(Debug)]
+pub struct Screen {
+    child: Child,
+    master: File,
+    /// Kept open, so that nothing is lost between two commands that have it open.
+    slave: OwnedFd,
+    shown: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+    over: Arc<AtomicBool>,
+    /// How much of it has been waited for.
+    seen: usize,
+}
+
+/// 30 rows of 100 columns.
+const SIZE: Winsize = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+
+impl Screen {
+    /// Starts a command that leads a session on a new terminal.
+    ///
+    /// # Panics
+    /// When that fails.
+    #[must_use]
+    pub fn start(command: &Command) -> Screen {
+        let OpenptyResult { master, slave } = openpty(Some(&SIZE), None).expect("a terminal");
+        for end in [&master, &slave] {
+            rustix::io::fcntl_setfd(end, FdFlags::CLOEXEC).expect("a flag");
+        }
+        let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
+        let mut leader = Command::new(program("setsid"));
+        leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => leader.env(name, value),
+                None => leader.env_remove(name),
+            };
+        }
+        leader.current_dir(command.get_current_dir().unwrap_or_else(|| "/".as_ref()));
+        let child = leader.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid");
+        let (shown, over) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<AtomicBool>::default());
+        let master = File::from(master);
+        let from = master.try_clone().expect("a descriptor");
+        let (into, until) = (Arc::clone(&shown), Arc::clone(&over));
+        let reader = thread::spawn(move || collect(from, &into, &until));
+        Screen { child, master, slave, shown, reader, over, seen: 0 }
+    }
+
+    /// Types.
+    ///
+    /// # Panics
+    /// When nobody has the terminal open.
+    pub fn keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).expect("to type");
+    }
+
+    /// Waits until this is shown, after what was waited for before.
+    ///
+    /// # Panics
+    /// When it never is.
+    pub fn expect(&mut self, text: &str) {
+        let end = Instant::now() + limit();
+        loop {
+            let shown = self.text();
+            if let Some(at) = shown[self.seen..].find(text) {
+                self.seen += at + text.len();
+                return;
+            }
+            assert!(Instant::now() < end, "{text:?} is never shown; there is:\n{shown}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Everything shown so far.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+
+    /// The terminal's modes, as text that can be compared.
+    ///
+    /// # Panics
+    /// When it cannot be asked.
+    #[must_use]
+    pub fn modes(&self) -> String {
+        let modes = tcgetattr(&self.slave).expect("modes");
+        format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
+    }
+
+    /// Gives the terminal another size.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(self.master.as_fd(), size).expect("to resize");
+    }
+
+    /// The command's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the command's end, and returns its status and all that was shown.
+    #[must_use]
+    pub fn end(mut self) -> (i32, String) {
+        let status = status_of(&mut self.child);
+        // What was written before the end is there; the reader may have it yet to take.
+        let mut last = usize::MAX;
+        while last != self.text().len() {
+            last = self.text().len();
+            thread::sleep(Duration::from_millis(50));
+        }
+        (status, self.text())
+    }
+
+    /// The terminal goes away while the command runs, as when a connection breaks.
+    ///
+    /// # Panics
+    /// When the reader has panicked.
+    #[must_use]
+    pub fn hang_up(self) -> Child {
+        self.over.store(true, Ordering::Relaxed);
+        self.reader.join().expect("a reader");
+        self.child
+    }
+}
+
+/// Reads until it is told that it is over, or nobody has the terminal open.
+fn collect(mut master: File, into: &Mutex<Vec<u8>>, over: &AtomicBool) {
+    let mut buffer = [0; 65536];
+    while !over.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ready, PollTimeout::from(20u8)) {
+            Ok(0) => continue,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        let Ok(count @ 1..) = master.read(&mut buffer) else { return };
+        into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..count]);
+    }
+}

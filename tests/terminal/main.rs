@@ -1,0 +1,8 @@
+//! The terminal between operator and command: the same keys typed natively and guarded show the same.
+
+mod ends;
+mod jobs;
+mod modes;
+mod pipelines;
+mod session;
+mod tools;

@@ -1,0 +1,104 @@
+//! An operator's shell on a terminal, in which commands are run natively or guarded.
+
+use std::ffi::OsStr;
+use std::process::Command;
+
+use guard_tests::{Screen, World};
+
+/// The prompt of the operator's shell.
+const PROMPT: &str = "OUT> ";
+
+/// An operator's shell; `$RUN` runs a command, natively or guarded.
+pub struct Session {
+    pub screen: Screen,
+}
+
+impl Session {
+    pub fn start(world: &World, guarded: bool) -> Session {
+        Session::with(world, guarded, &["--noediting"])
+    }
+
+    /// With other options of bash.
+    pub fn with(world: &World, guarded: bool, options: &[&str]) -> Session {
+        let mut runner = if guarded { world.command() } else { world.native_command() };
+        if guarded {
+            runner.args(["-q", "--"]);
+        }
+        let text = |word: &OsStr| word.to_str().expect("plain words").to_owned();
+        let words: Vec<_> =
+            std::iter::once(text(runner.get_program())).chain(runner.get_args().map(text)).collect();
+        let mut shell = Command::new("bash");
+        shell.args(["--norc", "--noprofile"]).args(options).arg("-i");
+        shell.env("RUN", words.join(" ")).env("PS1", PROMPT).env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+        shell.env("HISTFILE", "/dev/null").env_remove("TMUX");
+        for (name, value) in runner.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        shell.current_dir(world.work());
+        let mut session = Session { screen: Screen::start(&shell) };
+        session.screen.expect(PROMPT);
+        session
+    }
+
+    /// Types a line and waits for what it is to show, the next prompt in the end if nothing is named.
+    pub fn line(&mut self, line: &str, shows: &[&str]) {
+        self.keys(&format!("{line}\n"), shows);
+        if shows.is_empty() {
+            self.screen.expect(PROMPT);
+        }
+    }
+
+    /// Types, and waits for what that is to show.
+    pub fn keys(&mut self, keys: &str, shows: &[&str]) {
+        self.screen.keys(keys);
+        for text in shows {
+            self.screen.expect(text);
+        }
+    }
+
+    /// Waits for the operator's prompt.
+    pub fn prompt(&mut self) {
+        self.screen.expect(PROMPT);
+    }
+
+    /// Leaves the shell; everything that was shown, with numbers of processes made equal.
+    pub fn leave(mut self) -> String {
+        self.screen.keys("exit\n");
+        let (_, text) = self.screen.end();
+        numbered(&text)
+    }
+}
+
+/// Plays the same natively and guarded. Returns what was shown natively, after it was compared.
+pub fn same(play: impl Fn(&mut Session)) -> String {
+    let world = World::open();
+    let shown = [false, true].map(|guarded| {
+        world.reset();
+        let mut session = Session::start(&world, guarded);
+        play(&mut session);
+        session.leave()
+    });
+    let [native, guarded] = shown;
+    assert_eq!(guarded, native, "guarded on the left");
+    native
+}
+
+/// Puts a word for the process numbers of a shell's lines on jobs, as `[1] 4711`. Empty lines go: how many there are for
+/// a pipeline that was interrupted depends on the order of its ends.
+fn numbered(text: &str) -> String {
+    let mut result = String::new();
+    let mut parts = text.split("] ");
+    result.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let rest = part.trim_start_matches(|character: char| character.is_ascii_digit());
+        let pid = if rest.len() < part.len() { "PID" } else { "" };
+        result.push_str(&format!("] {pid}{rest}"));
+    }
+    while result.contains("\r\n\r\n") {
+        result = result.replace("\r\n\r\n", "\r\n");
+    }
+    result
+}
