@@ -14,11 +14,12 @@ fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry,
     let path = request.caller.path(path)?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     match target {
-        Target::Entry(entry) if entry.object.is_none() => {
+        Target::Entry(entry) => {
+            entry.free()?;
             judge(request, &entry)?;
             Ok(entry)
         }
-        Target::Entry(_) | Target::Object { .. } => Err(Errno::EXIST),
+        Target::Object { .. } => Err(Errno::EXIST),
     }
 }
 
@@ -77,15 +78,9 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> O
         Target::Entry(entry) => entry,
         Target::Object { dots, .. } => return Err(no_name(dots, directory)),
     };
-    let kind = entry.object.as_ref().ok_or(Errno::NOENT)?.kind();
-    match (directory, kind) {
-        (true, FileType::Directory) => {}
-        (true, _) => return Err(Errno::NOTDIR),
-        (false, FileType::Directory) => return Err(Errno::ISDIR),
-        (false, _) if entry.slash => return Err(Errno::NOTDIR),
-        (false, _) => {}
-    }
+    entry.there()?;
     judge(request, &entry)?;
+    // Whether it is a directory is for the kernel to say: what else is wrong may come first.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags))
 }

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::Request;
 use crate::answer::Outcome;
 use crate::report::Operation;
-use crate::resolve::{Entry, Last, Object, Target, link_to};
+use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
@@ -50,33 +50,38 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     let _alone = alone(request);
     // Both paths are walked before either is refused, as the kernel does.
     let (old, new) = (name(request, old)?, name(request, new)?);
+    let mounts = [&old, &new].map(|target| mount_of(target.directory()));
+    let (old, new) = both(old, new, flags).map_err(|error| match mounts {
+        // What the kernel finds out first.
+        [Ok(old), Ok(new)] if old != new => Errno::XDEV,
+        _ => error,
+    })?;
+    let is_directory = |entry: &Entry| Ok(entry.there()?.kind() == FileType::Directory);
+    judge(request, &old)?;
+    judge(request, &new)?;
+    if exchange {
+        keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
+    }
+    keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.
+    request
+        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags))
+}
+
+/// The names of a rename, if there is something to move and somewhere to move it (fs/namei.c, do_renameat2).
+fn both(old: Target, new: Target, flags: RenameFlags) -> Result<(Entry, Entry), Errno> {
     let Target::Entry(old) = old else { return Err(Errno::BUSY) };
     let Target::Entry(new) = new else {
         return Err(if flags.contains(RenameFlags::NOREPLACE) { Errno::EXIST } else { Errno::BUSY });
     };
-    let moved = old.object.as_ref().ok_or(Errno::NOENT)?;
-    if flags.contains(RenameFlags::NOREPLACE) && new.object.is_some() {
-        return Err(Errno::EXIST);
+    old.there()?;
+    match new.free() {
+        Err(Errno::EXIST) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EXIST),
+        Ok(()) if flags.contains(RenameFlags::EXCHANGE) => return Err(Errno::NOENT),
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error),
     }
-    if exchange && new.object.is_none() {
-        return Err(Errno::NOENT);
-    }
-    let is_directory = |object: &Object| object.kind() == FileType::Directory;
-    // A slash behind a name that is, or would become, no directory.
-    if !is_directory(moved) && (old.slash || (new.slash && !exchange)) {
-        return Err(Errno::NOTDIR);
-    }
-    judge(request, &old)?;
-    if exchange {
-        let other = new.object.as_ref().ok_or(Errno::NOENT)?;
-        judge(request, &new)?;
-        keep_rights(request, &new.path, &old.path, is_directory(other))?;
-    } else {
-        judge(request, &new)?;
-    }
-    keep_rights(request, &old.path, &new.path, is_directory(moved))?;
-    request
-        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags))
+    Ok((old, new))
 }
 
 /// link and linkat.
@@ -87,12 +92,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome 
     let _alone = alone(request);
     let (object, old) = link_source(request, old, flags)?;
     let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
-    if new.object.is_some() {
-        return Err(Errno::EXIST);
-    }
-    if object.kind() == FileType::Directory {
-        return Err(Errno::PERM);
-    }
+    new.free()?;
     request.guard.judge_place(request.caller, &old, &object)?;
     judge(request, &new)?;
     keep_rights(request, &old, &new.path, false)?;

@@ -62,6 +62,11 @@ impl How {
         self.flags & TMPFILE_BIT != 0
     }
 
+    /// Whether it may leave something behind even when nobody gets a descriptor.
+    fn changes(self) -> bool {
+        self.creates() || self.unnamed() || self.has(libc::O_TRUNC)
+    }
+
     /// What the open itself needs, beyond a missing file's creation.
     fn access(self) -> Access {
         let mode = self.flags & libc::O_ACCMODE as u32;
@@ -76,7 +81,11 @@ impl How {
 
     fn last(self) -> Last {
         let exclusive = self.creates() && self.has(libc::O_EXCL);
-        if self.has(libc::O_NOFOLLOW) || exclusive { Last::Keep } else { Last::Follow }
+        match self.has(libc::O_NOFOLLOW) || exclusive {
+            true => Last::Keep,
+            false if self.creates() => Last::Make,
+            false => Last::Follow,
+        }
     }
 
     /// Our own flags: the descriptor never survives our exec, and no terminal ever becomes the supervisor's.
@@ -149,11 +158,31 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
         return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
+    if how.resolve.contains(ResolveFlags::CACHED) && how.changes() {
+        return Err(Errno::AGAIN);
+    }
     let path = request.caller.path(path)?;
     open(request, dirfd, path.as_bytes(), how)
 }
 
 fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+    if path.is_empty() {
+        return Err(Errno::NOENT);
+    }
+    // The kernel takes the caller's new descriptor before it looks at the path. For what changes nothing it is enough
+    // that this error comes first.
+    if how.changes() {
+        need_room(request)?;
+    }
+    find_and_open(request, dirfd, path, how).or_else(|error| need_room(request).and(Err(error)))
+}
+
+/// EMFILE when the caller has no descriptor left.
+fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
+    if request.caller.kernel().has_room(request.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
+}
+
+fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
     if is_plain(path)
         && how.resolve.is_empty()
         && let Some(outcome) = open_plain(request, path, how)
@@ -163,11 +192,8 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome
     // A file cannot be made by a name with a slash behind it, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
     for _ in 0..TRIES {
-        let target = if how.resolve.is_empty() {
-            request.guard.resolver.resolve(request.caller, dirfd, path, last)?
-        } else {
-            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve)?
-        };
+        let target =
+            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve)?;
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),
             Target::Object { object, path, .. } => open_object(request, &object, &path, how).map(Some),
@@ -234,8 +260,8 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
     }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
     request.take_umask()?;
-    // Nothing was there: what has come since was not judged.
-    let ours = how.ours() | OFlags::NOFOLLOW | OFlags::EXCL;
+    // Nothing was there: what has come since, a link included, was not judged.
+    let ours = how.ours() | OFlags::EXCL;
     match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, how.our_mode(), NO_LINKS) {
         Ok(file) => finish(Object::of(file)?, how).map(Some),
         Err(Errno::LOOP) => Ok(None),
@@ -248,6 +274,10 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
 fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
     refuse_kind(object, how)?;
     judge(request, path, Some(object), how.access())?;
+    if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {
+        // Opening it is felt at the other end.
+        need_room(request)?;
+    }
     if is_own_terminal(object) {
         return open_terminal(request, how);
     }

@@ -134,6 +134,8 @@ fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
 
 pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
     let socket = request.caller.descriptor(fd)?;
+    // Unlike connect(2), bind looks whether it is a socket before it looks at the address.
+    sockopt::socket_domain(&socket)?;
     let raw = read_address(request, address, length)?;
     let Address::Path(path) = kind(socket.as_fd(), &raw)? else {
         let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
@@ -171,10 +173,11 @@ fn bind_path(
     let parent = parent_of(&entry.path);
     // Only where everything below may be written: should the name change meanwhile, it leads no further.
     if request.guard.policy().may_move(parent, parent, true)
-        && let Some(bound) = bind_as_written(request, socket, address, entry)
+        && let Some(Ok(())) = bind_as_written(request, socket, address, entry)
     {
-        return bound;
+        return Ok(());
     }
+    // A name that means something else to us, as those through /proc/self do, comes here too.
     requests::bind(
         socket.as_fd(),
         &unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat()),

@@ -51,6 +51,32 @@ pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
     owned(raw_getfd(pidfd.as_raw_fd(), fd))
 }
 
+/// Whether a number below the caller's RLIMIT_NOFILE is free. True where that cannot be told: the kernel still refuses
+/// to install what there is no number for.
+pub fn has_room(tid: Tid) -> bool {
+    let Some(limit) = limit(tid) else { return true };
+    let link = format!("/proc/{tid}/fd");
+    // The number of open descriptors (Linux 6.2, before that 0); some may be above a limit that was lowered.
+    let count = rustix::fs::stat(&link).map_or(0, |stat| stat.st_size as u64);
+    if count != 0 && count < limit {
+        return true;
+    }
+    let Ok(numbers) = std::fs::read_dir(&link) else { return true };
+    let below = |name: std::ffi::OsString| {
+        name.to_str().and_then(|name| name.parse().ok()).is_some_and(|number: u64| number < limit)
+    };
+    let taken = numbers.flatten().filter(|entry| below(entry.file_name())).count();
+    (taken as u64) < limit
+}
+
+/// The caller's RLIMIT_NOFILE.
+fn limit(tid: Tid) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: nothing is set; the kernel fills the structure, which outlives the call.
+    let result = unsafe { libc::prlimit(tid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit) };
+    (result == 0).then_some(limit.rlim_cur)
+}
+
 fn pidfd_open(tid: Tid, flags: u32) -> Result<OwnedFd, Errno> {
     // SAFETY: pidfd_open takes two integers and touches no memory of ours.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, tid, flags) };

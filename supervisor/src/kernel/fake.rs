@@ -100,6 +100,10 @@ impl Kernel for Fake {
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
 
+    fn has_room(&self, _: Tid) -> bool {
+        true
+    }
+
     fn status(&self, _: Tid) -> Result<Status, Errno> {
         Ok(Status { tgid: own_pid(), ppid: 1, umask: 0o22, interrupted: false })
     }

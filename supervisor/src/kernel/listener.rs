@@ -96,6 +96,10 @@ impl Kernel for Listener {
         descriptors::duplicate(tid, fd)
     }
 
+    fn has_room(&self, tid: Tid) -> bool {
+        descriptors::has_room(tid)
+    }
+
     fn status(&self, tid: Tid) -> Result<Status, Errno> {
         proc::status(tid)
     }

@@ -91,6 +91,8 @@ pub trait Kernel: Send + Sync {
     fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno>;
     /// A duplicate of the caller's descriptor: the same open file description.
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno>;
+    /// Whether the caller could be given one more descriptor.
+    fn has_room(&self, tid: Tid) -> bool;
     /// `/proc/TID/status`.
     fn status(&self, tid: Tid) -> Result<Status, Errno>;
     /// Lets a held exec go on under ptrace; `check` sees the new program (by its pid) before it runs.

@@ -1,0 +1,231 @@
+//! From a path as the caller wrote it to the object that it names, and that object's real path.
+//!
+//! The kernel resolves whole stretches where it can do so without following a link; where a symbolic link or
+//! /proc's own links come in, the components are walked here, one descriptor each. Nothing is looked at twice:
+//! the decision is about the descriptor that the operation then uses, and its path is what the kernel says of
+//! it (`/proc/self/fd/N`), not what was written.
+
+mod real;
+mod scope;
+mod walk;
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+
+pub use real::{link_to, real_path};
+use scope::Scope;
+pub use scope::mount_of;
+use walk::Walk;
+
+/// Whether a symbolic link at the end of the path is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// Followed (open, chmod, truncate …).
+    Follow,
+    /// The same, but a name with a slash behind it, at the end of a link too, is not looked through (O_CREAT).
+    Make,
+    /// Itself the object, unless a slash is written behind it (lchown, O_NOFOLLOW, O_EXCL …).
+    Keep,
+    /// Not looked through at all: the call is about the name in its directory (unlink, rename, mkdir …).
+    Name,
+}
+
+/// An object that exists.
+#[derive(Debug)]
+pub struct Object {
+    /// An O_PATH descriptor of it; of a symbolic link itself where the link was kept.
+    pub fd: OwnedFd,
+    /// What it is.
+    pub stat: Stat,
+}
+
+impl Object {
+    /// Of a descriptor.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn of(fd: OwnedFd) -> Result<Object, Errno> {
+        let stat = rustix::fs::fstat(&fd)?;
+        Ok(Object { fd, stat })
+    }
+
+    /// Its type.
+    pub fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+}
+
+/// A name in a directory: what creating, removing, renaming and most opens are about.
+#[derive(Debug)]
+pub struct Entry {
+    /// An O_PATH descriptor of the directory.
+    pub parent: OwnedFd,
+    /// The last component, without slashes; never empty, `.` or `..`.
+    pub name: Vec<u8>,
+    /// Whether a slash was written behind it: it must be a directory then.
+    pub slash: bool,
+    /// What is there, if anything.
+    pub object: Option<Object>,
+    /// Why nothing is there: ENOENT, or ENAMETOOLONG.
+    pub absent: Errno,
+    /// The entry's real path: the directory's, and the name.
+    pub path: Vec<u8>,
+}
+
+impl Entry {
+    /// What is there.
+    ///
+    /// # Errors
+    /// Why nothing is.
+    pub fn there(&self) -> Result<&Object, Errno> {
+        self.object.as_ref().ok_or(self.absent)
+    }
+
+    /// Whether something can be made there.
+    ///
+    /// # Errors
+    /// EEXIST, ENAMETOOLONG.
+    pub fn free(&self) -> Result<(), Errno> {
+        match self.there() {
+            Ok(_) => Err(Errno::EXIST),
+            Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The name as written, for the operations whose errno depends on a slash at the end.
+    pub fn written(&self) -> Vec<u8> {
+        let mut name = self.name.clone();
+        if self.slash {
+            name.push(b'/');
+        }
+        name
+    }
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Target {
+    /// A name in a directory.
+    Entry(Entry),
+    /// An object reached without a name of its own: `/`, `.`, `..`, a descriptor, a link of /proc.
+    Object {
+        /// The object.
+        object: Object,
+        /// Its real path, or what the kernel says of an object without one (`pipe:[12]`).
+        path: Vec<u8>,
+        /// Whether the last component was `.` or `..`, for which rename and rmdir have errnos of their own.
+        dots: Dots,
+    },
+}
+
+/// How a path that names no entry ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dots {
+    /// `/`, a descriptor, or a link of /proc.
+    No,
+    /// `.`
+    One,
+    /// `..`
+    Two,
+}
+
+impl Target {
+    /// The directory in which the path ended.
+    pub fn directory(&self) -> BorrowedFd<'_> {
+        match self {
+            Target::Entry(entry) => entry.parent.as_fd(),
+            Target::Object { object, .. } => object.fd.as_fd(),
+        }
+    }
+
+    /// What is there, with its real path.
+    ///
+    /// # Errors
+    /// ENOENT when nothing is there.
+    pub fn into_object(self) -> Result<(Object, Vec<u8>), Errno> {
+        match self {
+            Target::Entry(entry) => Ok((entry.object.ok_or(entry.absent)?, entry.path)),
+            Target::Object { object, path, .. } => Ok((object, path)),
+        }
+    }
+}
+
+/// Where paths start, and what of the host changes how they are walked.
+#[derive(Debug)]
+pub struct Resolver {
+    root: OwnedFd,
+    /// sysctl fs.protected_symlinks: links in sticky world-writable directories (proc_sys_fs(5)).
+    protected_symlinks: bool,
+    uid: u32,
+}
+
+impl Resolver {
+    /// Looks at the host once.
+    ///
+    /// # Errors
+    /// When `/` cannot be opened.
+    pub fn new() -> Result<Resolver, Errno> {
+        let protected = std::fs::read_to_string("/proc/sys/fs/protected_symlinks");
+        Ok(Resolver {
+            root: rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?,
+            protected_symlinks: protected.map_or(true, |text| text.trim() != "0"),
+            uid: rustix::process::geteuid().as_raw(),
+        })
+    }
+
+    /// Resolves `path` of `caller` from `dirfd`.
+    ///
+    /// # Errors
+    /// As open(2): ENOENT, ENOTDIR, ELOOP, EACCES, ENAMETOOLONG, EBADF. EACCES too for links of /proc that lead
+    /// out of the caller's own process.
+    pub fn resolve(&self, caller: &Caller<'_>, dirfd: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
+        self.resolve_restricted(caller, dirfd, path, last, ResolveFlags::empty())
+    }
+
+    /// The same with the restrictions of openat2(2).
+    ///
+    /// # Errors
+    /// As openat2(2): EXDEV and ELOOP for what they exclude.
+    pub fn resolve_restricted(
+        &self,
+        caller: &Caller<'_>,
+        dirfd: i32,
+        path: &[u8],
+        last: Last,
+        restrictions: ResolveFlags,
+    ) -> Result<Target, Errno> {
+        if path.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        let absolute = path[0] == b'/';
+        if absolute && restrictions.contains(ResolveFlags::BENEATH) {
+            return Err(Errno::XDEV);
+        }
+        let directory = if absolute && !restrictions.contains(ResolveFlags::IN_ROOT) {
+            self.open_root()?
+        } else {
+            caller.directory(dirfd)?
+        };
+        let scope = Scope::new(restrictions, &directory, absolute)?;
+        Walk { resolver: self, caller, directory, scope, pending: path.to_vec(), links: 0, last }.run()
+    }
+
+    /// The caller's descriptor as an object: AT_EMPTY_PATH and the calls that take a descriptor.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn descriptor(&self, caller: &Caller<'_>, fd: i32) -> Result<Target, Errno> {
+        let object = Object::of(caller.directory(fd)?)?;
+        let path = real_path(object.fd.as_fd())?;
+        Ok(Target::Object { object, path, dots: Dots::No })
+    }
+
+    fn open_root(&self) -> Result<OwnedFd, Errno> {
+        self.root.try_clone().map_err(|_| Errno::MFILE)
+    }
+}

@@ -1,0 +1,34 @@
+//! What an open file is called.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::fs::CWD;
+use rustix::io::Errno;
+
+/// What the kernel says a descriptor's path is. For an object that was removed: the path that it had.
+///
+/// # Errors
+/// EACCES for an object outside the supervisor's root, whose path means nothing here.
+pub fn real_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+    const DELETED: &[u8] = b" (deleted)";
+    let mut path = rustix::fs::readlinkat(CWD, link_to(fd), Vec::with_capacity(256))?.into_bytes();
+    if path.starts_with(b"(unreachable)") {
+        return Err(Errno::ACCESS);
+    }
+    // A file may really be called so: then the path leads to it.
+    if path.ends_with(DELETED) && path[0] == b'/' && !names(&path, fd) {
+        path.truncate(path.len() - DELETED.len());
+    }
+    Ok(path)
+}
+
+/// A path by which the kernel finds the object behind one of our descriptors.
+pub fn link_to(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+fn names(path: &[u8], fd: BorrowedFd<'_>) -> bool {
+    let there = rustix::fs::lstat(path);
+    let here = rustix::fs::fstat(fd);
+    matches!((there, here), (Ok(a), Ok(b)) if (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+}

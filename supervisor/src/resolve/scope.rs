@@ -1,0 +1,157 @@
+//! The restrictions of openat2(2), which hold for each step of a walk.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, ResolveFlags, StatxFlags};
+use rustix::io::Errno;
+
+/// What a walk may do besides going from a directory to what is in it.
+#[derive(Debug)]
+pub struct Scope {
+    flags: ResolveFlags,
+    /// With RESOLVE_BENEATH and RESOLVE_IN_ROOT: the directories passed, beginning with the one that is not left.
+    above: Vec<OwnedFd>,
+    /// Whether the kernel would have looked up `/` by now: with RESOLVE_NO_XDEV, a link may lead there only then.
+    has_root: bool,
+}
+
+/// Where `..` leads.
+pub enum Up {
+    /// To the parent, as the kernel knows it.
+    Parent,
+    /// Nowhere: this is the root of the walk.
+    Stay,
+}
+
+/// The mount that a file was reached by.
+///
+/// # Errors
+/// The kernel's.
+pub fn mount_of(file: BorrowedFd<'_>) -> Result<u64, Errno> {
+    Ok(identity(file)?.0)
+}
+
+/// A mount and an inode in it.
+fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
+    let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::INO | StatxFlags::MNT_ID)?;
+    Ok((stat.stx_mnt_id, stat.stx_ino))
+}
+
+impl Scope {
+    /// Of a walk that starts in this directory, with an absolute path or not.
+    ///
+    /// # Errors
+    /// EMFILE.
+    pub fn new(flags: ResolveFlags, start: &OwnedFd, absolute: bool) -> Result<Scope, Errno> {
+        let mut scope = Scope { flags, above: Vec::new(), has_root: absolute };
+        if scope.is_closed() {
+            scope.above.push(start.try_clone().map_err(|_| Errno::MFILE)?);
+        }
+        Ok(scope)
+    }
+
+    /// Whether nothing is restricted.
+    pub fn is_open(&self) -> bool {
+        self.flags.is_empty()
+    }
+
+    /// Whether the walk may not leave the directory where it began.
+    fn is_closed(&self) -> bool {
+        self.flags.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
+    }
+
+    /// The walk goes from a directory to one in it.
+    ///
+    /// # Errors
+    /// EXDEV when that is another mount.
+    pub fn enter(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
+        self.cross(from.as_fd(), to.as_fd())?;
+        if self.is_closed() {
+            self.above.push(to.try_clone().map_err(|_| Errno::MFILE)?);
+        }
+        Ok(())
+    }
+
+    /// The walk goes from one object to another.
+    ///
+    /// # Errors
+    /// EXDEV when that is another mount.
+    pub fn cross(&self, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+        if self.flags.contains(ResolveFlags::NO_XDEV) && mount_of(from)? != mount_of(to)? {
+            return Err(Errno::XDEV);
+        }
+        Ok(())
+    }
+
+    /// Where `..` leads.
+    ///
+    /// # Errors
+    /// EXDEV above where a walk may not go.
+    pub fn up(&mut self) -> Result<Up, Errno> {
+        self.has_root = true;
+        if self.is_closed() && self.above.len() == 1 {
+            return if self.flags.contains(ResolveFlags::BENEATH) { Err(Errno::XDEV) } else { Ok(Up::Stay) };
+        }
+        Ok(Up::Parent)
+    }
+
+    /// The walk has gone from a directory to its parent.
+    ///
+    /// # Errors
+    /// EXDEV when that is another mount; EAGAIN when the directory has been moved away from where the walk came
+    /// through: its parent may be outside.
+    pub fn leave(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
+        self.cross(from.as_fd(), to.as_fd())?;
+        if self.is_closed() {
+            self.above.pop();
+            let Some(before) = self.above.last() else { return Err(Errno::XDEV) };
+            if identity(before.as_fd())? != identity(to.as_fd())? {
+                return Err(Errno::AGAIN);
+            }
+        }
+        Ok(())
+    }
+
+    /// A symbolic link is to be followed.
+    ///
+    /// # Errors
+    /// ELOOP when none may be.
+    pub fn follow(&self) -> Result<(), Errno> {
+        if self.flags.contains(ResolveFlags::NO_SYMLINKS) { Err(Errno::LOOP) } else { Ok(()) }
+    }
+
+    /// An absolute link is to be followed from this directory. The directory where the walk goes on; None for `/`.
+    ///
+    /// # Errors
+    /// EXDEV when it leads out.
+    pub fn enter_root(&mut self, from: &OwnedFd, root: &OwnedFd) -> Result<Option<OwnedFd>, Errno> {
+        if self.flags.contains(ResolveFlags::BENEATH) {
+            return Err(Errno::XDEV);
+        }
+        if self.flags.contains(ResolveFlags::IN_ROOT) {
+            self.above.truncate(1);
+            let top = self.above.first().ok_or(Errno::XDEV)?;
+            self.cross(from.as_fd(), top.as_fd())?;
+            return top.try_clone().map(Some).map_err(|_| Errno::MFILE);
+        }
+        if self.flags.contains(ResolveFlags::NO_XDEV) && !self.has_root {
+            return Err(Errno::XDEV);
+        }
+        self.cross(from.as_fd(), root.as_fd())?;
+        Ok(None)
+    }
+
+    /// A link of /proc that leads to an object is to be followed.
+    ///
+    /// # Errors
+    /// ELOOP, EXDEV when that is excluded.
+    pub fn jump(&self, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+        if self.flags.contains(ResolveFlags::NO_MAGICLINKS) {
+            return Err(Errno::LOOP);
+        }
+        if self.is_closed() {
+            return Err(Errno::XDEV);
+        }
+        self.cross(from, to)
+    }
+}
