@@ -1,6 +1,7 @@
 //! The same work natively and guarded has the same results.
 
 mod build;
+mod different;
 mod edge;
 mod files;
 mod git;

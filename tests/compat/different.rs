@@ -1,0 +1,45 @@
+//! What is known to differ, each as small as it gets: the rows of docs/compatibility.md that the sequences leave out.
+
+use guard_tests::{World, program_text};
+
+/// Runs a Python script natively and guarded; `c` is the C library, `error()` the name of the last call's errno.
+fn both(before: &str, script: &str) -> [String; 2] {
+    let world = World::open();
+    let head = "import ctypes, errno, os, fcntl, socket, struct\nc = ctypes.CDLL(None, use_errno=True)\n\
+                error = lambda result: 'done' if result >= 0 else errno.errorcode[ctypes.get_errno()]\n";
+    let file = world.write("script.py", format!("{head}{script}"));
+    let line = format!("{before}\n{} {}", program_text("python3"), file.display());
+    [false, true].map(|guarded| {
+        world.reset();
+        let argv = ["bash", "-c", &line];
+        let ended = if guarded { world.guarded(&argv) } else { world.native(&argv) };
+        assert_eq!((ended.status, &ended.stderr[..]), (0, ""), "the script itself");
+        ended.stdout.trim().to_owned()
+    })
+}
+
+#[test]
+fn openat2_gives_no_o_path_descriptor() {
+    let found = both(
+        "",
+        "how = struct.pack('QQQ', os.O_PATH, 0, 0); print(error(c.syscall(437, -100, b'.', how, 24)))",
+    );
+    assert_eq!(found, ["done", "ENOSYS"]);
+}
+
+#[test]
+fn what_is_in_proc_self_fd_is_removed_with_another_error() {
+    assert_eq!(both("", "print(error(c.unlink(b'/proc/self/fd/0')))"), ["EPERM", "EACCES"]);
+}
+
+#[test]
+fn a_descriptor_of_another_process_can_be_linked() {
+    let link = "print(error(c.linkat(3, b'', -100, b'linked', 0x1000)))";
+    assert_eq!(both("echo > f; exec 3< f", link), ["ENOENT", "done"]);
+}
+
+#[test]
+fn o_nofollow_is_not_among_an_open_files_flags() {
+    let flags = "open('f', 'w'); fd = os.open('f', os.O_NOFOLLOW)\nprint(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOFOLLOW != 0)";
+    assert_eq!(both("", flags), ["True", "False"]);
+}

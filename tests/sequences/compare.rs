@@ -1,0 +1,148 @@
+//! Both runs of every sequence, compared call by call; what differs is made as short as it can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::known::known;
+use super::player::{Played, Player, Side};
+use super::vocabulary::{Sequence, sequence};
+
+/// So many sequences are played by one process.
+const BATCH: usize = 100;
+/// So many different differences are made short and shown.
+const SHOWN: usize = 8;
+/// So often a sequence is made shorter.
+const SHRINKS: usize = 300;
+
+/// The first difference of two runs.
+enum First {
+    /// One that is known, by its name.
+    Known(&'static str),
+    /// What kind it is: one of each is shown.
+    New(String),
+}
+
+/// The first difference. What follows a known one is not compared: it may follow from it.
+fn difference(sequence: &Sequence, native: &Played, guarded: &Played) -> Option<First> {
+    for (index, line) in native.lines.iter().enumerate() {
+        let other = guarded.lines.get(index).map_or("", String::as_str);
+        if line == other {
+            continue;
+        }
+        let Some(call) = sequence.calls.get(index) else {
+            return Some(First::New(format!("{line} {other}")));
+        };
+        if let Some(name) = known(call, line, other) {
+            return Some(First::Known(name));
+        }
+        let error = |line: &str| line.split(' ').nth(2).unwrap_or_default().to_owned();
+        return Some(First::New(format!("{} {} {}", call.name, error(line), error(other))));
+    }
+    (native.files != guarded.files).then(|| First::New("files".to_owned()))
+}
+
+/// Both runs, side by side.
+fn shown(sequence: &Sequence, native: &Played, guarded: &Played) -> String {
+    let mut text = String::new();
+    for (index, line) in native.lines.iter().enumerate() {
+        let call = sequence.calls.get(index).map(ToString::to_string).unwrap_or_default();
+        let other = guarded.lines.get(index).map_or("nothing", String::as_str);
+        if line == other {
+            let _ = writeln!(text, "  {call} {line}");
+        } else {
+            let _ = writeln!(text, "  {call}\n      native  {line}\n      guarded {other}");
+        }
+    }
+    let names: BTreeSet<_> = native.files.keys().chain(guarded.files.keys()).collect();
+    for name in names {
+        let (one, other) = (native.files.get(name), guarded.files.get(name));
+        if one != other {
+            let _ = writeln!(text, "  {name}\n      native  {one:?}\n      guarded {other:?}");
+        }
+    }
+    text
+}
+
+fn run(player: &Player, sequences: &[Sequence]) -> (Vec<Played>, Vec<Played>) {
+    (player.play(sequences, Side::Native), player.play(sequences, Side::Guarded))
+}
+
+/// Plays `count` sequences that begin with this seed.
+pub fn compare(count: usize, seed: u64) {
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    let player = Player::new();
+    let strategy = sequence();
+    let (mut kinds, mut reports, mut calls) = (BTreeSet::new(), Vec::new(), 0);
+    let mut excused = BTreeMap::new();
+    let mut left = count;
+    while left > 0 && reports.len() < SHOWN {
+        let mut trees: Vec<_> = (0..left.min(BATCH))
+            .map(|_| strategy.new_tree(&mut runner).expect("nothing is rejected"))
+            .collect();
+        left -= trees.len();
+        let sequences: Vec<Sequence> = trees.iter().map(ValueTree::current).collect();
+        calls += sequences.iter().map(|sequence| sequence.calls.len()).sum::<usize>();
+        let (native, guarded) = run(&player, &sequences);
+        for (index, sequence) in sequences.iter().enumerate() {
+            let kind = match difference(sequence, &native[index], &guarded[index]) {
+                None => continue,
+                Some(First::Known(name)) => {
+                    *excused.entry(name).or_insert(0) += 1;
+                    continue;
+                }
+                Some(First::New(kind)) => kind,
+            };
+            if reports.len() < SHOWN && kinds.insert(kind.clone()) {
+                let text = shown(sequence, &native[index], &guarded[index]);
+                reports.push(shortest(&player, &mut trees[index], &kind, text));
+            }
+        }
+    }
+    assert!(
+        reports.is_empty(),
+        "of {} sequences with seed {seed} these differ:\n\n{}",
+        count - left,
+        reports.join("\n")
+    );
+    println!("{count} sequences, {calls} calls, seed {seed}; known: {excused:?}");
+}
+
+/// Makes the sequence short as long as it differs in the same way; `text` is the whole of it.
+fn shortest(
+    player: &Player,
+    tree: &mut impl ValueTree<Value = Sequence>,
+    kind: &str,
+    text: String,
+) -> String {
+    let attempt = |sequence: Sequence| {
+        let (native, guarded) = run(player, std::slice::from_ref(&sequence));
+        let found = difference(&sequence, &native[0], &guarded[0]);
+        let differs = matches!(found, Some(First::New(found)) if found == kind);
+        differs.then(|| shown(&sequence, &native[0], &guarded[0]))
+    };
+    let mut best = attempt(tree.current());
+    if best.is_none() {
+        return format!("{kind}, once:\n{text}");
+    }
+    for _ in 0..SHRINKS {
+        if !tree.simplify() {
+            break;
+        }
+        loop {
+            if let Some(text) = attempt(tree.current()) {
+                best = Some(text);
+                break;
+            }
+            if !tree.complicate() {
+                break;
+            }
+        }
+    }
+    format!("{kind}:\n{}", best.unwrap_or_default())
+}

@@ -1,0 +1,64 @@
+//! Differences that are known, each with its row in docs/compatibility.md and a reproducer in tests/compat.
+
+use super::calls::{Arg, Call};
+
+/// A difference that is known.
+struct Known {
+    name: &'static str,
+    is: fn(&Call, &str, &str) -> bool,
+}
+
+const KNOWN: [Known; 5] = [
+    Known {
+        name: "openat2 with O_PATH",
+        is: |call, _, guarded| {
+            guarded == "= -1 ENOSYS"
+                && call
+                    .args
+                    .iter()
+                    .any(|arg| matches!(arg, Arg::How { flags, .. } if flags & libc::O_PATH != 0))
+        },
+    },
+    Known {
+        name: "getsockname after bind where the floor cannot hold the name",
+        is: |call, _, guarded| call.name == "getsockname" && guarded.contains("\"/proc/self/fd/"),
+    },
+    Known {
+        name: "removing what is in /proc/self/fd",
+        is: |call, native, guarded| {
+            guarded == "= -1 EACCES"
+                && ["= -1 EPERM", "= -1 ENOTDIR"].contains(&native)
+                && ["unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2"].contains(&call.name)
+                && call
+                    .args
+                    .iter()
+                    .any(|arg| matches!(arg, Arg::Path(path) | Arg::PathAtEnd(path) if is_descriptor(path)))
+        },
+    },
+    Known {
+        name: "linkat with AT_EMPTY_PATH of what another process opened",
+        is: |call, native, _| {
+            native == "= -1 ENOENT"
+                && call.name == "linkat"
+                && matches!(call.args.last(), Some(Arg::Int(flags)) if flags & i64::from(libc::AT_EMPTY_PATH) != 0)
+        },
+    },
+    Known {
+        name: "O_NOFOLLOW among the flags of an open file",
+        is: |call, native, guarded| {
+            let flags = |line: &str| line.strip_prefix("= ").and_then(|flags| flags.parse::<i32>().ok());
+            call.name == "F_GETFL" && flags(native).map(|flags| flags & !libc::O_NOFOLLOW) == flags(guarded)
+        },
+    },
+];
+
+fn is_descriptor(path: &[u8]) -> bool {
+    [&b"/proc/self/fd/"[..], b"/proc/thread-self/fd/", b"/dev/fd/"]
+        .iter()
+        .any(|start| path.starts_with(start))
+}
+
+/// The name of the known difference between these two results of a call.
+pub fn known(call: &Call, native: &str, guarded: &str) -> Option<&'static str> {
+    KNOWN.iter().find(|known| (known.is)(call, native, guarded)).map(|known| known.name)
+}
