@@ -54,6 +54,8 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
     let _ = nix::sys::prctl::set_dumpable(false);
     super::let_go_of_stdio([true, true, true]);
     let Some(command) = Pid::from_raw(command.as_raw()) else { std::process::exit(0) };
+    // The command does so too: whoever comes first. A signal for the group must find it.
+    let _ = rustix::process::setpgid(Some(command), Some(command));
     let _ = News::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);
     let end = Leader { slave, command, jobs: File::from(jobs) }.look_after(&children);
     // The supervisor, the front: both wait for this, and find the terminal let go of.
