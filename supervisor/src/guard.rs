@@ -117,6 +117,12 @@ impl Guard {
         self.policy.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
+    /// Whether members of the tree may trace each other: by the policy, and with a floor, which keeps tracers inside the
+    /// tree (Landlock scopes ptrace) and programs below `exec.roots`.
+    pub fn lets_trace(&self) -> bool {
+        self.policy().allow_ptrace() && self.floor.roots.is_some()
+    }
+
     /// Whether the policy allows this without asking, for a real path whose meaning does not depend on who asks.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
         decide(&self.policy(), &Request::File { path, access }).outcome == Outcome::Allow
@@ -183,6 +189,11 @@ impl Guard {
             return Ok(());
         }
         self.settle(caller, Operation::Exec, path, argv, &verdict)
+    }
+
+    /// Tells the operator something about a program or file that was not denied.
+    pub fn remark(&self, path: &[u8], text: &str) {
+        self.reporter.remark(format!("openclaw-guard: {} {text}", crate::text::shown(path)));
     }
 
     /// Refuses for a reason that is not the policy's.

@@ -61,6 +61,14 @@ fn is_own(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
     Ok(pid == own || caller.kernel().status(pid).is_ok_and(|status| status.tgid == own))
 }
 
+/// Whether the caller's process traces another, which gives it all that the other's memory file would.
+fn is_traced(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
+    match caller.kernel().status(pid)?.tracer {
+        0 => Ok(false),
+        tracer => is_own(caller, tracer),
+    }
+}
+
 /// What a real path is to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place<'p> {
@@ -164,7 +172,7 @@ fn proc_place<'p>(
     }
     let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     if tree.contains(pid) {
-        return Ok(if PRIVATE.contains(&file) {
+        return Ok(if PRIVATE.contains(&file) && !(file == b"mem" && is_traced(caller, pid)?) {
             Place::Hidden("memory of another process")
         } else {
             as_self()

@@ -31,6 +31,8 @@ pub enum Operation {
     Connect,
     /// Act on another process.
     Signal,
+    /// Trace a process (ptrace).
+    Trace,
     /// Send a request to a device or file (ioctl).
     Ioctl,
 }
@@ -45,6 +47,7 @@ impl Operation {
             Operation::Map => "map",
             Operation::Connect => "connect",
             Operation::Signal => "signal",
+            Operation::Trace => "trace",
             Operation::Ioctl => "ioctl",
         }
     }
@@ -74,6 +77,8 @@ pub struct Event {
 enum Message {
     /// With it, whom to tell that its line is printed.
     Event(Box<Event>, Option<SyncSender<()>>),
+    /// A line that tells of no decision.
+    Remark(String),
     Flush(SyncSender<()>),
     /// The operator's command has ended: stderr is given up, the log goes on.
     Quiet,
@@ -140,6 +145,11 @@ impl Reporter {
         }
     }
 
+    /// Prints a line, where lines are printed.
+    pub fn remark(&self, line: String) {
+        let _ = self.sender.send(Message::Remark(line));
+    }
+
     /// Returns when everything told so far is written, or when that takes longer than anybody should wait.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(1);
@@ -181,6 +191,8 @@ impl Writer {
                     drop(printed);
                     self.log(*event);
                 }
+                Ok(Message::Remark(line)) if self.manner.lines => self.print(line),
+                Ok(Message::Remark(_)) => {}
                 Ok(Message::Flush(done)) => {
                     self.fold(Duration::ZERO);
                     if let Some(audit) = &mut self.audit {
@@ -213,7 +225,11 @@ impl Writer {
         if !self.manner.lines || event.because.is_unmentioned() {
             return;
         }
-        let line = denied_line(event, self.manner.observe);
+        self.print(denied_line(event, self.manner.observe));
+    }
+
+    /// Prints a line that was not printed lately.
+    fn print(&mut self, line: String) {
         self.fold(FOLD);
         if let Some((_, repeats)) = self.recent.get_mut(&line) {
             *repeats += 1;

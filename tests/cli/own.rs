@@ -73,10 +73,21 @@ fn the_guards_files_are_out_of_reach() {
     assert!(world.root().join("home/.openclaw/openclaw.json").exists(), "still there: {}", ended.stderr);
 }
 
-/// Every file of the guard's processes in /proc, and every call on them.
 #[test]
 fn the_guards_processes_are_out_of_reach() {
-    let world = World::open();
+    reach_for_the_guards_processes(&World::open());
+}
+
+#[test]
+fn tracers_reach_no_further() {
+    reach_for_the_guards_processes(&World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off", "allowPtrace": true},
+            "permissions": {"filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#,
+    ));
+}
+
+/// Every file of the guard's processes in /proc, and every call on them.
+fn reach_for_the_guards_processes(world: &World) {
     world.write(
         "work/reach.py",
         r#"

@@ -1,8 +1,10 @@
 //! Starting programs: every way to do it, from every kind of process.
 
 mod calls;
+mod confined;
 mod denied;
 mod load;
 mod scripts;
 mod staying;
 mod threads;
+mod tracing;

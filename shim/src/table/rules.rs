@@ -122,7 +122,9 @@ const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, libc::ADDR_NO_RANDOMIZE as u32];
 pub(super) const PERSONALITY: Decision =
     Decision::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
 
-pub(super) const PTRACE: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
+pub(super) const PTRACE: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &NOTIFY);
+/// The kernel asks whether the caller may trace the other process, and Landlock says no for one outside the tree.
+pub(super) const OTHERS_MEMORY: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
 pub(super) const SIGNAL: Decision = Decision::Option(Switch::ScopedSignals, &ALLOW, &NOTIFY);
 
 /// The first argument is a process, 0 the caller.

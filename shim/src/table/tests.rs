@@ -58,10 +58,12 @@ fn calls_that_leave_the_guard_are_refused() {
         fsconfig fsmount fspick mount_setattr listmount statmount swapon swapoff acct quotactl quotactl_fd reboot \
         sethostname setdomainname settimeofday clock_settime kexec_load kexec_file_load init_module finit_module \
         delete_module iopl ioperm vhangup keyctl add_key request_key process_mrelease setns pidfd_getfd \
-        remap_file_pages ptrace";
+        remap_file_pages";
     for wanted in refused.split_whitespace() {
         assert_eq!(always(wanted), Some(Action::Errno(EPERM)), "{wanted}");
     }
+    // Refused with a line that says how to allow it.
+    assert_eq!(always("ptrace"), Some(Action::Notify));
     for wanted in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] {
         assert_eq!(always(wanted), Some(Action::Errno(ENOSYS)), "{wanted}");
     }

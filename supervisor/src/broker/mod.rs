@@ -106,6 +106,7 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
 
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_rt_sigqueueinfo => processes::signal(request, int(0)),
         libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => processes::signal(request, int(0)),
+        libc::SYS_ptrace => processes::trace(request),
         libc::SYS_pidfd_send_signal => processes::signal_by_descriptor(request, int(0)),
         libc::SYS_prlimit64
         | libc::SYS_sched_setaffinity

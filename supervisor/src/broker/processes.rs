@@ -23,6 +23,18 @@ fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
     BY_REGISTERS
 }
 
+/// ptrace, where it is not let through.
+pub fn trace(request: &Request<'_, '_>) -> Outcome {
+    let text = if request.guard.policy().allow_ptrace() {
+        "exec.allowPtrace needs the Landlock floor, which is not in force"
+    } else {
+        "exec.allowPtrace is not set"
+    };
+    let _ = request.guard.refuse(request.caller, Operation::Trace, b"a process", text);
+    // Also when only observing: a process that is traced could start nothing.
+    Err(Errno::PERM)
+}
+
 /// kill and its relatives, where the kernel does not scope signals by Landlock (before ABI 6).
 pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
     let allowed = match pid {

@@ -3,6 +3,8 @@
 mod arguments;
 mod image;
 mod loader;
+mod privileged;
+mod traced;
 mod turns;
 mod verify;
 
@@ -64,13 +66,26 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let environment = Strings::read(caller, strings.1, &mut left)?;
     let wish = Wish { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
-    let _turn = request.guard.turns.take(caller)?;
+    let turn = request.guard.turns.take(caller)?;
     let expected = judge(request, wish)?;
     let mut mismatch = None;
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
         mismatch = verify::differs(caller.kernel(), pid, &expected);
         mismatch.is_none() || is_off(Layer::Verify)
-    })?;
+    });
+    let followed = match followed {
+        // Somebody else traces it.
+        Err(Errno::PERM) if traced::is_let(request) => {
+            drop(turn);
+            return traced::go_on(request, &expected);
+        }
+        Err(Errno::PERM) => {
+            let text = "the process is traced, so that the program cannot be checked when it is there";
+            let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
+            return Err(Errno::PERM);
+        }
+        other => other?,
+    };
     if followed == Followed::Killed
         && let Some(what) = mismatch
     {
@@ -78,6 +93,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         let text = format!("killed: {what} changed between check and exec");
         let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
     }
+    drop(turn);
     Ok(Answer::Done)
 }
 
@@ -99,6 +115,12 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
         request.guard.judge_exec(request.caller, Exec { path: &path, argv: &argv, cwd: &cwd, role })?;
         match image::read(file)? {
             Image::Elf { interpreter } => {
+                if let Some(lost) = privileged::lost(&object) {
+                    request.guard.remark(
+                        &path,
+                        &format!("starts without {lost}: guarded programs gain no privileges"),
+                    );
+                }
                 let loader = match interpreter {
                     Some(loader) => Some(judge_loader(request, &loader, &argv, &cwd)?),
                     None => {

@@ -105,7 +105,7 @@ impl Kernel for Fake {
     }
 
     fn status(&self, _: Tid) -> Result<Status, Errno> {
-        Ok(Status { tgid: own_pid(), ppid: 1, umask: 0o22, interrupted: false })
+        Ok(Status { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22, interrupted: false })
     }
 
     fn follow_exec(&self, _: u64, _: Tid, _: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {

@@ -56,6 +56,8 @@ pub struct Status {
     pub tgid: Tid,
     /// The parent process.
     pub ppid: Tid,
+    /// The thread that traces it, 0 for none.
+    pub tracer: Tid,
     /// The file mode creation mask.
     pub umask: u32,
     /// Whether a signal with a handler is pending and not blocked.

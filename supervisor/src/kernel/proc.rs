@@ -73,6 +73,7 @@ fn parse_status(tid: Tid, text: &[u8]) -> Option<Status> {
             b"Umask" => (status.umask, found) = (number(value, 8)? as u32, found + 1),
             b"Tgid" => (status.tgid, found) = (number(value, 10)? as Tid, found + 1),
             b"PPid" => (status.ppid, found) = (number(value, 10)? as Tid, found + 1),
+            b"TracerPid" => status.tracer = number(value, 10)? as Tid,
             b"SigPnd" => own = number(value, 16)?,
             b"ShdPnd" => shared = number(value, 16)?,
             b"SigBlk" => blocked = number(value, 16)?,

@@ -1,0 +1,24 @@
+//! Programs that would run with other rights than their caller's, and under no_new_privs do not.
+
+use std::os::fd::AsFd;
+
+use rustix::fs::Mode;
+
+use crate::resolve::{Object, link_to};
+
+/// What a program loses, in words for the operator; None for most programs. (execve(2), prctl(2) PR_SET_NO_NEW_PRIVS.)
+pub fn lost(program: &Object) -> Option<&'static str> {
+    let mode = Mode::from_raw_mode(program.stat.st_mode);
+    if mode.contains(Mode::SUID) && program.stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Some("its owner's rights (set-user-ID)");
+    }
+    if mode.contains(Mode::SGID | Mode::XGRP) && program.stat.st_gid != rustix::process::getegid().as_raw() {
+        return Some("its group's rights (set-group-ID)");
+    }
+    // The content does not matter: nothing of it takes effect.
+    let mut nothing: [u8; 0] = [];
+    let has_capabilities =
+        rustix::fs::getxattr(link_to(program.fd.as_fd()), c"security.capability", &mut nothing)
+            .is_ok_and(|size| size > 0);
+    has_capabilities.then_some("its capabilities")
+}
