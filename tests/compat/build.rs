@@ -1,10 +1,9 @@
 //! Compilers and build tools.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::Command;
 
-use guard_tests::{World, compile, ended, is_root, program};
+use guard_tests::{World, compile, ended, is_root, program, skip};
 
 #[test]
 fn gcc_in_every_stage() {
@@ -76,10 +75,7 @@ fn toolchain() -> Option<String> {
 #[test]
 fn cargo_builds_a_crate() {
     if !is_root() && std::fs::read_dir("/root/.cargo").is_err() && toolchain_of_others() {
-        // Past the harness, which would keep it to itself.
-        let reason = "skipped: the Rust toolchain is in root's home, which this user cannot read\n";
-        std::io::stderr().write_all(reason.as_bytes()).expect("stderr");
-        return;
+        return skip("the Rust toolchain is in root's home, which this user cannot read");
     }
     let sysroot = toolchain().expect("cargo and rustc are needed by the tests");
     let prepare = |world: &World| {

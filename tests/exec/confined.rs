@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
-use guard_tests::{World, guard, is_root};
+use guard_tests::{World, guard, is_root, skip};
 
 #[test]
 fn a_program_that_loses_its_rights_is_told_of_once() {
@@ -20,7 +20,7 @@ fn a_program_that_loses_its_rights_is_told_of_once() {
             |path: &std::path::PathBuf| fs::metadata(path).is_ok_and(|file| file.mode() & 0o4000 != 0);
         match known.into_iter().find(is_set) {
             Some(path) => path,
-            None => return println!("skipped: no set-user-ID program is installed"),
+            None => return skip("no set-user-ID program is installed"),
         }
     };
     let program = program.to_str().expect("a plain path");

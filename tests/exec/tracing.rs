@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use guard_tests::{World, compile, program_text};
+use guard_tests::{World, compile, program_text, skip};
 
 /// Everything is allowed, tracing too.
 fn world() -> World {
@@ -30,8 +30,7 @@ fn strace_follows_programs() {
 #[test]
 fn gdb_stops_a_program() {
     if !Path::new("/usr/bin/gdb").exists() {
-        println!("skipped: gdb is not installed");
-        return;
+        return skip("gdb is not installed");
     }
     let source = "#include <stdio.h>\nint twice(int n) { return 2 * n; }\nint main(void) { printf(\"%d\\n\", twice(21)); return 3; }\n";
     let world = world();

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
-pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, status_of, until};
+pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until};
 pub use screen::Screen;
 
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.

@@ -4,5 +4,6 @@ mod ends;
 mod jobs;
 mod modes;
 mod pipelines;
+mod remote;
 mod session;
 mod tools;

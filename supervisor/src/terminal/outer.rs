@@ -147,3 +147,45 @@ fn open(path: impl rustix::path::Arg, flags: OFlags) -> Option<OwnedFd> {
     let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::inner::tests::modes;
+
+    fn outer() -> (Outer, OwnedFd) {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        rustix::termios::tcsetattr(&pty.slave, OptionalActions::Now, &modes()).unwrap();
+        let keyboard = pty.slave.try_clone().unwrap();
+        (Outer { keyboard, screen: pty.slave, replaces: [true; 3], usual: None }, pty.master)
+    }
+
+    fn is_raw(master: &OwnedFd) -> bool {
+        !ends_lines(&rustix::termios::tcgetattr(master).unwrap())
+    }
+
+    #[test]
+    fn a_panic_restores_the_modes() {
+        let (mut outer, master) = outer();
+        outer.make_raw();
+        assert!(is_raw(&master));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _outer = outer;
+            panic!("as a bug would");
+        }));
+        assert!(panicked.is_err());
+        assert!(!is_raw(&master));
+    }
+
+    #[test]
+    fn raw_twice_is_restored_once() {
+        let (mut outer, master) = outer();
+        outer.make_raw();
+        outer.make_raw();
+        assert!(outer.is_raw() && is_raw(&master));
+        // What the operator had set is what is copied, not what is in force.
+        assert!(ends_lines(&outer.modes().unwrap()));
+        outer.restore();
+        assert!(!outer.is_raw() && !is_raw(&master));
+    }
+}
