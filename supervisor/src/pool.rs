@@ -1,7 +1,7 @@
 //! The workers: plain threads, for a notification is a blocking ioctl and ptrace belongs to a thread.
 //!
 //! There is always one that waits for the next call. A worker that is stuck in a blocking open or connect is
-//! woken when its caller dies or gets a signal that it handles.
+//! woken when its caller dies or gets a signal.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,7 +44,7 @@ thread_local! {
     static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
 }
 
-/// Does a call that may block for long. EINTR when the caller died or has a signal to handle.
+/// Does a call that may block for long. EINTR when the caller died or has a signal to take.
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return call() };
@@ -168,8 +168,8 @@ impl Pool {
         }
     }
 
-    /// Whether the caller is gone, or has a signal to handle.
+    /// Whether the caller is gone, or has a signal to take.
     fn is_moot(&self, call: u64, caller: i32) -> bool {
-        !self.kernel.valid(call) || self.kernel.status(caller).is_ok_and(|status| status.interrupted)
+        !self.kernel.valid(call) || self.kernel.is_signalled(caller)
     }
 }

@@ -10,3 +10,4 @@ mod modes;
 mod names;
 mod own;
 mod python;
+mod waiting;

@@ -105,7 +105,11 @@ impl Kernel for Fake {
     }
 
     fn status(&self, _: Tid) -> Result<Status, Errno> {
-        Ok(Status { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22, interrupted: false })
+        Ok(Status { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22 })
+    }
+
+    fn is_signalled(&self, _: Tid) -> bool {
+        false
     }
 
     fn follow_exec(&self, _: u64, _: Tid, _: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {

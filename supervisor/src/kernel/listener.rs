@@ -6,7 +6,9 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::{Followed, Kernel, Notification, Response, Status, Tid, descriptors, memory, proc, trace};
+use super::{
+    Followed, Kernel, Notification, Response, Status, Tid, descriptors, memory, proc, signals, trace,
+};
 
 mod ioctl {
     nix::ioctl_readwrite!(receive, b'!', 0, libc::seccomp_notif);
@@ -102,6 +104,10 @@ impl Kernel for Listener {
 
     fn status(&self, tid: Tid) -> Result<Status, Errno> {
         proc::status(tid)
+    }
+
+    fn is_signalled(&self, tid: Tid) -> bool {
+        signals::is_signalled(tid)
     }
 
     fn follow_exec(&self, id: u64, tid: Tid, check: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno> {

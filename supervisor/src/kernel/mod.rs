@@ -12,6 +12,7 @@ pub mod listener;
 pub mod memory;
 pub mod proc;
 pub mod requests;
+pub mod signals;
 pub mod trace;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -60,8 +61,6 @@ pub struct Status {
     pub tracer: Tid,
     /// The file mode creation mask.
     pub umask: u32,
-    /// Whether a signal with a handler is pending and not blocked.
-    pub interrupted: bool,
 }
 
 /// How a followed exec ended.
@@ -97,6 +96,8 @@ pub trait Kernel: Send + Sync {
     fn has_room(&self, tid: Tid) -> bool;
     /// `/proc/TID/status`.
     fn status(&self, tid: Tid) -> Result<Status, Errno>;
+    /// Whether a signal waits for the caller that would end a wait in the kernel.
+    fn is_signalled(&self, tid: Tid) -> bool;
     /// Lets a held exec go on under ptrace; `check` sees the new program (by its pid) before it runs.
     fn follow_exec(&self, id: u64, tid: Tid, check: &mut dyn FnMut(Tid) -> bool) -> Result<Followed, Errno>;
 }

@@ -49,7 +49,7 @@ pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [
 /// ESRCH when the task is gone, EIO when a field that must be there is not.
 pub fn status(tid: Tid) -> Result<Status, Errno> {
     let mut buffer = [0; 4096];
-    parse_status(tid, read_into(tid, "status", &mut buffer)?).ok_or(Errno::IO)
+    parse_status(read_into(tid, "status", &mut buffer)?).ok_or(Errno::IO)
 }
 
 /// `/proc/TID/stat`.
@@ -61,10 +61,9 @@ pub fn stat(tid: Tid) -> Result<Stat, Errno> {
     parse_stat(read_into(tid, "stat", &mut buffer)?).ok_or(Errno::IO)
 }
 
-fn parse_status(tid: Tid, text: &[u8]) -> Option<Status> {
+fn parse_status(text: &[u8]) -> Option<Status> {
     let mut status = Status::default();
     let mut found = 0;
-    let (mut own, mut shared, mut blocked, mut caught) = (0, 0, 0, 0);
     // A command name cannot start a line of its own: the kernel escapes newlines in Name.
     for line in text.split(|&byte| byte == b'\n') {
         let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
@@ -74,17 +73,9 @@ fn parse_status(tid: Tid, text: &[u8]) -> Option<Status> {
             b"Tgid" => (status.tgid, found) = (number(value, 10)? as Tid, found + 1),
             b"PPid" => (status.ppid, found) = (number(value, 10)? as Tid, found + 1),
             b"TracerPid" => status.tracer = number(value, 10)? as Tid,
-            b"SigPnd" => own = number(value, 16)?,
-            b"ShdPnd" => shared = number(value, 16)?,
-            b"SigBlk" => blocked = number(value, 16)?,
-            b"SigCgt" => caught = number(value, 16)?,
             _ => {}
         }
     }
-    // A signal to the process goes to its leader unless that blocks it (kernel/signal.c, complete_signal). Another
-    // thread that got it need not be this one: it is left alone.
-    let pending = if tid == status.tgid { own | shared } else { own };
-    status.interrupted = pending & caught & !blocked != 0;
     (found == 3).then_some(status)
 }
 
@@ -110,7 +101,7 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     Some(stat)
 }
 
-fn number(text: &[u8], radix: u32) -> Option<u64> {
+pub(super) fn number(text: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(text).ok()?, radix).ok()
 }
 
@@ -153,7 +144,6 @@ mod tests {
         let status = status(pid).unwrap();
         assert_eq!(status.tgid, pid);
         assert_eq!(status.ppid, rustix::process::getppid().unwrap().as_raw_nonzero().get());
-        assert!(!status.interrupted);
     }
 
     #[test]
@@ -174,19 +164,6 @@ mod tests {
 
     #[test]
     fn a_status_without_its_umask_is_refused() {
-        assert_eq!(parse_status(3, b"Name:\tx\nTgid:\t3\nPPid:\t1\n"), None);
-    }
-
-    #[test]
-    fn a_caught_signal_interrupts_and_a_blocked_one_does_not() {
-        let of = |tid: Tid, blocked: &str| {
-            let text = format!(
-                "Umask:\t0022\nTgid:\t3\nPPid:\t1\nSigPnd:\t0\nShdPnd:\t0000000000000200\nSigBlk:\t{blocked}\nSigCgt:\t0000000000000200\n"
-            );
-            parse_status(tid, text.as_bytes()).unwrap().interrupted
-        };
-        assert!(of(3, "0"));
-        assert!(!of(3, "200"));
-        assert!(!of(4, "0"));
+        assert_eq!(parse_status(b"Name:\tx\nTgid:\t3\nPPid:\t1\n"), None);
     }
 }

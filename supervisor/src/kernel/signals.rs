@@ -1,0 +1,115 @@
+//! Whether a signal waits for a caller that is held.
+//!
+//! A held call is not interrupted by the kernel, so whoever waits in open(2) takes no signal: neither one with a
+//! handler nor one that stops, nor one that kills with a core (those that kill without one do end the call).
+
+use super::Tid;
+use super::proc::{number, read_into};
+
+/// What `/proc/TID/status` says of a thread's signals, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Signals {
+    group: Tid,
+    /// Pending for this thread.
+    own: u64,
+    /// Pending for the process.
+    shared: u64,
+    blocked: u64,
+    /// Stopped by a signal.
+    stopped: bool,
+}
+
+fn parse(text: &[u8]) -> Option<Signals> {
+    let mut signals = Signals::default();
+    let mut found = 0;
+    for line in text.split(|&byte| byte == b'\n') {
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+        let value = line[colon + 1..].trim_ascii();
+        found += 1;
+        match &line[..colon] {
+            b"Tgid" => signals.group = number(value, 10)? as Tid,
+            b"State" => signals.stopped = value.starts_with(b"T"),
+            b"SigPnd" => signals.own = number(value, 16)?,
+            b"ShdPnd" => signals.shared = number(value, 16)?,
+            b"SigBlk" => signals.blocked = number(value, 16)?,
+            _ => found -= 1,
+        }
+    }
+    (found == 5).then_some(signals)
+}
+
+fn of(tid: Tid) -> Option<Signals> {
+    let mut buffer = [0; 4096];
+    parse(read_into(tid, "status", &mut buffer).ok()?)
+}
+
+/// Whether a native call would be woken by now. Signals that are ignored do not become pending.
+pub fn is_signalled(tid: Tid) -> bool {
+    let Some(signals) = of(tid) else { return false };
+    let others = || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", signals.group)).into_iter().flatten();
+        let numbers = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse::<Tid>().ok());
+        numbers.filter(|&other| other != tid).filter_map(of).collect()
+    };
+    takes(tid, signals, others)
+}
+
+/// A thread that is told of a signal which it does not find would see the errno of a restart: so only what is certain
+/// to have been this thread's counts.
+fn takes(tid: Tid, signals: Signals, others: impl FnOnce() -> Vec<Signals>) -> bool {
+    let shared = signals.shared & !signals.blocked;
+    // A signal to the process goes to its leader unless that blocks it (kernel/signal.c, complete_signal).
+    if signals.own & !signals.blocked != 0 || (tid == signals.group && shared != 0) {
+        return true;
+    }
+    let others = others();
+    // Of the others, one that does not block it may have been chosen. A stop is for all threads of a process.
+    others.iter().any(|other| other.stopped)
+        || others.iter().fold(shared, |left, other| left & other.blocked) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIGNAL: u64 = 1 << 9;
+
+    fn thread(own: u64, shared: u64, blocked: u64) -> Signals {
+        Signals { group: 3, own, shared, blocked, stopped: false }
+    }
+
+    #[test]
+    fn own_status_reads() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get();
+        let signals = of(tid).unwrap();
+        assert_eq!(signals.group, rustix::process::getpid().as_raw_nonzero().get());
+        assert!(!signals.stopped);
+    }
+
+    #[test]
+    fn a_blocked_signal_does_not_count() {
+        assert!(takes(3, thread(0, SIGNAL, 0), Vec::new));
+        assert!(takes(4, thread(SIGNAL, 0, 0), Vec::new));
+        assert!(!takes(3, thread(0, SIGNAL, SIGNAL), Vec::new));
+        assert!(!takes(3, thread(SIGNAL, 0, SIGNAL), Vec::new));
+    }
+
+    #[test]
+    fn a_signal_of_the_process_is_a_threads_when_no_other_takes_it() {
+        let waits = thread(0, SIGNAL, 0);
+        assert!(takes(4, waits, || vec![thread(0, SIGNAL, SIGNAL)]));
+        assert!(!takes(4, waits, || vec![thread(0, SIGNAL, SIGNAL), thread(0, SIGNAL, 0)]));
+    }
+
+    #[test]
+    fn a_stop_is_for_every_thread() {
+        let stopped = Signals { stopped: true, ..thread(0, 0, 0) };
+        assert!(takes(3, thread(0, 0, 0), || vec![stopped]));
+        assert!(!takes(3, thread(0, 0, 0), || vec![thread(0, 0, 0)]));
+    }
+
+    #[test]
+    fn a_status_without_its_signals_is_none() {
+        assert_eq!(parse(b"State:\tS (sleeping)\nTgid:\t3\nSigPnd:\t0\n"), None);
+    }
+}
