@@ -1,6 +1,6 @@
 //! Programs started from processes with threads.
 
-use guard_tests::{World, compile, rounds};
+use guard_tests::{World, compile, program_text, rounds};
 
 /// Four threads, each of which starts a program at the same moment; one wins.
 const RACERS: &str = r#"
@@ -111,4 +111,14 @@ def go(): os.execv("/bin/sh", ["sh", "-c", "test $$ = %d && echo same process; c
 t = threading.Thread(target=go); t.start(); t.join()'"#,
         &[],
     );
+}
+
+/// What is killed while it starts has nothing left to be compared: that is told of nobody.
+#[test]
+fn the_killed_are_not_told_as_changed() {
+    let world = World::open();
+    // It returns when the exec has closed a pipe, which is before the guard has looked.
+    let script = "import subprocess\nfor _ in range(300):\n child = subprocess.Popen(['true']); child.kill(); child.wait()";
+    let ended = world.guarded(&[&program_text("python3"), "-c", script]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
 }

@@ -70,8 +70,10 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let expected = judge(request, wish)?;
     let mut mismatch = None;
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
-        mismatch = verify::differs(caller.kernel(), pid, &expected);
-        mismatch.is_none() || is_off(Layer::Verify)
+        let differs = verify::differs(caller.kernel(), pid, &expected);
+        // A process that was killed meanwhile has nothing that could be compared: that is no news.
+        mismatch = differs.filter(|_| !verify::is_dead(pid));
+        differs.is_none() || is_off(Layer::Verify)
     });
     let followed = match followed {
         // Somebody else traces it.

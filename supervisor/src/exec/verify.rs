@@ -70,6 +70,11 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     None
 }
 
+/// Whether the process has no memory any more. A living one has a stack, even without arguments.
+pub fn is_dead(pid: Tid) -> bool {
+    proc::stat(pid).map_or_else(|error| error == Errno::SRCH, |stat| stat.arguments.0 == 0)
+}
+
 /// Whether exactly these bytes lie there.
 fn holds(kernel: &dyn Kernel, pid: Tid, (start, end): (u64, u64), expected: &[u8]) -> bool {
     if end.checked_sub(start) != Some(expected.len() as u64) {
