@@ -12,6 +12,12 @@ use crate::report::Operation;
 const BY_REGISTERS: Outcome = Ok(Answer::Continue(Harmless::Registers));
 
 fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
+    // The kernel says first that there is nobody; it is not asked, for there may be somebody by then.
+    if pid > 0
+        && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
+    {
+        return Err(Errno::SRCH);
+    }
     let path = format!("process {pid}");
     request
         .guard
@@ -82,7 +88,8 @@ pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> Outcome {
 
 /// Limits and scheduling of one process.
 pub fn adjust(request: &Request<'_, '_>, pid: i32) -> Outcome {
-    if pid == 0 || request.guard.tree.contains(pid) { BY_REGISTERS } else { refuse(request, pid) }
+    // No process has a number below 0: the kernel has an errno for each call.
+    if pid <= 0 || request.guard.tree.contains(pid) { BY_REGISTERS } else { refuse(request, pid) }
 }
 
 /// The same where the number may also be a group's or a user's: those reach beyond the tree.
