@@ -30,7 +30,7 @@ test:
 	@scripts/test
 
 test-full:
-	@scripts/setup test
+	@scripts/setup full
 	@scripts/test-full $(SHARD)
 
 soak:

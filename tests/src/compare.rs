@@ -142,6 +142,12 @@ fn is_named(part: &str, name: &str) -> bool {
 /// When it is not there; says what to install.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
+    find_program(name)
+        .unwrap_or_else(|| panic!("{name} is needed by the tests: apt-get install {}", package(name)))
+}
+
+/// The same; None when it is not there.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     ["/usr/bin", "/usr/local/bin", "/bin"]
         .into_iter()
@@ -149,7 +155,6 @@ pub fn program(name: &str) -> PathBuf {
         .chain(std::env::split_paths(&path))
         .map(|directory| directory.join(name))
         .find(|path| path.is_file())
-        .unwrap_or_else(|| panic!("{name} is needed by the tests: apt-get install {}", package(name)))
 }
 
 fn package(name: &str) -> &str {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod needs;
 mod run;
 mod screen;
 
@@ -14,6 +15,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
+pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until};
 pub use screen::Screen;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Ended;
+use crate::{Ended, is_foreign};
 
 /// Whether the long forms of the tests run: GUARD_SOAK is set.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn skip(reason: &str) {
 /// How long a command may take before it counts as hung. Nothing is asserted about time otherwise.
 #[must_use]
 pub fn limit() -> Duration {
-    Duration::from_secs(if is_soak() { 3600 } else { 120 })
+    Duration::from_secs(if is_soak() || is_foreign() { 3600 } else { 120 })
 }
 
 /// Runs a command to its end and to the end of its output.

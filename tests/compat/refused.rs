@@ -1,0 +1,80 @@
+//! What programs are refused, each as small as it gets: the rows of docs/compatibility.md that are about programs.
+
+use guard_tests::{World, program_text, skip};
+
+/// What a command prints natively and guarded, in a world where everything is allowed.
+fn differs(argv: &[&str], native: &str, guarded: &str) {
+    let world = World::open();
+    assert_eq!(world.native(argv).stdout, native, "natively: {argv:?}");
+    world.reset();
+    let ended = world.guarded(argv);
+    assert_eq!(ended.stdout, guarded, "{argv:?}: {}", ended.stderr);
+}
+
+fn differs_in_python(source: &str, native: &str, guarded: &str) {
+    let source = format!(
+        "import errno, os, socket\ntry:\n {}\nexcept OSError as e: print(errno.errorcode[e.errno])",
+        source.trim().replace('\n', "\n ")
+    );
+    differs(&[&program_text("python3"), "-c", &source], native, guarded);
+}
+
+#[test]
+fn programs_that_cannot_be_read() {
+    let script = "cp /bin/echo e; chmod 111 e; ./e runs 2>/dev/null || echo $?";
+    differs(&["sh", "-c", script], "runs\n", "126\n");
+}
+
+#[test]
+fn programs_in_memory() {
+    let source = "fd = os.memfd_create('echo'); os.write(fd, open('/bin/echo', 'rb').read())\nos.execve(fd, ['echo', 'runs'], {})";
+    differs_in_python(source, "runs\n", "EACCES\n");
+}
+
+#[test]
+fn programs_whose_name_is_gone() {
+    let source = "os.system('cp /bin/echo e'); fd = os.open('e', 0); os.unlink('e')\nos.execve(fd, ['echo', 'runs'], {})";
+    differs_in_python(source, "runs\n", "EACCES\n");
+}
+
+#[test]
+fn sockets_of_datagrams() {
+    let source = "server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); server.bind('notify')
+os.environ['NOTIFY_SOCKET'] = 'notify'; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); print(server.recv(99))";
+    differs_in_python(source, "b'READY=1'\n", "EACCES\n");
+}
+
+/// One of a pair could send to a name as well.
+#[test]
+fn pairs_of_datagram_sockets() {
+    let source =
+        "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.send(b'pair'); print(b.recv(9))";
+    differs_in_python(source, "b'pair'\n", "EACCES\n");
+}
+
+#[test]
+fn other_families() {
+    let source = "socket.socket(40, socket.SOCK_STREAM); print('AF_VSOCK')";
+    differs_in_python(source, "AF_VSOCK\n", "EAFNOSUPPORT\n");
+}
+
+#[test]
+fn core_files() {
+    differs(&["sh", "-c", "ulimit -Hc; ulimit -c 1 2>/dev/null && echo set"], "unlimited\nset\n", "0\n");
+}
+
+/// Where the machine lets users have namespaces: Chromium's sandbox is made of them.
+#[test]
+fn namespaces_of_users() {
+    let world = World::open();
+    let argv = ["unshare", "--user", "true"];
+    if world.native(&argv).status != 0 {
+        return skip("this machine gives users no namespaces");
+    }
+    let ended = world.guarded(&argv);
+    assert_eq!(
+        (ended.status, ended.stderr.as_str()),
+        (1, "unshare: unshare failed: Operation not permitted\n")
+    );
+}

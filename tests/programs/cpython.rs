@@ -1,0 +1,96 @@
+//! CPython's own test suite: each case ends as it does natively, be it in failure.
+
+use std::collections::BTreeMap;
+
+use guard_tests::{World, is_long_form, program_text, skip};
+
+/// Compares a module of the suite, without the cases whose names have one of these words.
+fn module(name: &str, leave_out: &[&str]) {
+    let world = World::open();
+    let python = program_text("python3");
+    if world.native(&[&python, "-c", &format!("import test.{name}")]).status != 0 {
+        return skip(
+            "Python's own tests are not installed (libpython3.11-testsuite, or that of its version)",
+        );
+    }
+    let argv: Vec<&str> =
+        [&python, "-B", "../cases.py", name].into_iter().chain(leave_out.iter().copied()).collect();
+    let run = |guarded: bool| {
+        world.reset();
+        world.write("cases.py", include_str!("cases.py"));
+        let ended = if guarded { world.guarded(&argv) } else { world.native(&argv) };
+        let outcomes: BTreeMap<_, _> =
+            ended.stdout.lines().filter_map(|line| line.split_once(' ')).map(owned).collect();
+        (ended, outcomes)
+    };
+    let ((native, natively), (guarded, guardedly)) = (run(false), run(true));
+    assert_eq!(native.status, 0, "the suite itself: {}", native.stderr);
+    assert!(natively.values().filter(|outcome| *outcome == "ok").count() > 5, "{}", native.stdout);
+    let different: Vec<_> =
+        natively.iter().filter(|(case, outcome)| guardedly.get(*case) != Some(outcome)).collect();
+    assert!(different.is_empty(), "natively {different:?}\nguarded:\n{}", guarded.stderr);
+    assert_eq!(guardedly.len(), natively.len(), "{:?}", guardedly.keys());
+    assert_eq!(guarded.status, 0, "{}", guarded.stderr);
+}
+
+fn owned((case, outcome): (&str, &str)) -> (String, String) {
+    (case.to_owned(), outcome.to_owned())
+}
+
+#[test]
+fn test_posix() {
+    module("test_posix", &[]);
+}
+
+#[test]
+fn test_tempfile() {
+    module("test_tempfile", &[]);
+}
+
+#[test]
+fn test_fcntl() {
+    module("test_fcntl", &[]);
+}
+
+#[test]
+fn test_pty() {
+    module("test_pty", &[]);
+}
+
+/// Modules that take longer.
+fn long_module(name: &str, leave_out: &[&str]) {
+    if is_long_form() {
+        module(name, leave_out);
+    }
+}
+
+#[test]
+fn test_os() {
+    long_module("test_os", &[]);
+}
+
+#[test]
+fn test_shutil() {
+    long_module("test_shutil", &[]);
+}
+
+#[test]
+fn test_pathlib() {
+    long_module("test_pathlib", &[]);
+}
+
+#[test]
+fn test_subprocess() {
+    long_module("test_subprocess", &[]);
+}
+
+/// Without AF_VSOCK, which is refused; natively a machine without a host would wait forever.
+#[test]
+fn test_socket() {
+    long_module("test_socket", &["VSOCK"]);
+}
+
+#[test]
+fn test_multiprocessing_fork() {
+    long_module("test_multiprocessing_fork", &[]);
+}
