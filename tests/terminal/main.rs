@@ -1,5 +1,6 @@
 //! The terminal between operator and command: the same keys typed natively and guarded show the same.
 
+mod different;
 mod ends;
 mod jobs;
 mod modes;

@@ -1,0 +1,52 @@
+//! What is known to differ on a terminal, each as small as it gets: the rows of docs/compatibility.md that need one.
+
+use guard_tests::World;
+
+use crate::session::Session;
+
+/// Plays the same natively and guarded, and returns what was shown after the command line.
+fn both(play: impl Fn(&mut Session)) -> [String; 2] {
+    let world = World::open();
+    [false, true].map(|guarded| {
+        world.reset();
+        let mut session = Session::start(&world, guarded);
+        play(&mut session);
+        session.leave()
+    })
+}
+
+#[test]
+fn modes_that_a_command_leaves_behind_do_not_stay() {
+    let [native, guarded] =
+        both(|session| session.line("$RUN stty -echoe; stty -a | grep -o -e '.echoe'", &[]));
+    assert!(native.contains("\n-echoe\r\n"), "{native}");
+    assert!(guarded.contains("\n echoe\r\n"), "{guarded}");
+}
+
+#[test]
+fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
+    let echoes = |shown: String| shown.matches("typed ahead\r\n").count();
+    let found = both(|session| {
+        session.line("true | $RUN sh -c 'echo ready; sleep 1; read a < /dev/tty; echo over'", &["ready\r\n"]);
+        session.line("typed ahead", &["over\r\n"]);
+        session.prompt();
+    });
+    assert_eq!(found.map(echoes), [1, 2]);
+}
+
+#[test]
+fn in_a_pipeline_a_command_is_in_the_background_until_it_reads() {
+    let script = "import os; print(\"front\" if os.tcgetpgrp(2) == os.getpgrp() else \"back\")";
+    let [native, guarded] = both(|session| session.line(&format!("$RUN python3 -c '{script}' | cat"), &[]));
+    assert!(native.contains("\nfront\r\n") && guarded.contains("\nback\r\n"), "{native}{guarded}");
+}
+
+#[test]
+fn a_signal_for_the_guard_is_for_the_whole_group() {
+    let script = "(trap \"echo told; exit\" USR1; echo ready; while :; do sleep 0.1; done) & wait";
+    let [native, guarded] = both(|session| {
+        session.line(&format!("$RUN sh -c '{script}' & command=$!; sleep 1"), &["ready\r\n"]);
+        session.line("kill -USR1 $command; sleep 0.5; kill -KILL -$command", &[]);
+    });
+    assert!(!native.contains("\ntold\r\n") && guarded.contains("\ntold\r\n"), "{native}{guarded}");
+}
