@@ -93,6 +93,14 @@ fn a_pipe_ends_when_the_command_does() {
 }
 
 #[test]
+fn orphans_leave_no_zombies() {
+    let world = World::open();
+    let script = "for i in $(seq 40); do (sleep 0.2 & exec true); done; sleep 0.6; parent=$(ps -o ppid= -p $$); ps --ppid $parent -o stat= | grep -c Z; exit 9";
+    let ended = world.guarded(&["bash", "-c", script]);
+    assert_eq!((ended.stdout.as_str(), ended.status), ("0\n", 9), "{}", ended.stderr);
+}
+
+#[test]
 fn a_tmux_server_stays_guarded() {
     let tmux = program_text("tmux");
     let world = daemon_world();

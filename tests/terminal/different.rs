@@ -35,6 +35,17 @@ fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
 }
 
 #[test]
+fn what_is_typed_and_not_read_is_lost() {
+    let [native, guarded] = both(|session| {
+        session.line("$RUN sh -c 'echo ready; sleep 1'", &["ready\r\n"]);
+        session.keys("echo a''head\n", &["head\r\n"]);
+        session.prompt();
+        session.line("true", &[]);
+    });
+    assert!(native.contains("> ahead\r\n") && !guarded.contains("> ahead\r\n"), "{native}{guarded}");
+}
+
+#[test]
 fn in_a_pipeline_a_command_is_in_the_background_until_it_reads() {
     let script = "import os; print(\"front\" if os.tcgetpgrp(2) == os.getpgrp() else \"back\")";
     let [native, guarded] = both(|session| session.line(&format!("$RUN python3 -c '{script}' | cat"), &[]));

@@ -44,6 +44,18 @@ fn the_terminal_that_goes_away_hangs_up() {
     until("it ends", || !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());
 }
 
+#[test]
+fn orphans_leave_no_zombies() {
+    let world = World::open();
+    let mut session = Session::start(&world, true);
+    let script = "for i in $(seq 40); do (sleep 0.2 & exec true); done; (sleep 0.3; ps -o ppid= -p $BASHPID > reaper & exec true); sleep 1
+        echo zombies: $(ps --ppid $(cat reaper) -o stat= | grep -c Z)";
+    world.write("work/script", script);
+    session.line("$RUN bash script", &["zombies: 0\r\n"]);
+    session.prompt();
+    session.leave();
+}
+
 /// As natively: when the shell leaves stopped jobs behind, they are hung up on.
 #[test]
 fn stopped_jobs_of_a_shell_that_ends_do_not_stay() {
