@@ -20,7 +20,7 @@ use guard_policy::{Ask, Security};
         openclaw-guard --observe -- npm test         block nothing, log what would be denied\n  \
         openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied,\n\
-        127 it was not found, 128+n signal n ended it."
+        127 it was not found; a signal that ends the command ends the guard."
 )]
 pub struct Cli {
     #[command(flatten)]

@@ -11,3 +11,4 @@ mod own;
 mod python;
 mod refused;
 mod waiting;
+mod withheld;

@@ -29,6 +29,11 @@ fn interpreter_lines() {
         s text '#!/etc/passwd\n'; try text
         s nonewline '#!/bin/echo last'; try nonewline
         s blank '#!\n'; try blank; s blanks '#!   \n'; try blanks; s nothing ''; try nothing
+        s only '#!'; try only; s magic '\177ELF'; try magic; s short '\177ELF\002\001\001'; try short
+        python3 -c 'import os
+for name in "only", "magic", "short", "blank":
+    try: os.execv(name, [name])
+    except OSError as e: print(name, e.errno)'
         s binary '\001\002\003\004'; try binary; s nul '#!/bin/echo\000-n x\n'; try nul
         s awk '#!/usr/bin/awk -f\nBEGIN { print "awk" }\n'; try awk; s perl '#!/usr/bin/perl -w\nprint "perl @ARGV\\n";\n'; try perl z
         chmod 644 plain; try plain; ln -s env link; try link; (PATH=$PWD:$PATH; env sh -c 'echo $0')"##,

@@ -46,9 +46,13 @@ pub fn read(file: File) -> Result<Image, Errno> {
     let length =
         file.read_at(&mut head, 0).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
     if head.starts_with(b"#!") {
-        return Ok(script(&head));
+        return match script(&head) {
+            // The kernel opens the empty name, which is the current directory.
+            Image::Script { interpreter, .. } if interpreter.is_empty() => Err(Errno::ACCESS),
+            image => Ok(image),
+        };
     }
-    if !head[..length].starts_with(&object::elf::ELFMAG) {
+    if !head[..length].starts_with(&object::elf::ELFMAG) || length < size_of::<FileHeader64<LittleEndian>>() {
         return Ok(Image::Unknown);
     }
     Ok(elf(&ReadCache::new(file)).unwrap_or(Image::Unknown))
@@ -105,9 +109,6 @@ fn script(head: &[u8; HEAD]) -> Image {
     let Some(name) = (2..end).find(|&at| !is_blank(head[at])) else { return Image::Unknown };
     let stop = (name..end).find(|&at| ends_name(head[at])).unwrap_or(end);
     let interpreter = head[name..stop].to_vec();
-    if interpreter.is_empty() {
-        return Image::Unknown;
-    }
     let argument = if stop < end && head[stop] != 0 {
         (stop..end).find(|&at| !is_blank(head[at])).map(|start| {
             let text = &head[start..end];
