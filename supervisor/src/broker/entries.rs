@@ -28,6 +28,8 @@ fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Outcome {
+    // A file that is being moved must not become a directory meanwhile: those are held to what lies below them.
+    let _alone = super::moves::alone(request);
     let entry = free_entry(request, dirfd, path)?;
     request.take_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).

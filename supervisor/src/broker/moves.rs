@@ -16,7 +16,7 @@ use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
 type At = (i32, u64);
 
 /// One move at a time, from judgement to operation: two that interleave could each be right alone.
-fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
+pub fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
     request.guard.moving.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
