@@ -1,6 +1,7 @@
 //! How a held call ends.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{PoisonError, RwLock};
 
 use rustix::io::Errno;
 
@@ -33,7 +34,7 @@ pub enum Answer {
 /// What our own descriptor of an injected file would do while it lingers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OurCopy {
-    /// Nothing: a regular file that cannot be written through it.
+    /// Nothing, but that a lock on the file lasts as long: a regular file that cannot be written through it.
     Harmless,
     /// ETXTBSY for an exec after write and close, a late end of file on a FIFO, a lock held too long.
     Felt,
@@ -85,10 +86,21 @@ pub fn give(caller: &Caller<'_>, outcome: Outcome) {
     }
 }
 
+/// Held by who hands over a file and still has a copy when the caller goes on.
+static LINGERING: RwLock<()> = RwLock::new(());
+
+/// Waits until no copy is left of what has been handed over so far. A lock taken after this ends with the caller's own
+/// descriptors.
+pub fn let_go() {
+    drop(LINGERING.write().unwrap_or_else(PoisonError::into_inner));
+}
+
 /// Puts the file into the caller. None when that answered the call as well.
 fn install(caller: &Caller<'_>, file: OwnedFd, cloexec: bool, copy: OurCopy) -> Result<Option<i64>, Errno> {
     let reply = copy == OurCopy::Harmless;
+    let lingering = reply.then(|| LINGERING.read().unwrap_or_else(PoisonError::into_inner));
     let number = caller.kernel().install(caller.call().id, file.as_fd(), cloexec, reply)?;
     drop(file);
+    drop(lingering);
     Ok((!reply).then_some(number))
 }

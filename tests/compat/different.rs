@@ -43,3 +43,17 @@ fn o_nofollow_is_not_among_an_open_files_flags() {
     let flags = "open('f', 'w'); fd = os.open('f', os.O_NOFOLLOW)\nprint(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NOFOLLOW != 0)";
     assert_eq!(both("", flags), ["True", "False"]);
 }
+
+/// Natively no call but one that waits for another process says EINTR.
+#[test]
+fn a_signal_may_interrupt_a_call_that_the_guard_has_not_taken_yet() {
+    let script = "
+import signal
+signal.signal(signal.SIGALRM, lambda *_: None); signal.setitimer(signal.ITIMER_REAL, 0.0001, 0.0001)
+found = 'never'
+try:
+    for _ in range(3000): os.mkdir('d'); os.rmdir('d')
+except InterruptedError: found = 'EINTR'
+signal.setitimer(signal.ITIMER_REAL, 0); print(found)";
+    assert_eq!(both("", script), ["never", "EINTR"]);
+}

@@ -4,6 +4,7 @@ mod build;
 mod different;
 mod edge;
 mod files;
+mod limits;
 mod many;
 mod modes;
 mod names;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -290,6 +291,23 @@ static void lease(void) {
     }
 }
 
+// A lock that belongs to an open file is free again when that is closed.
+static void locks(void) {
+    close(open("f", O_CREAT | O_WRONLY, 0600));
+    int held[3] = {0};
+    for (int i = 0; i < 3000; i++) {
+        int fd = open("f", O_RDONLY);
+        held[0] += flock(fd, LOCK_EX | LOCK_NB) != 0;
+        close(fd), fd = open("f", O_RDONLY);
+        held[1] += fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_RDLCK}) != 0;
+        close(fd), fd = open("f", O_RDWR);
+        held[2] += fcntl(fd, F_SETLEASE, F_WRLCK) != 0;
+        held[1] += fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_WRLCK}) != 0;
+        close(fd);
+    }
+    printf("still held: %d flock, %d OFD, %d lease\n", held[0], held[1], held[2]);
+}
+
 static void connect_late(void) {
     wait_told();
     usleep(150000);
@@ -318,7 +336,7 @@ static void sockets(void) {
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*act)(void); } SCENARIOS[] = {
         {"fifo", fifo}, {"interrupted", interrupted}, {"restarted", restarted}, {"thread", thread_interrupted}, {"process", process_interrupted}, {"blocked", blocked},
-        {"killed", killed}, {"stopped", stopped}, {"pestered", pestered}, {"lease", lease}, {"sockets", sockets},
+        {"killed", killed}, {"stopped", stopped}, {"pestered", pestered}, {"lease", lease}, {"locks", locks}, {"sockets", sockets},
     };
     must(argc == 2 && !pipe2(tell, O_CLOEXEC), "pipe");
     // Out of the way of the scenarios' own numbers.

@@ -62,6 +62,11 @@ fn a_lease_makes_others_wait() {
 }
 
 #[test]
+fn a_lock_ends_with_the_descriptor() {
+    assert_eq!(same("locks"), "still held: 0 flock, 0 OFD, 0 lease\n");
+}
+
+#[test]
 fn connect_waits_for_room() {
     assert!(same("sockets").contains("no room: EAGAIN\ninterrupted: EINTR\nwaited: done"));
 }

@@ -65,8 +65,16 @@ pub(super) const IOCTL: Decision = Decision::First(
 
 /// The owner of a descriptor gets signals from it: whoever sets one sends signals.
 const FCNTL_OWNER: &[u32] = &[8 /* F_SETOWN */, 15 /* F_SETOWN_EX */];
-pub(super) const FCNTL: Decision =
-    Decision::First(&[rule(&[one_of(1, FCNTL_OWNER)], Action::Notify)], Action::Allow);
+/// Locks that belong to an open file: the supervisor may still have a copy of one that it has handed over.
+const FCNTL_LOCK: &[u32] =
+    &[37 /* F_OFD_SETLK */, 38 /* F_OFD_SETLKW */, 1024 /* F_SETLEASE */];
+pub(super) const FCNTL: Decision = Decision::First(
+    &[rule(&[one_of(1, FCNTL_OWNER)], Action::Notify), rule(&[one_of(1, FCNTL_LOCK)], Action::Notify)],
+    Action::Allow,
+);
+/// The same. Whoever unlocks has nothing to wait for.
+pub(super) const FLOCK: Decision =
+    Decision::First(&[rule(&[one_of(1, &[libc::LOCK_UN as u32])], Action::Allow)], Action::Notify);
 
 // Processes.
 

@@ -85,7 +85,7 @@ pub(super) static CALLS: &[Entry] = &[
     row(70, "msgrcv", ALLOW),
     row(71, "msgctl", ALLOW),
     row(72, "fcntl", FCNTL),
-    row(73, "flock", ALLOW),
+    row(73, "flock", FLOCK),
     row(74, "fsync", ALLOW),
     row(75, "fdatasync", ALLOW),
     row(76, "truncate", NOTIFY),

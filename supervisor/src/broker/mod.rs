@@ -18,7 +18,7 @@ mod tests;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::answer::{Answer, Harmless, Outcome};
+use crate::answer::{Answer, Harmless, Outcome, let_go};
 use crate::caller::Caller;
 use crate::exec;
 use crate::guard::Guard;
@@ -100,7 +100,14 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
         libc::SYS_bind => socket::bind(request, int(0), word(1), word(2)),
 
         libc::SYS_ioctl => ioctl::ioctl(request, int(0), word(1) as u32, word(2)),
-        libc::SYS_fcntl => ioctl::set_owner(request, int(0), int(1), word(2)),
+        libc::SYS_fcntl => match int(1) {
+            libc::F_SETOWN | F_SETOWN_EX => ioctl::set_owner(request, int(0), int(1), word(2)),
+            // A range to lock: whatever it becomes meanwhile gives no access.
+            libc::F_OFD_SETLK | libc::F_OFD_SETLKW => locked(Harmless::NoAccess),
+            libc::F_SETLEASE => locked(Harmless::Registers),
+            _ => Err(Errno::INVAL),
+        },
+        libc::SYS_flock => locked(Harmless::Registers),
         libc::SYS_mmap => mapping::mmap(request, int(4)),
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => mapping::mprotect(request, word(0), word(1)),
 
@@ -126,6 +133,15 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
     }
 }
 
+/// Lets the kernel take a lock that is the open file's, once no file that was handed over has a copy here: the lock
+/// would outlive the caller's last descriptor.
+fn locked(why: Harmless) -> Outcome {
+    let_go();
+    Ok(Answer::Continue(why))
+}
+
+/// fcntl(2).
+const F_SETOWN_EX: i32 = 15;
 /// ioprio_set(2).
 const IOPRIO_WHO_PROCESS: i32 = 1;
 
