@@ -57,3 +57,12 @@ except InterruptedError: found = 'EINTR'
 signal.setitimer(signal.ITIMER_REAL, 0); print(found)";
     assert_eq!(both("", script), ["never", "EINTR"]);
 }
+
+/// The kernel tells the path of no descriptor there; the guard finds that of a directory, but not of a file.
+#[test]
+fn a_file_beyond_path_max_is_not_changed_by_its_descriptor() {
+    let script = "
+for _ in range(45): os.mkdir('x' * 200); os.chdir('x' * 200)
+fd = os.open('f', os.O_CREAT | os.O_RDWR); print(error(c.fchmod(fd, 0o600)), error(c.chmod(b'f', 0o600)))";
+    assert_eq!(both("", script), ["done done", "ENAMETOOLONG done"]);
+}

@@ -5,6 +5,7 @@
 //! the decision is about the descriptor that the operation then uses, and its path is what the kernel says of
 //! it (`/proc/self/fd/N`), not what was written.
 
+mod deep;
 mod real;
 mod scope;
 mod walk;

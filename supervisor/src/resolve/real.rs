@@ -5,11 +5,22 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
-/// What the kernel says a descriptor's path is. For an object that was removed: the path that it had.
+use super::deep::deep_path;
+
+/// A descriptor's path. For an object that was removed: the path that it had.
 ///
 /// # Errors
-/// EACCES for an object outside the supervisor's root, whose path means nothing here.
+/// EACCES for an object outside the supervisor's root, whose path means nothing here; ENAMETOOLONG for what is no
+/// directory and lies deeper than PATH_MAX.
 pub fn real_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+    match told_path(fd) {
+        Err(Errno::NAMETOOLONG) => deep_path(fd),
+        told => told,
+    }
+}
+
+/// What the kernel says a descriptor's path is.
+pub(super) fn told_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     const DELETED: &[u8] = b" (deleted)";
     let mut path = rustix::fs::readlinkat(CWD, link_to(fd), Vec::with_capacity(256))?.into_bytes();
     if path.starts_with(b"(unreachable)") {
