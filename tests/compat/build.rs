@@ -20,6 +20,18 @@ fn gcc_in_every_stage() {
     assert!(same.tree.contains_key("liba.so"));
 }
 
+#[test]
+fn ldd_lists_what_is_anywhere() {
+    let same = World::open().same_script(
+        r#"set +e; addresses() { sed 's/0x[0-9a-f]*/0x/'; }
+        printf 'int f(void) { return 1; }\n' > f.c; gcc -shared -fPIC f.c -o libf.so; printf 'int f(void); int main(void) { return f(); }\n' > m.c; gcc m.c -o m -L. -lf; chmod 644 libf.so; ln -s m l
+        for what in /bin/sh ./m l ./libf.so $PWD/m /lib/x86_64-linux-gnu/libc.so.6 m.c . none /usr/bin/ldd; do ldd $what 2>&1 | addresses; done; LD_LIBRARY_PATH=. ldd -r ./m | addresses
+        ldd -v -u /bin/sh | addresses; LD_LIBRARY_PATH=. ./m; echo $?; /lib64/ld-linux-x86-64.so.2 --verify ./m; echo $?"#,
+        &[],
+    );
+    assert!(same.native.stdout.contains("libf.so => not found\n"), "{}", same.native.stdout);
+}
+
 /// Twenty sources, a library and a program, with dependencies that make writes itself.
 fn small_project(world: &World) {
     let mut main = String::from("#include <stdio.h>\n");

@@ -25,6 +25,13 @@ fn programs_that_cannot_be_read() {
     differs(&["sh", "-c", script], "runs\n", "126\n");
 }
 
+/// ldd, which runs nothing, works: tests/compat/build.rs.
+#[test]
+fn the_loader_as_a_program() {
+    let script = "cp /bin/echo e; /lib64/ld-linux-x86-64.so.2 ./e runs 2>/dev/null || echo $?";
+    differs(&["sh", "-c", script], "runs\n", "126\n");
+}
+
 #[test]
 fn programs_in_memory() {
     let source = "fd = os.memfd_create('echo'); os.write(fd, open('/bin/echo', 'rb').read())\nos.execve(fd, ['echo', 'runs'], {})";

@@ -95,6 +95,26 @@ fn the_loader_runs_nothing_that_may_not_run() {
     assert_eq!(fine.status, 0, "{}", fine.stderr);
 }
 
+/// Even where everything may be looked at.
+#[test]
+fn a_loader_that_lists_does_not_run() {
+    let world = World::open();
+    let loader = "/lib64/ld-linux-x86-64.so.2";
+    mode(&world.write("work/prog", std::fs::read("/bin/echo").expect("echo")), 0o755);
+    for line in
+        [format!("{loader} --list ./prog hello"), format!("LD_TRACE_LOADED_OBJECTS=1 {loader} ./prog hello")]
+    {
+        let ended = world.sh(&line);
+        assert!(
+            ended.stdout.contains("libc.so") && !ended.stdout.contains("hello"),
+            "{line}: {}",
+            ended.stdout
+        );
+    }
+    let ended = world.sh(&format!("{loader} ./prog hello"));
+    assert_eq!(ended.guard_lines().len(), 1, "what may change is not run: {}", ended.stderr);
+}
+
 #[test]
 fn a_copy_runs_where_copies_may_run_and_nowhere_else() {
     let world = world();

@@ -17,7 +17,10 @@ const WITH_VALUE: [&[u8]; 7] = [
     b"--glibc-hwcaps-prepend",
     b"--glibc-hwcaps-mask",
 ];
-const WITHOUT_VALUE: [&[u8]; 3] = [b"--verify", b"--list", b"--inhibit-cache"];
+const WITHOUT_VALUE: [&[u8]; 1] = [b"--inhibit-cache"];
+/// These tell what the operand is and needs, as does the variable: ldd(1).
+const LISTING: [&[u8]; 2] = [b"--verify", b"--list"];
+const LISTING_VARIABLE: &[u8] = b"LD_TRACE_LOADED_OBJECTS=";
 /// These print something and run nothing.
 const INFORMATION: [&[u8]; 4] = [b"--help", b"--version", b"--list-tunables", b"--list-diagnostics"];
 
@@ -29,22 +32,32 @@ fn is_loader(path: &[u8]) -> bool {
         || name == b"libc.so"
 }
 
+/// Whether it is glibc's, by the name that this has on every architecture.
+fn is_of_glibc(path: &[u8]) -> bool {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().starts_with(b"ld-linux")
+}
+
 /// What a loader is asked to run, if it is one.
 #[derive(Debug, PartialEq, Eq)]
 enum Operand<'a> {
     None,
+    /// Only to be looked at.
+    Listed(&'a [u8], &'a [Vec<u8>]),
     Program(&'a [u8], &'a [Vec<u8>]),
     Unclear,
 }
 
-fn operand(argv: &[Vec<u8>]) -> Operand<'_> {
+fn operand<'a>(argv: &'a [Vec<u8>], environment: &[Vec<u8>]) -> Operand<'a> {
+    let mut listed = environment.iter().any(|variable| variable.starts_with(LISTING_VARIABLE));
     let mut at = 1;
     while let Some(argument) = argv.get(at) {
         match &argument[..] {
             option if INFORMATION.contains(&option) => return Operand::None,
             option if WITH_VALUE.contains(&option) => at += 2,
             option if WITHOUT_VALUE.contains(&option) => at += 1,
+            option if LISTING.contains(&option) => (listed, at) = (true, at + 1),
             option if option.starts_with(b"-") => return Operand::Unclear,
+            program if listed => return Operand::Listed(program, &argv[at..]),
             program => return Operand::Program(program, &argv[at..]),
         }
     }
@@ -60,20 +73,24 @@ pub fn judge_operand(
     request: &Request<'_, '_>,
     path: &[u8],
     argv: &[Vec<u8>],
+    environment: &[Vec<u8>],
     cwd: &[u8],
 ) -> Result<(), Errno> {
     if !is_loader(path) {
         return Ok(());
     }
-    match operand(argv) {
+    match operand(argv, environment) {
         Operand::None => Ok(()),
+        // glibc's ends before the operand's first instruction, in every mode but the ordinary one (elf/rtld.c,
+        // dl_main). It opens the operand as any program opens a file, and maps it if it has `x`.
+        Operand::Listed(..) if is_of_glibc(path) => Ok(()),
         Operand::Unclear => request.guard.refuse(
             request.caller,
             Operation::Exec,
             path,
             "a loader with options that are not known",
         ),
-        Operand::Program(written, argv) => {
+        Operand::Program(written, argv) | Operand::Listed(written, argv) => {
             let (object, real) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
             let _file = runnable(request, &object, &real)?;
             request.guard.judge_exec(request.caller, Exec { path: &real, argv, cwd, role: Role::Program })?;
@@ -104,10 +121,24 @@ mod tests {
     #[test]
     fn the_operand_is_behind_the_options() {
         let argv = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let none: &[Vec<u8>] = &[];
         let line = argv("ld.so --argv0 ls --library-path /x /usr/bin/curl -s");
-        assert_eq!(operand(&line), Operand::Program(b"/usr/bin/curl", &line[5..]));
-        assert_eq!(operand(&argv("ld.so --version")), Operand::None);
-        assert_eq!(operand(&argv("ld.so --new-option /usr/bin/curl")), Operand::Unclear);
-        assert_eq!(operand(&argv("ld.so")), Operand::None);
+        assert_eq!(operand(&line, none), Operand::Program(b"/usr/bin/curl", &line[5..]));
+        assert_eq!(operand(&argv("ld.so --version"), none), Operand::None);
+        assert_eq!(operand(&argv("ld.so --new-option /usr/bin/curl"), none), Operand::Unclear);
+        assert_eq!(operand(&argv("ld.so"), none), Operand::None);
+    }
+
+    #[test]
+    fn an_option_or_the_variable_only_lists() {
+        let argv = |text: &str| text.split(' ').map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        for line in ["ld.so --list /usr/bin/curl", "ld.so --inhibit-cache --verify /usr/bin/curl"] {
+            assert!(matches!(operand(&argv(line), &[]), Operand::Listed(b"/usr/bin/curl", _)), "{line}");
+        }
+        // What follows the operand is the operand's.
+        assert!(matches!(operand(&argv("ld.so /usr/bin/curl --list"), &[]), Operand::Program(..)));
+        let line = argv("ld.so /usr/bin/curl");
+        assert!(matches!(operand(&line, &argv("A=b LD_TRACE_LOADED_OBJECTS=1")), Operand::Listed(..)));
+        assert!(matches!(operand(&line, &argv("XLD_TRACE_LOADED_OBJECTS=1 LD_TRACE")), Operand::Program(..)));
     }
 }

@@ -126,7 +126,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                 let loader = match interpreter {
                     Some(loader) => Some(judge_loader(request, &loader, &argv, &cwd)?),
                     None => {
-                        loader::judge_operand(request, &path, &argv, &cwd)?;
+                        loader::judge_operand(request, &path, &argv, &wish.environment.items, &cwd)?;
                         None
                     }
                 };
