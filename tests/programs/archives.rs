@@ -9,7 +9,7 @@ const ZOO: &str = "
     ln plain hard && ln -s plain soft && ln -s /nowhere dangling && mkfifo -m 640 pipe && : > empty && echo x > 'a b/new
 line'
     truncate -s 1M sparse && seq 100000 > big && echo deep > deep/er/f && chmod 2775 deep && chmod u+s run
-    touch -d @1000000000 plain run secret deep/er/f big sparse empty deep deep/er 'a b'; cd ..
+    touch -d @1000000000 plain run secret deep/er/f big sparse empty deep deep/er 'a b' .; cd ..
     look() { find \"$1\" ! -type d -printf '%P %y %m %s %n %l %Ts\\n' | grep -v -e ' l ' -e pipe -e line | sort; }
 ";
 
@@ -20,7 +20,7 @@ fn rsync_copies_updates_and_deletes() {
     }
     let script = format!(
         "{ZOO}
-        rsync -aHS --out-format='%i %n%L' zoo/ copy/ | sort && look copy && rsync -aHi zoo/ copy/ && echo more >> zoo/big && touch -d @1100000000 zoo/big && rm zoo/secret && chmod 700 zoo/run
+        rsync -aHS --out-format='%i %n%L' zoo/ copy/ | sort && look copy && rsync -aHi zoo/ copy/ && echo more >> zoo/big && rm zoo/secret && chmod 700 zoo/run && touch -d @1100000000 zoo/big zoo
         rsync -aHi --delete --backup --suffix=.old zoo/ copy/ | sort; rsync -rltW --inplace --checksum --itemize-changes zoo/ copy/ | sort; look copy
         rsync -a --link-dest=../copy zoo/ linked/ && stat -c %h linked/big && rsync -aR --files-from=<(printf 'plain\\ndeep/er/f\\n') zoo/ some/ && find some | sort
         printf '#!/bin/sh\\nshift; exec \"$@\"\\n' > rsh; chmod +x rsh; rsync -rlt --exclude='*e*' -e ./rsh zoo/ host:$PWD/piped && find piped | sort; rsync none nowhere 2>&1 | sed 's/ (.*//'"

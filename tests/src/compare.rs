@@ -50,8 +50,8 @@ fn line(path: &Path, metadata: &fs::Metadata) -> String {
     } else {
         "device".to_owned()
     };
-    let links = if kind.is_dir() { 0 } else { metadata.nlink() };
-    format!("{:o} {}:{} links {links} {what}", metadata.mode(), metadata.uid(), metadata.gid())
+    let (mode, links) = (metadata.mode(), metadata.nlink());
+    format!("{mode:o} {}:{} links {links} {what}", metadata.uid(), metadata.gid())
 }
 
 fn content(path: &Path) -> String {
