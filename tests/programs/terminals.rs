@@ -33,6 +33,20 @@ fn a_server_outlives_its_command() {
     assert_eq!(used.stdout, "still\n0\n", "{}", used.stderr);
 }
 
+/// The socket of a server that is gone is in the way of nobody.
+#[test]
+fn a_new_server_replaces_a_socket_that_was_left() {
+    if !has(&["tmux"]) {
+        return;
+    }
+    let script = "t() { tmux -f /dev/null -S s \"$@\"; }; test -S s && t new-session -d -s one cat && t ls -F '#S' && t kill-server; t ls 2>&1";
+    let leave = |world: &World| {
+        std::os::unix::net::UnixListener::bind(world.work().join("s")).expect("a socket");
+    };
+    let same = World::open().same(leave, &["sh", "-c", script], &[]);
+    assert!(same.native.stdout.starts_with("one\n"), "{}", same.native.stdout);
+}
+
 #[test]
 fn vim_edits_without_a_screen() {
     if !has(&["vim"]) {

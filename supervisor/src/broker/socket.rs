@@ -17,6 +17,7 @@ use crate::kernel::requests;
 use crate::pool::blocking;
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to};
+use crate::servers::may_be_served;
 
 /// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
 const ADDRESS_MAX: u64 = 128;
@@ -109,6 +110,11 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
     }
     request.guard.judge(request.caller, Operation::Connect, &path, Some(&object), Access::WRITE)?;
     if !request.guard.servers.has_file(&object)? && !request.guard.policy().names(&path) {
+        if !may_be_served(&object, &path) {
+            // A server left it behind. There is nobody who could be reached, and a program makes its own.
+            rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
+            return Err(Errno::CONNREFUSED);
+        }
         let text = "a socket that the tree did not make; a rule must name it, not only its directory";
         request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
     }
