@@ -7,6 +7,17 @@ use std::time::{Duration, Instant};
 use guard_tests::World;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+/// A terminal sends a signal of one's choice to its foreground group, which may be the guard's leader.
+#[test]
+fn a_terminal_is_not_made_to_kill() {
+    let script = "import fcntl, signal
+for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGUSR1):
+    try: print(fcntl.fcntl(0, 10, number))
+    except OSError as error: print(error.errno)";
+    let ended = World::open().guarded(&["python3", "-c", script]);
+    assert_eq!(ended.stdout, format!("{0}\n{0}\n0\n", libc::EINVAL), "{}", ended.stderr);
+}
+
 /// The tree spins on names that do not exist yet while terminals are opened outside: none may be reached.
 #[test]
 fn a_terminal_opened_meanwhile_is_out_of_reach() {

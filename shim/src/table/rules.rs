@@ -68,11 +68,19 @@ const FCNTL_OWNER: &[u32] = &[8 /* F_SETOWN */, 15 /* F_SETOWN_EX */];
 /// Locks that belong to an open file: the supervisor may still have a copy of one that it has handed over.
 const FCNTL_LOCK: &[u32] =
     &[37 /* F_OFD_SETLK */, 38 /* F_OFD_SETLKW */, 1024 /* F_SETLEASE */];
+/// A terminal sends this signal to its foreground group, which may be that of the guard's leader: one that it cannot
+/// block is no I/O signal.
+const FCNTL_SIGNAL: &[u32] = &[10 /* F_SETSIG */];
+const UNBLOCKABLE: &[u32] = &[libc::SIGKILL as u32, libc::SIGSTOP as u32];
 pub(super) const FCNTL: Decision = Decision::First(
-    &[rule(&[one_of(1, FCNTL_OWNER)], Action::Notify), rule(&[one_of(1, FCNTL_LOCK)], Action::Notify)],
+    &[
+        rule(&[one_of(1, FCNTL_OWNER)], Action::Notify),
+        rule(&[one_of(1, FCNTL_LOCK)], Action::Notify),
+        rule(&[one_of(1, FCNTL_SIGNAL), one_of(2, UNBLOCKABLE)], Action::Errno(EINVAL)),
+    ],
     Action::Allow,
 );
-/// The same. Whoever unlocks has nothing to wait for.
+/// A lock of an open file, as with fcntl. Whoever unlocks has nothing to wait for.
 pub(super) const FLOCK: Decision =
     Decision::First(&[rule(&[one_of(1, &[libc::LOCK_UN as u32])], Action::Allow)], Action::Notify);
 
@@ -130,7 +138,13 @@ const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, libc::ADDR_NO_RANDOMIZE as u32];
 pub(super) const PERSONALITY: Decision =
     Decision::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
 
-pub(super) const PTRACE: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &NOTIFY);
+const TRACEME: &[u32] = &[libc::PTRACE_TRACEME];
+/// `PTRACE_TRACEME` makes the parent the tracer, and the first parent is the guard's.
+pub(super) const PTRACE: Decision = Decision::Option(
+    Switch::AllowPtrace,
+    &Decision::First(&[rule(&[one_of(0, TRACEME)], Action::Notify)], Action::Allow),
+    &NOTIFY,
+);
 /// The kernel asks whether the caller may trace the other process, and Landlock says no for one outside the tree.
 pub(super) const OTHERS_MEMORY: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
 pub(super) const SIGNAL: Decision = Decision::Option(Switch::ScopedSignals, &ALLOW, &NOTIFY);

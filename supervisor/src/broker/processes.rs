@@ -31,6 +31,9 @@ fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
 
 /// ptrace, where it is not let through.
 pub fn trace(request: &Request<'_, '_>) -> Outcome {
+    if request.guard.lets_trace() && request.caller.int(0) == libc::PTRACE_TRACEME as i32 {
+        return trace_me(request);
+    }
     let text = if request.guard.policy().allow_ptrace() {
         "exec.allowPtrace needs the Landlock floor, which is not in force"
     } else {
@@ -38,6 +41,17 @@ pub fn trace(request: &Request<'_, '_>) -> Outcome {
     };
     let _ = request.guard.refuse(request.caller, Operation::Trace, b"a process", text);
     // Also when only observing: a process that is traced could start nothing.
+    Err(Errno::PERM)
+}
+
+/// The caller is to be traced by its parent. An orphan's and the first command's is the guard's, which would take the
+/// stops for those of a job. A parent that ends meanwhile leaves the caller to the reaper, who looks at ends alone.
+fn trace_me(request: &Request<'_, '_>) -> Outcome {
+    if request.guard.tree.contains(request.caller.status()?.ppid) {
+        return BY_REGISTERS;
+    }
+    let text = "the parent is not a process of the guarded tree";
+    let _ = request.guard.refuse(request.caller, Operation::Trace, b"a process", text);
     Err(Errno::PERM)
 }
 

@@ -77,6 +77,12 @@ fn lead(plan: &Plan) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(slave, 3)
 }
 
+/// What has become of the command.
+enum Change {
+    Stopped(i32),
+    Ended(End),
+}
+
 struct Leader {
     slave: OwnedFd,
     command: Pid,
@@ -86,20 +92,27 @@ struct Leader {
 impl Leader {
     fn look_after(mut self, children: &SignalFd) -> End {
         let mut front_is_there = true;
+        let mut wait = PollTimeout::NONE;
         loop {
             let mut ready = vec![PollFd::new(children.as_fd(), PollFlags::POLLIN)];
             if front_is_there {
                 ready.push(PollFd::new(self.jobs.as_fd(), PollFlags::POLLIN));
             }
-            if poll(&mut ready, PollTimeout::NONE).is_err() {
+            if poll(&mut ready, wait).is_err() {
                 continue;
             }
             let asked = ready.get(1).is_some_and(|jobs| jobs.any().unwrap_or(false));
             while let Ok(Some(_)) = children.read_signal() {}
-            if let Some(end) = self.wait() {
+            // One change and one order in turn: a command that stops and goes on all the time keeps nobody waiting.
+            let change = self.change();
+            wait = if change.is_some() { PollTimeout::ZERO } else { PollTimeout::NONE };
+            if let Some(change) = change {
                 // As a shell does. At the end of a leader the foreground group is hung up on.
                 self.give_terminal(rustix::process::getpid());
-                return end;
+                match change {
+                    Change::Ended(end) => return end,
+                    Change::Stopped(signal) => self.tell(Stopped(signal)),
+                }
             }
             if asked {
                 match Job::receive(&mut self.jobs) {
@@ -110,20 +123,27 @@ impl Leader {
         }
     }
 
-    /// Tells the front of a stop; returns the command's end.
-    fn wait(&mut self) -> Option<End> {
+    /// What has become of the command since this was asked last.
+    fn change(&self) -> Option<Change> {
         loop {
             let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
             let (_, state) = rustix::process::waitpid(Some(self.command), options).ok().flatten()?;
             if let Some(end) = end_of(state) {
-                return Some(end);
+                return Some(Change::Ended(end));
             }
-            if let Some(signal) = state.stopping_signal() {
-                self.give_terminal(rustix::process::getpid());
-                // A front that is gone will not have it go on either.
-                let _ = Stopped(signal).send(&mut self.jobs);
+            if let Some(signal) = state.stopping_signal().filter(|signal| Stopped::SIGNALS.contains(signal)) {
+                return Some(Change::Stopped(signal));
             }
         }
+    }
+
+    /// Does not wait for a front that is stopped itself: with hundreds of stops to hear of it needs no more.
+    fn tell(&self, stopped: Stopped) {
+        let (letter, number) = stopped.encode();
+        let [a, b, c, d] = number.to_ne_bytes();
+        let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
+        // A front that is gone will not have it go on either.
+        let _ = rustix::net::send(&self.jobs, &[letter, a, b, c, d], flags);
     }
 
     fn carry_out(&self, job: Job) {

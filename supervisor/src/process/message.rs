@@ -37,6 +37,12 @@ pub enum Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped(pub i32);
 
+impl Stopped {
+    /// The signals that stop a job. The front sends them on to the operator's job, which others are not for: a command
+    /// that is traced stops for every signal.
+    pub const SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+}
+
 /// A kind of message.
 pub trait Message: Sized {
     /// As a letter and a number.
@@ -109,7 +115,7 @@ impl Message for Stopped {
     }
 
     fn decode(letter: u8, number: i32) -> Option<Stopped> {
-        (letter == b'T').then_some(Stopped(number))
+        (letter == b'T' && Stopped::SIGNALS.contains(&number)).then_some(Stopped(number))
     }
 }
 
@@ -129,6 +135,8 @@ mod tests {
         assert_eq!(News::receive(&mut from), Some(News::Ended(End::Signal(11))));
         assert_eq!(News::receive(&mut from), None);
         assert_eq!(Job::receive(&b"s\x0f\0\0\0"[..]), Some(Job::Signal(15)));
-        assert_eq!(Stopped::receive(&b"s\x0f\0\0\0"[..]), None);
+        assert_eq!(Stopped::receive(&b"s\x13\0\0\0"[..]), None);
+        assert_eq!(Stopped::receive(&b"T\x13\0\0\0"[..]), Some(Stopped(19)));
+        assert_eq!(Stopped::receive(&b"T\x0f\0\0\0"[..]), None, "SIGTERM stops nothing");
     }
 }
