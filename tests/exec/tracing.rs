@@ -58,6 +58,42 @@ fn without_leave_it_is_refused_with_a_line() {
     );
 }
 
+/// A process that execs its own program again runs that before and afterwards: what is seen is the exec itself.
+#[test]
+fn a_traced_process_that_starts_itself_again_starts_only_itself() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off", "allowPtrace": true, "roots": ["/usr", "/bin", "/lib", "/lib64", "@/work"]},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rw-", "@/work/good": "r-x"}, "default": "---"}}}"#,
+    );
+    compile("#include <unistd.h>\nint main(void) { for (;;) pause(); }", &world.work().join("evil"), &[]);
+    compile(ATTACK, &world.work().join("good"), &["-pthread"]);
+    let ended = world.guarded(&["./good"]);
+    assert_eq!(ended.status, 0, "{}\n{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("killed"), "the attack never got that far: {}", ended.stdout);
+}
+
+/// The parent of the first command is the guard's: it stops for every signal what it traces, and tells the operator's
+/// job of stops.
+#[test]
+fn the_guards_processes_trace_nothing_for_the_tree() {
+    let world = world();
+    let script = "import ctypes, os, signal
+print('traced', ctypes.CDLL(None).ptrace(0, 0, 0, 0), flush=True)
+os.kill(os.getpid(), signal.SIGUSR1)";
+    world.write("work/script", script);
+    let guard: Vec<_> = std::iter::once(world.command().get_program().to_owned())
+        .chain(world.command().get_args().map(std::ffi::OsStr::to_owned))
+        .map(|word| word.into_string().expect("plain words"))
+        .collect();
+    let line = format!("trap 'echo reached' USR1; {} -q -- python3 script; echo status $?", guard.join(" "));
+    let mut shell = world.native_command();
+    shell.args(["bash", "-c", &line]);
+    let (status, shown) = guard_tests::Screen::start(&shell).end();
+    assert_eq!(status, 0, "{shown}");
+    assert!(shown.contains("traced -1") && shown.contains("status 138"), "{shown}");
+    assert!(!shown.contains("reached"), "{shown}");
+}
+
 #[test]
 fn a_traced_process_starts_only_what_it_may() {
     let world = World::bare().policy(
@@ -96,8 +132,9 @@ const ATTACK: &str = r#"
 #include <unistd.h>
 static char path[] = "./good";
 static void *swap(void *unused) { for (;;) { memcpy(path, "./evil", 7); memcpy(path, "./good", 7); } return unused; }
-int main(void) {
+int main(int argc, char **argument) {
     int killed = 0, good = 0, denied = 0;
+    if (argc == 1 && strcmp(argument[0], "program") == 0) return 7;
     for (int round = 0; round < 3000 && !killed; round++) {
         pid_t child = fork();
         if (child == 0) {

@@ -4,20 +4,25 @@
 //! time anyway. The exec is judged before as every other; the floor lets nothing start outside `exec.roots`; and the
 //! program that is there afterwards is looked at, without a stop, and killed if the policy does not allow it.
 
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use guard_policy::{Exec, Role};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::verify::{Expected, Identity};
 use crate::answer::{Answer, Outcome};
 use crate::broker::Request;
-use crate::kernel::Response;
+use crate::kernel::{Response, Tid, proc};
 
-/// How often, and how far apart, it is looked whether the program is there: a second in all.
-const LOOKS: u32 = 500;
+/// It is looked often for a second, and then less often for as long as the exec may be under way: its tracer can hold
+/// it up, by not waiting for another thread that the exec must see gone.
+const OFTEN: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
+const LONG_PAUSE: Duration = Duration::from_millis(20);
 
 /// Whether the caller is traced by a member of the tree, and the policy lets it be.
 pub fn is_let(request: &Request<'_, '_>) -> bool {
@@ -35,29 +40,88 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
     let process = caller.status()?.tgid;
     let pid = Pid::from_raw(process).ok_or(Errno::SRCH)?;
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-    let before = program_of(process)?;
+    let before = Running::of(process, caller.tid())?;
     caller.check()?;
     caller.kernel().respond(caller.call().id, Response::Continue)?;
-    for _ in 0..LOOKS {
-        let Ok(now) = program_of(process) else { break };
-        if now == expected.program {
+    let mut task = caller.tid();
+    for look in 0_u32.. {
+        let pause = if look < OFTEN { PAUSE } else { LONG_PAUSE };
+        if has_ended(pidfd.as_fd(), pause) {
             break;
         }
-        if now != before {
-            let path = rustix::fs::readlink(format!("/proc/{process}/exe"), Vec::new());
-            let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
-            // It may have started this one since by a call of its own: then it is allowed.
-            let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
-            if request.guard.judge_exec(caller, exec).is_err() {
-                let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
-            }
-            break;
+        if rustix::fs::access(format!("/proc/{process}/task/{task}"), rustix::fs::Access::EXISTS).is_err() {
+            // Dead, or since the exec under the number of the process.
+            task = process;
         }
-        std::thread::sleep(PAUSE);
+        // Asked before what runs: when the call is over, what runs then is what the call has left.
+        let over = !may_exec(process, task);
+        match Running::of(process, task) {
+            Ok(now) if now == before && !over => continue,
+            Ok(now) if now.program == expected.program || now == before => break,
+            // Nothing can be read of a process that is ending.
+            Err(Errno::NOENT | Errno::SRCH) => continue,
+            Ok(_) | Err(_) => {}
+        }
+        let path = rustix::fs::readlink(format!("/proc/{process}/task/{task}/exe"), Vec::new());
+        let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
+        // It may have started this one since by a call of its own: then it is allowed.
+        let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
+        if request.guard.judge_exec(caller, exec).is_err() {
+            let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
+        }
+        break;
     }
     Ok(Answer::Done)
 }
 
-fn program_of(process: i32) -> Result<Identity, Errno> {
-    rustix::fs::stat(format!("/proc/{process}/exe")).map(|stat| Identity::of(&stat))
+/// What a process runs: the program, and what the kernel told it at its start (getauxval(3)), which addresses make
+/// another one for the same program started again. A process cannot change either without an exec.
+#[derive(PartialEq, Eq)]
+struct Running {
+    program: Identity,
+    start: Vec<u8>,
+}
+
+impl Running {
+    /// ENOENT or ESRCH when no thread of the process runs anything any more; other errors when it may not be seen.
+    fn of(process: Tid, task: Tid) -> Result<Running, Errno> {
+        let first = Running::of_task(process, task);
+        if !matches!(first, Err(Errno::NOENT | Errno::SRCH)) {
+            return first;
+        }
+        // The first thread may have ended before the others.
+        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).map_err(|_| Errno::SRCH)?;
+        tasks
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .map(|task| Running::of_task(process, task))
+            .find(|running| !matches!(running, Err(Errno::NOENT | Errno::SRCH)))
+            .unwrap_or(first)
+    }
+
+    fn of_task(process: Tid, task: Tid) -> Result<Running, Errno> {
+        let mut buffer = [0; 4096];
+        // In this order: of an exec in between the program is seen.
+        let start = proc::read_into(task, "auxv", &mut buffer)?.to_vec();
+        let stat = rustix::fs::stat(format!("/proc/{process}/task/{task}/exe"))?;
+        Ok(Running { program: Identity::of(&stat), start })
+    }
+}
+
+/// Whether a thread may be in an exec: when it is seen waiting in anything else it is not.
+fn may_exec(process: Tid, task: Tid) -> bool {
+    let mut buffer = [0; 256];
+    let path = format!("/proc/{process}/task/{task}/syscall");
+    let read = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|file| rustix::io::read(file, &mut buffer));
+    let Ok(count) = read else { return true };
+    let word = buffer[..count].split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    let number = std::str::from_utf8(word).ok().and_then(|word| word.parse::<i64>().ok());
+    number.is_none_or(|number| [libc::SYS_execve, libc::SYS_execveat].contains(&number))
+}
+
+/// Waits a little; true when the whole process has ended.
+fn has_ended(pidfd: std::os::fd::BorrowedFd<'_>, pause: Duration) -> bool {
+    let pause = PollTimeout::try_from(pause).unwrap_or(PollTimeout::ZERO);
+    poll(&mut [PollFd::new(pidfd, PollFlags::POLLIN)], pause).is_ok_and(|ready| ready > 0)
 }
