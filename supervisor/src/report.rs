@@ -1,10 +1,13 @@
 //! What the operator is told: one line on stderr for a denial, one JSON line in the audit log.
 //!
-//! Both are written by a thread of their own, so that no held call waits for a disk or a terminal.
+//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can stop its
+//! terminal, or not read the pipe that is its stderr: that costs lines, and nothing of the log.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -74,14 +77,19 @@ pub struct Event {
     pub micros: u64,
 }
 
-enum Message {
-    /// With it, whom to tell that its line is printed.
-    Event(Box<Event>, Option<SyncSender<()>>),
-    /// A line that tells of no decision.
-    Remark(String),
+/// For the log.
+enum Entry {
+    Event(Box<Event>),
     Flush(SyncSender<()>),
-    /// The operator's command has ended: stderr is given up, the log goes on.
-    Quiet,
+}
+
+/// For stderr.
+enum Line {
+    /// One that is shown where no lines are wanted, too.
+    Problem(String),
+    /// With it, whom to tell that it is printed.
+    Print(String, Option<SyncSender<()>>),
+    Flush(SyncSender<()>),
 }
 
 /// How the operator is told.
@@ -99,7 +107,8 @@ pub struct Manner {
 const FOLD: Duration = Duration::from_secs(5);
 /// How long the end of the command may wait for the log.
 const FLUSH: Duration = Duration::from_secs(2);
-/// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded.
+/// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded. Lines that nobody
+/// takes are dropped.
 const BACKLOG: usize = 4096;
 /// How long a denied call waits for its line, which is to stand before what the program says of the error. A
 /// terminal that is stopped holds up nobody for longer.
@@ -108,12 +117,15 @@ const LINE: Duration = Duration::from_millis(50);
 /// Takes decisions to the operator.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    sender: SyncSender<Message>,
-    allowed: bool,
+    entries: SyncSender<Entry>,
+    lines: SyncSender<Line>,
+    manner: Manner,
+    /// The operator's command has ended: stderr is given up, the log goes on.
+    quiet: Arc<AtomicBool>,
 }
 
 impl Reporter {
-    /// Starts the writer.
+    /// Starts the writers.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -123,109 +135,127 @@ impl Reporter {
         context: Context,
         tree: Tree,
     ) -> std::io::Result<Reporter> {
-        let (sender, receiver) = sync_channel(BACKLOG);
-        let writer = Writer { manner, audit, context, tree, recent: HashMap::new() };
-        std::thread::Builder::new().name("report".into()).spawn(move || writer.run(&receiver))?;
-        Ok(Reporter { sender, allowed: manner.allowed })
+        let (entries, to_log) = sync_channel(BACKLOG);
+        let (lines, to_print) = sync_channel(BACKLOG);
+        let quiet = Arc::new(AtomicBool::new(!manner.lines));
+        let printer = Printer { quiet: Arc::clone(&quiet), recent: HashMap::new() };
+        std::thread::Builder::new().name("report".into()).spawn(move || printer.run(&to_print))?;
+        let logger = Logger { audit, context, tree, lines: lines.clone() };
+        std::thread::Builder::new().name("audit".into()).spawn(move || logger.run(&to_log))?;
+        Ok(Reporter { entries, lines, manner, quiet })
     }
 
     /// Whether allowed file accesses are to be told.
     pub fn wants_allowed(&self) -> bool {
-        self.allowed
+        self.manner.allowed
     }
 
     /// Tells of a decision. Of a denial, returns when its line is printed.
     pub fn tell(&self, event: Event) {
-        let (printed, wait) = sync_channel(1);
         let denied = event.outcome != Outcome::Allow;
-        // The writer ends only with the process.
-        let sent = self.sender.send(Message::Event(Box::new(event), denied.then_some(printed)));
-        if denied && sent.is_ok() {
+        let line = (denied && !self.is_quiet() && !event.because.is_unmentioned())
+            .then(|| denied_line(&event, self.manner.observe));
+        // The writers end only with the process.
+        let _ = self.entries.send(Entry::Event(Box::new(event)));
+        let Some(line) = line else { return };
+        let (printed, wait) = sync_channel(1);
+        if self.lines.try_send(Line::Print(line, Some(printed))).is_ok() {
             let _ = wait.recv_timeout(LINE);
         }
     }
 
     /// Prints a line, where lines are printed.
     pub fn remark(&self, line: String) {
-        let _ = self.sender.send(Message::Remark(line));
+        let _ = self.lines.try_send(Line::Print(line, None));
     }
 
     /// Returns when everything told so far is written, or when that takes longer than anybody should wait.
     pub fn flush(&self) {
-        let (done, wait) = sync_channel(1);
-        if self.sender.try_send(Message::Flush(done)).is_ok() {
-            let _ = wait.recv_timeout(FLUSH);
+        let (done, wait) = sync_channel(2);
+        let logs = self.entries.try_send(Entry::Flush(done.clone())).is_ok();
+        let prints = !self.is_quiet() && self.lines.try_send(Line::Flush(done)).is_ok();
+        let until = Instant::now() + FLUSH;
+        for _ in 0..usize::from(logs) + usize::from(prints) {
+            let _ = wait.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
     }
 
     /// No more lines on stderr.
     pub fn quiet(&self) {
-        let _ = self.sender.try_send(Message::Quiet);
+        self.quiet.store(true, Ordering::Relaxed);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed)
     }
 }
 
-struct Writer {
-    manner: Manner,
+struct Logger {
     audit: Option<AuditLog>,
     context: Context,
     tree: Tree,
-    /// Lines printed lately, and how often they came again.
-    recent: HashMap<String, (Instant, usize)>,
+    lines: SyncSender<Line>,
 }
 
-impl Writer {
-    fn run(mut self, receiver: &Receiver<Message>) {
-        loop {
-            // Repeats are summed up when things go quiet, even if nothing else ever comes.
-            let message = if self.recent.is_empty() {
-                receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                receiver.recv_timeout(FOLD)
-            };
-            match message {
-                Ok(Message::Event(event, printed)) => {
-                    if event.outcome != Outcome::Allow {
-                        self.line(&event);
-                    }
-                    // Nobody may be waiting any more.
-                    drop(printed);
-                    self.log(*event);
-                }
-                Ok(Message::Remark(line)) if self.manner.lines => self.print(line),
-                Ok(Message::Remark(_)) => {}
-                Ok(Message::Flush(done)) => {
-                    self.fold(Duration::ZERO);
+impl Logger {
+    fn run(mut self, receiver: &Receiver<Entry>) {
+        for entry in receiver {
+            match entry {
+                Entry::Event(event) => self.log(*event),
+                Entry::Flush(done) => {
                     if let Some(audit) = &mut self.audit {
                         audit.flush();
                     }
                     let _ = done.send(());
                 }
-                Ok(Message::Quiet) => self.manner.lines = false,
-                Err(RecvTimeoutError::Timeout) => self.fold(FOLD),
-                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
     fn log(&mut self, mut event: Event) {
-        if let Some(audit) = &mut self.audit {
-            if event.chain.is_empty() {
-                event.chain = self.tree.chain(event.pid);
-            }
-            if let Err(error) = audit.write(&self.context, &event) {
-                print(&format!(
-                    "openclaw-guard: cannot write the audit log {}: {error}",
-                    audit.path().display()
-                ));
-            }
+        let Some(audit) = &mut self.audit else { return };
+        if event.chain.is_empty() {
+            event.chain = self.tree.chain(event.pid);
+        }
+        if let Err(error) = audit.write(&self.context, &event) {
+            let path = audit.path().display();
+            let line = format!("openclaw-guard: cannot write the audit log {path}: {error}");
+            let _ = self.lines.try_send(Line::Problem(line));
         }
     }
+}
 
-    fn line(&mut self, event: &Event) {
-        if !self.manner.lines || event.because.is_unmentioned() {
-            return;
+struct Printer {
+    quiet: Arc<AtomicBool>,
+    /// Lines printed lately, and how often they came again.
+    recent: HashMap<String, (Instant, usize)>,
+}
+
+impl Printer {
+    fn run(mut self, receiver: &Receiver<Line>) {
+        loop {
+            // Repeats are summed up when things go quiet, even if nothing else ever comes.
+            let line = if self.recent.is_empty() {
+                receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                receiver.recv_timeout(FOLD)
+            };
+            match line {
+                // Nobody may be waiting any more when it is printed.
+                Ok(Line::Print(line, _printed)) => {
+                    if !self.is_quiet() {
+                        self.print(line);
+                    }
+                }
+                Ok(Line::Problem(line)) => self.print(line),
+                Ok(Line::Flush(done)) => {
+                    self.fold(Duration::ZERO);
+                    let _ = done.send(());
+                }
+                Err(RecvTimeoutError::Timeout) => self.fold(FOLD),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
         }
-        self.print(denied_line(event, self.manner.observe));
     }
 
     /// Prints a line that was not printed lately.
@@ -241,16 +271,20 @@ impl Writer {
 
     /// Sums up and forgets the lines that are older than `age`.
     fn fold(&mut self, age: Duration) {
-        let lines = self.manner.lines;
+        let quiet = self.is_quiet();
         self.recent.retain(|line, (since, repeats)| {
             if since.elapsed() < age {
                 return true;
             }
-            if *repeats > 0 && lines {
+            if *repeats > 0 && !quiet {
                 print(&format!("{line} [{repeats} more times]"));
             }
             false
         });
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.quiet.load(Ordering::Relaxed)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use guard_tests::World;
+use guard_tests::{World, status_of};
 
 /// A program header that says its loader's name is gigabytes long.
 #[test]
@@ -28,6 +28,34 @@ fn a_loaders_name_has_a_bound() {
     let script = "import os\ntry: os.execv('./bomb', ['bomb'])\nexcept OSError as e: print(e.errno)";
     let ended = world.guarded(&["python3", "-c", script]);
     assert_eq!(ended.stdout.trim(), libc::ENOEXEC.to_string(), "{}", ended.stderr);
+}
+
+/// The tree fills the pipe that is its stderr and the guard's: what it does then is logged as ever.
+#[test]
+fn a_pipe_that_nobody_reads_costs_no_entry_of_the_log() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+            "rules": {SYSTEM, "@/work/**": "rw-"}, "deny": ["@/secret"], "default": "r--"}}}"#,
+    );
+    world.write("secret", "secret");
+    let script = "import os
+os.set_blocking(2, False)
+try:
+    while True: os.write(2, b'.')
+except BlockingIOError: pass
+os.set_blocking(2, True)
+for _ in range(20):
+    try: open('../secret')
+    except PermissionError: pass";
+    let mut command = world.command();
+    command.args(["--", "python3", "-c", script]).stderr(std::process::Stdio::piped());
+    let mut guard = command.spawn().expect("the guard");
+    let unread = guard.stderr.take();
+    assert_eq!(status_of(&mut guard), 0);
+    let denied =
+        |line: &serde_json::Value| line["path"].as_str().is_some_and(|path| path.ends_with("/secret"));
+    guard_tests::until("the log is whole", || world.audit().into_iter().filter(denied).count() == 20);
+    drop(unread);
 }
 
 /// What a caller is refused with is told in short, however long its arguments are.
