@@ -12,6 +12,9 @@ use super::outer::{Outer, ends_lines};
 
 /// What is carried at once; no more is read before it is written.
 const CHUNK: usize = 16 * 1024;
+/// More than a pseudoterminal holds (drivers/tty: twice 8 KiB, and the line discipline's 4): what was written before
+/// has been read when as much has been.
+const HELD: usize = 64 * 1024;
 
 /// Something that the relay waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct Relay {
     attentive: bool,
     /// Whether the last thing shown was a carriage return that is held back.
     returned: bool,
+    /// How many bytes were read of what the command writes.
+    taken: usize,
 }
 
 impl Relay {
@@ -53,6 +58,7 @@ impl Relay {
             keys: Keys::default(),
             attentive: false,
             returned: false,
+            taken: 0,
         }
     }
 
@@ -179,6 +185,7 @@ impl Relay {
         let mut buffer = [0; CHUNK];
         match rustix::io::read(master, &mut buffer) {
             Ok(count) if count > 0 => {
+                self.taken = self.taken.wrapping_add(count);
                 let plain = self.outer.ends_lines()
                     && rustix::termios::tcgetattr(master).is_ok_and(|modes| ends_lines(&modes));
                 plain_lines(&buffer[..count], plain, &mut self.returned, &mut self.shown);
@@ -207,8 +214,9 @@ impl Relay {
         self.shown.clear();
     }
 
-    /// Shows what was written so far. False when no process can write more.
+    /// Shows what was written so far, and little of what others write meanwhile. False when no process can write more.
     pub fn drain(&mut self) -> bool {
+        let before = self.taken;
         loop {
             if self.master.is_none() {
                 return false;
@@ -218,6 +226,8 @@ impl Relay {
                 let mut full = [nix::poll::PollFd::new(self.outer.screen(), PollFlags::POLLOUT)];
                 let _ = nix::poll::poll(&mut full, nix::poll::PollTimeout::NONE);
                 self.show();
+            } else if self.taken.wrapping_sub(before) >= HELD {
+                return true;
             } else if !self.read_master() {
                 self.finish();
                 return false;
