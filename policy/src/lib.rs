@@ -30,6 +30,7 @@ mod read;
 mod request;
 mod roots;
 mod rwx;
+pub mod safe_bins;
 
 pub use because::{Because, Outcome, Source, Verdict};
 pub use decide::decide;
