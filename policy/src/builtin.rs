@@ -9,6 +9,7 @@ use crate::pattern::{Expanded, Paths, expand, show};
 use crate::programs::{Allowed, DEFAULT_CARRIERS};
 use crate::roots::{self, is_below};
 use crate::rwx::Reason;
+use crate::safe_bins::SafeBins;
 use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
 
 const ASKED: Permission = Permission(Rights::all(Grant::Ask));
@@ -55,7 +56,7 @@ impl Policy {
         Policy {
             agent: agent.to_owned(),
             map,
-            programs: programs(&modes, entries, carriers),
+            programs: programs(&modes, entries, carriers, SafeBins::default()),
             roots,
             timeout_ms: DEFAULT_TIMEOUT_MS,
             unix_datagram: false,

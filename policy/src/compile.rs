@@ -7,6 +7,7 @@ use crate::document::{Agent, Document, Mode, Permissions};
 use crate::pattern::{Expanded, Paths, expand, expand_home};
 use crate::programs::{Allowed, DEFAULT_CARRIERS, ExecReasons, Programs};
 use crate::rwx::Reason;
+use crate::safe_bins::SafeBins;
 use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source, roots};
 
 /// What a scalar is where `guard.json` leaves it out.
@@ -80,6 +81,8 @@ impl Policy {
             Some(list) => (list.clone(), Source::Global),
             None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
         };
+        let (safe_bins, unsafe_bins) = SafeBins::compile(&doc.exec, &paths);
+        warnings.extend(unsafe_bins);
         let configured: Option<Vec<Vec<u8>>> = doc.exec.roots.as_ref().map(|list| {
             let root = |dir: &String| {
                 let Expanded { literal, pattern } = expand_home(dir, host.home);
@@ -92,7 +95,7 @@ impl Policy {
         Ok(Policy {
             agent: agent.to_owned(),
             map,
-            programs: programs(&modes, entries, carriers),
+            programs: programs(&modes, entries, carriers, safe_bins),
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
@@ -249,7 +252,12 @@ pub(crate) fn default_reason(permission: Permission, source: Source, path: &str)
 }
 
 /// The exec side, with its reasons made.
-pub(crate) fn programs(modes: &Modes, entries: Vec<Allowed>, carriers: (Vec<String>, Source)) -> Programs {
+pub(crate) fn programs(
+    modes: &Modes,
+    entries: Vec<Allowed>,
+    carriers: (Vec<String>, Source),
+    safe_bins: SafeBins,
+) -> Programs {
     let Modes { security, ask, fallback } = modes;
     let word = |from: &Given<Security>| format!("{} \"{}\"", from.path, from.value.as_str());
     let by_security = |rule: String, text: &str| Reason {
@@ -296,6 +304,7 @@ pub(crate) fn programs(modes: &Modes, entries: Vec<Allowed>, carriers: (Vec<Stri
         fallback: fallback.value,
         entries,
         carriers: carriers.0,
+        safe_bins,
         reasons,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::safe_bins::Profile;
 use crate::{Ask, Permission, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
@@ -39,6 +40,12 @@ pub(crate) struct ExecSection {
     pub(crate) roots: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow_ptrace: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) safe_bins: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) safe_bin_trusted_dirs: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) safe_bin_profiles: BTreeMap<String, Profile>,
     /// Read but not acted on.
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
@@ -152,9 +159,7 @@ impl Document {
         for (section, keys) in sections {
             for (key, _) in keys.iter().filter(|(_, v)| has_effect(v)) {
                 let hint = match key.as_str() {
-                    "safeBins" | "safeBinProfiles" | "safeBinTrustedDirs" | "skills" => {
-                        "; those programs need an allowlist entry"
-                    }
+                    "skills" => "; those programs need an allowlist entry",
                     _ => "",
                 };
                 unused.push(format!("{section}.{key} is read but not acted on yet{hint}"));

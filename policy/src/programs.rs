@@ -3,6 +3,7 @@
 use crate::glob::{Glob, MAX_PATTERN};
 use crate::pattern::{Paths, expand_home, replaceable_link};
 use crate::rwx::{Map, Reason};
+use crate::safe_bins::SafeBins;
 use crate::{Ask, Exec, Grant, Role, Security};
 
 /// Shells and wrappers that only start what is then judged by itself.
@@ -84,6 +85,7 @@ pub(crate) struct Programs {
     pub(crate) fallback: Security,
     pub(crate) entries: Vec<Allowed>,
     pub(crate) carriers: Vec<String>,
+    pub(crate) safe_bins: SafeBins,
     pub(crate) reasons: ExecReasons,
 }
 
@@ -127,10 +129,12 @@ impl Programs {
             Target::Path(globs) => globs.iter().any(|g| g.matches(exec.path)),
             Target::Name(glob) => protected && glob.matches(basename(exec.path)),
         });
-        match found {
-            Some(entry) => Listed::Yes { reason: &entry.reason, carrier: false },
-            None => Listed::Miss,
-        }
+        let reason = match found {
+            Some(entry) => Some(&entry.reason),
+            None if protected && exec.role == Role::Program => self.safe_bins.allow(exec),
+            None => None,
+        };
+        reason.map_or(Listed::Miss, |reason| Listed::Yes { reason, carrier: false })
     }
 
     /// By name only: the caller has made sure that the tree cannot write the file.

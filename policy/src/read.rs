@@ -11,6 +11,7 @@ use crate::document::{
     Agent, AllowlistEntry, Audit, Document, ExecSection, Filesystem, Mode, Network, Permissions,
 };
 use crate::problem::nearest;
+use crate::safe_bins::Profile;
 use crate::{Ask, Permission, Problem, Security, pattern};
 
 const TOP: [&str; 7] = ["version", "exec", "permissions", "agents", "approvals", "network", "audit"];
@@ -28,6 +29,8 @@ const EXEC: [&str; 12] = [
     "roots",
     "allowPtrace",
 ];
+const PROFILE: [&str; 5] =
+    ["minPositional", "maxPositional", "allowedValueFlags", "allowedBooleanFlags", "deniedFlags"];
 const AGENT_EXEC: [&str; 3] = ["security", "ask", "askFallback"];
 const AGENT: [&str; 3] = ["exec", "allowlist", "permissions"];
 const PERMISSIONS: [&str; 2] = ["filesystem", "base"];
@@ -281,6 +284,11 @@ impl Reader<'_> {
                     _ => self.wrong(value, &key, "must be a whole number of milliseconds above 0"),
                 },
                 "carriers" => exec.carriers = self.strings(value, &key, carrier_problem),
+                "safeBins" => exec.safe_bins = self.strings(value, &key, safe_bin_problem),
+                "safeBinTrustedDirs" => {
+                    exec.safe_bin_trusted_dirs = self.strings(value, &key, root_problem);
+                }
+                "safeBinProfiles" => exec.safe_bin_profiles = self.profiles(value, &key),
                 "roots" => exec.roots = self.strings(value, &key, root_problem),
                 "allowPtrace" => exec.allow_ptrace = self.boolean(value, &key),
                 _ => {
@@ -289,6 +297,42 @@ impl Reader<'_> {
             }
         }
         exec
+    }
+
+    fn profiles(&mut self, value: &Value<'_>, key: &str) -> BTreeMap<String, Profile> {
+        let mut profiles = BTreeMap::new();
+        for (name, key, property) in self.object(value, key, None) {
+            if let Some(message) = safe_bin_problem(&name) {
+                self.at(property.start(), &key, message, None);
+            }
+            let mut profile = Profile::default();
+            for (name, key, property) in self.object(&property.value, &key, Some(&PROFILE)) {
+                let value = &property.value;
+                let flags = |reader: &mut Self| {
+                    reader.strings(value, &key, flag_problem).unwrap_or_default().into_iter().collect()
+                };
+                match name.as_str() {
+                    "minPositional" => profile.min_positional = self.count(value, &key).unwrap_or(0),
+                    "maxPositional" => profile.max_positional = self.count(value, &key),
+                    "allowedValueFlags" => profile.value_flags = flags(self),
+                    "allowedBooleanFlags" => profile.boolean_flags = flags(self),
+                    _ => profile.denied_flags = flags(self),
+                }
+            }
+            profiles.insert(name, profile);
+        }
+        profiles
+    }
+
+    fn count(&mut self, value: &Value<'_>, key: &str) -> Option<usize> {
+        let count = match value {
+            Value::NumberLit(number) => number.value.parse().ok(),
+            _ => None,
+        };
+        if count.is_none() {
+            self.wrong(value, key, "must be a whole number, 0 or more");
+        }
+        count
     }
 
     fn permissions(&mut self, value: &Value<'_>, key: &str) -> Permissions {
@@ -385,6 +429,19 @@ type Check = fn(&str) -> Option<String>;
 fn carrier_problem(name: &str) -> Option<String> {
     (name.is_empty() || name.contains('/'))
         .then(|| "a carrier is a program's name, without a path".to_owned())
+}
+
+fn safe_bin_problem(name: &str) -> Option<String> {
+    (name.trim().is_empty() || name.contains('/'))
+        .then(|| "a safe bin is a program's name, without a path".to_owned())
+}
+
+fn flag_problem(flag: &str) -> Option<String> {
+    let is_flag = match flag.strip_prefix("--") {
+        Some(long) => !long.is_empty() && !long.contains('='),
+        None => flag.starts_with('-') && flag.len() == 2,
+    };
+    (!is_flag).then(|| "a flag is --name or -x".to_owned())
 }
 
 fn root_problem(dir: &str) -> Option<String> {

@@ -19,7 +19,7 @@ fn the_example_is_read_and_written_back() {
       "version": 1, // the only one
       "exec": { "security": "allowlist", "ask": "on-miss", "askFallback": "deny", "timeoutMs": 120000,
                 "strictInlineEval": false, "safeBins": ["cut", "uniq"], "safeBinTrustedDirs": ["/bin"],
-                "safeBinProfiles": {}, "carriers": ["bash", "sh"], "roots": ["/usr", "/bin"] },
+                "safeBinProfiles": { "cat": { "maxPositional": 0, "allowedBooleanFlags": ["-n", "--number"] }, "echo": {} }, "carriers": ["bash", "sh"], "roots": ["/usr", "/bin"] },
       "permissions": { "filesystem": { "rules": { "~/workspace/**": "rw-", "~/workspace/bin/**": "r-x" },
                        "deny": ["~/.ssh/**"], "default": "---" }, "base": true },
       "agents": { "main": { "exec": { "ask": "always" }, "allowlist": [{ "pattern": "/usr/bin/git" }],
@@ -114,7 +114,7 @@ fn broken_text_has_a_place() {
 fn what_is_not_acted_on_is_a_warning() {
     let policy = compile(&json!({
         "version": 1,
-        "exec": { "safeBins": ["cut"], "strictInlineEval": false, "skills": [] },
+        "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": [] },
         "network": { "unixDatagram": true, "allow": ["example.org"] },
         "audit": { "path": "/var/log/a" },
         "agents": { "main": { "allowlist": [
@@ -126,10 +126,12 @@ fn what_is_not_acted_on_is_a_warning() {
     assert_eq!(
         policy.warnings(),
         [
-            "exec.safeBins is read but not acted on yet; those programs need an allowlist entry",
+            "exec.strictInlineEval is read but not acted on yet",
             "network.allow is read but not acted on yet",
             "agents.main.allowlist[0]: a blank pattern matches nothing",
             "agents.main.allowlist[1]: argPattern is read but not acted on yet; the entry matches nothing",
+            "exec.safeBins: \"cat\" has no profile in exec.safeBinProfiles and is never safe",
+            "exec.safeBins: \"awk\" runs programs from its arguments and is never safe",
         ]
     );
 }

@@ -389,3 +389,66 @@ fn many_rules_decide_as_few_do() {
     assert_eq!(policy.rights(b"/home/u/work/y").to_string(), "rw-", "the longer pattern");
     assert_eq!(policy.rights(b"/z/y").to_string(), "---");
 }
+
+/// Programs of the system may be run, but only by an entry or as safe bins.
+fn with_safe_bins(exec: Value) -> Policy {
+    let mut section = json!({ "ask": "off" });
+    section.as_object_mut().unwrap().extend(exec.as_object().unwrap().clone());
+    let rules = json!({ "/usr/**": "r-x", "/bin/**": "r-x", "/opt/**": "rwx", "~/bin/**": "r-x" });
+    compile(&json!({ "version": 1, "exec": section, "permissions": { "filesystem": { "rules": rules } } }))
+}
+
+#[test]
+fn safe_bins_run_while_they_keep_to_their_input() {
+    let policy = with_safe_bins(json!({}));
+    let allowed = |argv: &[&str]| exec(&policy, argv).outcome == Outcome::Allow;
+    assert!(allowed(&["/usr/bin/head", "-n", "5"]) && allowed(&["/bin/wc", "-l"]));
+    assert!(!allowed(&["/usr/bin/head", "-n", "5", "secret"]));
+    assert!(!allowed(&["/usr/bin/sort"]), "not a default one");
+    assert!(!allowed(&["/usr/local/bin/head"]) && !allowed(&["/opt/head"]), "not a trusted place");
+    let verdict = exec(&policy, &["/usr/bin/tr", "a", "b"]);
+    assert_eq!((verdict.because.source, verdict.because.rule()), (Source::Default, "exec.safeBins \"tr\""));
+    let interpreter = exec_as(&policy, "/usr/bin/head", &["/usr/bin/head"], Role::Interpreter);
+    assert_eq!(interpreter.outcome, Outcome::Deny, "a script in head is no use of it");
+    assert_eq!(exec(&with_safe_bins(json!({ "safeBins": [] })), &["/usr/bin/head"]).outcome, Outcome::Deny);
+    assert_eq!(
+        exec(&with_safe_bins(json!({ "security": "deny" })), &["/usr/bin/head"]).outcome,
+        Outcome::Deny
+    );
+    assert_eq!(exec(&with_safe_bins(json!({ "ask": "always" })), &["/usr/bin/head"]).outcome, Outcome::Ask);
+}
+
+#[test]
+fn safe_bins_of_the_operators_own() {
+    let policy = with_safe_bins(json!({
+        "safeBins": ["echo", "jq", "python3"],
+        "safeBinTrustedDirs": ["/usr/bin/", "~/bin", "/opt"],
+        "safeBinProfiles": { "echo": { "maxPositional": 1 } },
+    }));
+    let allowed = |argv: &[&str]| exec(&policy, argv).outcome == Outcome::Allow;
+    assert!(allowed(&["/usr/bin/echo", "hello"]) && allowed(&["/home/u/bin/echo"]));
+    assert!(!allowed(&["/usr/bin/echo", "hello", "world"]) && !allowed(&["/bin/echo"]));
+    assert!(!allowed(&["/opt/echo"]), "trusted, but the tree can write it");
+    assert!(allowed(&["/usr/bin/jq", ".foo"]) && !allowed(&["/usr/bin/jq", "env"]));
+    assert!(!allowed(&["/usr/bin/python3"]), "no profile");
+    assert!(!allowed(&["/usr/bin/head"]), "the list replaces the default one");
+}
+
+#[test]
+fn a_safe_bin_is_where_its_link_leads_under_the_same_name() {
+    let real = |path: &[u8]| match path {
+        b"/bin/head" => Some(b"/usr/bin/head".to_vec()),
+        b"/usr/bin/tail" => Some(b"/usr/lib/tools/tail".to_vec()),
+        b"/usr/bin/wc" => Some(b"/usr/bin/busybox".to_vec()),
+        _ => None,
+    };
+    let host = Host { realpath: &real, ..common::host() };
+    let json = json!({ "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": { "rules": { "/usr/**": "r-x" } } } });
+    let policy = common::compile_with(&json, "main", &host, &Overrides::default());
+    assert_eq!(exec(&policy, &["/usr/lib/tools/tail"]).outcome, Outcome::Allow);
+    assert_eq!(
+        exec(&policy, &["/usr/bin/busybox", "wc"]).outcome,
+        Outcome::Deny,
+        "another name, another program"
+    );
+}

@@ -4,4 +4,5 @@ mod agreement;
 mod builtin;
 mod map;
 mod oracle;
+mod safe_bins;
 mod tools;

@@ -1,8 +1,10 @@
 //! Safe bins: programs that run without an allowlist entry when their arguments keep them to standard input.
 
 mod argv;
+mod configured;
 mod profile;
 
+pub(crate) use configured::SafeBins;
 pub use profile::Profile;
 
 use crate::programs::basename;
@@ -19,13 +21,18 @@ const INTERPRETERS: [&[u8]; 6] = [b"awk", b"gawk", b"mawk", b"nawk", b"sed", b"g
 /// Whether a program of this name, with this profile, may be given these arguments (its own name aside).
 pub fn is_safe(path: &[u8], profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     let name = basename(path).to_ascii_lowercase();
-    if INTERPRETERS.contains(&&name[..]) {
+    if is_interpreter(&name) {
         return false;
     }
     if name == b"jq" && arguments.iter().any(|argument| reads_environment(argument)) {
         return false;
     }
     argv::keeps_to_input(profile, arguments)
+}
+
+/// Whether a program of this name, in lower case, takes a program as an argument.
+fn is_interpreter(name: &[u8]) -> bool {
+    INTERPRETERS.contains(&name)
 }
 
 /// Whether a jq filter may read the environment: `env` as a word of its own that is no field, or `$ENV`

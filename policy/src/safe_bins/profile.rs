@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
-/// The arguments of a program that reads standard input and nothing else.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use serde::Serialize;
+
+/// The arguments of a program that reads standard input and nothing else. The names are OpenClaw's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Profile {
     /// The fewest arguments that are no options.
     pub min_positional: usize,
     /// The most of them; none given is no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_positional: Option<usize>,
     /// Options with a value, which must be a safe literal.
+    #[serde(rename = "allowedValueFlags")]
     pub value_flags: BTreeSet<String>,
     /// Options without one.
+    #[serde(rename = "allowedBooleanFlags")]
     pub boolean_flags: BTreeSet<String>,
     /// Options that are refused.
     pub denied_flags: BTreeSet<String>,
