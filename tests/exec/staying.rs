@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use guard_tests::{World, program_text, status_of, until};
+use guard_tests::{World, descendants, program_text, status_of, until};
 
 /// Starts a command whose output nobody waits for.
 fn start(world: &World, more: &[&str], argv: &[&str]) -> Child {
@@ -90,6 +90,22 @@ fn a_pipe_ends_when_the_command_does() {
     assert_eq!((ended.stdout.as_str(), ended.status), ("first\n", 0));
     assert!(!world.work().join("over").exists(), "the output ended before the daemon did");
     until("the daemon is over", || world.work().join("over").exists());
+}
+
+/// The front says so at once, and nothing more can be opened or started.
+#[test]
+fn a_supervisor_that_is_lost_leaves_everything_closed() {
+    let world = World::open();
+    let script = "echo $$ > pid; while ! [ -e go ]; do sleep 0.05; done 2> /dev/null; echo late > late";
+    let mut guard = start(&world, &[], &["sh", "-c", script]);
+    until("it runs", || world.read("work/pid").is_some_and(|pid| pid.ends_with('\n')));
+    let supervisor = descendants(guard.id())[1].to_string();
+    assert_eq!(world.native(&["kill", "-KILL", &supervisor]).status, 0);
+    assert_eq!(status_of(&mut guard), 125);
+    world.write("work/go", "");
+    let pid = world.read("work/pid").expect("a pid");
+    until("the command ends", || !is_alive(pid.trim()));
+    assert!(!world.work().join("late").exists());
 }
 
 #[test]

@@ -30,14 +30,13 @@ const FAILED: u8 = 125;
 
 /// Runs the supervisor; never returns.
 pub fn main(order: Order, front: Pid, to_front: OwnedFd, jobs: Option<OwnedFd>) -> ! {
-    let mut to_front = File::from(to_front);
+    let mut to_front = Some(File::from(to_front));
     let end = supervise(order, front, &mut to_front, jobs).unwrap_or_else(|problem| {
         print(&format!("openclaw-guard: {problem}"));
         Some(End::Status(FAILED))
     });
     if let Some(end) = end {
-        // A front that was killed needs no status.
-        let _ = News::Ended(end).send(&mut to_front);
+        tell(&mut to_front, News::Ended(end));
     }
     std::process::exit(0)
 }
@@ -46,7 +45,7 @@ pub fn main(order: Order, front: Pid, to_front: OwnedFd, jobs: Option<OwnedFd>) 
 fn supervise(
     order: Order,
     front: Pid,
-    to_front: &mut File,
+    to_front: &mut Option<File>,
     jobs: Option<OwnedFd>,
 ) -> Result<Option<End>, String> {
     let Order { name, plan, terminal: _, policy, floor, audit, observe, lines, kill_on_exit } = order;
@@ -56,7 +55,8 @@ fn supervise(
     let has_leader = jobs.is_some();
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
-            drop((ours, news));
+            // The front is to see the supervisor's end, whoever else lives.
+            drop((ours, news, audit, to_front.take()));
             reaper::main(plan, theirs, to_supervisor, jobs)
         }
         Side::Parent(reaper) => reaper.as_raw(),
@@ -98,7 +98,7 @@ fn supervise(
     drop(ours);
     while let Some(message) = News::receive(&mut news) {
         match message {
-            News::Started(_) | News::Leads(_) => drop(message.send(&mut *to_front)),
+            News::Started(_) | News::Leads(_) => tell(to_front, message),
             News::Ended(end) => {
                 let end = refused.map_or(end, |report| End::Status(explain(&name, report)));
                 reporter.flush();
@@ -106,7 +106,7 @@ fn supervise(
                 reporter.flush();
                 // Whoever waits for the end of the command's output must not wait for us.
                 let_go_of_stdio([false, false, true]);
-                let _ = News::Ended(end).send(&mut *to_front);
+                tell(to_front, News::Ended(end));
                 if kill_on_exit {
                     end_tree(&tree, news);
                     break;
@@ -116,6 +116,13 @@ fn supervise(
     }
     reporter.flush();
     Ok(None)
+}
+
+/// Sends the front its news. One that was killed needs none.
+fn tell(to_front: &mut Option<File>, news: News) {
+    if let Some(front) = to_front {
+        let _ = news.send(front);
+    }
 }
 
 /// How the command ended.
