@@ -114,3 +114,22 @@ fn devices_that_act_on_the_machine() {
     }
     skip("this user may open no device that acts on the machine");
 }
+
+#[test]
+fn signals_that_cannot_be_held_from_terminals() {
+    let script = "import fcntl; print(tried(fcntl.fcntl, os.pipe()[0], 10, 9), tried(fcntl.fcntl, os.pipe()[0], 10, 10))";
+    assert_eq!(both(&World::open(), script), ["done done", "EINVAL done"]);
+}
+
+#[test]
+fn rings_of_calls() {
+    let [native, guarded] = both(&World::open(), "print(error(c.syscall(425, 1, 0)))");
+    assert_eq!(guarded, "ENOSYS");
+    // Machines may have it switched off (kernel.io_uring_disabled).
+    assert!(["EFAULT", "EPERM", "ENOSYS"].contains(&&*native), "{native}");
+}
+
+#[test]
+fn tracing() {
+    assert_eq!(both(&World::open(), "print(error(c.ptrace(0, 0, 0, 0)))"), ["done", "EPERM"]);
+}
