@@ -4,12 +4,11 @@
 //! comparisons are of 64 bits; so a call whose arguments matter gets a mark, and the mark is replaced by
 //! the tests that `blocks` writes for it.
 
-use std::io::{self, Read, Seek};
+use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd};
 
 use libc::sock_filter;
 use libseccomp::{ScmpAction, ScmpFilterContext, ScmpSyscall};
-use rustix::fs::MemfdFlags;
 
 use crate::blocks::{self, Instruction};
 use crate::table::{self, Action, Decision, Switch};
@@ -138,13 +137,18 @@ fn seccomp_action(action: Action) -> ScmpAction {
 }
 
 fn export(context: &ScmpFilterContext) -> Result<Vec<sock_filter>, Error> {
-    let file = std::fs::File::from(
-        rustix::fs::memfd_create(c"filter", MemfdFlags::CLOEXEC).map_err(io::Error::from)?,
-    );
-    context.export_bpf(&file)?;
-    let mut bytes = Vec::new();
-    (&file).rewind()?;
-    (&file).read_to_end(&mut bytes)?;
+    // A pipe, for a file would end where RLIMIT_FSIZE says, and libseccomp does not look how much was written.
+    let (mut reader, writer) = io::pipe()?;
+    let bytes = std::thread::scope(|scope| {
+        let read = scope.spawn(move || {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let exported = context.export_bpf(&writer);
+        drop(writer);
+        let bytes = read.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        exported.map_err(Error::from).and(bytes.map_err(Error::from))
+    })?;
     Ok(bytes.chunks_exact(size_of::<sock_filter>()).map(Instruction::parse).collect())
 }
 

@@ -33,6 +33,41 @@ print(found); print(os.path.exists("new"), os.stat("kept").st_size, os.path.exis
     assert!(out.ends_with("False 4 True\n"), "{out}");
 }
 
+/// RLIMIT_FSIZE is the caller's, and so is the signal.
+#[test]
+fn files_grow_no_larger_than_allowed() {
+    let out = same_python(
+        r#"
+import os, errno, resource, signal
+def attempt(path, size):
+    try: return os.truncate(path, size)
+    except OSError as e: return errno.errorcode[e.errno]
+got = []; signal.signal(signal.SIGXFSZ, lambda *_: got.append("signal"))
+open("f", "w").write("f" * 2000); open("ro", "w").close(); os.chmod("ro", 0o400)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+print([attempt(*of) for of in (("f", 3000), ("f", 1500), ("f", 1000), ("f", 1001), ("ro", 5000), ("ro", 10))], got, os.stat("f").st_size)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL); pid = os.fork()
+if pid == 0: os.truncate("f", 5000)
+print(os.WTERMSIG(os.wait()[1]) == signal.SIGXFSZ)
+"#,
+    );
+    assert_eq!(out, "['EFBIG', None, None, 'EFBIG', 'EACCES', 'EACCES'] ['signal', 'signal'] 1000\nTrue\n");
+}
+
+/// The guard itself starts and works under its operator's limits.
+#[test]
+fn a_guard_with_a_small_file_size_limit_works() {
+    let world = World::open();
+    let guard = world.command();
+    let words: Vec<_> = std::iter::once(guard.get_program())
+        .chain(guard.get_args())
+        .map(|word| word.to_str().expect("plain"))
+        .collect();
+    let line = format!("ulimit -f 1; exec {} -- sh -c 'echo x > f; mkdir d; cat f; uname'", words.join(" "));
+    let ended = world.native(&["bash", "-c", &line]);
+    assert_eq!((ended.status, &ended.stdout[..]), (0, "x\nLinux\n"), "{}", ended.stderr);
+}
+
 #[test]
 fn default_acls_are_handed_down() {
     let out = same_python(

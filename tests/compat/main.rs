@@ -12,4 +12,5 @@ mod own;
 mod python;
 mod refused;
 mod waiting;
+mod watched;
 mod withheld;

@@ -76,12 +76,14 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> O
     let directory = flags & libc::AT_REMOVEDIR != 0;
     let path = request.caller.path(path)?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
-    let entry = match target {
+    let mut entry = match target {
         Target::Entry(entry) => entry,
         Target::Object { dots, .. } => return Err(no_name(dots, directory)),
     };
     entry.there()?;
     judge(request, &entry)?;
+    // What is held open is removed in another way: NFS renames it.
+    entry.object = None;
     // Whether it is a directory is for the kernel to say: what else is wrong may come first.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags))

@@ -14,6 +14,7 @@ mod processes;
 mod socket;
 #[cfg(test)]
 mod tests;
+mod truncate;
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
@@ -57,7 +58,7 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
             open::openat(request, here, word(0), libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, int(1))
         }
         libc::SYS_openat2 => open::openat2(request, int(0), word(1), word(2), word(3)),
-        libc::SYS_truncate => open::truncate(request, word(0), word(1) as i64),
+        libc::SYS_truncate => truncate::truncate(request, word(0), word(1) as i64),
 
         libc::SYS_mkdir => entries::mkdir(request, here, word(0), int(1)),
         libc::SYS_mkdirat => entries::mkdir(request, int(0), word(1), int(2)),

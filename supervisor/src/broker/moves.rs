@@ -51,7 +51,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     // Both paths are walked before either is refused, as the kernel does.
     let (old, new) = (name(request, old)?, name(request, new)?);
     let mounts = [&old, &new].map(|target| mount_of(target.directory()));
-    let (old, new) = both(old, new, flags).map_err(|error| match mounts {
+    let (mut old, mut new) = both(old, new, flags).map_err(|error| match mounts {
         // What the kernel finds out first.
         [Ok(old), Ok(new)] if old != new => Errno::XDEV,
         _ => error,
@@ -63,6 +63,8 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
         keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
     }
     keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    // What is held open is replaced in another way: NFS renames it.
+    (old.object, new.object) = (None, None);
     // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.
     request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags))

@@ -1,4 +1,4 @@
-//! open, openat, openat2, creat and truncate.
+//! open, openat, openat2 and creat.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -312,7 +312,7 @@ fn refuse_kind(object: &Object, how: How) -> Result<(), Errno> {
     }
 }
 
-fn judge(
+pub(super) fn judge(
     request: &Request<'_, '_>,
     path: &[u8],
     object: Option<&Object>,
@@ -346,29 +346,6 @@ fn finish(opened: Object, how: How) -> Outcome {
         && matches!(opened.kind(), FileType::RegularFile | FileType::Directory);
     let copy = if harmless { OurCopy::Harmless } else { OurCopy::Felt };
     Ok(Answer::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
-}
-
-/// truncate: an open for writing, and ftruncate.
-pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> Outcome {
-    if length < 0 {
-        return Err(Errno::INVAL);
-    }
-    let path = request.caller.path(path)?;
-    let target =
-        request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path.as_bytes(), Last::Follow)?;
-    let (object, path) = target.into_object()?;
-    match object.kind() {
-        FileType::RegularFile => {}
-        FileType::Directory => return Err(Errno::ISDIR),
-        _ => return Err(Errno::INVAL),
-    }
-    judge(request, &path, Some(&object), Access::WRITE)?;
-    request.perform(|| {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-        let file =
-            blocking(request.caller, || rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty()))?;
-        rustix::fs::ftruncate(&file, length as u64)
-    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Tid;
+use super::{Tid, limits};
 
 /// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
@@ -54,7 +54,7 @@ pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
 /// Whether a number below the caller's RLIMIT_NOFILE is free. True where that cannot be told: the kernel still refuses
 /// to install what there is no number for.
 pub fn has_room(tid: Tid) -> bool {
-    let Some(limit) = limit(tid) else { return true };
+    let Some(limit) = limits::of(tid, libc::RLIMIT_NOFILE) else { return true };
     let link = format!("/proc/{tid}/fd");
     // The number of open descriptors (Linux 6.2, before that 0); some may be above a limit that was lowered.
     let count = rustix::fs::stat(&link).map_or(0, |stat| stat.st_size as u64);
@@ -67,14 +67,6 @@ pub fn has_room(tid: Tid) -> bool {
     };
     let taken = numbers.flatten().filter(|entry| below(entry.file_name())).count();
     (taken as u64) < limit
-}
-
-/// The caller's RLIMIT_NOFILE.
-fn limit(tid: Tid) -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: nothing is set; the kernel fills the structure, which outlives the call.
-    let result = unsafe { libc::prlimit(tid, libc::RLIMIT_NOFILE, std::ptr::null(), &raw mut limit) };
-    (result == 0).then_some(limit.rlim_cur)
 }
 
 fn pidfd_open(tid: Tid, flags: u32) -> Result<OwnedFd, Errno> {

@@ -100,6 +100,10 @@ impl Kernel for Fake {
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
 
+    fn size_limit(&self, _: Tid) -> u64 {
+        u64::MAX
+    }
+
     fn has_room(&self, _: Tid) -> bool {
         true
     }

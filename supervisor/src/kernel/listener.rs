@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::{
-    Followed, Kernel, Notification, Response, Status, Tid, descriptors, memory, proc, signals, trace,
+    Followed, Kernel, Notification, Response, Status, Tid, descriptors, limits, memory, proc, signals, trace,
 };
 
 mod ioctl {
@@ -96,6 +96,10 @@ impl Kernel for Listener {
 
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
         descriptors::duplicate(tid, fd)
+    }
+
+    fn size_limit(&self, tid: Tid) -> u64 {
+        limits::of(tid, libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
     }
 
     fn has_room(&self, tid: Tid) -> bool {

@@ -8,6 +8,7 @@ pub mod descriptors;
 #[cfg(test)]
 pub mod fake;
 pub mod fork;
+pub mod limits;
 pub mod listener;
 pub mod memory;
 pub mod proc;
@@ -92,6 +93,8 @@ pub trait Kernel: Send + Sync {
     fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno>;
     /// A duplicate of the caller's descriptor: the same open file description.
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno>;
+    /// How large a file the caller may make (RLIMIT_FSIZE).
+    fn size_limit(&self, tid: Tid) -> u64;
     /// Whether the caller could be given one more descriptor.
     fn has_room(&self, tid: Tid) -> bool;
     /// `/proc/TID/status`.

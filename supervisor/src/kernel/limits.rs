@@ -1,0 +1,24 @@
+//! Resource limits of a caller.
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::Tid;
+
+/// The soft limit that the caller has.
+pub fn of(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: nothing is set; the kernel fills the structure, which outlives the call.
+    let result = unsafe { libc::prlimit(tid, resource, std::ptr::null(), &raw mut limit) };
+    (result == 0).then_some(limit.rlim_cur)
+}
+
+/// Sends SIGXFSZ to the process, if `is_still` says that it is the right one once it is held.
+pub fn exceed_size(process: Tid, is_still: impl FnOnce() -> bool) {
+    let Some(held) = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+        return;
+    };
+    if is_still() {
+        // One that has ended needs no signal.
+        let _ = pidfd_send_signal(held, Signal::XFSZ);
+    }
+}
