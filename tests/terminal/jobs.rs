@@ -67,6 +67,21 @@ fn it_may_start_in_the_background() {
     assert!(shown.contains("over"), "{shown}");
 }
 
+/// What leaves the session leaves the terminal to the shell, until it reads.
+#[test]
+fn one_in_another_session_leaves_the_keyboard_alone() {
+    let shown = same(|session| {
+        let script = "echo ready; while ! [ -e go ]; do sleep 0.05; done; echo over > f";
+        session.line(&format!("setsid $RUN sh -c '{script}' &"), &["ready\r\n"]);
+        session.line("", &[]);
+        session.line("stty -a | grep -o '.icanon'", &["icanon\r\n"]);
+        session.prompt();
+        session.line("touch go; while ! [ -e f ]; do sleep 0.05; done; cat f", &["over\r\n"]);
+        session.prompt();
+    });
+    assert!(shown.contains(" icanon"), "{shown}");
+}
+
 #[test]
 fn control_c_ends_the_loop_around_it() {
     let shown = same(|session| {

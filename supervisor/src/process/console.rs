@@ -1,8 +1,8 @@
 //! Job control between the operator's shell and the command, which are in different sessions.
 //!
-//! In the foreground the operator's terminal is raw and what is typed is the command's. In the background, and in a
-//! pipeline, where other programs may want the keyboard, it is left alone until the command is stopped for wanting it
-//! (SIGTTIN, SIGTTOU).
+//! In the foreground the operator's terminal is raw and what is typed is the command's. In the background, in a
+//! pipeline and in another session, where other programs may want the keyboard, it is left alone until the command is
+//! stopped for wanting it (SIGTTIN, SIGTTOU).
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -43,7 +43,7 @@ impl Console {
         let Inner { master, slave } = Inner::open(&outer)?;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let replace = outer.replaces();
-        let foreground = replace != [false; 3] && outer.is_foreground() && !in_pipeline();
+        let foreground = replace != [false; 3] && outer.has_jobs() && outer.is_foreground() && !in_pipeline();
         let far = Far { terminal: guard_shim::Terminal { slave, replace, foreground }, jobs: theirs };
         let relay = Relay::new(outer, master);
         Ok((Console { relay, jobs: File::from(ours), wants_keyboard: foreground, command: None }, far))

@@ -49,6 +49,12 @@ impl Outer {
         self.screen.as_fd()
     }
 
+    /// Whether it is the terminal of this session. If not, as after setsid(1), its jobs are others', and so may be what
+    /// is typed.
+    pub fn has_jobs(&self) -> bool {
+        rustix::termios::tcgetpgrp(&self.keyboard).is_ok()
+    }
+
     /// Whether this process may read from it without being stopped.
     pub fn is_foreground(&self) -> bool {
         match rustix::termios::tcgetpgrp(&self.keyboard) {
