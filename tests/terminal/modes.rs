@@ -19,6 +19,20 @@ fn single_keys_arrive_in_raw_mode() {
     assert!(shown.contains(r"b'\x03\x1a\x1c\x04\x16\r\n\x1b[A\xc3\xa4q'"), "{shown}");
 }
 
+/// Also the end of the input, which the kernel keeps as a zero.
+#[test]
+fn what_is_typed_ahead_arrives() {
+    let world = World::open();
+    let mut session = Session::start(&world, true);
+    let wait = "while ! [ -e go ]; do sleep 0.05; done";
+    session.line(&format!("echo ready; {wait}; $RUN od -c; echo status $?"), &["status $?\r\n", "ready\r\n"]);
+    session.keys("a\nb\x04\x04", &["a\r\nb"]);
+    world.write("work/go", "");
+    session.keys("", &["a  \\n   b\r\n0000003\r\n", "status 0\r\n"]);
+    session.prompt();
+    session.leave();
+}
+
 #[test]
 fn size_is_the_operators() {
     let shown = same(|session| {

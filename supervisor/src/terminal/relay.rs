@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use nix::poll::PollFlags;
 use nix::sys::signal::Signal;
 use rustix::io::Errno;
-use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
 use super::keys::Keys;
 use super::outer::{Outer, ends_lines};
@@ -84,8 +84,33 @@ impl Relay {
             let _ = rustix::termios::tcsetattr(master, OptionalActions::Now, &now);
             self.given = Some(now);
         }
+        if !self.attentive && !self.outer.is_raw() {
+            self.take_lines();
+        }
         self.outer.make_raw();
         self.attentive = true;
+    }
+
+    /// Takes the lines that were typed ahead: in raw mode the end of an input among them would read as a zero.
+    fn take_lines(&mut self) {
+        let Some(Ok(inner)) = self.master.as_ref().map(rustix::termios::tcgetattr) else { return };
+        let Ok(outer) = self.outer.modes() else { return };
+        if !outer.local_modes.contains(LocalModes::ICANON) {
+            return;
+        }
+        let line_ends = [
+            b'\n',
+            outer.special_codes[SpecialCodeIndex::VEOL],
+            outer.special_codes[SpecialCodeIndex::VEOL2],
+        ];
+        let mut buffer = [0; CHUNK];
+        while self.typed.len() < CHUNK && has_input(self.outer.keyboard()) {
+            let Ok(count) = rustix::io::read(self.outer.keyboard(), &mut buffer) else { return };
+            self.typed.extend_from_slice(&buffer[..count]);
+            if !buffer[..count].last().is_some_and(|last| line_ends.contains(last)) {
+                self.typed.push(inner.special_codes[SpecialCodeIndex::VEOF]);
+            }
+        }
     }
 
     /// Leaves the keyboard to others.
@@ -240,8 +265,7 @@ impl Relay {
 
     fn has_more(&self) -> bool {
         let Some(master) = &self.master else { return false };
-        let mut ready = [nix::poll::PollFd::new(master.as_fd(), PollFlags::POLLIN)];
-        nix::poll::poll(&mut ready, nix::poll::PollTimeout::ZERO).is_ok_and(|count| count > 0)
+        ready(master.as_fd()).is_some()
     }
 
     /// A carriage return at the very end is shown after all.
@@ -261,6 +285,18 @@ impl Relay {
             let _ = nix::poll::poll(&mut ready, nix::poll::PollTimeout::NONE);
         }
     }
+}
+
+/// What there is to read, or to know, now.
+fn ready(terminal: BorrowedFd<'_>) -> Option<PollFlags> {
+    let mut polled = [nix::poll::PollFd::new(terminal, PollFlags::POLLIN)];
+    let count = nix::poll::poll(&mut polled, nix::poll::PollTimeout::ZERO).ok()?;
+    polled[0].revents().filter(|_| count > 0)
+}
+
+/// Whether a read would return, of a terminal that is still there.
+fn has_input(terminal: BorrowedFd<'_>) -> bool {
+    ready(terminal).is_some_and(|events| events == PollFlags::POLLIN)
 }
 
 /// Whether two terminals have the same modes.
