@@ -91,3 +91,33 @@ for name in ["plain", os.path.abspath("full"), "./dotted", "\0guard-own-%d" % os
     let ended = world.guarded(&["python3", "-c", script]);
     assert_eq!(ended.stdout, "b'x' True\n".repeat(4), "{}", ended.stderr);
 }
+
+/// What lies below must stay shut, so the directory stays where it is, and names through it may be kept. Others are not.
+#[test]
+fn a_name_is_kept_only_where_it_cannot_change_its_meaning() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+            "rules": {SYSTEM, "@/work/**": "rw-", "@/work/d/shut/**": "---"}, "default": "r-x"}}}"#,
+    );
+    std::fs::create_dir_all(world.work().join("d/shut")).expect("directories");
+    std::os::unix::fs::symlink("d", world.work().join("link")).expect("a link");
+    let script = r#"
+import errno, os, socket
+for name in "d/a", "./d/b", os.getcwd() + "/d/c", "link/d", "d/../d/e", "d/shut/f", "link/shut/g":
+    s = socket.socket(socket.AF_UNIX)
+    try: s.bind(name); print("kept" if s.getsockname() == name else s.getsockname().split("/")[1])
+    except OSError as e: print(errno.errorcode[e.errno])
+for to in "e", "link2":
+    try: os.rename("d", to); print("moved")
+    except OSError as e: print(errno.errorcode[e.errno])
+"#;
+    let ended = world.guarded(&["python3", "-c", script]);
+    assert_eq!(
+        ended.stdout, "kept\nkept\nkept\nproc\nproc\nEACCES\nEACCES\nEXDEV\nEXDEV\n",
+        "{}",
+        ended.stderr
+    );
+    for name in ["a", "b", "c", "d", "e"] {
+        assert!(world.work().join("d").join(name).exists(), "{name}");
+    }
+}

@@ -25,7 +25,7 @@ fn module(name: &str, leave_out: &[&str]) {
     };
     let ((native, natively), (guarded, guardedly)) = (run(false), run(true));
     assert_eq!(native.status, 0, "the suite itself: {}", native.stderr);
-    assert!(natively.values().filter(|outcome| *outcome == "ok").count() > 5, "{}", native.stdout);
+    assert!(natively.values().any(|outcome| outcome == "ok"), "{}", native.stdout);
     let different: Vec<_> =
         natively.iter().filter(|(case, outcome)| guardedly.get(*case) != Some(outcome)).collect();
     assert!(different.is_empty(), "natively {different:?}\nguarded:\n{}", guarded.stderr);
@@ -84,10 +84,32 @@ fn test_subprocess() {
     long_module("test_subprocess", &[]);
 }
 
+/// Calls that signals interrupt, a held one among them.
+#[test]
+fn test_eintr() {
+    long_module("test_eintr", &[]);
+}
+
+/// Without a case that fails now and then natively as well: whether a handler was set at the right moment.
+#[test]
+fn test_signal() {
+    long_module("test_signal", &["test_stress_modifying_handlers"]);
+}
+
 /// Without AF_VSOCK, which is refused; natively a machine without a host would wait forever.
 #[test]
 fn test_socket() {
     long_module("test_socket", &["VSOCK"]);
+}
+
+/// Servers on sockets in the temporary directory.
+#[test]
+fn test_asyncio() {
+    if is_long_form() {
+        for part in ["test_streams", "test_sock_lowlevel", "test_unix_events"] {
+            module(&format!("test_asyncio.{part}"), &["test_create_unix_server_path_dgram"]);
+        }
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::answer::Outcome;
 use crate::kernel::requests;
 use crate::pool::blocking;
 use crate::report::Operation;
-use crate::resolve::{Entry, Last, Object, Target, link_to};
+use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
 use crate::servers::may_be_served;
 
 /// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
@@ -177,9 +177,12 @@ fn bind_path(
         return bound;
     }
     let parent = parent_of(&entry.path);
-    // Only where everything below may be written: should the name change meanwhile, it leads no further.
-    if request.guard.policy().may_move(parent, parent, true)
-        && let Some(Ok(())) = bind_as_written(request, socket, address, entry)
+    let here = request.caller.directory(libc::AT_FDCWD)?;
+    // Only where everything below may be written: should the name change meanwhile, it leads no further. Or where the
+    // name leads down through directories alone: what has a place below it that may not be written cannot be moved away.
+    if (request.guard.policy().may_move(parent, parent, true)
+        || leads_straight(&real_path(here.as_fd())?, path, &entry.path))
+        && let Some(Ok(())) = bind_as_written(&here, socket, address, entry)
     {
         return Ok(());
     }
@@ -197,23 +200,30 @@ fn parent_of(path: &[u8]) -> &[u8] {
     }
 }
 
+/// Whether a name is, letter for letter, the way down to `real`: no link and no `..` is part of it.
+fn leads_straight(directory: &[u8], written: &[u8], real: &[u8]) -> bool {
+    let mut way =
+        if written.starts_with(b"/") || directory == b"/" { Vec::new() } else { directory.to_vec() };
+    for part in written.split(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b".")) {
+        way.push(b'/');
+        way.extend_from_slice(part);
+    }
+    way == real
+}
+
 /// Binds by the name that the caller wrote, which is what getsockname(2) and every peer will see. The kernel walks that
 /// name again, so a thread does it that Landlock lets make sockets below the judged directory and nowhere else.
 /// None where there is no Landlock.
 fn bind_as_written(
-    request: &Request<'_, '_>,
+    directory: &OwnedFd,
     socket: &OwnedFd,
     address: &[u8],
     entry: &Entry,
 ) -> Option<Result<(), Errno>> {
-    let directory = match request.caller.directory(libc::AT_FDCWD) {
-        Ok(directory) => directory,
-        Err(error) => return Some(Err(error)),
-    };
     let bind = || {
         // A directory of its own, for names that are relative. The umask is the worker's.
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).ok()?;
-        rustix::process::fchdir(&directory).ok()?;
+        rustix::process::fchdir(directory).ok()?;
         let only = PathBeneath::new(&entry.parent, AccessFs::MakeSock);
         let status = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -231,4 +241,27 @@ fn bind_as_written(
         let thread = std::thread::Builder::new().spawn_scoped(scope, bind).ok()?;
         thread.join().ok().flatten()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leads_straight;
+
+    #[test]
+    fn a_straight_way_says_itself() {
+        for (directory, written, real) in
+            [("/", "a/s", "/a/s"), ("/d", "./a//s", "/d/a/s"), ("/d", "/a/./s", "/a/s"), ("/d", "s", "/d/s")]
+        {
+            assert!(leads_straight(directory.as_bytes(), written.as_bytes(), real.as_bytes()), "{written}");
+        }
+        // By way of a link, or up: what they lead to can change.
+        for (directory, written, real) in [
+            ("/d", "link/s", "/d/a/s"),
+            ("/d", "a/../s", "/d/s"),
+            ("/d/a", "../s", "/d/s"),
+            ("/d", "/s", "/d/s"),
+        ] {
+            assert!(!leads_straight(directory.as_bytes(), written.as_bytes(), real.as_bytes()), "{written}");
+        }
+    }
 }
