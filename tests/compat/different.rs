@@ -79,3 +79,10 @@ for _ in range(3000):
 print(found)";
     assert_eq!(both("", script), ["at once", "later"]);
 }
+
+#[test]
+fn the_filter_is_counted() {
+    let script = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('Seccomp_filters')))";
+    let [native, guarded] = both("", script).map(|count| count.parse::<u32>().expect("a number"));
+    assert_eq!(guarded, native + 1);
+}
