@@ -54,6 +54,24 @@ fn open_bits() -> impl Strategy<Value = i32> {
         bit(libc::O_NONBLOCK, 0.2),
         bit(libc::O_SYNC, 0.03),
         bit(libc::O_NOATIME, 0.03),
+        select(vec![
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            libc::O_DIRECT,
+            libc::O_ASYNC,
+            libc::O_NOCTTY,
+            0x4000_0000,
+        ]),
     );
     (access, creating, kind, state).prop_map(|(access, creating, kind, state)| {
         access
@@ -69,6 +87,7 @@ fn open_bits() -> impl Strategy<Value = i32> {
             | state.2
             | state.3
             | state.4
+            | state.5
     })
 }
 
@@ -124,8 +143,27 @@ pub fn times() -> Args {
     .boxed()
 }
 
+/// Seconds and microseconds; utime(2) takes the first two numbers for its two.
+pub fn old_times() -> Args {
+    prop_oneof![
+        2 => Just(Arg::Bytes(words(&[100, 7, 200, 8]), "{100.7, 200.8}")),
+        1 => Just(Arg::Bytes(words(&[100, 1_000_000, 0, 0]), "{bad}")),
+        1 => Just(Arg::Null),
+    ]
+    .boxed()
+}
+
 pub fn attribute() -> Args {
-    let names: Vec<&[u8]> = vec![b"user.a", b"user.a", b"user.b", b"trusted.a", b"nonsense", b""];
+    let names: Vec<&[u8]> = vec![
+        b"user.a",
+        b"user.a",
+        b"user.b",
+        b"system.posix_acl_access",
+        b"system.posix_acl_default",
+        b"trusted.a",
+        b"nonsense",
+        b"",
+    ];
     select(names).prop_map(|name| Arg::Path(name.to_vec())).boxed()
 }
 

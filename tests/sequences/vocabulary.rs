@@ -102,6 +102,15 @@ fn descriptors() -> Vec<(u32, BoxedStrategy<Call>)> {
         of(3, "dup2", libc::SYS_dup2, vec![fd(), fd()]),
         of(2, "dup3", libc::SYS_dup3, vec![fd(), fd(), one_of(&[0, libc::O_CLOEXEC, 1])]),
         of(2, "F_DUPFD", libc::SYS_fcntl, vec![fd(), int(libc::F_DUPFD.into()), one_of(&[0, 3, 6, -1])]),
+        of(
+            2,
+            "F_DUPFD_CLOEXEC",
+            libc::SYS_fcntl,
+            vec![fd(), int(libc::F_DUPFD_CLOEXEC.into()), one_of(&[0, 4, 9])],
+        ),
+        of(2, "pwrite", libc::SYS_pwrite64, vec![fd(), data(), int(3), one_of(&[0, 5, -1])]),
+        of(2, "fallocate", libc::SYS_fallocate, vec![fd(), int(0), int(0), one_of(&[0, 5, 40])]),
+        of(1, "close_range", libc::SYS_close_range, vec![one_of(&[4, 6]), one_of(&[5, 9]), one_of(&[0, 4])]),
         of(3, "F_GETFD", libc::SYS_fcntl, vec![fd(), int(libc::F_GETFD.into())]),
         of(6, "F_GETFL", libc::SYS_fcntl, vec![fd(), int(libc::F_GETFL.into())]),
         of(
@@ -163,11 +172,19 @@ fn descriptors() -> Vec<(u32, BoxedStrategy<Call>)> {
 }
 
 fn entries() -> Vec<(u32, BoxedStrategy<Call>)> {
-    let kinds = select(vec![libc::S_IFIFO, libc::S_IFIFO, libc::S_IFREG, 0, libc::S_IFSOCK, libc::S_IFDIR])
-        .prop_map(|kind| Arg::Mode(kind | 0o664))
-        .boxed();
+    let kinds = select(vec![
+        libc::S_IFIFO,
+        libc::S_IFIFO,
+        libc::S_IFREG,
+        0,
+        libc::S_IFSOCK,
+        libc::S_IFDIR,
+        libc::S_IFCHR,
+    ])
+    .prop_map(|kind| Arg::Mode(kind | 0o664))
+    .boxed();
     let removal = || one_of(&[0, 0, libc::AT_REMOVEDIR, libc::AT_REMOVEDIR, 1]);
-    let renaming = || one_of(&[0, libc::RENAME_NOREPLACE as i32, libc::RENAME_EXCHANGE as i32, 3]);
+    let renaming = || one_of(&[0, libc::RENAME_NOREPLACE as i32, libc::RENAME_EXCHANGE as i32, 3, 4, 8]);
     let linking =
         || one_of(&[0, 0, libc::AT_SYMLINK_FOLLOW, libc::AT_SYMLINK_FOLLOW, libc::AT_EMPTY_PATH, 1]);
     let text = || paths::text().prop_map(Arg::Path).boxed();
@@ -202,6 +219,7 @@ fn attributes() -> Vec<(u32, BoxedStrategy<Call>)> {
     let setting = || one_of(&[0, 0, 0, libc::XATTR_CREATE, libc::XATTR_REPLACE, 4]);
     let (path_value, path_size) = (data(), one_of(&[0, 3]));
     let [out, size] = buffer(32);
+    let [names, names_size] = buffer(200);
     vec![
         of(6, "chmod", libc::SYS_chmod, vec![path(), mode()]),
         of(4, "fchmod", libc::SYS_fchmod, vec![fd(), mode()]),
@@ -212,6 +230,10 @@ fn attributes() -> Vec<(u32, BoxedStrategy<Call>)> {
         of(2, "fchown", libc::SYS_fchown, vec![fd(), me().0, me().1]),
         of(2, "fchownat", libc::SYS_fchownat, vec![at(), path(), me().0, me().1, flags()]),
         of(5, "utimensat", libc::SYS_utimensat, vec![at(), path(), times(), flags()]),
+        of(2, "utimes", libc::SYS_utimes, vec![path(), old_times()]),
+        of(2, "futimesat", libc::SYS_futimesat, vec![at(), path(), old_times()]),
+        of(1, "utime", libc::SYS_utime, vec![path(), old_times()]),
+        of(1, "listxattr", libc::SYS_listxattr, vec![path(), names, names_size]),
         of(3, "futimens", libc::SYS_utimensat, vec![fd(), Just(Arg::Null).boxed(), times(), int(0)]),
         of(4, "setxattr", libc::SYS_setxattr, vec![path(), attribute(), path_value, path_size, setting()]),
         of(2, "lsetxattr", libc::SYS_lsetxattr, vec![path(), attribute(), data(), int(3), setting()]),
@@ -244,6 +266,7 @@ fn questions() -> Vec<(u32, BoxedStrategy<Call>)> {
         ),
         of(4, "access", libc::SYS_access, vec![path(), access()]),
         of(2, "faccessat", libc::SYS_faccessat, vec![at(), path(), access()]),
+        of(2, "faccessat2", libc::SYS_faccessat2, vec![at(), path(), access(), follow()]),
         of(5, "readlink", libc::SYS_readlink, vec![path(), out, size]),
         of(2, "readlinkat", libc::SYS_readlinkat, vec![at(), path(), out2, size2]),
     ]
