@@ -39,9 +39,9 @@ fn a_new_server_replaces_a_socket_that_was_left() {
     if !has(&["tmux"]) {
         return;
     }
-    let script = "t() { tmux -f /dev/null -S s \"$@\"; }; test -S s && t new-session -d -s one cat && t ls -F '#S' && t kill-server; t ls 2>&1";
+    let script = "t() { tmux -f /dev/null -S left-behind \"$@\"; }; test -S left-behind && t new-session -d -s one cat && t ls -F '#S' && t kill-server; t ls 2>&1";
     let leave = |world: &World| {
-        std::os::unix::net::UnixListener::bind(world.work().join("s")).expect("a socket");
+        std::os::unix::net::UnixListener::bind(world.work().join("left-behind")).expect("a socket");
     };
     let same = World::open().same(leave, &["sh", "-c", script], &[]);
     assert!(same.native.stdout.starts_with("one\n"), "{}", same.native.stdout);
