@@ -94,8 +94,13 @@ fn pseudo_terminals() {
     let out = same_python(
         r#"
 import pty, os, termios, fcntl, struct, tty
-m, s = pty.openpty(); os.write(s, b"to master\n"); print(os.read(m, 99)); print(os.isatty(s), os.ttyname(s).startswith("/dev/pts/"))
-fd = os.open(os.ttyname(s), os.O_RDWR | os.O_NOCTTY); os.write(fd, b"by name\n"); print(os.read(m, 99))
+# A terminal hands on a line and its end apart.
+def line(fd):
+    text = b""
+    while not text.endswith(b"\n"): text += os.read(fd, 99)
+    return text
+m, s = pty.openpty(); os.write(s, b"to master\n"); print(line(m)); print(os.isatty(s), os.ttyname(s).startswith("/dev/pts/"))
+fd = os.open(os.ttyname(s), os.O_RDWR | os.O_NOCTTY); os.write(fd, b"by name\n"); print(line(m))
 fcntl.ioctl(m, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0)); print(os.get_terminal_size(s)); tty.setraw(s); os.write(m, b"raw"); print(os.read(s, 9))
 pid, m = pty.fork()
 if pid == 0: os.execvp("sh", ["sh", "-c", "tty >/dev/null && echo on a terminal; echo straight > /dev/tty; exit 4"])
