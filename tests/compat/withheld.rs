@@ -133,3 +133,16 @@ fn rings_of_calls() {
 fn tracing() {
     assert_eq!(both(&World::open(), "print(error(c.ptrace(0, 0, 0, 0)))"), ["done", "EPERM"]);
 }
+
+#[test]
+fn standard_output_that_is_closed() {
+    let world = World::open();
+    let words = |command: std::process::Command| {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        words.map(|word| word.to_str().expect("plain words").to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    let line = |runner: &str| format!("{runner} echo text >&- 2> /dev/null; echo $?");
+    let [native, guarded] = [words(world.native_command()), format!("{} --", words(world.command()))]
+        .map(|runner| world.native(&["sh", "-c", &line(&runner)]));
+    assert_eq!([native.stdout, guarded.stdout], ["1\n", "0\n"]);
+}

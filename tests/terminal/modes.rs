@@ -72,7 +72,7 @@ fn modes_are_restored_however_it_ends() {
         session.prompt();
         assert_eq!(session.screen.modes(), usual, "the command got SIG{signal}");
     }
-    for signal in ["TERM", "HUP", "INT", "QUIT"] {
+    for signal in ["TERM", "HUP", "INT", "QUIT", "ALRM", "VTALRM", "PROF"] {
         session.line("$RUN sh -c 'echo ready; exec sleep 1000'", &["ready\r\n"]);
         raw(&session);
         let front =

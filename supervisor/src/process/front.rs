@@ -15,8 +15,8 @@ use crate::exit::Exit;
 use crate::kernel::fork::{Side, split};
 use crate::terminal::Source;
 
-/// What is passed on to the command.
-const PASSED: [Signal; 8] = [
+/// What is passed on to the command: every signal with a name that would end the front.
+const PASSED: [Signal; 14] = [
     Signal::SIGHUP,
     Signal::SIGINT,
     Signal::SIGQUIT,
@@ -25,23 +25,25 @@ const PASSED: [Signal; 8] = [
     Signal::SIGUSR2,
     Signal::SIGALRM,
     Signal::SIGCONT,
+    Signal::SIGVTALRM,
+    Signal::SIGPROF,
+    Signal::SIGIO,
+    Signal::SIGPWR,
+    Signal::SIGSTKFLT,
+    Signal::SIGXCPU,
 ];
 /// What concerns the terminal. Without one of its own SIGTSTP stops the front with its group, as a shell expects.
 const OF_TERMINAL: [Signal; 2] = [Signal::SIGTSTP, Signal::SIGWINCH];
-/// What is held with a terminal.
-pub const HELD: [Signal; 10] = {
-    let mut all = [Signal::SIGHUP; 10];
-    let mut at = 0;
-    while at < all.len() {
-        all[at] = if at < PASSED.len() { PASSED[at] } else { OF_TERMINAL[at - PASSED.len()] };
-        at += 1;
-    }
-    all
-};
+
+/// Whether a front with a terminal holds this signal.
+pub fn holds(signal: Signal) -> bool {
+    PASSED.contains(&signal) || OF_TERMINAL.contains(&signal)
+}
 
 /// Holds the signals that are to be passed on.
 pub fn hold_signals(terminal: bool) -> SigSet {
-    let set = if terminal { SigSet::from_iter(HELD) } else { SigSet::from_iter(PASSED) };
+    let of_terminal = OF_TERMINAL.into_iter().filter(|_| terminal);
+    let set = SigSet::from_iter(PASSED.into_iter().chain(of_terminal));
     // Without it signals act on the front alone: worse manners, no less guard.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
     set
