@@ -28,7 +28,7 @@ fn gpg_and_its_agent() {
         quiet() { "$@" 2>&1 | sed -E 's/[0-9A-F]{8,}/KEY/g; s/[0-9]{4}-[0-9]{2}-[0-9]{2}/DATE/g; s/using EDDSA key.*/using/; /made .* [0-9:]{8}/d; s#/[^ ]*/work#WORK#; s#/[^ ]*/home#HOME#'; }
         quiet gpg --batch --gen-key params; quiet gpg -K --with-colons | cut -d: -f1,2,3,4 | sort; stat -c '%n %a' $GNUPGHOME/*.kbx $GNUPGHOME/private-keys-v1.d | sed 's#.*/g/##'
         echo text > text; quiet gpg --batch --yes -s -a -o s.asc text; quiet gpg --verify s.asc; quiet gpg --batch -d s.asc; gpg -q --batch --trust-model always -r a@b -o e.gpg -e text && quiet gpg -q --batch -d e.gpg
-        quiet gpg --batch --passphrase p --pinentry-mode loopback -c -o c.gpg text; quiet gpg --batch --passphrase p --pinentry-mode loopback -d c.gpg; gpg --export a@b | gpg --list-packets | grep -c key; gpg-connect-agent 'getinfo version' /bye | tail -1; find $GNUPGHOME -type s | sed 's#.*/##' | sort
+        quiet gpg --batch --passphrase p --pinentry-mode loopback -c -o c.gpg text; quiet gpg --batch --passphrase p --pinentry-mode loopback -d c.gpg; gpg --export a@b > k.gpg; gpg --list-packets k.gpg | grep -c key; gpg-connect-agent 'getinfo version' /bye | tail -1; find $GNUPGHOME -type s | sed 's#.*/##' | sort
         gpgconf --kill all; for i in $(seq 200); do test -z "$(find $GNUPGHOME -type s)" && break; sleep 0.05; done; find $GNUPGHOME -type s | wc -l; quiet gpg --verify text; rm -f params *.asc *.gpg"#;
     let same = World::open().same(|_| {}, &["bash", "-c", script], &[]);
     assert!(same.native.stdout.contains("Good signature"), "{} {}", same.native.stdout, same.native.stderr);
