@@ -65,7 +65,10 @@ mod tests {
 
     #[test]
     fn a_process_with_another_thread_does_not_fork() {
-        // The test's harness has one besides this.
+        let (go, stays) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || stays.recv());
         assert_eq!(split().map(|_| ()), Err(Errno::BUSY));
+        drop(go);
+        assert!(other.join().unwrap().is_err());
     }
 }
