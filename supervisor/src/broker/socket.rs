@@ -7,7 +7,7 @@ use landlock::{
     AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetStatus,
 };
-use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
+use rustix::fs::{Access as Mode, AtFlags, CWD, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, sockopt};
 
@@ -73,7 +73,11 @@ fn unix_address(path: &[u8]) -> Vec<u8> {
 
 pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
     let socket = request.caller.descriptor(fd)?;
-    let raw = read_address(request, address, length)?;
+    let raw = match read_address(request, address, length) {
+        // What can only be named is no descriptor to connect(2), and it looks at that first.
+        Err(_) if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
+        read => read?,
+    };
     let connect = |address: &[u8]| blocking(request.caller, || requests::connect(socket.as_fd(), address));
     match kind(socket.as_fd(), &raw)? {
         Address::Path(path) => {
