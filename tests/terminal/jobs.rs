@@ -56,6 +56,7 @@ fn it_may_start_in_the_background() {
             .line("$RUN sh -c 'echo written; cat; echo over' & sleep 2; jobs", &["written\r\n", "Stopped"]);
         session.prompt();
         session.line("fg", &["over'\r\n"]);
+        session.pause();
         session.line("typed", &["typed\r\ntyped\r\n"]);
         session.keys("\x04", &["over\r\n"]);
         session.prompt();
@@ -121,6 +122,7 @@ fn modes_are_those_of_the_moment_when_it_comes_to_the_foreground() {
     session.line("$RUN cat &", &[]);
     session.line("until jobs | grep Stopped; do sleep 0.1; done", &["Stopped"]);
     session.line("fg", &["$RUN cat\r\n"]);
+    session.pause();
     session.line("typed", &["typed\r\ntyped\r\n"]);
     session.keys("\x04", &["OUT> "]);
     session.leave();

@@ -48,8 +48,7 @@ fn the_keyboard_is_left_to_the_program_that_reads_it() {
             "echo x | $RUN sh -c 'echo ready; read a < /dev/tty; read b; echo \"<$a$b>\"'",
             &["ready\r\n"],
         );
-        // Until it reads, the operator's terminal echoes what is typed; natively there is one echo in any case.
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        session.pause();
         session.line("typed", &["<typedx>"]);
         session.prompt();
         session.line("stty -a | grep -o '.icanon'", &[]);

@@ -59,6 +59,11 @@ impl Session {
         }
     }
 
+    /// A human's pause: what is typed before the guard has the keyboard is echoed twice (docs/compatibility.md).
+    pub fn pause(&self) {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+
     /// Waits for the operator's prompt.
     pub fn prompt(&mut self) {
         self.screen.expect(PROMPT);
