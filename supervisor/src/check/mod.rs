@@ -1,0 +1,65 @@
+//! `openclaw-guard check`: asks the policy what it would say, by the same function that enforces it.
+
+mod batch;
+mod question;
+
+use guard_policy::{Outcome, Source, Verdict};
+use serde::Serialize;
+
+use crate::cli::{Options, Question};
+use crate::exit::Exit;
+use crate::setup::{self, Disk, Places, SetupError};
+
+/// Why `check` gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(
+        "nothing to check: give --read, --write, --exec, --batch or -- CMD (see openclaw-guard check --help)"
+    )]
+    NoQuestion,
+    #[error("{0}: command not found")]
+    NotFound(String),
+    #[error("cannot read standard input: {0}")]
+    Input(std::io::Error),
+    #[error("cannot write the answer: {0}")]
+    Output(std::io::Error),
+}
+
+/// Answers the question.
+///
+/// # Errors
+/// When the policy cannot be loaded, or nothing was asked.
+pub fn check(options: &Options, question: &Question) -> Result<Exit, CheckError> {
+    let places = Places::find(options)?;
+    if question.batch {
+        return batch::answer(&setup::policy(options, &places, Disk::Unused)?, &places.home);
+    }
+    let policy = setup::policy(options, &places, Disk::Used)?;
+    for warning in policy.warnings() {
+        eprintln!("openclaw-guard: {warning}");
+    }
+    question::answer(question, &policy, &places)
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    outcome: Outcome,
+    because: Reason<'a>,
+}
+
+#[derive(Serialize)]
+struct Reason<'a> {
+    source: Source,
+    path: &'a str,
+    text: &'a str,
+}
+
+/// A verdict as one line of JSON.
+fn json(verdict: &Verdict<'_>) -> String {
+    let because = &verdict.because;
+    let reason = Reason { source: because.source, path: &because.path, text: &because.text };
+    // Strings and names of enums: there is nothing that could fail.
+    serde_json::to_string(&Answer { outcome: verdict.outcome, because: reason }).unwrap_or_default()
+}

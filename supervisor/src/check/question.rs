@@ -1,0 +1,78 @@
+//! One question of the command line, about files and programs as they are on the disk.
+
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
+
+use super::{CheckError, json};
+use crate::cli::Question;
+use crate::exit::Exit;
+use crate::setup::{self, Places};
+use crate::text::shown;
+
+/// Answers it on stdout, and by the status.
+///
+/// # Errors
+/// When nothing was asked, or the command is not found.
+pub fn answer(question: &Question, policy: &Policy, places: &Places) -> Result<Exit, CheckError> {
+    if let Some(path) = &question.read {
+        return tell(question, policy, "read", &file(path), &[], &places.cwd);
+    }
+    if let Some(path) = &question.write {
+        return tell(question, policy, "write", &file(path), &[], &places.cwd);
+    }
+    if let Some(path) = &question.exec {
+        let argv = [path.as_os_str().as_bytes().to_vec()];
+        return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
+    }
+    let name = question.command.first().ok_or(CheckError::NoQuestion)?;
+    let program = crate::run::candidates(name)
+        .into_iter()
+        .find(|path| nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok() && path.is_file())
+        .ok_or_else(|| CheckError::NotFound(shown(name.as_bytes())))?;
+    let argv: Vec<_> = question.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
+    tell(question, policy, "exec", &file(&program), &argv, &places.cwd)
+}
+
+fn file(path: &Path) -> PathBuf {
+    setup::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+fn tell(
+    question: &Question,
+    policy: &Policy,
+    operation: &str,
+    path: &Path,
+    argv: &[Vec<u8>],
+    cwd: &Path,
+) -> Result<Exit, CheckError> {
+    let bytes = path.as_os_str().as_bytes();
+    let verdict = match operation {
+        "read" => decide(policy, &Request::File { path: bytes, access: Access::READ }),
+        "write" => decide(policy, &Request::File { path: bytes, access: Access::WRITE }),
+        _ => {
+            let cwd = cwd.as_os_str().as_bytes();
+            decide(policy, &Request::Exec(Exec { path: bytes, argv, cwd, role: Role::Program }))
+        }
+    };
+    let mut out = std::io::stdout().lock();
+    let written = if question.json {
+        writeln!(out, "{}", json(&verdict))
+    } else {
+        let word = match verdict.outcome {
+            Outcome::Allow => "allow",
+            Outcome::Deny => "deny",
+            Outcome::Ask => "ask",
+        };
+        let because = &verdict.because;
+        writeln!(out, "{word} {operation} {}\n  {}\n  {}", shown(bytes), because.rule(), because.text)
+    };
+    written.map_err(CheckError::Output)?;
+    Ok(match verdict.outcome {
+        Outcome::Allow => Exit::Success,
+        Outcome::Deny => Exit::Denied,
+        Outcome::Ask => Exit::Ask,
+    })
+}
