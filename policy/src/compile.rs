@@ -147,9 +147,9 @@ impl Modes {
 
 fn modes(layers: &[Layer<'_>], overrides: &Overrides) -> Modes {
     let modes = Modes {
-        security: scalar(layers, "security", |m| m.security, Security::Allowlist),
-        ask: scalar(layers, "ask", |m| m.ask, Ask::OnMiss),
-        fallback: scalar(layers, "askFallback", |m| m.ask_fallback, Security::Deny),
+        security: scalar(layers, Mode::security, (Security::Allowlist, "security")),
+        ask: scalar(layers, Mode::ask, (Ask::OnMiss, "ask")),
+        fallback: scalar(layers, Mode::fallback, (Security::Deny, "askFallback")),
     };
     tighten(modes, overrides)
 }
@@ -159,13 +159,17 @@ pub(crate) fn default_modes(overrides: &Overrides) -> Modes {
     modes(&[], overrides)
 }
 
-fn scalar<T>(layers: &[Layer<'_>], key: &str, get: impl Fn(&Mode) -> Option<T>, default: T) -> Given<T> {
+fn scalar<T>(
+    layers: &[Layer<'_>],
+    get: impl Fn(&Mode) -> Option<(T, &'static str)>,
+    default: (T, &'static str),
+) -> Given<T> {
     for layer in layers {
-        if let Some(value) = get(&layer.mode) {
+        if let Some((value, key)) = get(&layer.mode) {
             return Given { value, source: layer.source, path: format!("{}exec.{key}", layer.prefix) };
         }
     }
-    Given { value: default, source: Source::Default, path: format!("exec.{key}") }
+    Given { value: default.0, source: Source::Default, path: format!("exec.{}", default.1) }
 }
 
 fn tighten(mut modes: Modes, overrides: &Overrides) -> Modes {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::safe_bins::Profile;
-use crate::{Ask, Permission, Problem, Security, read};
+use crate::{Ask, Permission, Preset, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -46,21 +46,85 @@ pub(crate) struct ExecSection {
     pub(crate) safe_bin_trusted_dirs: Option<Vec<String>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) safe_bin_profiles: BTreeMap<String, Profile>,
-    /// Read but not acted on.
-    #[serde(flatten)]
-    pub(crate) other: Map<String, Value>,
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) skills: Skills,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path_prepend: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) environment: Option<Environment>,
 }
 
-/// The three scalars that an agent may set, too.
+/// `exec.skills`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Skills {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bins: Vec<SkillBin>,
+}
+
+/// A program that a skill brings, as the gateway's `skills.bins` lists them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SkillBin {
+    pub(crate) name: String,
+    pub(crate) resolved_path: String,
+}
+
+/// `exec.environment`: which of the operator's variables the command inherits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Environment {
+    /// All but what changes how programs run.
+    Host,
+    /// As `Host`, without what looks like a credential.
+    Sandbox,
+    /// Only what a shell needs.
+    Strict,
+}
+
+impl Environment {
+    pub(crate) const NAMES: [&'static str; 3] = ["host", "sandbox", "strict"];
+
+    pub(crate) fn from_name(name: &str) -> Option<Environment> {
+        let all = [Environment::Host, Environment::Sandbox, Environment::Strict];
+        Self::NAMES.iter().position(|n| *n == name).map(|i| all[i])
+    }
+}
+
+/// What an agent may set, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Mode {
+    #[serde(skip_serializing_if = "Option::is_none", rename = "mode")]
+    pub(crate) preset: Option<Preset>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) security: Option<Security>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask: Option<Ask>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask_fallback: Option<Security>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict_inline_eval: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) auto_allow_skills: Option<bool>,
+}
+
+impl Mode {
+    /// `security` or what `mode` says of it, with the key; with both the stricter.
+    pub(crate) fn security(&self) -> Option<(Security, &'static str)> {
+        let preset = self.preset.map(|preset| (preset.security(), "mode"));
+        self.security.map(|security| (security, "security")).into_iter().chain(preset).min_by_key(|s| s.0)
+    }
+
+    /// `ask` or what `mode` says of it, with the key; with both the one that asks more.
+    pub(crate) fn ask(&self) -> Option<(Ask, &'static str)> {
+        let preset = self.preset.map(|preset| (preset.ask(), "mode"));
+        preset.into_iter().chain(self.ask.map(|ask| (ask, "ask"))).max_by_key(|a| a.0)
+    }
+
+    /// `askFallback`, with the key.
+    pub(crate) fn fallback(&self) -> Option<(Security, &'static str)> {
+        self.ask_fallback.map(|fallback| (fallback, "askFallback"))
+    }
 }
 
 /// `permissions`.
@@ -149,20 +213,25 @@ impl Document {
 
     /// Keys that are read but not acted on, and would have an effect.
     pub(crate) fn unused(&self) -> Vec<String> {
-        let mut unused = Vec::new();
-        let sections = [
-            ("exec", &self.exec.other),
-            ("approvals", &self.approvals),
-            ("network", &self.network.other),
-            ("audit", &self.audit.other),
+        let exec = &self.exec;
+        let modes = std::iter::once(&exec.mode).chain(self.agents.values().map(|agent| &agent.exec));
+        let strict = modes.into_iter().any(|mode| mode.strict_inline_eval == Some(true));
+        let prepend = exec.path_prepend.as_ref().is_some_and(|dirs| !dirs.is_empty());
+        let keys = [
+            ("strictInlineEval", strict),
+            ("pathPrepend", prepend),
+            ("environment", exec.environment.is_some()),
         ];
+        let mut unused: Vec<_> = keys
+            .iter()
+            .filter(|(_, is_given)| *is_given)
+            .map(|(key, _)| format!("exec.{key} is read but not acted on yet"))
+            .collect();
+        let sections =
+            [("approvals", &self.approvals), ("network", &self.network.other), ("audit", &self.audit.other)];
         for (section, keys) in sections {
             for (key, _) in keys.iter().filter(|(_, v)| has_effect(v)) {
-                let hint = match key.as_str() {
-                    "skills" => "; those programs need an allowlist entry",
-                    _ => "",
-                };
-                unused.push(format!("{section}.{key} is read but not acted on yet{hint}"));
+                unused.push(format!("{section}.{key} is read but not acted on yet"));
             }
         }
         unused

@@ -35,7 +35,7 @@ pub mod safe_bins;
 pub use because::{Because, Outcome, Source, Verdict};
 pub use decide::decide;
 pub use document::Document;
-pub use mode::{Ask, Security};
+pub use mode::{Ask, Preset, Security};
 pub use pattern::matches_allowlist_pattern;
 pub use permission::{Grant, Permission, Rights};
 pub use policy::{Host, Overrides, Policy};

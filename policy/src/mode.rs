@@ -1,4 +1,4 @@
-//! The two scales of OpenClaw's exec policy, ordered so that a composition can only tighten.
+//! The two scales of OpenClaw's exec policy, ordered so that a composition can only tighten, and the words for both at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,65 @@ impl Ask {
     }
 }
 
+/// `exec.mode`: a security and an ask in one word, as OpenClaw's `tools.exec.mode` (2026.9.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Nothing may start.
+    Deny,
+    /// What the allowlist names; nobody is asked.
+    Allowlist,
+    /// What the allowlist names; the rest is asked for.
+    Ask,
+    /// As `Ask`. In OpenClaw a model answers first; here a human does.
+    Auto,
+    /// Everything that the file map lets run.
+    Full,
+}
+
+impl Preset {
+    /// Every value, as written in `guard.json`.
+    pub const NAMES: [&'static str; 5] = ["deny", "allowlist", "ask", "auto", "full"];
+    const ALL: [Preset; 5] = [Preset::Deny, Preset::Allowlist, Preset::Ask, Preset::Auto, Preset::Full];
+
+    /// The value's name in `guard.json`.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The value of that name.
+    pub fn from_name(name: &str) -> Option<Preset> {
+        Self::ALL.into_iter().find(|preset| preset.as_str() == name)
+    }
+
+    /// Its security.
+    pub fn security(self) -> Security {
+        match self {
+            Preset::Deny => Security::Deny,
+            Preset::Allowlist | Preset::Ask | Preset::Auto => Security::Allowlist,
+            Preset::Full => Security::Full,
+        }
+    }
+
+    /// Its ask.
+    pub fn ask(self) -> Ask {
+        match self {
+            Preset::Deny | Preset::Allowlist | Preset::Full => Ask::Off,
+            Preset::Ask | Preset::Auto => Ask::OnMiss,
+        }
+    }
+
+    /// The word for a security and an ask, as OpenClaw shows one.
+    pub fn of(security: Security, ask: Ask) -> Preset {
+        match (security, ask) {
+            (Security::Deny, _) => Preset::Deny,
+            (Security::Allowlist, Ask::Off) => Preset::Allowlist,
+            (Security::Full, Ask::Off | Ask::OnMiss) => Preset::Full,
+            (Security::Allowlist, _) | (Security::Full, Ask::Always) => Preset::Ask,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +145,23 @@ mod tests {
         for name in Ask::NAMES {
             assert_eq!(Ask::from_name(name).unwrap().as_str(), name);
         }
+        for name in Preset::NAMES {
+            assert_eq!(Preset::from_name(name).unwrap().as_str(), name);
+        }
+        assert_eq!(Preset::from_name("Full"), None);
         assert_eq!(Security::from_name("bogus"), None);
         assert_eq!(Ask::from_name("On-Miss"), None);
+    }
+
+    #[test]
+    fn a_preset_is_the_word_for_what_it_sets() {
+        for name in Preset::NAMES {
+            let preset = Preset::from_name(name).unwrap();
+            let word = if preset == Preset::Auto { Preset::Ask } else { preset };
+            assert_eq!(Preset::of(preset.security(), preset.ask()), word);
+        }
+        assert_eq!(Preset::of(Security::Full, Ask::OnMiss), Preset::Full);
+        assert_eq!(Preset::of(Security::Full, Ask::Always), Preset::Ask);
+        assert_eq!(Preset::of(Security::Deny, Ask::Always), Preset::Deny);
     }
 }

@@ -114,7 +114,7 @@ fn broken_text_has_a_place() {
 fn what_is_not_acted_on_is_a_warning() {
     let policy = compile(&json!({
         "version": 1,
-        "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": [] },
+        "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": {} },
         "network": { "unixDatagram": true, "allow": ["example.org"] },
         "audit": { "path": "/var/log/a" },
         "agents": { "main": { "allowlist": [

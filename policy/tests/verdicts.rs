@@ -452,3 +452,21 @@ fn a_safe_bin_is_where_its_link_leads_under_the_same_name() {
         "another name, another program"
     );
 }
+
+#[test]
+fn a_mode_is_a_security_and_an_ask() {
+    let modes = |exec: Value| {
+        let policy = compile(&json!({ "version": 1, "exec": exec }));
+        (policy.security(), policy.ask())
+    };
+    assert_eq!(modes(json!({ "mode": "deny" })), (Security::Deny, Ask::Off));
+    assert_eq!(modes(json!({ "mode": "allowlist" })), (Security::Allowlist, Ask::Off));
+    assert_eq!(modes(json!({ "mode": "ask" })), (Security::Allowlist, Ask::OnMiss));
+    assert_eq!(modes(json!({ "mode": "auto" })), (Security::Allowlist, Ask::OnMiss));
+    assert_eq!(modes(json!({ "mode": "full" })), (Security::Full, Ask::Off));
+    // Beside it, the stricter of the two holds.
+    assert_eq!(modes(json!({ "mode": "full", "security": "deny" })), (Security::Deny, Ask::Off));
+    assert_eq!(modes(json!({ "mode": "deny", "security": "full" })), (Security::Deny, Ask::Off));
+    assert_eq!(modes(json!({ "mode": "full", "ask": "always" })), (Security::Full, Ask::Always));
+    assert_eq!(modes(json!({ "mode": "ask", "ask": "off" })), (Security::Allowlist, Ask::OnMiss));
+}

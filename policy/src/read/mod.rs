@@ -1,0 +1,87 @@
+//! Reads `guard.json` from its syntax tree, so that every problem has a line and a column.
+
+mod agents;
+mod exec;
+mod permissions;
+mod reader;
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use crate::Problem;
+use crate::document::{Audit, Document, Network};
+use reader::Reader;
+
+const TOP: [&str; 7] = ["version", "exec", "permissions", "agents", "approvals", "network", "audit"];
+
+/// Reads the text.
+pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
+    let strict = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let mut reader = Reader { file, text, problems: Vec::new() };
+    let tree = match parse_to_ast(text, &CollectOptions::default(), &strict) {
+        Ok(tree) => tree.value,
+        Err(error) => {
+            reader.at(error.range().start, "", error.kind().to_string(), None);
+            return Err(reader.problems);
+        }
+    };
+    let mut document = Document::default();
+    match &tree {
+        Some(value) => reader.top(value, &mut document),
+        None => reader.at(0, "", "the file is empty; it needs at least {\"version\": 1}".into(), None),
+    }
+    if reader.problems.is_empty() { Ok(document) } else { Err(reader.problems) }
+}
+
+impl Reader<'_> {
+    fn top(&mut self, value: &Value<'_>, document: &mut Document) {
+        let before = self.problems.len();
+        let mut version = false;
+        for (name, key, property) in self.object(value, "", Some(&TOP)) {
+            let value = &property.value;
+            match name.as_str() {
+                "version" => {
+                    version = true;
+                    document.version = 1;
+                    if !matches!(value, Value::NumberLit(n) if n.value == "1") {
+                        self.wrong(value, &key, "must be 1: this guard reads no other version");
+                    }
+                }
+                "exec" => document.exec = self.exec(value, &key),
+                "permissions" => document.permissions = self.permissions(value, &key),
+                "agents" => {
+                    for (name, key, property) in self.object(value, &key, None) {
+                        let agent = self.agent(&property.value, &key);
+                        document.agents.insert(name, agent);
+                    }
+                }
+                "approvals" => document.approvals = self.free(value, &key),
+                "network" => {
+                    let (mut network, mut other) = (Network::default(), self.free(value, &key));
+                    network.unix_datagram =
+                        self.free_key(value, "unixDatagram", &key, &mut other, Self::boolean);
+                    document.network = Network { other, ..network };
+                }
+                _ => {
+                    let (mut audit, mut other) = (Audit::default(), self.free(value, &key));
+                    audit.path = self.free_key(value, "path", &key, &mut other, Self::string);
+                    document.audit = Audit { other, ..audit };
+                }
+            }
+        }
+        if !version && self.problems.len() == before {
+            self.wrong(value, "version", "is missing: write \"version\": 1");
+        }
+    }
+}
