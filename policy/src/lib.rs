@@ -10,6 +10,7 @@
 //! told through [`Host`].
 #![forbid(unsafe_code)]
 
+mod allowlist;
 mod base;
 mod because;
 mod build;
@@ -32,6 +33,7 @@ mod roots;
 mod rwx;
 pub mod safe_bins;
 
+pub use allowlist::cwd_argv_pattern;
 pub use because::{Because, Outcome, Source, Verdict};
 pub use decide::decide;
 pub use document::Document;

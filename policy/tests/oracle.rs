@@ -7,7 +7,9 @@ use common::{HOME, compile};
 use std::collections::BTreeSet;
 
 use guard_policy::safe_bins::{self, Profile};
-use guard_policy::{Access, Exec, Outcome, Request, Role, decide, matches_allowlist_pattern};
+use guard_policy::{
+    Access, Exec, Outcome, Request, Role, cwd_argv_pattern, decide, matches_allowlist_pattern,
+};
 use serde_json::{Value, json};
 
 /// The release to agree with.
@@ -127,4 +129,19 @@ fn safe_bin_arguments() {
         agreed += 1;
     }
     println!("safe-bin arguments: {agreed} of {}", cases.len());
+}
+
+#[test]
+fn cwd_argv_hashes() {
+    let data = data("cwd-argv-hash.json");
+    let cases = data["cases"].as_array().unwrap();
+    let mut agreed = 0;
+    for case in cases {
+        let argv: Vec<String> = serde_json::from_value(case["argv"].clone()).unwrap();
+        let arguments: Vec<_> = argv[1..].iter().map(|word| word.as_bytes().to_vec()).collect();
+        let cwd = case["cwd"].as_str().unwrap().as_bytes();
+        assert_eq!(cwd_argv_pattern(cwd, &arguments), case["argPattern"].as_str().unwrap(), "{case}");
+        agreed += 1;
+    }
+    println!("cwd-argv hashes: {agreed} of {}", cases.len());
 }
