@@ -18,6 +18,7 @@ mod builtin;
 mod compile;
 mod decide;
 mod document;
+pub mod environment;
 mod glob;
 mod lists;
 mod mode;

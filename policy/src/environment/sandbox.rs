@@ -1,0 +1,127 @@
+//! OpenClaw's rule for what a container inherits, and its strict form.
+
+use super::{Inherit, chosen};
+use crate::Because;
+
+/// Names that are those of secrets: these, and what ends in one of [`SECRET_ENDINGS`].
+const SECRETS: &[&[u8]] = &[b"AWS_SECRET_ACCESS_KEY", b"AWS_SECRET_KEY"];
+
+const SECRET_ENDINGS: &[&[u8]] =
+    &[b"API_KEY", b"TOKEN", b"PASSWORD", b"PRIVATE_KEY", b"SECRET", b"_ADMIN_KEY"];
+
+/// All that the strict form passes on, beside `LC_*`.
+const STRICT: &[&[u8]] = &[b"LANG", b"PATH", b"HOME", b"USER", b"SHELL", b"TERM", b"TZ", b"NODE_ENV"];
+
+/// Above that a value is suspicious. In bytes.
+const LONGEST: usize = 32_768;
+
+/// From that on, a value of base64 alone is suspicious. In bytes.
+const SHORTEST_BASE64: usize = 80;
+
+/// Why a variable, its name in capitals, is not inherited, if it is not.
+pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Because<'static>> {
+    if inherit == Inherit::Host {
+        return None;
+    }
+    if SECRETS.contains(&name) || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        return Some(chosen("exec.environment: the name of a secret", "it has the name of a secret"));
+    }
+    if inherit == Inherit::Strict && !STRICT.contains(&name) && !name.starts_with(b"LC_") {
+        let text =
+            "exec.environment is strict: it is none of LANG, LC_*, PATH, HOME, USER, TERM, TZ and NODE_ENV";
+        return Some(chosen("exec.environment \"strict\"", text));
+    }
+    value.contains(&0).then(|| chosen("exec.environment: a NUL byte", "its value contains a NUL byte"))
+}
+
+/// OpenClaw's warning about a value that is passed on.
+pub(super) fn suspicion(value: &[u8]) -> Option<&'static str> {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    if value.len() > LONGEST {
+        Some("Value exceeds maximum length")
+    } else if value.len() >= SHORTEST_BASE64 && value.iter().all(is_base64) {
+        Some("Value looks like base64-encoded credential data")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names that OpenClaw 2026.4.12 and 2026.9.6 write out.
+    #[test]
+    fn secrets_that_openclaw_names_are_secrets() {
+        let vendors = [
+            "ANTHROPIC",
+            "OPENAI",
+            "GEMINI",
+            "OPENROUTER",
+            "MINIMAX",
+            "ELEVENLABS",
+            "SYNTHETIC",
+            "AZURE",
+            "AZURE_OPENAI",
+            "COHERE",
+            "AI_GATEWAY",
+        ];
+        let mut names: Vec<String> = vendors.iter().map(|vendor| format!("{vendor}_API_KEY")).collect();
+        let others = [
+            "TELEGRAM_BOT_TOKEN",
+            "DISCORD_BOT_TOKEN",
+            "SLACK_BOT_TOKEN",
+            "SLACK_APP_TOKEN",
+            "LINE_CHANNEL_SECRET",
+            "LINE_CHANNEL_ACCESS_TOKEN",
+            "OPENCLAW_GATEWAY_TOKEN",
+            "OPENCLAW_GATEWAY_PASSWORD",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SECRET_KEY",
+            "AWS_SESSION_TOKEN",
+            "GH_TOKEN",
+            "GITHUB_TOKEN",
+            "STRIPE_ADMIN_KEY",
+            "DB_PASSWORD",
+            "SECRET",
+            "MYTOKEN",
+            "X_PRIVATE_KEY",
+        ];
+        names.extend(others.map(str::to_owned));
+        for name in names {
+            assert!(reason(name.as_bytes(), b"", Inherit::Sandbox).is_some(), "{name}");
+            assert!(reason(name.as_bytes(), b"", Inherit::Strict).is_some(), "{name}");
+            assert_eq!(reason(name.as_bytes(), b"", Inherit::Host), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_not() {
+        for name in ["PATH", "KEY", "TOKENS", "ADMIN_KEY", "SECRET_FILE", "PASSWORD_STORE_DIR", ""] {
+            assert_eq!(reason(name.as_bytes(), b"x", Inherit::Sandbox), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn strict_is_a_short_list() {
+        for name in ["LANG", "LC_ALL", "LC_", "PATH", "HOME", "USER", "TERM", "TZ", "NODE_ENV"] {
+            assert_eq!(reason(name.as_bytes(), b"", Inherit::Strict), None, "{name}");
+        }
+        for name in ["LANGUAGE", "XDG_RUNTIME_DIR", "LC", "", "PWD"] {
+            assert!(reason(name.as_bytes(), b"", Inherit::Strict).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_are_looked_at() {
+        assert!(reason(b"X", b"a\0b", Inherit::Sandbox).is_some());
+        assert_eq!(suspicion(&[b' '; LONGEST]), None);
+        assert_eq!(suspicion(&[b' '; LONGEST + 1]), Some("Value exceeds maximum length"));
+        assert_eq!(suspicion(&[b'A'; SHORTEST_BASE64 - 1]), None);
+        assert_eq!(
+            suspicion(&[b'='; SHORTEST_BASE64]),
+            Some("Value looks like base64-encoded credential data")
+        );
+        assert_eq!(suspicion(&[b'-'; SHORTEST_BASE64]), None);
+    }
+}

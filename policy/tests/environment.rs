@@ -1,0 +1,193 @@
+//! The environment that a command gets, against OpenClaw's own samples and lists; see `data/README.md`.
+#![allow(missing_docs)]
+
+use std::collections::BTreeSet;
+
+use guard_policy::environment::{Inherit, Inherited, Variable, inherited, with_overrides};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// Releases with samples, and those with lists.
+const SAMPLED: [&str; 3] = ["2026.4.14", "2026.7.35", "2026.9.6"];
+const LISTED: [&str; 3] = ["2026.4.12-beta.1", "2026.4.14", "2026.7.35"];
+
+fn data(file: &str) -> Value {
+    let path = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn variables(env: &Value) -> Vec<Variable> {
+    let empty = Map::new();
+    let env = env.as_object().unwrap_or(&empty);
+    env.iter().map(|(name, value)| (name.clone().into(), value.as_str().unwrap().into())).collect()
+}
+
+fn as_json(env: &[Variable]) -> Value {
+    let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).unwrap();
+    env.iter().map(|(name, value)| (text(name), text(value).into())).collect::<Map<_, _>>().into()
+}
+
+#[test]
+fn samples() {
+    for release in SAMPLED {
+        let data = data(&format!("tests/data/{release}/host-env-sanitize-samples.json"));
+        let cases = data["cases"].as_array().unwrap();
+        let mut agreed = 0;
+        for case in cases {
+            let base = inherited(variables(&case["baseEnv"]), Inherit::Host);
+            let result = with_overrides(base.env, variables(&case["overrides"]));
+            let blocked: Vec<_> = result.blocked.iter().map(|rejected| rejected.name.clone()).collect();
+            let invalid: Vec<_> =
+                result.invalid.iter().map(|name| String::from_utf8(name.clone()).unwrap()).collect();
+            let got = json!({
+                "env": as_json(&result.env),
+                "rejectedOverrideBlockedKeys": blocked,
+                "rejectedOverrideInvalidKeys": invalid,
+            });
+            assert_eq!(got, case["result"], "{release}");
+            agreed += 1;
+        }
+        println!("{release}/host-env-sanitize-samples: {agreed} of {}", cases.len());
+    }
+}
+
+fn names<'v>(list: &'v Value, key: &str) -> Vec<&'v str> {
+    list[key].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect()
+}
+
+fn is_inherited(name: &str) -> bool {
+    let Inherited { env, dropped, .. } = inherited([(name.into(), b"v".to_vec())], Inherit::Host);
+    assert_eq!((env.len(), dropped.len()), if dropped.is_empty() { (2, 0) } else { (1, 1) }, "{name}");
+    dropped.is_empty()
+}
+
+fn can_be_set(name: &str) -> bool {
+    with_overrides(Vec::new(), [(name.into(), b"v".to_vec())]).blocked.is_empty()
+}
+
+/// Inherited since 2026.7.35, and not before.
+const NOW_INHERITED: [&str; 2] = ["XDG_CONFIG_DIRS", "XDG_CONFIG_HOME"];
+
+/// Passed on here with the safe part of their value: git would allow more without them. The lists block them.
+const NARROWED: [&str; 2] = ["GIT_ALLOW_PROTOCOL", "GIT_PROTOCOL_FROM_USER"];
+
+#[test]
+fn lists_of_older_releases() {
+    for release in LISTED {
+        let list = data(&format!("tests/data/{release}/host-env-security-policy.json"));
+        compare(release, &list, if release < "2026.7" { &NOW_INHERITED } else { &[] });
+    }
+}
+
+#[test]
+fn lists_of_the_newest_release() {
+    compare("2026.9.6", &data("data/host-env-2026.9.6.json"), &[]);
+}
+
+/// Compares every name of a release's lists; `now_inherited` are the names of which it says otherwise.
+fn compare(release: &str, list: &Value, now_inherited: &[&str]) {
+    let everywhere = names(list, "blockedEverywhereKeys");
+    let overrides = names(list, "blockedOverrideOnlyKeys");
+    let allowed = names(list, "allowedInheritedOverrideOnlyKeys");
+    let prefixed = |key: &str| names(list, key).iter().map(|prefix| format!("{prefix}X")).collect::<Vec<_>>();
+    let (prefixes, override_prefixes) = (prefixed("blockedPrefixes"), prefixed("blockedOverridePrefixes"));
+    let all: BTreeSet<&str> = everywhere
+        .iter()
+        .chain(&overrides)
+        .copied()
+        .chain(prefixes.iter().chain(&override_prefixes).map(String::as_str))
+        .collect();
+    let mut agreed = 0;
+    for name in &all {
+        let is_dropped = everywhere.contains(name)
+            || prefixes.iter().any(|prefix| prefix == name)
+            || overrides.contains(name) && !allowed.contains(name);
+        let is_different = now_inherited.contains(name) || NARROWED.contains(name);
+        assert_eq!(is_inherited(name), !is_dropped || is_different, "{release} {name}");
+        assert_eq!(is_inherited(&name.to_ascii_lowercase()), is_inherited(name), "{name}");
+        assert!(!can_be_set(name) && !can_be_set(&name.to_ascii_lowercase()), "{release} {name}");
+        agreed += usize::from(!is_different);
+    }
+    println!("{release}/host-env-security-policy: {agreed} of {}, the rest listed in the test", all.len());
+}
+
+#[test]
+fn reported_names() {
+    let list = data("tests/data/2026.4.12-beta.1/host-env-security.reported-baseline.json");
+    let (everywhere, overrides) =
+        (names(&list, "reportedDangerousEverywhereKeys"), names(&list, "reportedDangerousOverrideOnlyKeys"));
+    assert_eq!(json!(everywhere.len() + overrides.len()), list["expectedTotalReportedEntries"]);
+    for name in &everywhere {
+        assert!(!is_inherited(name) && !can_be_set(name), "{name}");
+    }
+    for name in &overrides {
+        assert!(!can_be_set(name), "{name}");
+    }
+    println!("host-env-security.reported-baseline: {0} of {0}", everywhere.len() + overrides.len());
+}
+
+#[test]
+fn reasons_say_who_and_where_and_never_the_value() {
+    let vars = ["LD_PRELOAD", "EDITOR", "OPENCLAW_HOME", "MY_TOKEN", "FOO"];
+    let vars = vars.map(|name| (name.into(), b"hunter2".to_vec()));
+    let dropped = inherited(vars, Inherit::Strict).dropped;
+    assert_eq!(dropped.len(), 5);
+    for one in dropped {
+        let because = one.because;
+        assert!(!because.path.is_empty() && because.text.len() > 20, "{because:?}");
+        assert!(!format!("{because:?}").contains("hunter2"));
+    }
+}
+
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..12),
+        "(?i)(LD_|OPENCLAW_|PATH|HOME|BASH_ENV|OPENCLAW_CLI|EDITOR|X)[A-Z]{0,3}".prop_map(String::into_bytes),
+    ]
+}
+
+fn any_inherit() -> impl Strategy<Value = Inherit> {
+    prop_oneof![Just(Inherit::Host), Just(Inherit::Sandbox), Just(Inherit::Strict)]
+}
+
+proptest! {
+    /// Every variable is passed on as it is, or dropped with a reason; names and values need not be text.
+    #[test]
+    fn nothing_is_lost_or_changed(
+        vars in proptest::collection::vec((any_bytes(), any_bytes()), 0..20),
+        inherit in any_inherit(),
+    ) {
+        let Inherited { mut env, dropped, .. } = inherited(vars.clone(), inherit);
+        prop_assert_eq!(env.pop(), Some((b"OPENCLAW_CLI".to_vec(), b"1".to_vec())));
+        prop_assert!(!env.iter().any(|(name, _)| name.to_ascii_uppercase().starts_with(b"LD_")));
+        let mark = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"OPENCLAW_CLI");
+        prop_assert_eq!(env.len() + dropped.len(), vars.iter().filter(|(name, _)| !mark(name)).count());
+        let mut rest = vars.iter();
+        for kept in &env {
+            prop_assert!(rest.any(|var| var == kept), "{:?} is new or out of order", kept);
+        }
+    }
+
+    /// A stricter word never passes on more.
+    #[test]
+    fn stricter_is_less(vars in proptest::collection::vec((any_bytes(), any_bytes()), 0..20)) {
+        let [host, sandbox, strict] =
+            [Inherit::Host, Inherit::Sandbox, Inherit::Strict].map(|inherit| inherited(vars.clone(), inherit).env);
+        prop_assert!(sandbox.iter().all(|var| host.contains(var)));
+        prop_assert!(strict.iter().all(|var| sandbox.contains(var)));
+    }
+
+    /// What is neither blocked nor invalid is set, and nothing else changes.
+    #[test]
+    fn an_override_is_set_or_rejected(name in any_bytes(), value in any_bytes()) {
+        let base = vec![(b"A".to_vec(), b"B".to_vec())];
+        let result = with_overrides(base.clone(), [(name.clone(), value.clone())]);
+        match result.blocked.len() + result.invalid.len() {
+            0 => prop_assert!(result.env.contains(&(name.trim_ascii().to_vec(), value))),
+            count => {
+                prop_assert_eq!(count, 1);
+                prop_assert_eq!(result.env, base);
+            }
+        }
+    }
+}
