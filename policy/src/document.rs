@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::environment::Inherit;
 use crate::safe_bins::Profile;
 use crate::{Ask, Permission, Preset, Problem, Security, read};
 
@@ -51,7 +52,7 @@ pub(crate) struct ExecSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path_prepend: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) environment: Option<Environment>,
+    pub(crate) environment: Option<Inherit>,
 }
 
 /// `exec.skills`.
@@ -67,27 +68,6 @@ pub(crate) struct Skills {
 pub(crate) struct SkillBin {
     pub(crate) name: String,
     pub(crate) resolved_path: String,
-}
-
-/// `exec.environment`: which of the operator's variables the command inherits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Environment {
-    /// All but what changes how programs run.
-    Host,
-    /// As `Host`, without what looks like a credential.
-    Sandbox,
-    /// Only what a shell needs.
-    Strict,
-}
-
-impl Environment {
-    pub(crate) const NAMES: [&'static str; 3] = ["host", "sandbox", "strict"];
-
-    pub(crate) fn from_name(name: &str) -> Option<Environment> {
-        let all = [Environment::Host, Environment::Sandbox, Environment::Strict];
-        Self::NAMES.iter().position(|n| *n == name).map(|i| all[i])
-    }
 }
 
 /// What an agent may set, too.

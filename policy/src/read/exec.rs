@@ -6,7 +6,8 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::reader::Reader;
-use crate::document::{Environment, ExecSection, Mode, SkillBin, Skills};
+use crate::document::{ExecSection, Mode, SkillBin, Skills};
+use crate::environment::Inherit;
 use crate::safe_bins::Profile;
 use crate::{Ask, Preset, Security, pattern};
 
@@ -71,7 +72,7 @@ impl Reader<'_> {
                 "allowPtrace" => exec.allow_ptrace = self.boolean(value, &key),
                 "skills" => exec.skills = self.skills(value, &key),
                 "pathPrepend" => exec.path_prepend = self.strings(value, &key, root_problem),
-                _ => exec.environment = self.word(value, &key, &Environment::NAMES, Environment::from_name),
+                _ => exec.environment = self.word(value, &key, &Inherit::NAMES, Inherit::from_name),
             }
         }
         exec
