@@ -20,6 +20,7 @@ mod decide;
 mod document;
 pub mod environment;
 mod glob;
+mod index;
 mod lists;
 mod mode;
 mod moves;

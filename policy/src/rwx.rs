@@ -1,9 +1,7 @@
 //! The compiled file map: which path grants what, and who said so.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
 use crate::glob::{Below, Glob};
+use crate::index::Index;
 use crate::{Because, Grant, Rights, Source};
 
 /// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
@@ -36,26 +34,13 @@ pub(crate) struct Entries {
     index: Option<Index>,
 }
 
-type Index = HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>;
-
 /// Up to here a scan is faster than the index.
 const SCANNED: usize = 6;
 
 impl Entries {
     pub(crate) fn new(mut all: Vec<Entry>) -> Entries {
         all.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
-        let index = (all.len() > SCANNED).then(|| {
-            let mut index = Index::default();
-            for (i, entry) in all.iter().enumerate() {
-                let literal = entry.glob.literal();
-                // A pattern without wildcards is found by the whole path, others by the directory.
-                let dir = literal.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-                let end = if entry.glob.is_literal() { literal.len() } else { dir };
-                let key = literal[..end].iter().fold(HASH_START, |h, b| hash(h, *b));
-                index.entry(key).or_default().push(i as u32);
-            }
-            index
-        });
+        let index = (all.len() > SCANNED).then(|| Index::new(all.iter().map(|e| &e.glob)));
         Entries { all, index }
     }
 
@@ -66,26 +51,9 @@ impl Entries {
     /// Calls `look` with every entry that could match, until it returns false. Without an index
     /// they come longest first; with one, in the order of their directories.
     fn candidates<'m>(&'m self, path: &[u8], mut look: impl FnMut(&'m Entry) -> bool) {
-        let Some(index) = &self.index else {
-            self.all.iter().all(look);
-            return;
-        };
-        let mut look_at = |key: u64| {
-            let candidates = index.get(&key).map_or(&[][..], Vec::as_slice);
-            candidates.iter().all(|i| look(&self.all[*i as usize]))
-        };
-        let mut key = HASH_START;
-        if !look_at(key) {
-            return;
-        }
-        for byte in path {
-            key = hash(key, *byte);
-            if *byte == b'/' && !look_at(key) {
-                return;
-            }
-        }
-        if !path.ends_with(b"/") && look_at(key) {
-            look_at(hash(key, b'/'));
+        match &self.index {
+            Some(index) => index.candidates(path, |i| look(&self.all[i])),
+            None => drop(self.all.iter().all(look)),
         }
     }
 
@@ -240,31 +208,6 @@ fn is_real(path: &[u8]) -> bool {
             b"/." => matches!(&path[i + 2..], [] | [b'/', ..] | [b'.'] | [b'.', b'/', ..]),
             _ => false,
         })
-}
-
-const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a. A collision only adds a candidate: the glob itself decides.
-fn hash(state: u64, byte: u8) -> u64 {
-    (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-}
-
-/// Keys are hashes already.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Prehashed(u64);
-
-impl Hasher for Prehashed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |h, b| hash(h, *b));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
 }
 
 #[cfg(test)]
