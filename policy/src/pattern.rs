@@ -135,15 +135,6 @@ pub(crate) fn show(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// OpenClaw's allowlist pattern against a path: trimmed, `~` expanded, matched whole. Its `**`
-/// does not cross line ends.
-pub fn matches_allowlist_pattern(pattern: &str, home: &[u8], path: &[u8]) -> bool {
-    let pattern = pattern.trim();
-    !pattern.is_empty()
-        && pattern.len() <= MAX_PATTERN
-        && expand_home(pattern, home).glob(false).matches(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,61 @@
+//! Paths without `.` and `..`, by their text alone.
+
+/// What Node's `path.posix.normalize` makes of a path: no `.`, no `..` that has something to take
+/// away, no doubled slash; a slash at the end stays.
+pub(crate) fn posix(path: &[u8]) -> Vec<u8> {
+    let is_absolute = path.starts_with(b"/");
+    let mut names: Vec<&[u8]> = Vec::new();
+    for name in path.split(|b| *b == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." if names.last().is_some_and(|last| *last != b"..") => drop(names.pop()),
+            b".." if is_absolute => {}
+            name => names.push(name),
+        }
+    }
+    let mut normal = names.join(&b'/');
+    if normal.is_empty() && !is_absolute {
+        normal.push(b'.');
+    }
+    if path.ends_with(b"/") && !normal.is_empty() {
+        normal.push(b'/');
+    }
+    if is_absolute {
+        normal.insert(0, b'/');
+    }
+    normal
+}
+
+/// Whether a component is `.` or `..`.
+pub(crate) fn has_dots(path: &[u8]) -> bool {
+    path.split(|b| *b == b'/').any(|name| matches!(name, b"." | b".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_node_does() {
+        let cases = [
+            ("", "."),
+            (".", "."),
+            ("./", "./"),
+            ("/", "/"),
+            ("//", "/"),
+            ("/..", "/"),
+            ("/../..", "/"),
+            ("/a/", "/a/"),
+            ("/a//b/./c/..", "/a/b"),
+            ("/a/../", "/"),
+            ("a/..", "."),
+            ("a/../", "./"),
+            ("../a/../..", "../.."),
+            ("/a/...", "/a/..."),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(String::from_utf8(posix(path.as_bytes())).unwrap(), expected, "{path}");
+        }
+        assert!(has_dots(b"/a/../b") && has_dots(b".") && !has_dots(b"/a/..b/.c//d"));
+    }
+}
