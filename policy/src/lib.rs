@@ -35,6 +35,7 @@ mod request;
 mod roots;
 mod rwx;
 pub mod safe_bins;
+pub mod store;
 
 pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern};
 pub use because::{Because, Outcome, Source, Verdict};

@@ -26,6 +26,13 @@ fn fmt_nearest(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default()
 }
 
+/// Line and column, from 1 and in characters, of an offset in bytes.
+pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let start = before.rfind('\n').map_or(0, |i| i + 1);
+    (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
+}
+
 /// The candidate with the smallest edit distance, if it is near enough to be meant.
 pub(crate) fn nearest(found: &str, candidates: &[&str]) -> Option<String> {
     let limit = found.chars().count().max(3) / 2 + 1;

@@ -6,7 +6,7 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use serde_json::Map;
 
-use crate::problem::nearest;
+use crate::problem::{nearest, place};
 use crate::{Permission, Problem};
 
 /// What is wrong with a string, if anything.
@@ -23,12 +23,11 @@ pub(super) struct Reader<'t> {
 
 impl Reader<'_> {
     pub(super) fn at(&mut self, offset: usize, key: &str, message: String, nearest: Option<String>) {
-        let before = self.text.get(..offset).unwrap_or(self.text);
-        let start = before.rfind('\n').map_or(0, |i| i + 1);
+        let (line, column) = place(self.text, offset);
         self.problems.push(Problem {
             file: self.file.to_owned(),
-            line: before.matches('\n').count() + 1,
-            column: before[start..].chars().count() + 1,
+            line,
+            column,
             key: key.to_owned(),
             message,
             nearest,

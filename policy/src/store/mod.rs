@@ -1,0 +1,133 @@
+//! OpenClaw's own approvals store, `exec-approvals.json`, as releases up to 2026.7 keep it.
+//!
+//! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one: what the guard does not
+//! know survives, and so does the order of keys, because nothing is taken apart. Only this module reaches into it.
+//! Reading and normalising are in `read` and `normalise`, the allowlist in `entries`, text and hash in `print`.
+
+mod entries;
+mod normalise;
+mod print;
+mod read;
+
+use serde_json::{Map, Value};
+
+pub use entries::{Added, Entry, Inactive, NewEntry, Use};
+pub use print::BaseHash;
+pub use read::Reading;
+
+use crate::{Ask, Security};
+
+/// The agent that is meant where none is named.
+pub const MAIN: &str = "main";
+
+/// What holds for every agent.
+const EVERYONE: &str = "*";
+
+/// What `main` was called once; OpenClaw folds it into that.
+const LEGACY_MAIN: &str = "default";
+
+/// A normalised store. Whatever reads or changes it keeps to this: `version` is 1; `socket`, `defaults`, `agents` and
+/// each agent are objects where they are there at all; `security`, `ask`, `askFallback` and `autoAllowSkills` have
+/// one of their values or are absent; an `allowlist` is a list of objects, each with a `pattern` that is not blank
+/// and an `id`; there is no agent `default`.
+#[derive(Clone, PartialEq)]
+pub struct Store {
+    root: Map<String, Value>,
+}
+
+/// A value that the store sets, with the place: `openclaw.agents.main.security`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub path: String,
+}
+
+impl Store {
+    /// The agents that have a section, `*` included.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        self.section("agents").into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
+    /// `security` for an agent: its own, else that of `*`, else the default.
+    pub fn security(&self, agent: &str) -> Option<Setting<Security>> {
+        self.setting(agent, "security", |value| Security::from_name(value.as_str()?))
+    }
+
+    /// `ask`, found in the same way.
+    pub fn ask(&self, agent: &str) -> Option<Setting<Ask>> {
+        self.setting(agent, "ask", |value| Ask::from_name(value.as_str()?))
+    }
+
+    /// `askFallback`, found in the same way.
+    pub fn ask_fallback(&self, agent: &str) -> Option<Setting<Security>> {
+        self.setting(agent, "askFallback", |value| Security::from_name(value.as_str()?))
+    }
+
+    /// `autoAllowSkills`, found in the same way.
+    pub fn auto_allow_skills(&self, agent: &str) -> Option<Setting<bool>> {
+        self.setting(agent, "autoAllowSkills", Value::as_bool)
+    }
+
+    /// The allowlist of an agent: the entries of `*`, then its own, each with its place
+    /// (`openclaw.agents.main.allowlist[3]`).
+    pub fn allowlist(&self, agent: &str) -> Vec<(String, Entry<'_>)> {
+        let mut list = Vec::new();
+        for name in lists(agent) {
+            let entries = self.agent(name).and_then(|agent| agent.get("allowlist")?.as_array());
+            for (i, entry) in entries.into_iter().flatten().enumerate() {
+                if let Some(object) = entry.as_object() {
+                    list.push((format!("{}.allowlist[{i}]", place(name)), Entry::of(object)));
+                }
+            }
+        }
+        list
+    }
+
+    /// Every entry of every agent that no release from 2026.6 on would match, with its place.
+    pub fn inactive(&self) -> Vec<(String, Inactive)> {
+        let own = |name: &str| {
+            let place = format!("{}.", place(name));
+            self.allowlist(name).into_iter().filter(move |(path, _)| path.starts_with(&place))
+        };
+        let entries = self.agents().flat_map(own);
+        entries.filter_map(|(path, entry)| Some((path, entry.inactive()?))).collect()
+    }
+
+    fn setting<T>(&self, agent: &str, key: &str, read: fn(&Value) -> Option<T>) -> Option<Setting<T>> {
+        let mut sections: Vec<_> = lists(agent).rev().map(|name| (self.agent(name), place(name))).collect();
+        sections.push((self.section("defaults"), "openclaw.defaults".to_owned()));
+        sections.into_iter().find_map(|(section, place)| {
+            Some(Setting { value: read(section?.get(key)?)?, path: format!("{place}.{key}") })
+        })
+    }
+
+    fn agent(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.section("agents")?.get(name)?.as_object()
+    }
+
+    fn section(&self, name: &str) -> Option<&Map<String, Value>> {
+        self.root.get(name)?.as_object()
+    }
+}
+
+/// The name under which the store has an agent.
+fn key(agent: &str) -> &str {
+    match agent {
+        "" | LEGACY_MAIN => MAIN,
+        agent => agent,
+    }
+}
+
+/// The sections that speak for an agent, the general one first.
+fn lists(agent: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let agent = key(agent);
+    std::iter::once(EVERYONE).chain((agent != EVERYONE).then_some(agent))
+}
+
+/// An agent's section as a config path.
+fn place(agent: &str) -> String {
+    let plain = agent.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+    if plain { format!("openclaw.agents.{agent}") } else { format!("openclaw.agents[\"{agent}\"]") }
+}

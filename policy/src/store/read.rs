@@ -1,0 +1,105 @@
+//! From text to a store.
+
+use jsonc_parser::ast;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::{Map, Value};
+
+use super::Store;
+use super::normalise::normalise;
+use crate::{Problem, problem};
+
+/// A store as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The store.
+    pub store: Store,
+    /// What was left out as OpenClaw leaves it out, a sentence each: values that are none, entries without a pattern.
+    pub ignored: Vec<String>,
+}
+
+impl Store {
+    /// Reads and normalises a store. `file` is only for messages; `id` makes ids for entries that lack one (OpenClaw's
+    /// are UUIDs, version 4).
+    ///
+    /// # Errors
+    /// Where the text is no JSON, its `version` is not 1, or a section is no object. OpenClaw up to 2026.7 reads such a
+    /// file as an empty one, and with that allows everything.
+    pub fn parse(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<Reading, Problem> {
+        let at = |(line, column), key: &str, message: &str| Problem {
+            file: file.to_owned(),
+            line,
+            column,
+            key: key.to_owned(),
+            message: message.to_owned(),
+            nearest: None,
+        };
+        let root: Value = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            let what = message.split(" at line ").next().unwrap_or(&message);
+            at(counted(text, error.line(), error.column()), "", what)
+        })?;
+        match shape(root) {
+            Ok(mut root) => {
+                let ignored = normalise(&mut root, id);
+                Ok(Reading { store: Store { root }, ignored })
+            }
+            Err((path, message)) => {
+                let key = path.join(".");
+                Err(at(place(text, &path), &key, message))
+            }
+        }
+    }
+}
+
+type Misshapen = (Vec<String>, &'static str);
+
+/// What no reading could make sense of.
+fn shape(root: Value) -> Result<Map<String, Value>, Misshapen> {
+    let Value::Object(root) = root else {
+        return Err((vec![], "must be an object { … }"));
+    };
+    match root.get("version") {
+        // 1.0 is the same number to OpenClaw.
+        Some(version) if version.as_f64() == Some(1.0) => {}
+        Some(_) => return Err((vec!["version".to_owned()], "must be 1: this guard reads no other version")),
+        None => return Err((vec![], "\"version\" is missing: it must be 1")),
+    }
+    const OBJECT: &str = "must be an object { … }";
+    for name in ["defaults", "agents"] {
+        if root.get(name).is_some_and(|section| !section.is_object() && !section.is_null()) {
+            return Err((vec![name.to_owned()], OBJECT));
+        }
+    }
+    let agents = root.get("agents").and_then(Value::as_object);
+    match agents.into_iter().flatten().find(|(_, agent)| !agent.is_object()) {
+        Some((name, _)) => Err((vec!["agents".to_owned(), name.clone()], OBJECT)),
+        None => Ok(root),
+    }
+}
+
+/// serde_json counts bytes, and from 0 at the end of a line.
+fn counted(text: &str, line: usize, column: usize) -> (usize, usize) {
+    let line = line.max(1);
+    let bytes = text.split('\n').nth(line - 1).unwrap_or_default().as_bytes();
+    let before = &bytes[..column.saturating_sub(1).min(bytes.len())];
+    (line, String::from_utf8_lossy(before).chars().count() + 1)
+}
+
+/// Line and column of the value at a path of keys.
+fn place(text: &str, path: &[String]) -> (usize, usize) {
+    // The text is JSON, and not nested too deeply: serde_json has read it.
+    let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let mut value = tree.ok().and_then(|tree| tree.value);
+    for key in path {
+        value = match value {
+            // The last of several is the one that counts.
+            Some(ast::Value::Object(object)) => {
+                object.properties.into_iter().rfind(|p| p.name.as_str() == key).map(|p| p.value)
+            }
+            _ => None,
+        };
+    }
+    let offset = value.map_or(0, |value| value.start());
+    problem::place(text, offset)
+}

@@ -1,0 +1,329 @@
+//! OpenClaw's own store: what is made of a document, and what is written.
+#![allow(missing_docs)]
+
+use guard_policy::store::{Added, BaseHash, Entry, Inactive, NewEntry, Reading, Store, Use};
+use guard_policy::{Ask, Problem, Security};
+use serde_json::{Value, json};
+
+/// Ids that are told apart.
+fn ids() -> impl FnMut() -> String {
+    let mut next = 0;
+    move || {
+        next += 1;
+        format!("id-{next}")
+    }
+}
+
+fn read(text: &str) -> Result<Reading, Problem> {
+    Store::parse("exec-approvals.json", text, &mut ids())
+}
+
+fn store(document: &Value) -> Store {
+    read(&document.to_string()).unwrap_or_else(|problem| panic!("{problem}")).store
+}
+
+fn written(store: &Store) -> Value {
+    serde_json::from_str(&store.to_text()).expect("JSON")
+}
+
+fn patterns(store: &Store, agent: &str) -> Vec<String> {
+    store.allowlist(agent).iter().map(|(_, entry)| entry.pattern().to_owned()).collect()
+}
+
+#[test]
+fn what_openclaw_wrote_is_written_the_same() {
+    const TEXT: &str = include_str!("data/exec-approvals-live.json");
+    let cases: Vec<Value> = serde_json::from_str(TEXT).expect("cases");
+    let same = cases.iter().filter(|case| {
+        let text = serde_json::to_string_pretty(&case["file"]).expect("text") + "\n";
+        let Reading { store, ignored } =
+            Store::parse("f", &text, &mut || panic!("every entry has an id")).expect("a store");
+        assert!(ignored.is_empty(), "{ignored:?}");
+        assert_eq!(store.to_text(), text);
+        store.to_text() == text
+    });
+    println!("exec-approvals-live.json: {} of {}", same.count(), cases.len());
+    assert_eq!(cases.len(), 4);
+}
+
+#[test]
+fn what_is_no_store_is_told_with_its_place() {
+    for (text, line) in [
+        ("", "f:1:1: EOF while parsing a value"),
+        ("{\n  \"version\": 1,\n  \"agents\": {},\n}", "f:4:1: trailing comma"),
+        ("{\n  // a comment\n  \"version\": 1}", "f:2:3: key must be a string"),
+        ("{\"version\": 1} x", "f:1:16: trailing characters"),
+        ("{\"ü\": 1, \"version\" 1}", "f:1:20: expected `:`"),
+        ("[]", "f:1:1: must be an object { … }"),
+        ("{}", "f:1:1: \"version\" is missing: it must be 1"),
+        ("{\n\"version\": 2}", "f:2:12: version: must be 1: this guard reads no other version"),
+        ("{\"version\": \"1\"}", "f:1:13: version: must be 1: this guard reads no other version"),
+        ("{\"version\": true}", "f:1:13: version: must be 1: this guard reads no other version"),
+        ("{\"version\": 1, \"version\": 3}", "f:1:27: version: must be 1: this guard reads no other version"),
+        ("{\"version\": 1,\n \"agents\": []}", "f:2:12: agents: must be an object { … }"),
+        ("{\"version\": 1, \"defaults\": \"deny\"}", "f:1:28: defaults: must be an object { … }"),
+        (
+            "{\"version\": 1, \"agents\": {\"a\": {},\n\"b.c\": 7}}",
+            "f:2:8: agents.b.c: must be an object { … }",
+        ),
+        ("{\"version\": 1, \"agents\": {\"a\": null}}", "f:1:32: agents.a: must be an object { … }"),
+        ("\u{feff}{\"version\": 1}", "f:1:1: expected value"),
+    ] {
+        let problem = Store::parse("f", text, &mut ids()).expect_err(text);
+        assert_eq!(problem.to_string(), line, "{text}");
+    }
+    let deep = format!("{{\"version\": 1, \"x\": {}", "[".repeat(100_000));
+    assert!(read(&deep).is_err());
+}
+
+#[test]
+fn the_least_store() {
+    for text in
+        ["{\"version\": 1}", "{\"version\": 1.0}", "{\"version\": 1, \"agents\": null, \"defaults\": null}"]
+    {
+        assert_eq!(read(text).expect(text).store.to_text(), "{\n  \"version\": 1\n}\n");
+    }
+}
+
+#[test]
+fn values_outside_the_enums_are_absent() {
+    let document = json!({
+        "version": 1,
+        "defaults": {"security": "bogus", "ask": "Always", "askFallback": 3, "autoAllowSkills": "yes"},
+        "agents": {"main": {"security": null, "ask": "always", "autoAllowSkills": true, "allowlist": "all"}},
+    });
+    let reading = read(&document.to_string()).expect("a store");
+    assert_eq!(
+        written(&reading.store),
+        json!({"version": 1, "defaults": {}, "agents": {"main": {"ask": "always", "autoAllowSkills": true}}})
+    );
+    assert_eq!(
+        reading.ignored,
+        [
+            "defaults.security: \"bogus\" is none of deny, allowlist, full and counts for nothing",
+            "defaults.ask: \"Always\" is none of off, on-miss, always and counts for nothing",
+            "defaults.askFallback: 3 is none of deny, allowlist, full and counts for nothing",
+            "defaults.autoAllowSkills: \"yes\" is none of true, false and counts for nothing",
+            "agents.main.allowlist: no list [ … ], and counts for nothing",
+        ]
+    );
+}
+
+#[test]
+fn entries_are_made_whole() {
+    let document = json!({"version": 1, "agents": {"main": {"allowlist": [
+        " /usr/bin/rg\u{feff} ", "", "  ", 5, null, [], {}, {"pattern": " "}, {"pattern": 7},
+        {"pattern": " /a ", "commandText": "secret --token x"},
+        {"pattern": "/b", "id": "kept"}, {"pattern": "/c", "id": ""}, {"pattern": "/d", "id": 4},
+    ]}}});
+    let reading = read(&document.to_string()).expect("a store");
+    assert_eq!(
+        written(&reading.store)["agents"]["main"]["allowlist"],
+        json!([
+            {"pattern": "/usr/bin/rg", "id": "id-1"}, {"pattern": " /a ", "id": "id-2"},
+            {"pattern": "/b", "id": "kept"}, {"pattern": "/c", "id": "id-3"}, {"pattern": "/d", "id": "id-4"},
+        ])
+    );
+    assert_eq!(reading.ignored.len(), 8);
+    assert_eq!(reading.ignored[2], "agents.main.allowlist[3]: no entry, for it has no pattern");
+    assert_eq!(patterns(&reading.store, "main"), ["/usr/bin/rg", "/a", "/b", "/c", "/d"]);
+}
+
+#[test]
+fn the_agent_default_becomes_part_of_main() {
+    let document = json!({"version": 1, "agents": {
+        "default": {"security": "full", "ask": "always", "x": 1, "y": 1,
+                    "allowlist": ["/usr/bin/RG ", {"pattern": "/b", "argPattern": "^x$", "id": "b-x"}, {"pattern": "/c", "id": "c"}],
+                    "mcpTools": [{"server": "s", "tool": "old"}]},
+        "other": {"security": "deny"},
+        "main": {"security": "allowlist", "askFallback": "deny", "x": 2, "mcpTools": [{"server": "s", "tool": "new"}],
+                 "allowlist": [{"pattern": "/usr/bin/rg", "id": "rg"}, {"pattern": "/b", "id": "b"}, {"pattern": "/B", "id": "again"}]},
+    }});
+    assert_eq!(
+        written(&store(&document))["agents"],
+        json!({
+            "other": {"security": "deny"},
+            "main": {"security": "allowlist", "askFallback": "deny", "ask": "always", "x": 2, "y": 1,
+                     "mcpTools": [{"server": "s", "tool": "new"}, {"server": "s", "tool": "old"}],
+                     "allowlist": [{"pattern": "/usr/bin/rg", "id": "rg"}, {"pattern": "/b", "id": "b"},
+                                   {"pattern": "/b", "argPattern": "^x$", "id": "b-x"}, {"pattern": "/c", "id": "c"}]},
+        })
+    );
+    let alone = store(&json!({"version": 1, "agents": {"default": {"security": "deny"}}}));
+    assert_eq!(written(&alone)["agents"], json!({"main": {"security": "deny"}}));
+    for agent in ["main", "default", ""] {
+        assert_eq!(alone.security(agent).map(|s| s.value), Some(Security::Deny), "{agent:?}");
+    }
+    assert_eq!(alone.security("other"), None);
+}
+
+#[test]
+fn a_field_is_the_agents_else_everyones_else_the_default() {
+    let document = json!({"version": 1,
+        "defaults": {"security": "full", "ask": "off", "askFallback": "full", "autoAllowSkills": true},
+        "agents": {"*": {"security": "allowlist", "ask": "on-miss", "allowlist": ["/every"]},
+                   "main": {"security": "deny", "allowlist": ["/own"]}, "my agent": {"autoAllowSkills": false, "allowlist": ["/mine"]}}});
+    let store = store(&document);
+    let set = |agent: &str| {
+        (
+            store.security(agent).map(|s| (s.value, s.path)),
+            store.ask(agent).map(|s| (s.value, s.path)),
+            store.ask_fallback(agent).map(|s| (s.value, s.path)),
+            store.auto_allow_skills(agent).map(|s| (s.value, s.path)),
+        )
+    };
+    let at = |path: &str| format!("openclaw.{path}");
+    let everyones = Some((Ask::OnMiss, at("agents[\"*\"].ask")));
+    let fallback = Some((Security::Full, at("defaults.askFallback")));
+    assert_eq!(
+        set("main"),
+        (
+            Some((Security::Deny, at("agents.main.security"))),
+            everyones.clone(),
+            fallback.clone(),
+            Some((true, at("defaults.autoAllowSkills")))
+        )
+    );
+    assert_eq!(
+        set("my agent"),
+        (
+            Some((Security::Allowlist, at("agents[\"*\"].security"))),
+            everyones,
+            fallback,
+            Some((false, at("agents[\"my agent\"].autoAllowSkills")))
+        )
+    );
+    let places = |agent: &str| store.allowlist(agent).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+    assert_eq!(places("main"), [at("agents[\"*\"].allowlist[0]"), at("agents.main.allowlist[0]")]);
+    assert_eq!(places("unknown"), [at("agents[\"*\"].allowlist[0]")]);
+    assert_eq!(places("*"), [at("agents[\"*\"].allowlist[0]")]);
+    assert_eq!(patterns(&store, "my agent"), ["/every", "/mine"]);
+}
+
+#[test]
+fn entries_that_newer_releases_ignore_are_known() {
+    let hashed = "sha256:cwd-argv:v1:c1a4f65df3c50c2fd874d9f8689636bcb6b5d0a71a48bdec52cd44dddc90bbec";
+    let cases = [
+        (json!({"pattern": "/a"}), None),
+        (json!({"pattern": "/a", "argPattern": "^x$"}), None),
+        (json!({"pattern": "/a", "argPattern": null}), None),
+        (json!({"pattern": "/a", "argPattern": ""}), None),
+        (json!({"pattern": "/a", "argPattern": hashed}), None),
+        (json!({"pattern": "/a", "argPattern": hashed, "source": "allow-always"}), None),
+        (json!({"pattern": "/a", "source": "other"}), None),
+        (json!({"pattern": "/a", "source": "allow-always"}), Some(Inactive::UnboundAllowAlways)),
+        (
+            json!({"pattern": "/a", "argPattern": "^x$", "source": "allow-always"}),
+            Some(Inactive::UnboundAllowAlways),
+        ),
+        (json!({"pattern": "/a", "argPattern": "sha256:argv:00"}), Some(Inactive::ArgumentsAlone)),
+        (
+            json!({"pattern": "/a", "argPattern": "sha256:argv:00", "source": "allow-always"}),
+            Some(Inactive::ArgumentsAlone),
+        ),
+        (json!({"pattern": "/a", "argPattern": ["^x$"]}), Some(Inactive::NoArgPattern)),
+        (
+            json!({"pattern": "=command:0123456789abcdef", "source": "allow-always"}),
+            Some(Inactive::CommandLine),
+        ),
+        (json!({"pattern": "=node-command:0123456789abcdef"}), Some(Inactive::CommandLine)),
+    ];
+    let list: Vec<Value> = cases.iter().map(|(entry, _)| entry.clone()).collect();
+    let store =
+        store(&json!({"version": 1, "agents": {"*": {"allowlist": list}, "main": {"allowlist": ["/b"]}}}));
+    for ((_, entry), (written, expected)) in store.allowlist("*").iter().zip(&cases) {
+        assert_eq!(entry.inactive(), *expected, "{written}");
+    }
+    let inactive = store.inactive();
+    assert_eq!(inactive.len(), cases.iter().filter(|(_, inactive)| inactive.is_some()).count());
+    assert_eq!(inactive[0], ("openclaw.agents[\"*\"].allowlist[7]".to_owned(), Inactive::UnboundAllowAlways));
+}
+
+#[test]
+fn adding_adds_once() {
+    let mut store =
+        store(&json!({"version": 1, "agents": {"main": {"allowlist": [{"pattern": " /a ", "id": "a"}]}}}));
+    let mut id = ids();
+    let entry = |pattern: &str| NewEntry::new(pattern).expect("a pattern");
+    assert_eq!(NewEntry::new(" \u{feff}"), None);
+    assert_eq!(store.add("main", entry("/a"), 1, &mut id), Added::Known);
+    assert_eq!(store.add("", entry("  /a "), 1, &mut id), Added::Known);
+    assert_eq!(store.add("default", entry("/a").with_arg_pattern(""), 1, &mut id), Added::Known);
+    assert_eq!(store.add("main", entry("/a").with_arg_pattern("^x$"), 2, &mut id), Added::New);
+    assert_eq!(store.add("main", entry("/A"), 3, &mut id), Added::New);
+    let hashed = entry("/h").with_arg_pattern("sha256:cwd-argv:v1:00");
+    assert_eq!(store.add("*", hashed.clone(), 4, &mut id), Added::New);
+    assert_eq!(store.add("*", hashed.clone().from_allow_always(), 5, &mut id), Added::Marked);
+    assert_eq!(store.add("*", hashed.from_allow_always(), 6, &mut id), Added::Known);
+    assert_eq!(
+        written(&store)["agents"],
+        json!({
+            "main": {"allowlist": [{"pattern": " /a ", "id": "a"},
+                                   {"id": "id-1", "pattern": "/a", "argPattern": "^x$", "lastUsedAt": 2},
+                                   {"id": "id-2", "pattern": "/A", "lastUsedAt": 3}]},
+            "*": {"allowlist": [{"id": "id-3", "pattern": "/h", "argPattern": "sha256:cwd-argv:v1:00",
+                                 "lastUsedAt": 4, "source": "allow-always"}]},
+        })
+    );
+}
+
+#[test]
+fn an_entry_of_the_operators_is_not_put_to_sleep() {
+    let mut store = store(&json!({"version": 1, "agents": {"main": {"allowlist": ["/a"]}}}));
+    let before = store.clone();
+    let entry = NewEntry::new("/a").expect("a pattern").from_allow_always();
+    assert_eq!(store.add("main", entry, 1, &mut ids()), Added::Known);
+    assert_eq!(store, before);
+}
+
+#[test]
+fn a_use_is_noted_in_both_lists() {
+    let hash = "sha256:cwd-argv:v1:00";
+    let mut store = store(&json!({"version": 1, "agents": {
+        "*": {"allowlist": [{"pattern": "/a", "id": "1", "note": "mine"}, {"pattern": "/h", "argPattern": hash, "id": "2", "lastUsedCommand": "h --password x"}]},
+        "main": {"allowlist": [{"pattern": "/a", "id": "3", "lastResolvedPath": "/old"}, {"pattern": "/a", "argPattern": "^x$", "id": "4"}]},
+        "other": {"allowlist": [{"pattern": "/a", "id": "5"}]}}}));
+    let used = |at, resolved| Use { at, command: "a b", resolved };
+    assert_eq!(store.record_use("main", "/a", None, &used(7, Some("/real/a"))), 2);
+    assert_eq!(store.record_use("main", "/h", Some(hash), &used(8, Some("/real/h"))), 1);
+    assert_eq!(store.record_use("main", "/a", Some("^x$"), &used(9, None)), 1);
+    assert_eq!(store.record_use("main", "/gone", None, &used(9, None)), 0);
+    assert_eq!(
+        written(&store)["agents"],
+        json!({
+            "*": {"allowlist": [
+                {"pattern": "/a", "id": "1", "note": "mine", "lastUsedAt": 7, "lastUsedCommand": "a b", "lastResolvedPath": "/real/a"},
+                {"pattern": "/h", "argPattern": hash, "id": "2", "lastUsedAt": 8, "lastResolvedPath": "/real/h"}]},
+            "main": {"allowlist": [
+                {"pattern": "/a", "id": "3", "lastUsedAt": 7, "lastUsedCommand": "a b", "lastResolvedPath": "/real/a"},
+                {"pattern": "/a", "argPattern": "^x$", "id": "4", "lastUsedAt": 9, "lastUsedCommand": "a b"}]},
+            "other": {"allowlist": [{"pattern": "/a", "id": "5"}]},
+        })
+    );
+    let (_, entry) = store.allowlist("main")[2];
+    let noted =
+        |e: Entry<'_>| (e.last_used_at(), e.last_used_command().is_some(), e.last_resolved_path().is_some());
+    assert_eq!(noted(entry), (Some(7), true, true));
+}
+
+#[test]
+fn the_token_is_not_shown() {
+    let document = json!({"version": 1, "socket": {"path": " /s ", "token": " t0k3n ", "more": 1}});
+    let store = store(&document);
+    assert_eq!(written(&store)["socket"], json!({"path": "/s", "token": "t0k3n", "more": 1}));
+    for shown in [store.redacted(), format!("{store:?}")] {
+        assert!(!shown.contains("t0k3n") && shown.contains("/s"), "{shown}");
+    }
+    let blank = json!({"version": 1, "socket": {"path": " ", "token": 5}});
+    assert_eq!(written(&self::store(&blank))["socket"], json!({}));
+    assert_eq!(written(&self::store(&json!({"version": 1, "socket": "/s"}))), json!({"version": 1}));
+}
+
+#[test]
+fn the_hash_is_of_the_text() {
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    assert_eq!(BaseHash::missing().as_str(), empty);
+    let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(BaseHash::of(b"abc").to_string(), abc);
+    assert_ne!(BaseHash::of(b"abc\n"), BaseHash::of(b"abc"));
+}
