@@ -2,88 +2,134 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::environment::Inherit;
 use crate::safe_bins::Profile;
+use crate::schema::{Bookkeeping, DIRECTORY, FILE_PATTERN, PROGRAM};
 use crate::{Ask, Permission, Preset, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "guard.json", description = "The policy of openclaw-guard.", deny_unknown_fields)]
 pub struct Document {
+    /// Where an editor finds the schema of this file. The guard does not look at it.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub(crate) schema: Option<String>,
+    /// The version of this format.
+    #[schemars(extend("const" = 1))]
     pub(crate) version: u64,
+    /// Which programs may start.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) exec: ExecSection,
+    /// Which files may be read, written and run.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) permissions: Permissions,
+    /// What holds for one agent, by its name; "*" holds for every agent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) agents: BTreeMap<String, Agent>,
+    /// How a human is asked.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) approvals: Map<String, Value>,
+    /// Sockets.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) network: Network,
+    /// The audit log.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) audit: Audit,
 }
 
 /// `exec`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct ExecSection {
     #[serde(flatten)]
     pub(crate) mode: Mode,
+    /// How long a human has to answer, in milliseconds; 120000 where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub(crate) timeout_ms: Option<u64>,
+    /// Programs that only start others: they need `x` and no entry in an allowlist.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = PROGRAM)))]
     pub(crate) carriers: Option<Vec<String>>,
+    /// The directories from which programs can start at all; where it is left out, those that the map lets run.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = DIRECTORY)))]
     pub(crate) roots: Option<Vec<String>>,
+    /// Whether the tree may trace its own processes (strace, gdb). False where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow_ptrace: Option<bool>,
+    /// Programs that run without an entry while their arguments keep them to standard input.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = PROGRAM)))]
     pub(crate) safe_bins: Option<Vec<String>>,
+    /// Where safe bins must lie; /bin and /usr/bin where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = DIRECTORY)))]
     pub(crate) safe_bin_trusted_dirs: Option<Vec<String>>,
+    /// What a safe bin may be given, by the program's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": PROGRAM }))]
     pub(crate) safe_bin_profiles: BTreeMap<String, Profile>,
+    /// Programs that skills bring.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) skills: Skills,
+    /// Directories that stand first in the PATH of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = DIRECTORY)))]
     pub(crate) path_prepend: Option<Vec<String>>,
+    /// Which of the operator's variables the command inherits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) environment: Option<Inherit>,
 }
 
 /// `exec.skills`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Skills {
+    /// What the gateway's `skills.bins` lists.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) bins: Vec<SkillBin>,
 }
 
 /// A program that a skill brings, as the gateway's `skills.bins` lists them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct SkillBin {
+    /// The program's name.
+    #[schemars(regex(pattern = PROGRAM))]
     pub(crate) name: String,
+    /// The real path of the program.
+    #[schemars(regex(pattern = DIRECTORY))]
     pub(crate) resolved_path: String,
 }
 
 /// What an agent may set, too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Mode {
+    /// A security and an ask in one word. Where `security` or `ask` is given too, the stricter counts.
     #[serde(skip_serializing_if = "Option::is_none", rename = "mode")]
     pub(crate) preset: Option<Preset>,
+    /// Which programs may start; allowlist where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) security: Option<Security>,
+    /// When a human is asked; on-miss where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask: Option<Ask>,
+    /// What *ask* becomes when nobody can be asked; deny where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask_fallback: Option<Security>,
+    /// Whether programs given as an argument (`python -c`) are asked for every time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strict_inline_eval: Option<bool>,
+    /// Whether the programs of `exec.skills` may start without an entry in an allowlist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) auto_allow_skills: Option<bool>,
 }
@@ -108,52 +154,71 @@ impl Mode {
 }
 
 /// `permissions`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Permissions {
+    /// The path-keyed map.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) filesystem: Filesystem,
+    /// Whether the loader, the libraries, locale data and the like may be read without a rule. True where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<bool>,
 }
 
 /// `permissions.filesystem`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Filesystem {
+    /// What a path grants, by pattern. The longest matching pattern counts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": FILE_PATTERN }))]
     pub(crate) rules: BTreeMap<String, Permission>,
+    /// Patterns that are denied before every rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = FILE_PATTERN)))]
     pub(crate) deny: Vec<String>,
+    /// What a path grants that no rule covers; `---` where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<Permission>,
 }
 
 /// `agents.NAME`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Agent {
+    /// Which programs may start.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) exec: Mode,
+    /// Programs that may start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) allowlist: Vec<AllowlistEntry>,
+    /// Which files may be read, written and run.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) permissions: Permissions,
 }
 
 /// An entry of `agents.NAME.allowlist`, as OpenClaw writes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct AllowlistEntry {
+    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash: a
+    /// file's name.
     pub(crate) pattern: String,
+    /// A regular expression for the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arg_pattern: Option<String>,
     /// `id`, `source`, `lastUsedAt` and the like: bookkeeping.
     #[serde(flatten)]
+    #[schemars(with = "Bookkeeping")]
     pub(crate) other: Map<String, Value>,
 }
 
 /// `network`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Network {
+    /// AF_UNIX datagram sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unix_datagram: Option<bool>,
     #[serde(flatten)]
@@ -161,8 +226,9 @@ pub(crate) struct Network {
 }
 
 /// `audit`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Audit {
+    /// Where it is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) path: Option<String>,
     #[serde(flatten)]

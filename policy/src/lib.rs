@@ -35,6 +35,7 @@ mod request;
 mod roots;
 mod rwx;
 pub mod safe_bins;
+mod schema;
 pub mod store;
 
 pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern};
@@ -46,3 +47,4 @@ pub use permission::{Grant, Permission, Rights};
 pub use policy::{Host, Overrides, Policy};
 pub use problem::Problem;
 pub use request::{Access, Exec, Request, Role};
+pub use schema::schema;

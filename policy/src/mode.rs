@@ -1,9 +1,10 @@
 //! The two scales of OpenClaw's exec policy, ordered so that a composition can only tighten, and the words for both at once.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which programs may start. The order is OpenClaw's: a smaller value is stricter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Security {
     /// Nothing may start.
@@ -15,14 +16,14 @@ pub enum Security {
 }
 
 /// When a human is asked. A larger value asks more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {
     /// Never: what is not allowed is denied.
     Off,
     /// When no rule decides.
     OnMiss,
-    /// As `OnMiss`, and for every program that is not a carrier.
+    /// As on-miss, and for every program that is not a carrier.
     Always,
 }
 
@@ -67,7 +68,7 @@ impl Ask {
 }
 
 /// `exec.mode`: a security and an ask in one word, as OpenClaw's `tools.exec.mode` (2026.9.6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Preset {
     /// Nothing may start.
@@ -76,7 +77,7 @@ pub enum Preset {
     Allowlist,
     /// What the allowlist names; the rest is asked for.
     Ask,
-    /// As `Ask`. In OpenClaw a model answers first; here a human does.
+    /// As ask. In OpenClaw a model answers first; here a human does.
     Auto,
     /// Everything that the file map lets run.
     Full,

@@ -12,6 +12,7 @@ mod sandbox;
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use overrides::{Overridden, PATH_REASON, Rejected, for_shell, with_overrides};
@@ -26,15 +27,15 @@ pub type Variable = (Vec<u8>, Vec<u8>);
 const MARK: (&[u8], &[u8]) = (b"OPENCLAW_CLI", b"1");
 
 /// `exec.environment`: which of the operator's variables the command inherits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Inherit {
     /// All but what makes programs load or run something else, and what speaks for the guard or the gateway.
     #[default]
     Host,
-    /// As `Host`, without what has the name of a secret: OpenClaw's rule for containers.
+    /// As host, without what has the name of a secret: OpenClaw's rule for containers.
     Sandbox,
-    /// As `Sandbox`, and only what a shell needs: OpenClaw's strict rule for containers.
+    /// As sandbox, and only what a shell needs: OpenClaw's strict rule for containers.
     Strict,
 }
 

@@ -5,10 +5,10 @@ use jsonc_parser::ast::Value;
 use super::reader::{Reader, plain};
 use crate::document::{Agent, AllowlistEntry};
 
-const AGENT_EXEC: [&str; 6] =
+pub(super) const AGENT_EXEC: [&str; 6] =
     ["mode", "security", "ask", "askFallback", "strictInlineEval", "autoAllowSkills"];
-const AGENT: [&str; 3] = ["exec", "allowlist", "permissions"];
-const ENTRY: [&str; 8] = [
+pub(super) const AGENT: [&str; 3] = ["exec", "allowlist", "permissions"];
+pub(super) const ENTRY: [&str; 8] = [
     "id",
     "pattern",
     "argPattern",

@@ -11,7 +11,7 @@ use crate::environment::Inherit;
 use crate::safe_bins::Profile;
 use crate::{Ask, Preset, Security, pattern};
 
-const EXEC: [&str; 16] = [
+pub(super) const EXEC: [&str; 16] = [
     "mode",
     "security",
     "ask",
@@ -29,9 +29,9 @@ const EXEC: [&str; 16] = [
     "pathPrepend",
     "environment",
 ];
-const SKILLS: [&str; 1] = ["bins"];
-const SKILL_BIN: [&str; 2] = ["name", "resolvedPath"];
-const PROFILE: [&str; 5] =
+pub(super) const SKILLS: [&str; 1] = ["bins"];
+pub(super) const SKILL_BIN: [&str; 2] = ["name", "resolvedPath"];
+pub(super) const PROFILE: [&str; 5] =
     ["minPositional", "maxPositional", "allowedValueFlags", "allowedBooleanFlags", "deniedFlags"];
 
 impl Reader<'_> {

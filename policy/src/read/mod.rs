@@ -4,6 +4,8 @@ mod agents;
 mod exec;
 mod permissions;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -12,7 +14,8 @@ use crate::Problem;
 use crate::document::{Audit, Document, Network};
 use reader::Reader;
 
-const TOP: [&str; 7] = ["version", "exec", "permissions", "agents", "approvals", "network", "audit"];
+const TOP: [&str; 8] =
+    ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit"];
 
 /// Reads the text.
 pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
@@ -58,6 +61,7 @@ impl Reader<'_> {
                         self.wrong(value, &key, "must be 1: this guard reads no other version");
                     }
                 }
+                "$schema" => document.schema = self.string(value, &key),
                 "exec" => document.exec = self.exec(value, &key),
                 "permissions" => document.permissions = self.permissions(value, &key),
                 "agents" => {

@@ -9,8 +9,8 @@ use super::reader::Reader;
 use crate::document::{Filesystem, Permissions};
 use crate::{Permission, pattern};
 
-const PERMISSIONS: [&str; 2] = ["filesystem", "base"];
-const FILESYSTEM: [&str; 3] = ["rules", "deny", "default"];
+pub(super) const PERMISSIONS: [&str; 2] = ["filesystem", "base"];
+pub(super) const FILESYSTEM: [&str; 3] = ["rules", "deny", "default"];
 
 impl Reader<'_> {
     pub(super) fn permissions(&mut self, value: &Value<'_>, key: &str) -> Permissions {

@@ -2,25 +2,38 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::schema::FLAG;
+
 /// The arguments of a program that reads standard input and nothing else. The names are OpenClaw's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct Profile {
     /// The fewest arguments that are no options.
+    #[serde(skip_serializing_if = "is_zero")]
     pub min_positional: usize,
     /// The most of them; none given is no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_positional: Option<usize>,
     /// Options with a value, which must be a safe literal.
-    #[serde(rename = "allowedValueFlags")]
+    #[serde(rename = "allowedValueFlags", skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(inner(regex(pattern = FLAG)))]
     pub value_flags: BTreeSet<String>,
     /// Options without one.
-    #[serde(rename = "allowedBooleanFlags")]
+    #[serde(rename = "allowedBooleanFlags", skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(inner(regex(pattern = FLAG)))]
     pub boolean_flags: BTreeSet<String>,
     /// Options that are refused.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(inner(regex(pattern = FLAG)))]
     pub denied_flags: BTreeSet<String>,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// name, fewest and most arguments, flags with a value, without one, and refused.

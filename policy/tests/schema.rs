@@ -1,0 +1,235 @@
+//! What the schema accepts the reader accepts, as far as a schema can say.
+#![allow(missing_docs)]
+
+use guard_policy::{Document, schema};
+use proptest::prelude::*;
+use regex::Regex;
+use serde_json::{Map, Value, json};
+
+/// A validator for the keywords that the schema has. Another keyword fails the test.
+struct Schema(Value);
+
+const ANNOTATIONS: [&str; 6] = ["$schema", "$defs", "title", "description", "format", "default"];
+
+impl Schema {
+    fn accepts(&self, value: &Value) -> bool {
+        self.holds(&self.0, value)
+    }
+
+    fn target(&self, reference: &Value) -> &Value {
+        let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/")).expect("a local reference");
+        &self.0["$defs"][name]
+    }
+
+    fn holds(&self, schema: &Value, value: &Value) -> bool {
+        let keywords = match schema {
+            Value::Bool(all) => return *all,
+            other => other.as_object().expect("a schema"),
+        };
+        keywords.iter().all(|(keyword, says)| self.keyword(keywords, keyword, says, value))
+    }
+
+    fn keyword(&self, all: &Map<String, Value>, keyword: &str, says: &Value, value: &Value) -> bool {
+        match keyword {
+            name if ANNOTATIONS.contains(&name) => true,
+            "$ref" => self.holds(self.target(says), value),
+            "type" => match says.as_str().expect("one type") {
+                "object" => value.is_object(),
+                "array" => value.is_array(),
+                "string" => value.is_string(),
+                "boolean" => value.is_boolean(),
+                "integer" => value.is_u64() || value.is_i64(),
+                other => panic!("type {other}"),
+            },
+            "const" => value == says,
+            "minimum" => value.as_f64().is_none_or(|n| n >= says.as_f64().expect("a number")),
+            "pattern" => {
+                let regex = Regex::new(says.as_str().expect("a pattern")).expect("a regular expression");
+                value.as_str().is_none_or(|text| regex.is_match(text))
+            }
+            "oneOf" => says.as_array().expect("a list").iter().filter(|s| self.holds(s, value)).count() == 1,
+            "items" => value.as_array().is_none_or(|list| list.iter().all(|item| self.holds(says, item))),
+            "uniqueItems" => true,
+            "required" => value.as_object().is_none_or(|object| {
+                says.as_array()
+                    .expect("a list")
+                    .iter()
+                    .all(|name| object.contains_key(name.as_str().unwrap()))
+            }),
+            "properties" => value.as_object().is_none_or(|object| {
+                object.iter().all(|(name, value)| says.get(name).is_none_or(|s| self.holds(s, value)))
+            }),
+            "additionalProperties" => value.as_object().is_none_or(|object| {
+                let others =
+                    object.iter().filter(|(n, _)| all.get("properties").is_none_or(|p| p.get(n).is_none()));
+                others.into_iter().all(|(_, value)| self.holds(says, value))
+            }),
+            "propertyNames" => value
+                .as_object()
+                .is_none_or(|object| object.keys().all(|name| self.holds(says, &name.as_str().into()))),
+            other => panic!("the schema has a keyword that this test does not know: {other}"),
+        }
+    }
+
+    /// Every place that a document can have, as the keys that lead there.
+    fn places(&self, schema: &Value, at: &[Step], all: &mut Vec<Vec<Step>>) {
+        all.push(at.to_vec());
+        let mut go = |schema: &Value, step: Step| self.places(schema, &[at, &[step]].concat(), all);
+        if let Some(reference) = schema.get("$ref") {
+            all.pop();
+            return self.places(self.target(reference), at, all);
+        }
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            go(property, Step::Key(name.clone()));
+        }
+        if let Some(others) = schema.get("additionalProperties") {
+            for name in ["x", "/usr/**", "~/a", "a/b", "**", "main"] {
+                go(others, Step::Key(name.to_owned()));
+            }
+        }
+        if let Some(items) = schema.get("items") {
+            go(items, Step::Item);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Key(String),
+    Item,
+}
+
+/// Puts a value at a place of a document.
+fn put(document: &mut Value, place: &[Step], value: Value) {
+    match place {
+        [] => *document = value,
+        [Step::Key(name), rest @ ..] => {
+            if !document.is_object() {
+                *document = json!({});
+            }
+            put(&mut document[name.as_str()], rest, value);
+        }
+        [Step::Item, rest @ ..] => {
+            if !document.is_array() {
+                *document = json!([]);
+            }
+            let list = document.as_array_mut().expect("a list");
+            list.push(Value::Null);
+            put(list.last_mut().expect("an item"), rest, value);
+        }
+    }
+}
+
+fn places() -> (Schema, Vec<Vec<Step>>) {
+    let schema = Schema(schema());
+    let mut places = Vec::new();
+    schema.places(&schema.0, &[], &mut places);
+    (schema, places)
+}
+
+/// Values of every kind, right somewhere and wrong elsewhere.
+fn values() -> Vec<Value> {
+    let words = [
+        "",
+        " ",
+        "x",
+        "a/b",
+        "/",
+        "/usr",
+        "/usr/**",
+        "~",
+        "~/a",
+        "~u",
+        "**",
+        "*",
+        "r--",
+        "rwx",
+        "??x",
+        "rw",
+        "deny",
+        "full",
+        "allowlist",
+        "ask",
+        "auto",
+        "off",
+        "on-miss",
+        "always",
+        "host",
+        "strict",
+        "-n",
+        "--long",
+        "--a=b",
+        "-",
+        "--",
+        "read",
+        "write",
+        "exec",
+        "allow",
+    ];
+    let scalars =
+        [json!(null), json!(true), json!(0), json!(1), json!(2), json!(-1), json!(1.5), json!([]), json!({})];
+    let lists = words.map(|word| json!([word]));
+    let objects = [
+        json!({"pattern": "/usr/bin/git"}),
+        json!({"pattern": 1}),
+        json!({"name": "x", "resolvedPath": "/x"}),
+        json!({"name": "x"}),
+        json!([{"pattern": "/x"}]),
+        json!([{"name": "x", "resolvedPath": "/x"}]),
+        json!({"other": 1}),
+    ];
+    scalars.into_iter().chain(words.map(Value::from)).chain(lists).chain(objects).collect()
+}
+
+fn agree(schema: &Schema, document: &Value) -> Result<bool, String> {
+    let text = document.to_string();
+    let (by_schema, by_reader) = (schema.accepts(document), Document::parse("guard.json", &text));
+    if by_schema == by_reader.is_ok() {
+        Ok(by_schema)
+    } else {
+        Err(format!("{text}\nthe schema accepts it: {by_schema}; the reader: {by_reader:?}"))
+    }
+}
+
+#[test]
+fn at_every_place_every_value_is_to_both_the_same() {
+    let (schema, places) = places();
+    let (mut good, mut all) = (0, 0);
+    for place in &places {
+        for value in values() {
+            let mut document = json!({"version": 1});
+            put(&mut document, place, value);
+            good +=
+                usize::from(agree(&schema, &document).unwrap_or_else(|difference| panic!("{difference}")));
+            all += 1;
+        }
+    }
+    assert!(good > 300 && all - good > 3000, "{good} of {all} are accepted");
+}
+
+proptest! {
+    #[test]
+    fn documents_of_several_parts_are_to_both_the_same(
+        parts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..6)
+    ) {
+        let ((schema, places), values) = (places(), values());
+        let mut document = json!({"version": 1});
+        for (place, value) in parts {
+            put(&mut document, place.get(&places).as_slice(), value.get(&values).clone());
+        }
+        prop_assert!(agree(&schema, &document).is_ok(), "{}", agree(&schema, &document).unwrap_err());
+    }
+}
+
+#[test]
+fn what_only_the_reader_sees() {
+    let schema = Schema(schema());
+    for text in [
+        r#"{"version": 1, "version": 1}"#,
+        r#"{"version": 1, "permissions": {"filesystem": {"deny": ["/a/../b"]}}}"#,
+        r#"{"version": 1, "permissions": {"filesystem": {"rules": {"/a//b": "r--"}}}}"#,
+    ] {
+        let document: Value = serde_json::from_str(text).unwrap();
+        assert!(schema.accepts(&document) && Document::parse("guard.json", text).is_err(), "{text}");
+    }
+}
