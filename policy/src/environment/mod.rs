@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub(crate) use overrides::portable;
 pub use overrides::{Overridden, PATH_REASON, Rejected, for_shell, with_overrides};
 pub use path::prepended;
 

@@ -1,0 +1,152 @@
+//! What makes a command the one that was approved.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::collation::sort_key;
+use crate::environment::portable;
+
+/// The variables that a command sets, in a form that can be compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvBinding {
+    /// SHA-256 in lower-case hexadecimal; None where no variable counts.
+    #[serde(rename = "envHash")]
+    pub hash: Option<String>,
+    /// The names that count, in OpenClaw's order.
+    #[serde(rename = "envKeys")]
+    pub keys: Vec<String>,
+}
+
+impl EnvBinding {
+    /// Names that systems agree on count, without white space around them; others are never set.
+    ///
+    /// The hash is of JSON, and so of text: a command with a value that is no text cannot be bound, and its caller must
+    /// refuse it.
+    pub fn of<'e>(env: impl IntoIterator<Item = (&'e str, &'e str)>) -> EnvBinding {
+        let mut entries: Vec<(&str, &str)> =
+            env.into_iter().filter_map(|(name, value)| Some((portable(name.as_bytes())?, value))).collect();
+        entries.sort_by_cached_key(|(name, _)| sort_key(name));
+        // Strings: nothing that could fail.
+        let json = serde_json::to_vec(&entries).unwrap_or_default();
+        let hash =
+            Sha256::digest(json).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+        EnvBinding {
+            hash: (!entries.is_empty()).then_some(hash),
+            keys: entries.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        }
+    }
+}
+
+/// What OpenClaw keeps of a command that a node is asked to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Binding {
+    argv: Vec<String>,
+    cwd: Option<String>,
+    agent_id: Option<String>,
+    session_key: Option<String>,
+    env: EnvBinding,
+}
+
+impl Binding {
+    /// White space around directory, agent and session does not count; what is blank is absent.
+    pub fn new(
+        argv: Vec<String>,
+        cwd: Option<&str>,
+        agent_id: Option<&str>,
+        session_key: Option<&str>,
+        env: EnvBinding,
+    ) -> Binding {
+        let given =
+            |text: Option<&str>| text.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        Binding { argv, cwd: given(cwd), agent_id: given(agent_id), session_key: given(session_key), env }
+    }
+
+    /// Whether this, which is about to run, is what was approved.
+    ///
+    /// # Errors
+    /// The first difference. A request without a binding is never the one.
+    pub fn check(&self, approved: Option<&Binding>) -> Result<(), Mismatch> {
+        let env_keys = self.env.keys.clone();
+        let Some(approved) = approved else {
+            return Err(Mismatch::Unbound { env_keys });
+        };
+        let same_command = !approved.argv.is_empty()
+            && approved.argv == self.argv
+            && approved.cwd == self.cwd
+            && approved.agent_id == self.agent_id
+            && approved.session_key == self.session_key;
+        if !same_command {
+            return Err(Mismatch::Request);
+        }
+        match (&approved.env.hash, &self.env.hash) {
+            (expected, actual) if expected == actual => Ok(()),
+            (None, Some(_)) => Err(Mismatch::EnvUnbound { env_keys }),
+            (expected, actual) => Err(Mismatch::Env {
+                env_keys,
+                expected_env_hash: expected.clone(),
+                actual_env_hash: actual.clone(),
+            }),
+        }
+    }
+}
+
+/// Why a command is not the one that was approved. `Display` is OpenClaw's message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// The variables differ.
+    #[error("approval id env binding mismatch")]
+    Env {
+        /// The names in what is about to run.
+        env_keys: Vec<String>,
+        /// The hash that was approved.
+        expected_env_hash: Option<String>,
+        /// The hash of what is about to run.
+        actual_env_hash: Option<String>,
+    },
+    /// Variables are set, and none was approved.
+    #[error("approval id missing env binding for requested env overrides")]
+    EnvUnbound {
+        /// The names in what is about to run.
+        env_keys: Vec<String>,
+    },
+    /// What was approved is not known.
+    #[error("approval id does not match request")]
+    Unbound {
+        /// The names in what is about to run.
+        env_keys: Vec<String>,
+    },
+    /// Arguments, directory, agent or session differ.
+    #[error("approval id does not match request")]
+    Request,
+}
+
+impl Mismatch {
+    /// OpenClaw's code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Mismatch::Request | Mismatch::Unbound { .. } => "APPROVAL_REQUEST_MISMATCH",
+            Mismatch::EnvUnbound { .. } => "APPROVAL_ENV_BINDING_MISSING",
+            Mismatch::Env { .. } => "APPROVAL_ENV_MISMATCH",
+        }
+    }
+
+    /// The answer to whoever asked for the run `run_id`, as OpenClaw's nodes give it.
+    pub fn answer(&self, run_id: &str) -> Value {
+        let mut details = match self {
+            Mismatch::Request => json!({}),
+            Mismatch::Unbound { env_keys } | Mismatch::EnvUnbound { env_keys } => {
+                json!({ "envKeys": env_keys })
+            }
+            Mismatch::Env { env_keys, expected_env_hash, actual_env_hash } => json!({
+                "envKeys": env_keys,
+                "expectedEnvHash": expected_env_hash,
+                "actualEnvHash": actual_env_hash,
+            }),
+        };
+        details["code"] = self.code().into();
+        details["runId"] = run_id.into();
+        json!({ "ok": false, "message": self.to_string(), "details": details })
+    }
+}

@@ -1,0 +1,216 @@
+//! A command's text for the person who approves it: nothing in it hides or acts, and no secret leaves with it.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::secrets;
+
+/// Longer texts are not shown at all. In UTF-16 units, as OpenClaw counts.
+const MOST_INPUT: usize = 262_144;
+
+/// What is shown of a longer text. In UTF-16 units.
+const MOST_OUTPUT: usize = 16_384;
+
+const TRUNCATED: &str = "…[truncated]";
+const OVERSIZED: &str = "[exec approval command exceeds display size limit; full text suppressed]";
+
+/// A secret shorter than this is not shown at all; of a longer one the first 6 and the last 4 characters are.
+const SHORTEST_SHOWN_SECRET: usize = 18;
+
+/// What is written as its number: controls, formats, line breaks, spaces that are not the ordinary one, and letters
+/// without a shape.
+static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| {
+    let class = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{A0}\u{1680}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}\u{115F}\u{1160}\u{3164}\u{FFA0}]";
+    Regex::new(class).expect("the class is tested")
+});
+
+/// What has no width, and so can stand inside a word unseen.
+static WIDTHLESS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[\p{Cf}\u{115F}\u{1160}\u{3164}\u{FFA0}]").expect("the class is tested"));
+
+/// One sign of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Char(char),
+    /// Half of a pair of UTF-16, alone.
+    Surrogate(u32),
+    /// A byte of no text.
+    Byte(u8),
+}
+
+/// The text as it is shown, at most 16,384 units of UTF-16 and a mark where there was more.
+///
+/// The text is UTF-8. Lone surrogates, which JSON and JavaScript allow and Rust's strings do not, are recognised in the
+/// form that UTF-8 would give them (WTF-8), and are shown as `\u{D800}`. Other bytes, which OpenClaw cannot receive, are
+/// shown as `\xFF`.
+pub fn display_text(text: &[u8]) -> String {
+    let signs = signs(text);
+    if signs.iter().map(|sign| sign.units()).sum::<usize>() > MOST_INPUT {
+        return OVERSIZED.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut shown = 0;
+    for secret in hidden(&signs) {
+        signs[shown..secret.start].iter().for_each(|sign| sign.write(&mut out));
+        out.push_str(&masked(&signs[secret.clone()]));
+        shown = secret.end;
+    }
+    signs[shown..].iter().for_each(|sign| sign.write(&mut out));
+    truncated(out)
+}
+
+impl Sign {
+    fn units(self) -> usize {
+        match self {
+            Sign::Char(character) => character.len_utf16(),
+            _ => 1,
+        }
+    }
+
+    /// As a character that can be searched: what is none is no part of any word.
+    fn searched(self) -> char {
+        match self {
+            Sign::Char(character) => character,
+            _ => char::REPLACEMENT_CHARACTER,
+        }
+    }
+
+    fn is(self, class: &Regex) -> bool {
+        // Most text is ASCII, and the only such signs in question are controls.
+        match self {
+            Sign::Char(' '..='~') => false,
+            Sign::Char(character) => class.is_match(character.encode_utf8(&mut [0; 4])),
+            _ => false,
+        }
+    }
+
+    fn write(self, out: &mut String) {
+        match self {
+            Sign::Char(character) if self.is(&INVISIBLE) => {
+                out.push_str(&format!("\\u{{{:X}}}", u32::from(character)))
+            }
+            Sign::Char(character) => out.push(character),
+            Sign::Surrogate(unit) => out.push_str(&format!("\\u{{{unit:X}}}")),
+            Sign::Byte(byte) => out.push_str(&format!("\\x{byte:02X}")),
+        }
+    }
+}
+
+fn signs(text: &[u8]) -> Vec<Sign> {
+    let mut signs = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(chunk) = rest.utf8_chunks().next() {
+        signs.extend(chunk.valid().chars().map(Sign::Char));
+        rest = &rest[chunk.valid().len()..];
+        match *rest {
+            [0xed, second @ 0xa0..=0xbf, third @ 0x80..=0xbf, ref after @ ..] => {
+                signs.push(Sign::Surrogate(0xd000 | u32::from(second & 0x3f) << 6 | u32::from(third & 0x3f)));
+                rest = after;
+            }
+            [byte, ref after @ ..] => {
+                signs.push(Sign::Byte(byte));
+                rest = after;
+            }
+            [] => {}
+        }
+    }
+    signs
+}
+
+/// Where the secrets are. They are looked for in the text as written, and without what has no width: a secret with such
+/// a character in it would be missed.
+fn hidden(signs: &[Sign]) -> Vec<Range<usize>> {
+    let mut hidden = hidden_among(signs, (0..signs.len()).collect());
+    let visible: Vec<usize> = (0..signs.len()).filter(|at| !signs[*at].is(&WIDTHLESS)).collect();
+    if visible.len() < signs.len() {
+        hidden.extend(hidden_among(signs, visible));
+    }
+    secrets::apart(hidden)
+}
+
+/// The secrets in the text that the signs at `places` make.
+fn hidden_among(signs: &[Sign], places: Vec<usize>) -> Vec<Range<usize>> {
+    let mut text = String::with_capacity(places.len());
+    // The place of each byte of the text.
+    let mut place_of = Vec::with_capacity(places.len());
+    for place in places {
+        text.push(signs[place].searched());
+        place_of.resize(text.len(), place);
+    }
+    let found = secrets::find(&text).into_iter();
+    found.map(|secret| place_of[secret.start]..place_of[secret.end - 1] + 1).collect()
+}
+
+fn masked(secret: &[Sign]) -> String {
+    let is_plain = secret.iter().all(|sign| matches!(sign, Sign::Char(_)) && !sign.is(&INVISIBLE));
+    if !is_plain || secret.len() < SHORTEST_SHOWN_SECRET {
+        return "***".to_owned();
+    }
+    let text = |signs: &[Sign]| signs.iter().map(|sign| sign.searched()).collect::<String>();
+    format!("{}…{}", text(&secret[..6]), text(&secret[secret.len() - 4..]))
+}
+
+fn truncated(mut text: String) -> String {
+    let mut units = 0;
+    let end = text.char_indices().find(|(_, character)| {
+        units += character.len_utf16();
+        units > MOST_OUTPUT
+    });
+    if let Some((end, _)) = end {
+        text.truncate(end);
+        text.push_str(TRUNCATED);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_is_shown() {
+        let cases: [(&[u8], &str); 6] = [
+            ("date\u{3164}\u{ffa0}\u{115f}가".as_bytes(), r"date\u{3164}\u{FFA0}\u{115F}가"),
+            (b"\xed\xa0\xbd", r"\u{D83D}"),
+            (b"\xed\xbf\xbf\xed\xa0", r"\u{DFFF}\xED\xA0"),
+            (b"a\xffb\xc3", r"a\xFFb\xC3"),
+            (b"\0\x7f\xc2\x85", r"\u{0}\u{7F}\u{85}"),
+            (b"", ""),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(display_text(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_secret_cannot_hide_behind_what_has_no_width() {
+        assert_eq!(display_text("echo sk-abc\u{200b}defghijkl".as_bytes()), "echo ***");
+        assert_eq!(display_text("x\u{200b}sk-abcdefghijklm".as_bytes()), r"x\u{200B}***");
+        // A line break ends a word for a shell, too: what follows is the next command.
+        assert_eq!(display_text(b"TOKEN=abc\nrm -rf /"), r"TOKEN=***\u{A}rm -rf /");
+    }
+
+    #[test]
+    fn long_secrets_show_their_ends() {
+        assert_eq!(display_text(b"TOKEN=12345678901234567"), "TOKEN=***");
+        assert_eq!(display_text(b"TOKEN=123456789012345678"), "TOKEN=123456…5678");
+        assert_eq!(
+            display_text("Bearer aaaaaa\u{212a}\u{212a}\u{212a}aaaaaaaaaaaaaaaa".as_bytes()).chars().count(),
+            18
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_longer_ones_withheld() {
+        let of = |count: usize| display_text(&vec![b'x'; count]);
+        assert_eq!(of(MOST_OUTPUT).len(), MOST_OUTPUT);
+        assert_eq!(of(MOST_OUTPUT + 1), "x".repeat(MOST_OUTPUT) + TRUNCATED);
+        assert_eq!(of(MOST_INPUT), "x".repeat(MOST_OUTPUT) + TRUNCATED);
+        assert_eq!(of(MOST_INPUT + 1), OVERSIZED);
+        let pair = "a".repeat(MOST_OUTPUT - 1) + "😀tail";
+        assert_eq!(display_text(pair.as_bytes()), "a".repeat(MOST_OUTPUT - 1) + TRUNCATED);
+        assert_eq!(display_text("😀".repeat(MOST_INPUT / 2 + 1).as_bytes()), OVERSIZED);
+    }
+}

@@ -1,0 +1,113 @@
+//! Where a command's text holds secrets.
+//!
+//! Whoever approves a command must see what it does, and a match is what he does not see. So a secret is made of the
+//! characters of tokens only: no space, and nothing that means something to a shell.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What tokens, keys and passwords are made of, where their name or place tells that they are.
+const VALUE: &str = "[A-Za-z0-9_.+/=~@%:,-]+";
+
+/// Each has one group `s`: the secret. The words and prefixes are those that OpenClaw redacts, and some more.
+const PATTERNS: [&str; 16] = [
+    // Variables: in capitals, as they are assigned.
+    r#"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?(?<s>VALUE)"#,
+    // Options.
+    r#"--(?:[a-z]+-)*(?:api[-_]?key|token|secret|password|passwd)(?:\s+|=)["']?(?<s>[A-Za-z0-9_.+/=~@%:,]VALUE)"#,
+    // JSON.
+    r#"(?i)"[a-z_]*(?:api_?key|token|secret|password|passwd)"\s*:\s*"(?<s>VALUE)""#,
+    // HTTP.
+    r"(?i)\bAuthorization\s*[:=]\s*(?:Bearer|Basic|token)\s+(?<s>VALUE)",
+    r"(?i)\bX-[A-Za-z-]*(?:Key|Token)\s*:\s*(?<s>VALUE)",
+    r"(?i)\bBearer\s+(?<s>[A-Za-z0-9._+/=-]{18,})",
+    r"(?i)[?&](?:api_?key|key|access_token|token|secret|password)=(?<s>[A-Za-z0-9_.+/~%-]+)",
+    r"\b[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~%-]*:(?<s>[A-Za-z0-9_.+~%-]+)@",
+    // A private key. Its lines may be joined by what a shell or JSON writes for a line break.
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?<s>(?:[A-Za-z0-9+/=\s:,-]|\\n)+?)-----END [A-Z ]*PRIVATE KEY-----",
+    // Tokens known by how they begin.
+    r"\b(?<s>(?:sk|pplx|gsk|xapp)[-_][A-Za-z0-9_-]{8,})",
+    r"\b(?<s>(?:gh[opsur]|github_pat|npm|hf)_[A-Za-z0-9_]{20,})",
+    r"\b(?<s>xox[abprs]-[A-Za-z0-9-]{10,})",
+    r"\b(?<s>AIza[0-9A-Za-z_-]{20,})",
+    r"\b(?<s>glpat-[A-Za-z0-9_-]{16,})",
+    r"\b(?<s>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
+    // A bot of Telegram.
+    r"\b(?<s>[0-9]{6,}:[A-Za-z0-9_-]{20,})",
+];
+
+static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let compile =
+        |pattern: &&str| Regex::new(&pattern.replace("VALUE", VALUE)).expect("the patterns are tested");
+    PATTERNS.iter().map(compile).collect()
+});
+
+/// Where they are, in bytes, in order and apart from one another.
+pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+    let found = COMPILED.iter().flat_map(|pattern| pattern.captures_iter(text));
+    apart(found.filter_map(|captures| captures.name("s").map(|secret| secret.range())).collect())
+}
+
+/// The ranges in order, those that overlap made one.
+pub(super) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| (range.start, range.end));
+    let mut apart: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match apart.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => apart.push(range),
+        }
+    }
+    apart
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The secrets of a text.
+    fn of(text: &str) -> Vec<&str> {
+        find(text).into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn secrets_are_found_by_their_place() {
+        assert_eq!(of("GITHUB_TOKEN=abc DB_PASSWORD='x y' run"), ["abc", "x"]);
+        assert_eq!(of("curl --api-key k1 --client-secret=k2 --token \"k3\""), ["k1", "k2", "k3"]);
+        assert_eq!(of(r#"{"accessToken": "abc", "user": "me"}"#), ["abc"]);
+        assert_eq!(of("-H 'authorization: Basic dXNlcjpwYXNz' -H 'X-Api-Key: abc'"), ["dXNlcjpwYXNz", "abc"]);
+        assert_eq!(of("git clone https://me:hunter2@host/x.git?token=abc&x=1"), ["hunter2", "abc"]);
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----";
+        assert_eq!(of(key), ["\nMIIE\nabc=\n"]);
+    }
+
+    #[test]
+    fn secrets_are_found_by_how_they_begin() {
+        let tokens = [
+            "sk-abcdefgh",
+            "ghp_abcdefghijklmnopqrst",
+            "github_pat_abcdefghijklmnopqrst",
+            "xoxb-1234567890",
+            "AIzaabcdefghijklmnopqrst",
+            "glpat-abcdefghijklmnop",
+            "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK",
+            "123456:abcdefghijklmnopqrst",
+        ];
+        for token in tokens {
+            assert_eq!(of(&format!("echo {token};")), [token]);
+            assert!(of(&format!("echo a{token}")).is_empty() || token.starts_with('1'), "{token}");
+        }
+    }
+
+    #[test]
+    fn what_a_command_does_stays_visible() {
+        for text in
+            ["ls -la", "FOO=bar cmd", "task-management-tool", "rm --tokens", "git log --password --oneline"]
+        {
+            assert!(of(text).is_empty(), "{text}");
+        }
+        assert_eq!(of("TOKEN=$(rm -rf ~) TOKEN=a;rm TOKEN=`x` TOKEN=a&b TOKEN=a|b TOKEN=a>b"), ["a"; 4]);
+    }
+}

@@ -1,0 +1,189 @@
+//! What an approval is bound to and what is shown of it, against OpenClaw's own answers; see `data/README.md`.
+#![allow(missing_docs)]
+
+use guard_policy::approval::{Binding, EnvBinding, Mismatch, display_text};
+use proptest::prelude::*;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const NEWEST: &str = "2026.9.6";
+
+fn text(file: &str) -> String {
+    std::fs::read_to_string(format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn data(file: &str) -> Value {
+    serde_json::from_str(&text(file)).unwrap()
+}
+
+/// What is no string does not count, nor what is no map.
+fn env_binding(env: &Value) -> EnvBinding {
+    let variables = env.as_object().into_iter().flatten();
+    EnvBinding::of(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
+}
+
+#[test]
+fn hashes_of_variables() {
+    let data = data("approval-env-binding.json");
+    let cases = data["cases"].as_array().unwrap();
+    for release in ["2026.4.14", "2026.7.35", NEWEST] {
+        let mut agreed = 0;
+        for case in cases {
+            assert_eq!(json!(env_binding(&case["env"])), case[release], "{case}");
+            agreed += 1;
+        }
+        println!("approval-env-binding {release}: {agreed} of {}", cases.len());
+    }
+}
+
+fn binding(argv: &Value, rest: &Value) -> Binding {
+    let argv = argv.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect();
+    let given = |key: &str| rest[key].as_str();
+    Binding::new(argv, given("cwd"), given("agentId"), given("sessionKey"), env_binding(&rest["env"]))
+}
+
+#[test]
+fn bindings() {
+    let data = data("2026.4.12-beta.1/system-run-approval-binding-contract.json");
+    let cases = data["cases"].as_array().unwrap();
+    let mut agreed = 0;
+    for case in cases {
+        let (request, invoke) = (&case["request"]["binding"], &case["invoke"]);
+        let approved = request.as_object().map(|_| binding(&request["argv"], request));
+        let result = binding(&invoke["argv"], &invoke["binding"]).check(approved.as_ref());
+        let got = match &result {
+            Ok(()) => json!({ "ok": true }),
+            Err(mismatch) => json!({ "ok": false, "code": mismatch.code() }),
+        };
+        assert_eq!(got, case["expected"], "{case}");
+        agreed += 1;
+    }
+    println!("system-run-approval-binding-contract: {agreed} of {}", cases.len());
+}
+
+#[test]
+fn mismatches() {
+    let data = data("2026.4.12-beta.1/system-run-approval-mismatch-contract.json");
+    let cases = data["cases"].as_array().unwrap();
+    let mut agreed = 0;
+    for case in cases {
+        let (matched, details) = (&case["match"], &case["match"]["details"]);
+        let hash = |key: &str| details[key].as_str().map(str::to_owned);
+        let env_keys = || serde_json::from_value(details["envKeys"].clone()).unwrap();
+        let mismatch = match matched["code"].as_str().unwrap() {
+            "APPROVAL_REQUEST_MISMATCH" => Mismatch::Request,
+            "APPROVAL_ENV_BINDING_MISSING" => Mismatch::EnvUnbound { env_keys: env_keys() },
+            _ => Mismatch::Env {
+                env_keys: env_keys(),
+                expected_env_hash: hash("expectedEnvHash"),
+                actual_env_hash: hash("actualEnvHash"),
+            },
+        };
+        assert_eq!(json!(mismatch.to_string()), matched["message"], "{case}");
+        assert_eq!(mismatch.answer(case["runId"].as_str().unwrap()), case["expected"], "{case}");
+        agreed += 1;
+    }
+    println!("system-run-approval-mismatch-contract: {agreed} of {}", cases.len());
+}
+
+/// A text of JSON: it may hold lone surrogates, which are read as WTF-8.
+#[derive(Deserialize)]
+struct Display {
+    #[serde(deserialize_with = "wtf8")]
+    input: Vec<u8>,
+    #[serde(rename = "2026.9.6")]
+    shown: String,
+}
+
+fn wtf8<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    struct Bytes;
+    impl serde::de::Visitor<'_> for Bytes {
+        type Value = Vec<u8>;
+        fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str("a string")
+        }
+        fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+    }
+    deserializer.deserialize_bytes(Bytes)
+}
+
+#[test]
+fn displays() {
+    #[derive(Deserialize)]
+    struct Cases {
+        cases: Vec<Display>,
+    }
+    let Cases { cases } = serde_json::from_str(&text("approval-display-sanitize.json")).unwrap();
+    let mut agreed = 0;
+    for case in &cases {
+        assert_eq!(display_text(&case.input), case.shown);
+        agreed += 1;
+    }
+    println!("approval-display-sanitize: {agreed} of {}", cases.len());
+}
+
+/// Sorted by the localeCompare of Node 20 (ICU 78).
+#[test]
+fn names_in_the_order_of_locale_compare() {
+    let sorted: Vec<String> = serde_json::from_value(data("locale-compare.json")["sorted"].clone()).unwrap();
+    let mut shuffled = sorted.clone();
+    shuffled.reverse();
+    let keys = EnvBinding::of(shuffled.iter().map(|name| (name.as_str(), ""))).keys;
+    assert_eq!(keys, sorted);
+    println!("locale-compare: {0} of {0}", sorted.len());
+}
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec("[a-z ]{0,4}", 0..3)
+}
+
+proptest! {
+    /// Whatever comes in, nothing that acts on a terminal comes out, and not too much.
+    #[test]
+    fn nothing_invisible_is_shown(text in proptest::collection::vec(any::<u8>(), 0..80)) {
+        let shown = display_text(&text);
+        let acts = |c: char| c.is_control() || c == '\u{200b}' || c == '\u{2028}';
+        prop_assert!(!shown.chars().any(acts));
+    }
+
+    /// The same with text, which random bytes seldom are.
+    #[test]
+    fn nothing_invisible_is_shown_of_text(text in any::<String>()) {
+        prop_assert!(!display_text(text.as_bytes()).chars().any(char::is_control));
+    }
+
+    /// What means something to a shell is shown, whatever stands beside it.
+    #[test]
+    fn a_mask_hides_no_command(parts in proptest::collection::vec(
+        prop_oneof!["(TOKEN=|--password |sk-abcdefgh|Bearer |https://a:b@|[a-z]{1,20}|\\n|\u{200b})", "[;|&$`()<> ]"], 0..12)
+    ) {
+        let text = parts.concat();
+        let shown = display_text(text.as_bytes());
+        for sign in [";", "|", "&", "$", "`", "(", "<", ">", "\n"] {
+            let escaped = if sign == "\n" { r"\u{A}" } else { sign };
+            prop_assert_eq!(shown.matches(escaped).count(), text.matches(sign).count(), "{}", shown);
+        }
+    }
+
+    /// A token is never shown whole, wherever invisible characters are put into it.
+    #[test]
+    fn no_token_is_shown(at in 3..30_usize, before in "[a-z ]{0,5} ") {
+        let token = "sk-abcdefghijklmnopqrstuvwxyz0123";
+        let (head, tail) = token.split_at(at);
+        let shown = display_text(format!("{before}{head}\u{2060}{tail}").as_bytes());
+        prop_assert!(!shown.contains("klmnopq") && !shown.contains(&tail[1..]), "{}", shown);
+    }
+
+    /// A binding is that of its command, and of no other.
+    #[test]
+    fn a_binding_matches_itself_alone(a in words(), b in words(), env in words(), other in words()) {
+        let of = |argv: &[String], env: &[String]| {
+            let env = EnvBinding::of(env.iter().map(|value| ("X", value.as_str())));
+            Binding::new(argv.to_vec(), None, None, None, env)
+        };
+        let result = of(&a, &env).check(Some(&of(&b, &other)));
+        prop_assert_eq!(result.is_ok(), a == b && env == other && !a.is_empty());
+    }
+}
