@@ -1,12 +1,14 @@
 //! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
 //! rest is asked for. The lists are in `lists.rs`.
 
+use crate::allowlist::Entry;
 use crate::because::UNMENTIONED;
 use crate::build::MapBuilder;
 use crate::compile::{DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs};
+use crate::document::AllowlistEntry;
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::pattern::{Expanded, Paths, expand, show};
-use crate::programs::{Allowed, DEFAULT_CARRIERS};
+use crate::programs::DEFAULT_CARRIERS;
 use crate::roots::{self, is_below};
 use crate::rwx::Reason;
 use crate::safe_bins::SafeBins;
@@ -41,22 +43,22 @@ impl Policy {
         let default = default_reason(ASKED, Source::Builtin, "builtin.default");
         let (map, mut warnings) = builder.finish(ASKED, default);
 
-        let mut entries: Vec<Allowed> = PROGRAMS
-            .iter()
-            .chain(&TOOLCHAINS)
-            .filter_map(|p| Allowed::new(p, &paths, &map, allowlist_reason(p)).ok())
-            .collect();
+        let listed = |pattern: &&str| {
+            let entry = AllowlistEntry { pattern: (*pattern).to_owned(), ..AllowlistEntry::default() };
+            Entry::compile(&entry, &paths, &map, allowlist_reason(pattern)).entry
+        };
+        let mut entries: Vec<Entry> = PROGRAMS.iter().chain(&TOOLCHAINS).filter_map(listed).collect();
         let built = project.then(|| host.cwd.to_vec());
         entries.extend(toolchains.iter().chain(&built).map(|dir| {
             let Expanded { literal, pattern } = hierarchy(dir);
-            Allowed::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
+            Entry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
         }));
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = roots::roots(None, &map, &paths, &mut warnings);
         Policy {
             agent: agent.to_owned(),
             map,
-            programs: programs(&modes, entries, carriers, SafeBins::default()),
+            programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default()),
             roots,
             timeout_ms: DEFAULT_TIMEOUT_MS,
             unix_datagram: false,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::allowlist::{Allowlist, Entry};
 use crate::build::MapBuilder;
-use crate::document::{Agent, Document, Mode, Permissions};
+use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, SkillBin};
 use crate::pattern::{Expanded, Paths, expand, expand_home};
-use crate::programs::{Allowed, DEFAULT_CARRIERS, ExecReasons, Programs};
-use crate::rwx::Reason;
+use crate::programs::{DEFAULT_CARRIERS, ExecReasons, Programs};
+use crate::rwx::{Map, Reason};
 use crate::safe_bins::SafeBins;
 use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source, roots};
 
@@ -59,24 +60,18 @@ impl Policy {
             let list = layer.agent.map_or(&[][..], |a| &a.allowlist);
             for (i, entry) in list.iter().enumerate() {
                 let path = format!("{}allowlist[{i}]", layer.prefix);
-                if entry.arg_pattern.is_some() {
-                    warnings.push(format!(
-                        "{path}: argPattern is read but not acted on yet; the entry matches nothing"
-                    ));
-                    continue;
-                }
                 let reason = Reason {
                     source: layer.source,
                     rule: format!("{}allowlist \"{}\"", layer.prefix, entry.pattern),
                     text: format!("the allowlist has \"{}\"", entry.pattern),
                     path,
                 };
-                match Allowed::new(&entry.pattern, &paths, &map, reason) {
-                    Ok(entry) => entries.push(entry),
-                    Err(warning) => warnings.push(warning),
-                }
+                let compiled = Entry::compile(entry, &paths, &map, reason);
+                entries.extend(compiled.entry);
+                warnings.extend(compiled.warning);
             }
         }
+        let skills = skills(doc, &layers, &paths, &map);
         let carriers = match &doc.exec.carriers {
             Some(list) => (list.clone(), Source::Global),
             None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
@@ -95,7 +90,7 @@ impl Policy {
         Ok(Policy {
             agent: agent.to_owned(),
             map,
-            programs: programs(&modes, entries, carriers, safe_bins),
+            programs: programs(&modes, entries, skills, carriers, safe_bins),
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
@@ -104,6 +99,24 @@ impl Policy {
             warnings,
         })
     }
+}
+
+/// The programs of skills, if they count.
+fn skills(doc: &Document, layers: &[Layer<'_>], paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
+    if !layers.iter().find_map(|layer| layer.mode.auto_allow_skills).unwrap_or(false) {
+        return Vec::new();
+    }
+    let entry = |(i, bin): (usize, &SkillBin)| {
+        let reason = Reason {
+            source: Source::Global,
+            path: format!("exec.skills.bins[{i}]"),
+            rule: format!("exec.skills.bins \"{}\"", bin.name),
+            text: format!("{} belongs to a skill, and exec.autoAllowSkills is on", bin.name),
+        };
+        let written = AllowlistEntry { pattern: bin.resolved_path.clone(), ..AllowlistEntry::default() };
+        Entry::compile(&written, paths, map, reason).entry
+    };
+    doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
 }
 
 /// The sections that apply, the most specific first.
@@ -258,7 +271,8 @@ pub(crate) fn default_reason(permission: Permission, source: Source, path: &str)
 /// The exec side, with its reasons made.
 pub(crate) fn programs(
     modes: &Modes,
-    entries: Vec<Allowed>,
+    entries: Vec<Entry>,
+    skills: Vec<Entry>,
     carriers: (Vec<String>, Source),
     safe_bins: SafeBins,
 ) -> Programs {
@@ -306,7 +320,8 @@ pub(crate) fn programs(
         security: security.value,
         ask: ask.value,
         fallback: fallback.value,
-        entries,
+        allowlist: Allowlist::new(entries),
+        skills: Allowlist::new(skills),
         carriers: carriers.0,
         safe_bins,
         reasons,

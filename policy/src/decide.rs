@@ -46,11 +46,11 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
     if programs.security == Security::Deny {
         return verdict(Outcome::Deny, &reasons.denied);
     }
-    let found = policy.map.find(exec.path);
+    let found = policy.map.find_program(exec.path);
     if found.rights.x == Grant::No {
         return verdict(Outcome::Deny, found.x);
     }
-    match programs.listed(exec, &policy.map) {
+    match programs.listed(exec, found.rights.w == Grant::No) {
         Listed::Miss if programs.ask == Ask::Off => verdict(Outcome::Deny, &reasons.miss),
         Listed::Miss => verdict(Outcome::Ask, &reasons.miss),
         Listed::Yes { .. } if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
@@ -72,8 +72,9 @@ impl Policy {
             (Security::Deny, _) | (Security::Allowlist, Request::File { .. }) => false,
             (Security::Full, _) => true,
             (Security::Allowlist, Request::Exec(exec)) => {
-                self.map.find(exec.path).rights.x == Grant::Yes
-                    && matches!(self.programs.listed(exec, &self.map), Listed::Yes { .. })
+                let rights = self.map.find_program(exec.path).rights;
+                let listed = self.programs.listed(exec, rights.w == Grant::No);
+                rights.x == Grant::Yes && matches!(listed, Listed::Yes { .. })
             }
         };
         if allowed {

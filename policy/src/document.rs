@@ -214,6 +214,13 @@ pub(crate) struct AllowlistEntry {
     pub(crate) other: Map<String, Value>,
 }
 
+impl AllowlistEntry {
+    /// Whether an "allow always" made it.
+    pub(crate) fn is_generated(&self) -> bool {
+        self.other.get("source").and_then(Value::as_str) == Some("allow-always")
+    }
+}
+
 /// `network`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

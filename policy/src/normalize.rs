@@ -1,5 +1,7 @@
 //! Paths without `.` and `..`, by their text alone.
 
+use std::borrow::Cow;
+
 /// What Node's `path.posix.normalize` makes of a path: no `.`, no `..` that has something to take
 /// away, no doubled slash; a slash at the end stays.
 pub(crate) fn posix(path: &[u8]) -> Vec<u8> {
@@ -26,9 +28,13 @@ pub(crate) fn posix(path: &[u8]) -> Vec<u8> {
     normal
 }
 
-/// Whether a component is `.` or `..`.
-pub(crate) fn has_dots(path: &[u8]) -> bool {
-    path.split(|b| *b == b'/').any(|name| matches!(name, b"." | b".."))
+/// The path as it is when no component is `.` or `..`, else normalized.
+pub(crate) fn without_dots(path: &[u8]) -> Cow<'_, [u8]> {
+    if path.split(|b| *b == b'/').any(|name| matches!(name, b"." | b"..")) {
+        Cow::Owned(posix(path))
+    } else {
+        Cow::Borrowed(path)
+    }
 }
 
 #[cfg(test)]
@@ -56,6 +62,7 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(String::from_utf8(posix(path.as_bytes())).unwrap(), expected, "{path}");
         }
-        assert!(has_dots(b"/a/../b") && has_dots(b".") && !has_dots(b"/a/..b/.c//d"));
+        assert_eq!(*without_dots(b"/a/..b/.c//d"), *b"/a/..b/.c//d");
+        assert_eq!(*without_dots(b"/a/../b//c"), *b"/b/c");
     }
 }

@@ -1,10 +1,9 @@
 //! Which programs may start, apart from the map's `x`: the allowlist and the carriers.
 
-use crate::glob::{Glob, MAX_PATTERN};
-use crate::pattern::{Paths, expand_home, replaceable_link};
-use crate::rwx::{Map, Reason};
+use crate::allowlist::Allowlist;
+use crate::rwx::Reason;
 use crate::safe_bins::SafeBins;
-use crate::{Ask, Exec, Grant, Role, Security};
+use crate::{Ask, Exec, Role, Security};
 
 /// Shells and wrappers that only start what is then judged by itself.
 pub(crate) const DEFAULT_CARRIERS: [&str; 11] =
@@ -19,71 +18,15 @@ const MULTICALL: [&[u8]; 2] = [b"busybox", b"toybox"];
 /// The shell applets of those.
 const SHELL_APPLETS: [&[u8]; 2] = [b"sh", b"ash"];
 
-#[derive(Clone, Debug)]
-enum Target {
-    /// `*`.
-    Any,
-    /// The real path.
-    Path(Vec<Glob>),
-    /// A pattern without a slash: the file's name, from a place the tree cannot write.
-    Name(Glob),
-}
-
-/// One allowlist entry.
-#[derive(Clone, Debug)]
-pub(crate) struct Allowed {
-    target: Target,
-    reason: Reason,
-}
-
-impl Allowed {
-    /// Compiles an entry; `Err` is the warning about one that can match nothing.
-    pub(crate) fn new(
-        pattern: &str,
-        paths: &Paths<'_>,
-        map: &Map,
-        reason: Reason,
-    ) -> Result<Allowed, String> {
-        let pattern = pattern.trim();
-        if pattern.is_empty() {
-            return Err(format!("{}: a blank pattern matches nothing", reason.path));
-        }
-        if pattern.len() > MAX_PATTERN {
-            return Err(format!("{}: a pattern longer than any path matches nothing", reason.path));
-        }
-        let target = if pattern == "*" {
-            Target::Any
-        } else if pattern.contains(['/', '~', '\\']) {
-            let expanded = expand_home(pattern, paths.home);
-            let mut globs = vec![expanded.glob(false)];
-            // Only leading directories: an entry for a link such as /bin/ls must not become one
-            // for the multicall binary behind it.
-            let writable = |entry: &[u8]| map.find(entry).rights.w == Grant::Yes;
-            if let Some(real) = expanded.resolved(paths, false)
-                && replaceable_link(&expanded.leading_dir(), paths, writable).is_none()
-            {
-                globs.push(real.glob(false));
-            }
-            Target::Path(globs)
-        } else {
-            Target::Name(Glob::new(b"", pattern, false))
-        };
-        Ok(Allowed { target, reason })
-    }
-
-    /// An entry for a literal directory and all below it, or for one file.
-    pub(crate) fn at(path: &[u8], tail: &str, reason: Reason) -> Allowed {
-        Allowed { target: Target::Path(vec![Glob::new(path, tail, false)]), reason }
-    }
-}
-
 /// The exec side of a policy.
 #[derive(Clone, Debug)]
 pub(crate) struct Programs {
     pub(crate) security: Security,
     pub(crate) ask: Ask,
     pub(crate) fallback: Security,
-    pub(crate) entries: Vec<Allowed>,
+    pub(crate) allowlist: Allowlist,
+    /// Programs that skills bring; empty unless `autoAllowSkills` is set.
+    pub(crate) skills: Allowlist,
     pub(crate) carriers: Vec<String>,
     pub(crate) safe_bins: SafeBins,
     pub(crate) reasons: ExecReasons,
@@ -112,28 +55,23 @@ pub(crate) enum Listed<'p> {
 }
 
 impl Programs {
-    /// What exec.security says, `deny` aside.
-    pub(crate) fn listed(&self, exec: &Exec<'_>, map: &Map) -> Listed<'_> {
+    /// What exec.security says, `deny` aside. `protected` when the tree cannot write the file.
+    pub(crate) fn listed(&self, exec: &Exec<'_>, protected: bool) -> Listed<'_> {
         if exec.role == Role::Loader {
             return Listed::Yes { reason: &self.reasons.loader, carrier: true };
         }
-        let protected = map.find(exec.path).rights.w == Grant::No;
         if protected && self.is_carrier(exec) {
             return Listed::Yes { reason: &self.reasons.carrier, carrier: true };
         }
         if self.security == Security::Full {
             return Listed::Yes { reason: &self.reasons.full, carrier: false };
         }
-        let found = self.entries.iter().find(|entry| match &entry.target {
-            Target::Any => true,
-            Target::Path(globs) => globs.iter().any(|g| g.matches(exec.path)),
-            Target::Name(glob) => protected && glob.matches(basename(exec.path)),
-        });
-        let reason = match found {
-            Some(entry) => Some(&entry.reason),
-            None if protected && exec.role == Role::Program => self.safe_bins.allow(exec),
-            None => None,
-        };
+        let is_program = exec.role == Role::Program;
+        let reason = self
+            .allowlist
+            .allow(exec, protected)
+            .or_else(|| self.safe_bins.allow(exec).filter(|_| protected && is_program))
+            .or_else(|| self.skills.allow(exec, protected).filter(|_| protected && is_program));
         reason.map_or(Listed::Miss, |reason| Listed::Yes { reason, carrier: false })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::glob::{Below, Glob};
 use crate::index::Index;
-use crate::{Because, Grant, Rights, Source};
+use crate::{Because, Grant, Rights, Source, normalize};
 
 /// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
 #[derive(Clone, Debug)]
@@ -156,6 +156,15 @@ impl Map {
         let mut found = Found::new(self.default, &self.default_reason);
         self.base.union(path, &mut found);
         found
+    }
+
+    /// The same for a program, whose path may be as it was written where no kernel resolved it.
+    pub(crate) fn find_program(&self, path: &[u8]) -> Found<'_> {
+        if path.first() == Some(&b'/') && !is_real(path) {
+            self.find(&normalize::posix(path))
+        } else {
+            self.find(path)
+        }
     }
 
     /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are

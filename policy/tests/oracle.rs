@@ -145,3 +145,25 @@ fn cwd_argv_hashes() {
     }
     println!("cwd-argv hashes: {agreed} of {}", cases.len());
 }
+
+#[test]
+fn arg_patterns() {
+    let data = data("exec-arg-pattern-native-parity.json");
+    let cases = data["cases"].as_array().unwrap();
+    let mut agreed = 0;
+    for case in cases {
+        let entry = json!({ "pattern": "/usr/bin/x", "argPattern": case["pattern"] });
+        let policy = compile(&json!({
+            "version": 1,
+            "exec": { "ask": "off" },
+            "permissions": { "filesystem": { "default": "r-x" } },
+            "agents": { "main": { "allowlist": [entry] } },
+        }));
+        let argv = ["x", case["argument"].as_str().unwrap()].map(|word| word.as_bytes().to_vec());
+        let exec = Exec { path: b"/usr/bin/x", argv: &argv, cwd: HOME, role: Role::Program };
+        let accepted = decide(&policy, &Request::Exec(exec)).outcome == Outcome::Allow;
+        assert_eq!(Some(accepted), case["accept"].as_bool(), "{case}");
+        agreed += 1;
+    }
+    println!("exec-arg-pattern-native-parity: {agreed} of {}", cases.len());
+}

@@ -80,8 +80,21 @@ fn the_state_directory_is_out_of_reach_whatever_the_rules_say() {
 #[test]
 fn what_has_no_real_path_is_denied() {
     let policy = with(json!({ "security": "full" }), json!({ "/**": "rwx", "**": "rwx" }), json!([]), "rwx");
-    for path in ["memfd:x", "", "/a/../b", "/a/./b", "//a", "pipe:[1]"] {
+    for path in ["memfd:x", "", "pipe:[1]", "a/b"] {
         assert_eq!(outcomes(&policy, path), "ddd", "{path}");
+    }
+    // Whoever asks about a program without a kernel may write it so; files have been resolved.
+    for path in ["/a/../b", "/a/./b", "//a"] {
+        assert_eq!(outcomes(&policy, path), "dda", "{path}");
+    }
+    let policy = with(
+        json!({ "security": "full" }),
+        json!({ "/blocked": "r--", "/**": "r-x" }),
+        json!(["/c/**"]),
+        "rwx",
+    );
+    for path in ["/blocked", "/a/../blocked", "/c/x/y", "/c/../c/./x", "/a/../..//c"] {
+        assert_eq!(exec(&policy, &[path]).outcome, Outcome::Deny, "{path}");
     }
 }
 
@@ -107,8 +120,9 @@ fn programs_need_the_allowlist_and_the_map() {
     let policy = map(json!({ "/usr/bin/**": "r-x", "/usr/bin/curl": "r--", "~/bin/**": "rwx" }));
     let outcome = |argv: &[&str]| exec(&policy, argv).outcome;
     assert_eq!(outcome(&["/usr/bin/git", "status"]), Outcome::Allow);
-    assert_eq!(outcome(&["/usr/bin/jq"]), Outcome::Allow, "by name, where the tree cannot write");
-    assert_eq!(outcome(&["/home/u/bin/jq"]), Outcome::Ask, "anyone could have put that there");
+    let named = |path: &str| exec_as(&policy, path, &["jq"], Role::Program).outcome;
+    assert_eq!(named("/usr/bin/jq"), Outcome::Allow, "by name, where the tree cannot write");
+    assert_eq!(named("/home/u/bin/jq"), Outcome::Ask, "anyone could have put that there");
     assert_eq!(outcome(&["/usr/bin/perl"]), Outcome::Ask);
     assert_eq!(outcome(&["/usr/bin/curl"]), Outcome::Deny);
     assert_eq!(outcome(&["/opt/git"]), Outcome::Ask);

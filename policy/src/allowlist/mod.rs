@@ -1,7 +1,15 @@
 //! OpenClaw's exec allowlist.
 
+mod arguments;
+mod backtracking;
 mod cwd_argv;
+mod entry;
+mod expression;
+mod list;
 mod pattern;
+
+pub(crate) use entry::Entry;
+pub(crate) use list::Allowlist;
 
 pub use cwd_argv::cwd_argv_pattern;
 pub use pattern::matches_allowlist_pattern;

@@ -16,11 +16,7 @@ pub(super) fn expand(pattern: &str, home: &[u8]) -> Option<Expanded> {
 /// What a pattern is compared with: the path as written for one without wildcards, else the path
 /// without `.` and `..`.
 pub(super) fn subject<'p>(glob: &Glob, path: &'p [u8]) -> Cow<'p, [u8]> {
-    if glob.is_literal() || !normalize::has_dots(path) {
-        Cow::Borrowed(path)
-    } else {
-        Cow::Owned(normalize::posix(path))
-    }
+    if glob.is_literal() { Cow::Borrowed(path) } else { normalize::without_dots(path) }
 }
 
 /// Whether a pattern matches a path, whole. Its `**` does not cross line ends.

@@ -1,0 +1,95 @@
+//! What an entry's `argPattern` says of the arguments.
+
+use regex::bytes::Regex;
+
+use super::cwd_argv::CWD_ARGV;
+use super::{cwd_argv_pattern, expression};
+use crate::Exec;
+
+/// How an older release bound an entry to arguments, without the directory.
+const ARGV_ONLY: &str = "sha256:argv:";
+
+/// The arguments with which an entry matches.
+#[derive(Clone, Debug)]
+pub(crate) enum Arguments {
+    /// Whatever they are.
+    Any,
+    /// These, in this directory.
+    Exactly(String),
+    /// What the expression finds in the arguments with one space between them.
+    Spaced(Regex),
+    /// The same with a NUL between them and at the end.
+    Separate(Regex),
+}
+
+impl Arguments {
+    /// What a pattern means (OpenClaw 2026.9.6, `matchAllowlist`); `Err` says why the entry can
+    /// match nothing. `is_generated` for an entry that an "allow always" made.
+    pub(crate) fn new(pattern: Option<&str>, is_generated: bool) -> Result<Arguments, &'static str> {
+        match pattern.unwrap_or_default() {
+            exact if exact.starts_with(CWD_ARGV) => Ok(Arguments::Exactly(exact.to_owned())),
+            legacy if legacy.starts_with(ARGV_ONLY) => Err(
+                "it was made by an older OpenClaw for these arguments in any directory, and is no longer in force",
+            ),
+            _ if is_generated => {
+                Err("it was made by an older OpenClaw for any arguments, and is no longer in force")
+            }
+            "" => Ok(Arguments::Any),
+            pattern => {
+                let is_separate = pattern.contains('\0');
+                let wrap = if is_separate { Arguments::Separate } else { Arguments::Spaced };
+                expression::compile(pattern).map(wrap).ok_or(
+                    "its argPattern is no regular expression, or one that could take forever: look-around, \
+                     back-references and repetitions that share characters are refused",
+                )
+            }
+        }
+    }
+
+    /// True for an entry that says nothing of arguments.
+    pub(crate) fn is_any(&self) -> bool {
+        matches!(self, Arguments::Any)
+    }
+}
+
+/// The arguments of one exec, made into what patterns want at most once.
+pub(crate) struct Given<'e> {
+    exec: &'e Exec<'e>,
+    hash: Option<String>,
+    spaced: Option<Option<String>>,
+    separate: Option<Option<String>>,
+}
+
+impl<'e> Given<'e> {
+    pub(crate) fn new(exec: &'e Exec<'e>) -> Given<'e> {
+        Given { exec, hash: None, spaced: None, separate: None }
+    }
+
+    /// Whether these arguments are meant. What is no UTF-8 matches no expression.
+    pub(crate) fn satisfy(&mut self, wanted: &Arguments) -> bool {
+        let arguments = self.exec.argv.get(1..).unwrap_or_default();
+        let (regex, text) = match wanted {
+            Arguments::Any => return true,
+            Arguments::Exactly(hash) => {
+                let given = self.hash.get_or_insert_with(|| cwd_argv_pattern(self.exec.cwd, arguments));
+                return given == hash;
+            }
+            Arguments::Spaced(regex) => {
+                (regex, self.spaced.get_or_insert_with(|| text(&arguments.join(&b' '))))
+            }
+            Arguments::Separate(regex) => {
+                let joined = || {
+                    let mut joined = arguments.join(&b'\0');
+                    joined.extend(if arguments.is_empty() { &b"\0\0"[..] } else { b"\0" });
+                    text(&joined)
+                };
+                (regex, self.separate.get_or_insert_with(joined))
+            }
+        };
+        text.as_ref().is_some_and(|text| regex.is_match(text.as_bytes()))
+    }
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    std::str::from_utf8(bytes).ok().map(expression::subject)
+}

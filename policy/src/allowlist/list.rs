@@ -1,0 +1,73 @@
+//! All entries, found by the path of a program.
+
+use super::arguments::Given;
+use super::entry::{Entry, Target, is_bare};
+use super::pattern::subject;
+use crate::glob::Glob;
+use crate::index::Index;
+use crate::programs::basename;
+use crate::rwx::Reason;
+use crate::{Exec, Role};
+
+/// A compiled allowlist.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allowlist {
+    entries: Vec<Entry>,
+    /// Every form of every path, with its entry.
+    paths: Vec<(Glob, usize)>,
+    index: Index,
+    /// The entries of names, and those for any program.
+    others: Vec<usize>,
+}
+
+impl Allowlist {
+    pub(crate) fn new(mut entries: Vec<Entry>) -> Allowlist {
+        // As OpenClaw does: an entry that names arguments before one that does not.
+        entries.sort_by_key(|entry| entry.arguments.is_any());
+        let (mut paths, mut others) = (Vec::new(), Vec::new());
+        for (i, entry) in entries.iter().enumerate() {
+            match &entry.target {
+                Target::Path(globs) => paths.extend(globs.iter().map(|glob| (glob.clone(), i))),
+                Target::Any | Target::Name(_) => others.push(i),
+            }
+        }
+        let index = Index::new(paths.iter().map(|(glob, _)| glob));
+        Allowlist { entries, paths, index, others }
+    }
+
+    /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
+    /// the file: a name counts only there.
+    pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
+        let mut given = Given::new(exec);
+        let mut first: Option<usize> = None;
+        let mut meet = |i: usize, is_target: bool| {
+            let is_better = is_target && first.is_none_or(|first| i < first);
+            if is_better && given.satisfy(&self.entries[i].arguments) {
+                first = Some(i);
+            }
+        };
+        // The text of the path with its dots removed may lie elsewhere in the index.
+        let mut look = |path: &[u8]| {
+            self.index.candidates(path, |n| {
+                let (glob, i) = &self.paths[n];
+                meet(*i, glob.matches(&subject(glob, exec.path)));
+                true
+            });
+        };
+        look(exec.path);
+        let normal = crate::normalize::without_dots(exec.path);
+        if *normal != *exec.path {
+            look(&normal);
+        }
+        // A script's interpreter is named by the script; its argv[0] is the kernel's.
+        let is_name = is_protected && (is_bare(exec) || exec.role == Role::Interpreter);
+        for i in &self.others {
+            let is_target = match &self.entries[*i].target {
+                Target::Name(glob) => is_name && glob.matches(basename(exec.path)),
+                _ => true,
+            };
+            meet(*i, is_target);
+        }
+        first.map(|i| &self.entries[i].reason)
+    }
+}
