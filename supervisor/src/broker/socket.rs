@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, Shutdown, sockopt};
 
 use super::Request;
 use crate::answer::Outcome;
-use crate::kernel::requests;
+use crate::kernel::{errno, requests};
 use crate::pool::blocking;
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
@@ -139,7 +139,7 @@ fn refuse_outsider(request: &Request<'_, '_>, name: &[u8]) -> Result<(), Errno> 
 fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
     nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::PeerCredentials)
         .map(|peer| peer.pid())
-        .map_err(|error| Errno::from_raw_os_error(error as i32))
+        .map_err(errno::from_nix)
 }
 
 pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {

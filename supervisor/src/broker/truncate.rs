@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::Request;
 use super::open::judge;
 use crate::answer::Outcome;
-use crate::kernel::limits;
+use crate::kernel::{errno, limits};
 use crate::pool::blocking;
 use crate::resolve::{Last, link_to};
 
@@ -37,8 +37,6 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> Outcome {
     }
     // Not by opening it, which watchers of the file would be told of.
     request.perform(|| {
-        blocking(request.caller, || {
-            nix::unistd::truncate(&link[..], length).map_err(|error| Errno::from_raw_os_error(error as i32))
-        })
+        blocking(request.caller, || nix::unistd::truncate(&link[..], length).map_err(errno::from_nix))
     })
 }

@@ -10,6 +10,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use rustix::io::Errno;
 
 use crate::caller::PATH_MAX;
+use crate::kernel::errno;
 
 /// BINPRM_BUF_SIZE: how much of a file the kernel looks at.
 const HEAD: usize = 256;
@@ -43,8 +44,7 @@ pub enum Image {
 /// The kernel's, when it cannot be read.
 pub fn read(file: File) -> Result<Image, Errno> {
     let mut head = [0; HEAD];
-    let length =
-        file.read_at(&mut head, 0).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    let length = file.read_at(&mut head, 0).map_err(errno::from_io)?;
     if head.starts_with(b"#!") {
         return match script(&head) {
             // The kernel opens the empty name, which is the current directory.

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Tid, limits};
+use super::{Tid, errno, limits};
 
 /// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
@@ -89,13 +89,8 @@ fn same_table(a: Tid, b: Tid) -> bool {
 /// The descriptor that a raw system call returned.
 fn owned(result: libc::c_long) -> Result<OwnedFd, Errno> {
     if result < 0 {
-        return Err(last());
+        return Err(errno::last());
     }
     // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result as RawFd) })
-}
-
-/// The errno of the raw call that has just failed.
-pub(super) fn last() -> Errno {
-    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use nix::unistd::{ForkResult, Pid, fork};
 use rustix::io::Errno;
 
+use super::errno;
+
 /// Which side of a fork this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -25,7 +27,7 @@ pub fn split() -> Result<Side, Errno> {
     match unsafe { fork() } {
         Ok(ForkResult::Parent { child }) => Ok(Side::Parent(child)),
         Ok(ForkResult::Child) => Ok(Side::Child),
-        Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+        Err(error) => Err(errno::from_nix(error)),
     }
 }
 
@@ -41,7 +43,7 @@ pub fn split_unseen() -> Result<Side, Errno> {
     match child {
         0 => Ok(Side::Child),
         1.. => Ok(Side::Parent(Pid::from_raw(child as i32))),
-        _ => Err(super::descriptors::last()),
+        _ => Err(errno::last()),
     }
 }
 

@@ -7,7 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 
 use super::{
-    Followed, Kernel, Notification, Response, Status, Tid, descriptors, limits, memory, proc, signals, trace,
+    Followed, Kernel, Notification, Response, Status, Tid, descriptors, errno, limits, memory, proc, signals,
+    trace,
 };
 
 mod ioctl {
@@ -32,10 +33,6 @@ impl Listener {
     }
 }
 
-fn errno(error: nix::errno::Errno) -> Errno {
-    Errno::from_raw_os_error(error as i32)
-}
-
 impl Kernel for Listener {
     fn receive(&self) -> Result<Notification, Errno> {
         // The kernel refuses a structure that is not all zero.
@@ -46,7 +43,7 @@ impl Kernel for Listener {
             data: libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] },
         };
         // SAFETY: the structure is initialised, has the size that the request number carries, and outlives the call.
-        unsafe { ioctl::receive(self.0.as_raw_fd(), &raw mut notification) }.map_err(errno)?;
+        unsafe { ioctl::receive(self.0.as_raw_fd(), &raw mut notification) }.map_err(errno::from_nix)?;
         Ok(Notification {
             id: notification.id,
             tid: notification.pid as Tid,
@@ -64,7 +61,7 @@ impl Kernel for Listener {
             Response::Continue => answer.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
         }
         // SAFETY: the structure is initialised, has the size that the request number carries, and outlives the call.
-        unsafe { ioctl::send(self.0.as_raw_fd(), &raw mut answer) }.map_err(errno)?;
+        unsafe { ioctl::send(self.0.as_raw_fd(), &raw mut answer) }.map_err(errno::from_nix)?;
         Ok(())
     }
 
@@ -82,7 +79,8 @@ impl Kernel for Listener {
             newfd_flags: if cloexec { libc::O_CLOEXEC as u32 } else { 0 },
         };
         // SAFETY: the structure is initialised, has the size that the request number carries, and outlives the call.
-        let number = unsafe { ioctl::addfd(self.0.as_raw_fd(), &raw const addfd) }.map_err(errno)?;
+        let number =
+            unsafe { ioctl::addfd(self.0.as_raw_fd(), &raw const addfd) }.map_err(errno::from_nix)?;
         Ok(i64::from(number))
     }
 

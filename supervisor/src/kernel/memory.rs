@@ -6,7 +6,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use rustix::io::Errno;
 
-use super::Tid;
+use super::{Tid, errno};
 
 /// Reads up to the first unreadable byte.
 ///
@@ -18,6 +18,6 @@ pub fn read(tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
     match process_vm_readv(Pid::from_raw(tid), &mut [IoSliceMut::new(buffer)], &remote) {
         Ok(0) => Err(Errno::FAULT),
         Ok(count) => Ok(count),
-        Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+        Err(error) => Err(errno::from_nix(error)),
     }
 }

@@ -5,6 +5,7 @@
 //! and are tested on real directories. Every `unsafe` block of this crate is below this module.
 
 pub mod descriptors;
+pub mod errno;
 #[cfg(test)]
 pub mod fake;
 pub mod fork;

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::descriptors::last;
+use super::errno;
 
 /// One mapping, as PROCMAP_QUERY tells it (linux/fs.h, Linux 6.11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,8 +51,7 @@ pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
         ..ProcmapQuery::default()
     };
     // SAFETY: the structure is initialised, has the size that it states, and outlives the call.
-    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }
-        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    unsafe { ioctl::procmap_query(maps.as_raw_fd(), &raw mut query) }.map_err(errno::from_nix)?;
     Ok(Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode })
 }
 
@@ -65,7 +64,7 @@ pub fn chmod(file: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     // SAFETY: the path is a static, terminated string; everything else is an integer.
     let result =
         unsafe { libc::syscall(SYS_FCHMODAT2, file.as_raw_fd(), c"".as_ptr(), mode, libc::AT_EMPTY_PATH) };
-    if result == 0 { Ok(()) } else { Err(last()) }
+    if result == 0 { Ok(()) } else { Err(errno::last()) }
 }
 
 /// connect(2) of a caller's socket, with the address as bytes.
@@ -76,7 +75,7 @@ pub fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     let length = address.len() as libc::socklen_t;
     // SAFETY: pointer and length are those of a live slice; the kernel only reads it.
     let result = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(last()) }
+    if result == 0 { Ok(()) } else { Err(errno::last()) }
 }
 
 /// bind(2) of a caller's socket, with the address as bytes.
@@ -87,7 +86,7 @@ pub fn bind(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     let length = address.len() as libc::socklen_t;
     // SAFETY: pointer and length are those of a live slice; the kernel only reads it.
     let result = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(last()) }
+    if result == 0 { Ok(()) } else { Err(errno::last()) }
 }
 
 /// The slave of a pty master (`TIOCGPTPEER`).
@@ -98,7 +97,7 @@ pub fn pty_peer(master: BorrowedFd<'_>, flags: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: the request takes an integer and returns a descriptor.
     let result = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags) };
     if result < 0 {
-        return Err(last());
+        return Err(errno::last());
     }
     // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
@@ -114,7 +113,7 @@ pub fn ioctl_write(file: BorrowedFd<'_>, request: u32, argument: &[u8]) -> Resul
     }
     // SAFETY: the request number states the size that the kernel reads, which is the slice's (checked above).
     let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::Ioctl::from(request), argument.as_ptr()) };
-    if result >= 0 { Ok(()) } else { Err(last()) }
+    if result >= 0 { Ok(()) } else { Err(errno::last()) }
 }
 
 /// fcntl(2) `F_SETOWN`.
@@ -124,7 +123,7 @@ pub fn ioctl_write(file: BorrowedFd<'_>, request: u32, argument: &[u8]) -> Resul
 pub fn set_owner(file: BorrowedFd<'_>, owner: i32) -> Result<(), Errno> {
     // SAFETY: the command takes an integer.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETOWN, owner) };
-    if result == 0 { Ok(()) } else { Err(last()) }
+    if result == 0 { Ok(()) } else { Err(errno::last()) }
 }
 
 /// Sends the wake-up signal to a thread of this process, so that a blocking call in it ends with EINTR.
@@ -144,7 +143,7 @@ pub fn handle_wake() -> Result<(), Errno> {
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
     let action = SigAction::new(SigHandler::Handler(on_wake), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler touches nothing, so it is safe at any point of any thread.
-    unsafe { sigaction(Signal::SIGUSR1, &action) }.map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    unsafe { sigaction(Signal::SIGUSR1, &action) }.map_err(errno::from_nix)?;
     Ok(())
 }
 
@@ -155,7 +154,7 @@ pub fn handle_wake() -> Result<(), Errno> {
 pub fn ignore(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
     // SAFETY: SIG_IGN installs no handler.
     unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) }
-        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+        .map_err(errno::from_nix)?;
     Ok(())
 }
 
@@ -166,7 +165,7 @@ pub fn ignore(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
 pub fn handle_by_default(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
     // SAFETY: SIG_DFL installs no handler.
     unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }
-        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+        .map_err(errno::from_nix)?;
     Ok(())
 }
 
@@ -192,8 +191,8 @@ pub fn mapping_of(file: BorrowedFd<'_>) -> Result<Mapping, Errno> {
     let length = std::num::NonZeroUsize::MIN;
     let (protection, kind) = (nix::sys::mman::ProtFlags::PROT_READ, nix::sys::mman::MapFlags::MAP_PRIVATE);
     // SAFETY: a new mapping at an address of the kernel's choice, never read, gone before this returns.
-    let address = unsafe { nix::sys::mman::mmap(None, length, protection, kind, &file, 0) }
-        .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+    let address =
+        unsafe { nix::sys::mman::mmap(None, length, protection, kind, &file, 0) }.map_err(errno::from_nix)?;
     let maps = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let shown = mapping(maps.as_fd(), address.as_ptr() as u64);
     // SAFETY: exactly the mapping made above, to which nothing points.

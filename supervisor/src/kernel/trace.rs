@@ -6,14 +6,13 @@
 //! A seized task belongs to the *thread* that seized it. Each call below owns one tracee from SEIZE to DETACH,
 //! waits with `__WNOTHREAD` only (so it never takes another worker's tracee), and leaves none behind.
 
-use nix::errno::Errno as NixErrno;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus};
 
-use super::{Followed, Kernel, Response, Tid, requests};
+use super::{Followed, Kernel, Response, Tid, errno, requests};
 
 /// Lets the held exec `id` of `tid` go on, and calls `check` with the new program's pid before it runs.
 ///
@@ -27,14 +26,16 @@ pub fn follow_exec(
 ) -> Result<Followed, Errno> {
     let task = Pid::from_raw(tid);
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
-    ptrace::seize(task, options).map_err(errno)?;
+    ptrace::seize(task, options).map_err(errno::from_nix)?;
     // Only now can the id tell that the seized task is the caller and not a later one with its number.
     if !kernel.valid(id) {
         release(task);
         return Ok(Followed::Died);
     }
     // The stop that this asks for comes when the call returns to the program: an exec that failed ends there.
-    let sent = ptrace::interrupt(task).map_err(errno).and_then(|()| kernel.respond(id, Response::Continue));
+    let sent = ptrace::interrupt(task)
+        .map_err(errno::from_nix)
+        .and_then(|()| kernel.respond(id, Response::Continue));
     if let Err(error) = sent {
         // A held task does not stop: it is answered first.
         let _ = kernel.respond(id, Response::Error(Errno::ACCESS));
@@ -132,8 +133,4 @@ fn release(task: Pid) -> bool {
         }
     }
     false
-}
-
-fn errno(error: NixErrno) -> Errno {
-    Errno::from_raw_os_error(error as i32)
 }

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::message::{End, Job, Message, News, Stopped};
+use crate::kernel::errno;
 use crate::kernel::fork::{Side, split};
 
 /// Whom the leader talks to.
@@ -34,7 +35,7 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
     let led = lead(&plan).and_then(|slave| {
         let sigchld = SigSet::from_iter([Signal::SIGCHLD]);
         let children = SignalFd::with_flags(&sigchld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-            .map_err(|error| Errno::from_raw_os_error(error as i32))?;
+            .map_err(errno::from_nix)?;
         Ok((slave, children))
     });
     // The supervisor sees the channel's end, and says so.
