@@ -88,9 +88,7 @@ fn same_table(a: Tid, b: Tid) -> bool {
 
 /// The descriptor that a raw system call returned.
 fn owned(result: libc::c_long) -> Result<OwnedFd, Errno> {
-    if result < 0 {
-        return Err(errno::last());
-    }
+    errno::check(result)?;
     // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result as RawFd) })
 }

@@ -14,7 +14,10 @@ pub fn from_io(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// That of the raw call that has just failed.
-pub(super) fn last() -> Errno {
-    from_io(io::Error::last_os_error())
+/// An error when the raw call that returned this has failed.
+///
+/// # Errors
+/// Its errno, as long as no other call was made since.
+pub(super) fn check(result: impl Into<libc::c_long>) -> Result<(), Errno> {
+    if result.into() < 0 { Err(from_io(io::Error::last_os_error())) } else { Ok(()) }
 }

@@ -40,11 +40,8 @@ pub fn split_unseen() -> Result<Side, Errno> {
     let no_signal: libc::c_ulong = 0;
     // SAFETY: without CLONE_VM this is a fork, and the process has one thread (checked above).
     let child = unsafe { libc::syscall(libc::SYS_clone, no_signal, 0, 0, 0, 0) };
-    match child {
-        0 => Ok(Side::Child),
-        1.. => Ok(Side::Parent(Pid::from_raw(child as i32))),
-        _ => Err(errno::last()),
-    }
+    errno::check(child)?;
+    Ok(if child == 0 { Side::Child } else { Side::Parent(Pid::from_raw(child as i32)) })
 }
 
 /// How long a thread that was joined may still be listed, in milliseconds: it wakes whoever waits for it before the

@@ -64,7 +64,7 @@ pub fn chmod(file: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     // SAFETY: the path is a static, terminated string; everything else is an integer.
     let result =
         unsafe { libc::syscall(SYS_FCHMODAT2, file.as_raw_fd(), c"".as_ptr(), mode, libc::AT_EMPTY_PATH) };
-    if result == 0 { Ok(()) } else { Err(errno::last()) }
+    errno::check(result)
 }
 
 /// connect(2) of a caller's socket, with the address as bytes.
@@ -75,7 +75,7 @@ pub fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     let length = address.len() as libc::socklen_t;
     // SAFETY: pointer and length are those of a live slice; the kernel only reads it.
     let result = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(errno::last()) }
+    errno::check(result)
 }
 
 /// bind(2) of a caller's socket, with the address as bytes.
@@ -86,7 +86,7 @@ pub fn bind(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     let length = address.len() as libc::socklen_t;
     // SAFETY: pointer and length are those of a live slice; the kernel only reads it.
     let result = unsafe { libc::bind(socket.as_raw_fd(), address.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(errno::last()) }
+    errno::check(result)
 }
 
 /// The slave of a pty master (`TIOCGPTPEER`).
@@ -96,9 +96,7 @@ pub fn bind(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
 pub fn pty_peer(master: BorrowedFd<'_>, flags: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: the request takes an integer and returns a descriptor.
     let result = unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCGPTPEER, flags) };
-    if result < 0 {
-        return Err(errno::last());
-    }
+    errno::check(result)?;
     // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
@@ -113,7 +111,7 @@ pub fn ioctl_write(file: BorrowedFd<'_>, request: u32, argument: &[u8]) -> Resul
     }
     // SAFETY: the request number states the size that the kernel reads, which is the slice's (checked above).
     let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::Ioctl::from(request), argument.as_ptr()) };
-    if result >= 0 { Ok(()) } else { Err(errno::last()) }
+    errno::check(result)
 }
 
 /// fcntl(2) `F_SETOWN`.
@@ -123,7 +121,7 @@ pub fn ioctl_write(file: BorrowedFd<'_>, request: u32, argument: &[u8]) -> Resul
 pub fn set_owner(file: BorrowedFd<'_>, owner: i32) -> Result<(), Errno> {
     // SAFETY: the command takes an integer.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETOWN, owner) };
-    if result == 0 { Ok(()) } else { Err(errno::last()) }
+    errno::check(result)
 }
 
 /// Sends the wake-up signal to a thread of this process, so that a blocking call in it ends with EINTR.
