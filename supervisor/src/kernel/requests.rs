@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rustix::io::Errno;
 
 use super::errno;
@@ -138,32 +139,32 @@ extern "C" fn on_wake(_: libc::c_int) {}
 /// # Errors
 /// The kernel's.
 pub fn handle_wake() -> Result<(), Errno> {
-    use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
     let action = SigAction::new(SigHandler::Handler(on_wake), SaFlags::empty(), SigSet::empty());
     // SAFETY: the handler touches nothing, so it is safe at any point of any thread.
     unsafe { sigaction(Signal::SIGUSR1, &action) }.map_err(errno::from_nix)?;
     Ok(())
 }
 
-/// Sets the disposition of a signal to "ignore".
-///
-/// # Errors
-/// EINVAL for a signal that cannot be ignored.
-pub fn ignore(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
-    // SAFETY: SIG_IGN installs no handler.
-    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigIgn) }
-        .map_err(errno::from_nix)?;
-    Ok(())
+/// What becomes of a signal that comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// Nothing, nor of one that is pending.
+    Ignore,
+    /// What signal(7) says.
+    Default,
 }
 
-/// Sets the disposition of a signal to the default.
+/// Sets the disposition of a signal.
 ///
 /// # Errors
 /// EINVAL for SIGKILL and SIGSTOP.
-pub fn handle_by_default(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
-    // SAFETY: SIG_DFL installs no handler.
-    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }
-        .map_err(errno::from_nix)?;
+pub fn dispose(signal: Signal, disposition: Disposition) -> Result<(), Errno> {
+    let handler = match disposition {
+        Disposition::Ignore => SigHandler::SigIgn,
+        Disposition::Default => SigHandler::SigDfl,
+    };
+    // SAFETY: neither installs a handler.
+    unsafe { nix::sys::signal::signal(signal, handler) }.map_err(errno::from_nix)?;
     Ok(())
 }
 
@@ -173,7 +174,7 @@ pub fn end_by(signal: i32) {
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
     // SAFETY: SIG_DFL installs no handler.
     let _ = unsafe { libc::signal(signal, libc::SIG_DFL) };
-    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
+    let _ = SigSet::empty().thread_set_mask();
     // SAFETY: raise takes an integer; what it does to this process is what is wanted.
     let _ = unsafe { libc::raise(signal) };
 }

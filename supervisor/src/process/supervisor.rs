@@ -18,7 +18,7 @@ use crate::audit::Context;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::listener::Listener;
-use crate::kernel::requests;
+use crate::kernel::requests::{Disposition, dispose};
 use crate::pool::Pool;
 use crate::report::{Manner, Reporter, print};
 use crate::resolve::Resolver;
@@ -27,6 +27,9 @@ use crate::tree::Tree;
 
 /// The status of a guard that failed.
 const FAILED: u8 = 125;
+/// What neither ends nor stops the supervisor.
+const IGNORED: [Signal; 6] =
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
 
 /// Runs the supervisor; never returns.
 pub fn main(order: Order, front: Pid, to_front: OwnedFd, jobs: Option<OwnedFd>) -> ! {
@@ -149,17 +152,14 @@ fn end_tree(tree: &Tree, news: File) {
 /// Out of the operator's session, without capabilities, unreadable to the tree.
 fn become_supervisor() -> std::io::Result<()> {
     rustix::process::setsid()?;
-    // What was sent to the operator's job before this process left it is for the front to pass on.
     for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
-        requests::ignore(signal)?;
-        requests::handle_by_default(signal)?;
+        // Drops what was sent to the operator's job before this process left it: that is for the front to pass on.
+        dispose(signal, Disposition::Ignore)?;
+        if !IGNORED.contains(&signal) {
+            dispose(signal, Disposition::Default)?;
+        }
     }
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    for signal in
-        [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP]
-    {
-        requests::ignore(signal)?;
-    }
     let_go_of_stdio([true, true, false]);
     drop_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
