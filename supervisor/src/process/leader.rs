@@ -140,11 +140,9 @@ impl Leader {
 
     /// Does not wait for a front that is stopped itself: with hundreds of stops to hear of it needs no more.
     fn tell(&self, stopped: Stopped) {
-        let (letter, number) = stopped.encode();
-        let [a, b, c, d] = number.to_ne_bytes();
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
         // A front that is gone will not have it go on either.
-        let _ = rustix::net::send(&self.jobs, &[letter, a, b, c, d], flags);
+        let _ = rustix::net::send(&self.jobs, &stopped.into_bytes(), flags);
     }
 
     fn carry_out(&self, job: Job) {

@@ -50,14 +50,19 @@ pub trait Message: Sized {
     /// None for what is no message of this kind.
     fn decode(letter: u8, number: i32) -> Option<Self>;
 
+    /// As it is sent.
+    fn into_bytes(self) -> [u8; 5] {
+        let (letter, number) = self.encode();
+        let [a, b, c, d] = number.to_ne_bytes();
+        [letter, a, b, c, d]
+    }
+
     /// Sends it.
     ///
     /// # Errors
     /// EPIPE when the receiver is gone.
     fn send(self, mut to: impl Write) -> std::io::Result<()> {
-        let (letter, number) = self.encode();
-        let [a, b, c, d] = number.to_ne_bytes();
-        to.write_all(&[letter, a, b, c, d])
+        to.write_all(&self.into_bytes())
     }
 
     /// Waits for one. None at the end.
