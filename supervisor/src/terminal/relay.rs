@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use nix::poll::PollFlags;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
@@ -248,8 +248,7 @@ impl Relay {
             }
             if !self.shown.is_empty() {
                 // A terminal that is stopped holds up whoever writes to it.
-                let mut full = [nix::poll::PollFd::new(self.outer.screen(), PollFlags::POLLOUT)];
-                let _ = nix::poll::poll(&mut full, nix::poll::PollTimeout::NONE);
+                let _ = ready(self.outer.screen(), PollFlags::POLLOUT, PollTimeout::NONE);
                 self.show();
             } else if self.taken.wrapping_sub(before) >= HELD {
                 return true;
@@ -265,7 +264,7 @@ impl Relay {
 
     fn has_more(&self) -> bool {
         let Some(master) = &self.master else { return false };
-        ready(master.as_fd()).is_some()
+        ready(master.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO).is_some()
     }
 
     /// A carriage return at the very end is shown after all.
@@ -281,22 +280,21 @@ impl Relay {
         self.ignore();
         while self.drain() {
             let Some(master) = &self.master else { return };
-            let mut ready = [nix::poll::PollFd::new(master.as_fd(), PollFlags::POLLIN)];
-            let _ = nix::poll::poll(&mut ready, nix::poll::PollTimeout::NONE);
+            let _ = ready(master.as_fd(), PollFlags::POLLIN, PollTimeout::NONE);
         }
     }
 }
 
-/// What there is to read, or to know, now.
-fn ready(terminal: BorrowedFd<'_>) -> Option<PollFlags> {
-    let mut polled = [nix::poll::PollFd::new(terminal, PollFlags::POLLIN)];
-    let count = nix::poll::poll(&mut polled, nix::poll::PollTimeout::ZERO).ok()?;
+/// Waits so long for a terminal. What it is ready for, or an end of it; None for nothing.
+fn ready(terminal: BorrowedFd<'_>, events: PollFlags, timeout: PollTimeout) -> Option<PollFlags> {
+    let mut polled = [PollFd::new(terminal, events)];
+    let count = poll(&mut polled, timeout).ok()?;
     polled[0].revents().filter(|_| count > 0)
 }
 
 /// Whether a read would return, of a terminal that is still there.
 fn has_input(terminal: BorrowedFd<'_>) -> bool {
-    ready(terminal).is_some_and(|events| events == PollFlags::POLLIN)
+    ready(terminal, PollFlags::POLLIN, PollTimeout::ZERO).is_some_and(|events| events == PollFlags::POLLIN)
 }
 
 /// Whether two terminals have the same modes.
