@@ -43,13 +43,37 @@ pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [
     Err(Errno::FBIG)
 }
 
+/// The fields of a `/proc/TID/status`, by their names there.
+pub(super) struct Fields<'t>(pub(super) &'t [u8]);
+
+impl<'t> Fields<'t> {
+    /// Those of a thread.
+    ///
+    /// # Errors
+    /// ESRCH when the task is gone.
+    pub(super) fn read(tid: Tid, buffer: &'t mut [u8; 4096]) -> Result<Fields<'t>, Errno> {
+        read_into(tid, "status", buffer).map(Fields)
+    }
+
+    /// What stands behind a name.
+    pub(super) fn text(&self, name: &str) -> Option<&'t [u8]> {
+        // A command name cannot start a line of its own: the kernel escapes newlines in Name.
+        let mut lines = self.0.split(|&byte| byte == b'\n');
+        lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":")).map(<[u8]>::trim_ascii)
+    }
+
+    /// The number there.
+    pub(super) fn number(&self, name: &str, radix: u32) -> Option<u64> {
+        number(self.text(name)?, radix)
+    }
+}
+
 /// `/proc/TID/status`.
 ///
 /// # Errors
 /// ESRCH when the task is gone, EIO when a field that must be there is not.
 pub fn status(tid: Tid) -> Result<Status, Errno> {
-    let mut buffer = [0; 4096];
-    parse_status(read_into(tid, "status", &mut buffer)?).ok_or(Errno::IO)
+    parse_status(&Fields::read(tid, &mut [0; 4096])?).ok_or(Errno::IO)
 }
 
 /// `/proc/TID/stat`.
@@ -61,22 +85,13 @@ pub fn stat(tid: Tid) -> Result<Stat, Errno> {
     parse_stat(read_into(tid, "stat", &mut buffer)?).ok_or(Errno::IO)
 }
 
-fn parse_status(text: &[u8]) -> Option<Status> {
-    let mut status = Status::default();
-    let mut found = 0;
-    // A command name cannot start a line of its own: the kernel escapes newlines in Name.
-    for line in text.split(|&byte| byte == b'\n') {
-        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let value = line[colon + 1..].trim_ascii();
-        match &line[..colon] {
-            b"Umask" => (status.umask, found) = (number(value, 8)? as u32, found + 1),
-            b"Tgid" => (status.tgid, found) = (number(value, 10)? as Tid, found + 1),
-            b"PPid" => (status.ppid, found) = (number(value, 10)? as Tid, found + 1),
-            b"TracerPid" => status.tracer = number(value, 10)? as Tid,
-            _ => {}
-        }
-    }
-    (found == 3).then_some(status)
+fn parse_status(fields: &Fields<'_>) -> Option<Status> {
+    Some(Status {
+        tgid: fields.number("Tgid", 10)? as Tid,
+        ppid: fields.number("PPid", 10)? as Tid,
+        tracer: fields.number("TracerPid", 10)? as Tid,
+        umask: fields.number("Umask", 8)? as u32,
+    })
 }
 
 fn parse_stat(text: &[u8]) -> Option<Stat> {
@@ -101,7 +116,7 @@ fn parse_stat(text: &[u8]) -> Option<Stat> {
     Some(stat)
 }
 
-pub(super) fn number(text: &[u8], radix: u32) -> Option<u64> {
+fn number(text: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(text).ok()?, radix).ok()
 }
 
@@ -164,6 +179,6 @@ mod tests {
 
     #[test]
     fn a_status_without_its_umask_is_refused() {
-        assert_eq!(parse_status(b"Name:\tx\nTgid:\t3\nPPid:\t1\n"), None);
+        assert_eq!(parse_status(&Fields(b"Name:\tx\nTgid:\t3\nPPid:\t1\nTracerPid:\t0\n")), None);
     }
 }

@@ -1,10 +1,10 @@
-//! Whether a signal waits for a caller that is held.
+//! What `/proc/TID/status` says of signals: first of all whether one waits for a caller that is held.
 //!
 //! A held call is not interrupted by the kernel, so whoever waits in open(2) takes no signal: neither one with a
 //! handler nor one that stops, nor one that kills with a core (those that kill without one do end the call).
 
 use super::Tid;
-use super::proc::{number, read_into};
+use super::proc::Fields;
 
 /// What `/proc/TID/status` says of a thread's signals, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,32 +15,43 @@ struct Signals {
     /// Pending for the process.
     shared: u64,
     blocked: u64,
+    ignored: u64,
     /// Stopped by a signal.
     stopped: bool,
 }
 
-fn parse(text: &[u8]) -> Option<Signals> {
-    let mut signals = Signals::default();
-    let mut found = 0;
-    for line in text.split(|&byte| byte == b'\n') {
-        let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-        let value = line[colon + 1..].trim_ascii();
-        found += 1;
-        match &line[..colon] {
-            b"Tgid" => signals.group = number(value, 10)? as Tid,
-            b"State" => signals.stopped = value.starts_with(b"T"),
-            b"SigPnd" => signals.own = number(value, 16)?,
-            b"ShdPnd" => signals.shared = number(value, 16)?,
-            b"SigBlk" => signals.blocked = number(value, 16)?,
-            _ => found -= 1,
-        }
-    }
-    (found == 5).then_some(signals)
+fn parse(fields: &Fields<'_>) -> Option<Signals> {
+    Some(Signals {
+        group: fields.number("Tgid", 10)? as Tid,
+        own: fields.number("SigPnd", 16)?,
+        shared: fields.number("ShdPnd", 16)?,
+        blocked: fields.number("SigBlk", 16)?,
+        ignored: fields.number("SigIgn", 16)?,
+        stopped: fields.text("State")?.starts_with(b"T"),
+    })
 }
 
 fn of(tid: Tid) -> Option<Signals> {
-    let mut buffer = [0; 4096];
-    parse(read_into(tid, "status", &mut buffer).ok()?)
+    parse(&Fields::read(tid, &mut [0; 4096]).ok()?)
+}
+
+fn of_this_process() -> Option<Signals> {
+    of(rustix::process::getpid().as_raw_nonzero().get())
+}
+
+/// Whether a signal that this process holds has come.
+pub fn is_pending(signal: i32) -> bool {
+    of_this_process().is_some_and(|signals| has(signals.own | signals.shared, signal))
+}
+
+/// The signals that this process ignores.
+pub fn ignored() -> impl Iterator<Item = i32> {
+    let mask = of_this_process().map_or(0, |signals| signals.ignored);
+    (1..=64).filter(move |&signal| has(mask, signal))
+}
+
+fn has(mask: u64, signal: i32) -> bool {
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// Whether a native call would be woken by now. Signals that are ignored do not become pending.
@@ -75,7 +86,7 @@ mod tests {
     const SIGNAL: u64 = 1 << 9;
 
     fn thread(own: u64, shared: u64, blocked: u64) -> Signals {
-        Signals { group: 3, own, shared, blocked, stopped: false }
+        Signals { group: 3, own, shared, blocked, ..Signals::default() }
     }
 
     #[test]
@@ -110,6 +121,6 @@ mod tests {
 
     #[test]
     fn a_status_without_its_signals_is_none() {
-        assert_eq!(parse(b"State:\tS (sleeping)\nTgid:\t3\nSigPnd:\t0\n"), None);
+        assert_eq!(parse(&Fields(b"State:\tS (sleeping)\nTgid:\t3\nSigPnd:\t0\n")), None);
     }
 }

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use rustix::io::Errno;
 
 use super::message::{Job, Message, Stopped};
+use crate::kernel::signals::is_pending;
 use crate::terminal::{Inner, Outer, Relay, Source, in_pipeline};
 
 /// The front's side of the command's terminal.
@@ -121,7 +122,7 @@ impl Console {
         if super::front::holds(signal) {
             let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
         }
-        is_pending(Signal::SIGCONT)
+        is_pending(Signal::SIGCONT as i32)
     }
 
     /// The command goes on: in the foreground or not, as this process does.
@@ -145,15 +146,4 @@ impl Console {
             None => false,
         }
     }
-}
-
-/// Whether a signal that is held has come.
-fn is_pending(signal: Signal) -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
-        status
-            .lines()
-            .filter_map(|line| line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:")))
-            .filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-            .any(|mask| mask >> (signal as i32 - 1) & 1 == 1)
-    })
 }

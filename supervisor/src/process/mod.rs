@@ -32,6 +32,7 @@ use crate::audit::AuditLog;
 use crate::exit::Exit;
 use crate::guard::FloorPlan;
 use crate::kernel::fork::{Side, split};
+use crate::kernel::signals;
 use crate::terminal::Outer;
 use console::{Console, Far};
 
@@ -134,10 +135,5 @@ pub fn descriptor_limit() -> (u64, u64) {
 ///
 /// SIGPIPE is not among them: the Rust runtime ignores it before anything of ours runs, so what it was is unknown.
 pub fn ignored_signals() -> Vec<i32> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status
-        .lines()
-        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok())
-        .unwrap_or(0);
-    (1..=64).filter(|signal| *signal != libc::SIGPIPE && mask >> (signal - 1) & 1 == 1).collect()
+    signals::ignored().filter(|&signal| signal != libc::SIGPIPE).collect()
 }
