@@ -19,6 +19,17 @@ pub struct Context {
     pub agent: String,
 }
 
+/// A change of the policy while its tree runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    /// The policy's file.
+    pub path: String,
+    /// Whether it is in force; false when it was wrong.
+    pub applied: bool,
+    /// What is wrong, or what a running tree cannot be given.
+    pub text: String,
+}
+
 /// An open log.
 #[derive(Debug)]
 pub struct AuditLog {
@@ -42,6 +53,17 @@ struct Line<'a> {
     because: Reason<'a>,
     tier: &'static str,
     micros: u64,
+}
+
+/// The line of a change.
+#[derive(Serialize)]
+struct ChangeLine<'a> {
+    time: String,
+    session: &'a str,
+    agent: &'a str,
+    operation: &'static str,
+    #[serde(flatten)]
+    change: &'a Change,
 }
 
 #[derive(Serialize)]
@@ -103,7 +125,25 @@ impl AuditLog {
             tier: "broker",
             micros: event.micros,
         };
-        serde_json::to_writer(&mut self.file, &line)?;
+        self.append(&line)
+    }
+
+    /// Appends the line of a change of the policy.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_change(&mut self, context: &Context, change: &Change) -> std::io::Result<()> {
+        self.append(&ChangeLine {
+            time: jiff::Timestamp::now().to_string(),
+            session: &context.session,
+            agent: &context.agent,
+            operation: "reload",
+            change,
+        })
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> std::io::Result<()> {
+        serde_json::to_writer(&mut self.file, line)?;
         self.file.write_all(b"\n")?;
         // A line that is only in our memory is lost when the guard is killed.
         self.file.flush()

@@ -33,7 +33,7 @@ pub struct Cli {
 }
 
 /// What holds for every task.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Options {
     /// No banner, no lines for denials
     #[arg(short, long, global = true)]

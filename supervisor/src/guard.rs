@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 
 use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Role, Source, Verdict, decide};
 use rustix::io::Errno;
@@ -15,11 +15,13 @@ use crate::resolve::{Object, Resolver};
 use crate::servers::Servers;
 use crate::tree::Tree;
 
-/// Everything that the handlers of one guarded tree share.
+/// Everything that the handlers of one guarded tree share, with the policy by which they judge. A call has one of these
+/// from its beginning to its end, so that it is judged by one policy however often that is asked.
+#[derive(Clone)]
 pub struct Guard {
-    policy: RwLock<Arc<Policy>>,
+    policy: Arc<Policy>,
     /// Walks paths.
-    pub resolver: Resolver,
+    pub resolver: Arc<Resolver>,
     /// Who belongs to the tree.
     pub tree: Tree,
     /// Tells the operator.
@@ -28,12 +30,14 @@ pub struct Guard {
     pub observe: bool,
     /// What the floor lets the kernel do by itself.
     pub floor: FloorPlan,
+    /// Whether the filter lets ptrace(2) go on.
+    lets_trace: bool,
     /// Held from judgement to operation by what moves rights: rename and link.
-    pub moving: Mutex<()>,
+    pub moving: Arc<Mutex<()>>,
     /// One exec of a process at a time.
-    pub turns: Turns,
+    pub turns: Arc<Turns>,
     /// The sockets that the tree has bound.
-    pub servers: Servers,
+    pub servers: Arc<Servers>,
 }
 
 /// What the Landlock floor of this tree covers.
@@ -46,6 +50,12 @@ pub struct FloorPlan {
 }
 
 impl FloorPlan {
+    /// What these roots (None without a floor) mean under a policy.
+    pub fn new(roots: Option<Vec<PathBuf>>, policy: &Policy) -> FloorPlan {
+        let is_uniform = |root: &PathBuf| policy.reads_uniform(root.as_os_str().as_encoded_bytes());
+        FloorPlan { uniform: roots.as_ref().is_some_and(|roots| roots.iter().all(is_uniform)), roots }
+    }
+
     /// Whether the kernel could start a program at `path`.
     pub fn starts(&self, path: &[u8]) -> bool {
         self.roots
@@ -99,33 +109,39 @@ impl Guard {
         floor: FloorPlan,
     ) -> Guard {
         Guard {
-            policy: RwLock::new(Arc::new(policy)),
-            resolver,
+            lets_trace: policy.allow_ptrace() && floor.roots.is_some(),
+            policy: Arc::new(policy),
+            resolver: Arc::new(resolver),
             tree,
             reporter,
             observe,
             floor,
-            moving: Mutex::new(()),
-            turns: Turns::default(),
-            servers: Servers::default(),
+            moving: Arc::default(),
+            turns: Arc::default(),
+            servers: Arc::default(),
         }
     }
 
-    /// The policy in force; a call is judged by one policy from its beginning to its end.
-    pub fn policy(&self) -> Arc<Policy> {
-        // A writer that panicked has not swapped: what is there is whole.
-        self.policy.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    /// The same tree under another policy. The floor stays: the kernel has it.
+    pub fn under(&self, policy: Policy) -> Guard {
+        let floor = FloorPlan::new(self.floor.roots.clone(), &policy);
+        Guard { policy: Arc::new(policy), floor, ..self.clone() }
     }
 
-    /// Whether members of the tree may trace each other: by the policy, and with a floor, which keeps tracers inside the
-    /// tree (Landlock scopes ptrace) and programs below `exec.roots`.
+    /// The policy by which this judges.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Whether members of the tree may trace each other: by the policy, now and at the start, and with a floor, which
+    /// keeps tracers inside the tree (Landlock scopes ptrace) and programs below `exec.roots`.
     pub fn lets_trace(&self) -> bool {
-        self.policy().allow_ptrace() && self.floor.roots.is_some()
+        self.policy().allow_ptrace() && self.lets_trace
     }
 
     /// Whether the policy allows this without asking, for a real path whose meaning does not depend on who asks.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
-        decide(&self.policy(), &Request::File { path, access }).outcome == Outcome::Allow
+        decide(self.policy(), &Request::File { path, access }).outcome == Outcome::Allow
     }
 
     /// Judges an access to the object or entry at the real path `path`.
@@ -151,7 +167,7 @@ impl Guard {
         };
         let policy = self.policy();
         let request = Request::File { path: &asked, access };
-        let first = decide(&policy, &request);
+        let first = decide(policy, &request);
         let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
         self.settle(caller, operation, path, &[], &verdict)
     }
@@ -175,7 +191,7 @@ impl Guard {
         let policy = self.policy();
         let (path, argv, role) = (exec.path, exec.argv, exec.role);
         let request = Request::Exec(exec);
-        let first = decide(&policy, &request);
+        let first = decide(policy, &request);
         let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
         if verdict.outcome == Outcome::Allow && !self.floor.starts(path) {
             let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);

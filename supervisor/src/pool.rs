@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::answer::give;
 use crate::broker::{Request, handle};
 use crate::caller::Caller;
-use crate::guard::Guard;
+use crate::current::Current;
 use crate::kernel::{Kernel, requests};
 use crate::report::print;
 
@@ -60,7 +60,7 @@ pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>)
 /// The workers of one tree.
 pub struct Pool {
     kernel: Arc<dyn Kernel>,
-    guard: Arc<Guard>,
+    current: Arc<Current>,
     waiting: AtomicUsize,
     running: AtomicUsize,
     slots: Mutex<Vec<Arc<Slot>>>,
@@ -71,11 +71,11 @@ impl Pool {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(kernel: Arc<dyn Kernel>, guard: Arc<Guard>) -> std::io::Result<Arc<Pool>> {
+    pub fn start(kernel: Arc<dyn Kernel>, current: Arc<Current>) -> std::io::Result<Arc<Pool>> {
         requests::handle_wake()?;
         let pool = Arc::new(Pool {
             kernel,
-            guard,
+            current,
             waiting: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             slots: Mutex::new(Vec::new()),
@@ -136,7 +136,8 @@ impl Pool {
                 let _ = self.spawn();
             }
             let caller = Caller::new(&*self.kernel, call);
-            let request = Request { guard: &self.guard, caller: &caller };
+            let guard = self.current.guard();
+            let request = Request { guard: &guard, caller: &caller };
             // A handler that panics has refused: the call ends, and the worker goes on.
             let outcome = catch_unwind(AssertUnwindSafe(|| handle(&request))).unwrap_or_else(|_| {
                 tracing::error!("the handler of system call {} panicked; denied", call.number);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use guard_policy::{Because, Outcome};
 
-use crate::audit::{AuditLog, Context};
+use crate::audit::{AuditLog, Change, Context};
 use crate::kernel::Tid;
 use crate::text::shown;
 use crate::tree::Tree;
@@ -80,11 +80,14 @@ pub struct Event {
 /// For the log.
 enum Entry {
     Event(Box<Event>),
+    Change(Change),
     Flush(SyncSender<()>),
 }
 
 /// For stderr.
 enum Line {
+    /// One that is no repeat, whatever was printed lately.
+    News(String),
     /// One that is shown where no lines are wanted, too.
     Problem(String),
     /// With it, whom to tell that it is printed.
@@ -164,6 +167,23 @@ impl Reporter {
         }
     }
 
+    /// Tells of a change of the policy.
+    pub fn changed(&self, change: Change) {
+        let _ = self.entries.send(Entry::Change(change));
+    }
+
+    /// Prints what has happened to the guard itself, where lines are printed.
+    pub fn news(&self, line: String) {
+        if !self.is_quiet() {
+            self.problem(line);
+        }
+    }
+
+    /// Prints what the operator must know of the guard itself.
+    pub fn problem(&self, line: String) {
+        let _ = self.lines.try_send(Line::News(line));
+    }
+
     /// Prints a line, where lines are printed.
     pub fn remark(&self, line: String) {
         let _ = self.lines.try_send(Line::Print(line, None));
@@ -202,6 +222,10 @@ impl Logger {
         for entry in receiver {
             match entry {
                 Entry::Event(event) => self.log(*event),
+                Entry::Change(change) => {
+                    let written = self.audit.as_mut().map(|audit| audit.write_change(&self.context, &change));
+                    self.look(written);
+                }
                 Entry::Flush(done) => {
                     if let Some(audit) = &mut self.audit {
                         audit.flush();
@@ -217,7 +241,13 @@ impl Logger {
         if event.chain.is_empty() {
             event.chain = self.tree.chain(event.pid);
         }
-        if let Err(error) = audit.write(&self.context, &event) {
+        let written = audit.write(&self.context, &event);
+        self.look(Some(written));
+    }
+
+    /// Says that a line could not be written.
+    fn look(&self, written: Option<std::io::Result<()>>) {
+        if let (Some(Err(error)), Some(audit)) = (written, &self.audit) {
             let path = audit.path().display();
             let line = format!("openclaw-guard: cannot write the audit log {path}: {error}");
             let _ = self.lines.try_send(Line::Problem(line));
@@ -248,6 +278,7 @@ impl Printer {
                     }
                 }
                 Ok(Line::Problem(line)) => self.print(line),
+                Ok(Line::News(line)) => print(&line),
                 Ok(Line::Flush(done)) => {
                     self.fold(Duration::ZERO);
                     let _ = done.send(());

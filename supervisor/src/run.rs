@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::guard::FloorPlan;
 use crate::layers::{Layer, is_off};
 use crate::process::{self, Order};
+use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::terminal::Outer;
 
@@ -52,7 +53,8 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
     may_trace()?;
     let places = Places::find(options)?;
-    let policy = setup::policy(options, &places, Disk::Used)?;
+    let text = setup::read(&places)?;
+    let policy = setup::compile(options, &places, Disk::Used, text.as_deref())?;
     let roots: Vec<PathBuf> =
         policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
     let floor = floor::plan(&roots).map_err(|error| RunError::Floor(error.to_string()))?;
@@ -81,15 +83,13 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         ignored_signals: process::ignored_signals(),
         terminal: None,
     };
-    let floor = FloorPlan {
-        uniform: roots.iter().all(|root| policy.reads_uniform(root.as_os_str().as_bytes())),
-        roots: enforced.then_some(roots),
-    };
+    let floor = FloorPlan::new(enforced.then_some(roots), &policy);
     let order = Order {
         name: name.clone(),
         plan,
         terminal: Outer::find(),
         policy,
+        source: Source { options: options.clone(), places, text },
         floor,
         audit,
         observe: options.observe,

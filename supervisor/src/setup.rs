@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use guard_policy::{Ask, Document, Host, Overrides, Policy, Problem, Security};
 
 use crate::cli::Options;
+use crate::links::Links;
 
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
@@ -37,14 +38,18 @@ pub struct Places {
     pub home: PathBuf,
     /// OpenClaw's state directory.
     pub state: PathBuf,
-    /// The policy's file, whether or not it exists.
+    /// The policy's file as it is named, whether or not it exists.
     pub policy: PathBuf,
+    /// Its real path at the start. Read again it is read there: a link on the way to it may be the tree's by then.
+    pub policy_file: PathBuf,
     /// Whether it was named on the command line: then it must exist.
     pub policy_named: bool,
     /// The audit log.
     pub audit: PathBuf,
     /// The real path of the current directory.
     pub cwd: PathBuf,
+    /// What no policy may open to the tree: OpenClaw's state, the policy, the audit log.
+    always_denied: Vec<Vec<u8>>,
 }
 
 impl Places {
@@ -65,31 +70,36 @@ impl Places {
         // Patterns are compared with real paths, and most of them start here.
         let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
-        Ok(Places {
-            policy: options.policy.clone().unwrap_or_else(|| state.join("guard.json")),
+        let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
+        let mut places = Places {
+            policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             policy_named: options.policy.is_some(),
+            policy,
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
+            always_denied: Vec::new(),
             cwd: env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?,
             home,
             state,
-        })
+        };
+        places.always_denied = both_forms([&places.state, &places.policy, &places.audit]);
+        Ok(places)
     }
+}
 
-    /// What no policy may open to the tree: OpenClaw's state, the policy, the audit log.
-    fn always_denied(&self) -> Vec<Vec<u8>> {
-        let mut denied = Vec::new();
-        for path in [&self.state, &self.policy, &self.audit] {
-            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            let real = real(&absolute);
-            for path in [absolute, real] {
-                let path = path.into_os_string().into_vec();
-                if !denied.contains(&path) {
-                    denied.push(path);
-                }
+/// Paths as they are written and as they are.
+fn both_forms(paths: [&PathBuf; 3]) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
+    for path in paths {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let real = real(&absolute);
+        for path in [absolute, real] {
+            let path = path.into_os_string().into_vec();
+            if !forms.contains(&path) {
+                forms.push(path);
             }
         }
-        denied
     }
+    forms
 }
 
 fn directory(variable: &str) -> Option<PathBuf> {
@@ -121,14 +131,24 @@ pub enum Disk {
 /// # Errors
 /// When a file that must be there is not, cannot be read, or is wrong.
 pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, SetupError> {
+    compile(options, places, disk, read(places)?.as_deref())
+}
+
+/// Compiles the text of a policy, or the policy that holds without one.
+///
+/// # Errors
+/// When it is wrong.
+pub fn compile(
+    options: &Options,
+    places: &Places,
+    disk: Disk,
+    text: Option<&[u8]>,
+) -> Result<Policy, SetupError> {
     let overrides = overrides(options)?;
+    let links = Links::default();
     let resolve = |path: &[u8]| {
         // Links of /proc mean whoever asks: resolved here they would mean the guard.
-        if path.starts_with(b"/proc/") {
-            return Some(path.to_vec());
-        }
-        let path = Path::new(std::ffi::OsStr::from_bytes(path)).canonicalize().ok()?;
-        Some(path.into_os_string().into_vec())
+        if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
     };
     let leave = |_: &[u8]| None;
     let path = env::var_os("PATH").unwrap_or_default();
@@ -136,16 +156,17 @@ pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, 
         home: places.home.as_os_str().as_bytes(),
         cwd: places.cwd.as_os_str().as_bytes(),
         path_dirs: real_directories(env::split_paths(&path)),
-        always_denied: places.always_denied(),
+        always_denied: places.always_denied.clone(),
         temp_dirs: real_directories(
             ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
         ),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };
-    let Some(text) = read(places)? else {
+    let Some(text) = text else {
         return Ok(Policy::without_file(&options.agent, &host, &overrides));
     };
-    let document = Document::parse(&places.policy.to_string_lossy(), &text).map_err(SetupError::Invalid)?;
+    let text = str::from_utf8(text).map_err(|_| SetupError::NotText { path: places.policy.clone() })?;
+    let document = Document::parse(&places.policy.to_string_lossy(), text).map_err(SetupError::Invalid)?;
     Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
 }
 
@@ -162,13 +183,15 @@ fn real_directories(paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
     real
 }
 
-/// None where there is no policy and none was named.
-fn read(places: &Places) -> Result<Option<String>, SetupError> {
-    let path = places.policy.clone();
-    match std::fs::read(&path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| SetupError::NotText { path }),
+/// The text of the policy; None where there is none and none was named.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(places: &Places) -> Result<Option<Vec<u8>>, SetupError> {
+    match std::fs::read(&places.policy_file) {
+        Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !places.policy_named => Ok(None),
-        Err(error) => Err(SetupError::Unreadable { path, error }),
+        Err(error) => Err(SetupError::Unreadable { path: places.policy.clone(), error }),
     }
 }
 

@@ -4,5 +4,6 @@ mod agreement;
 mod builtin;
 mod map;
 mod oracle;
+mod reload;
 mod safe_bins;
 mod tools;

@@ -44,6 +44,8 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>>
         Some(value) => reader.top(value, &mut document),
         None => reader.at(0, "", "the file is empty; it needs at least {\"version\": 1}".into(), None),
     }
+    // In the order of the text, whatever was looked at first.
+    reader.problems.sort_by_key(|problem| (problem.line, problem.column));
     if reader.problems.is_empty() { Ok(document) } else { Err(reader.problems) }
 }
 

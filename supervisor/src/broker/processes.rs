@@ -34,10 +34,10 @@ pub fn trace(request: &Request<'_, '_>) -> Outcome {
     if request.guard.lets_trace() && request.caller.int(0) == libc::PTRACE_TRACEME as i32 {
         return trace_me(request);
     }
-    let text = if request.guard.policy().allow_ptrace() {
-        "exec.allowPtrace needs the Landlock floor, which is not in force"
-    } else {
-        "exec.allowPtrace is not set"
+    let text = match (request.guard.policy().allow_ptrace(), &request.guard.floor.roots) {
+        (false, _) => "exec.allowPtrace is not set",
+        (true, None) => "exec.allowPtrace needs the Landlock floor, which is not in force",
+        (true, Some(_)) => "exec.allowPtrace was not set when the guard was started",
     };
     let _ = request.guard.refuse(request.caller, Operation::Trace, b"a process", text);
     // Also when only observing: a process that is traced could start nothing.

@@ -33,6 +33,7 @@ use crate::exit::Exit;
 use crate::guard::FloorPlan;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
+use crate::reload::Source;
 use crate::terminal::Outer;
 use console::{Console, Far};
 
@@ -46,6 +47,8 @@ pub struct Order {
     pub terminal: Option<Outer>,
     /// What is allowed.
     pub policy: Policy,
+    /// Where that comes from.
+    pub source: Source,
     /// What the floor lets the kernel do by itself.
     pub floor: FloorPlan,
     /// Where decisions are logged.

@@ -15,11 +15,13 @@ use rustix::process::Pid;
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
 use crate::audit::Context;
+use crate::current::Current;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
 use crate::pool::Pool;
+use crate::reload::{Reload, Watch};
 use crate::report::{Manner, Reporter, print};
 use crate::resolve::Resolver;
 use crate::text::shown;
@@ -51,7 +53,7 @@ fn supervise(
     to_front: &mut Option<File>,
     jobs: Option<OwnedFd>,
 ) -> Result<Option<End>, String> {
-    let Order { name, plan, terminal: _, policy, floor, audit, observe, lines, kill_on_exit } = order;
+    let Order { name, plan, terminal: _, policy, source, floor, audit, observe, lines, kill_on_exit } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
     let (news, to_supervisor) = pipe().map_err(|error| error.to_string())?;
@@ -70,6 +72,7 @@ fn supervise(
     }
     drop((plan, theirs, to_supervisor, jobs));
     become_supervisor().map_err(say("set up the supervisor"))?;
+    let watch = Watch::open(vec![source.places.policy_file.clone()]);
 
     let mut news = File::from(news);
     let leader = match has_leader.then(|| News::receive(&mut news)) {
@@ -93,8 +96,14 @@ fn supervise(
     let context = Context { session: session_name(), agent: policy.agent().to_owned() };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
-    let guard = Arc::new(Guard::new(policy, resolver, tree, reporter.clone(), observe, floor));
-    let _pool = Pool::start(Arc::new(Listener::new(listener)), guard).map_err(say("start the workers"))?;
+    let guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor);
+    let current = Arc::new(Current::new(guard));
+    let listener = Arc::new(Listener::new(listener));
+    let _pool = Pool::start(listener, Arc::clone(&current)).map_err(say("start the workers"))?;
+    tracing::info!(
+        "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
+    );
+    Reload::start(source, watch, current, reporter.clone()).map_err(say("start a thread"))?;
     guard_shim::release(ours.as_fd()).map_err(say("release the command"))?;
 
     let refused = guard_shim::read_report(ours.as_fd());

@@ -1,0 +1,216 @@
+//! Waits for SIGHUP and for changes of files.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+
+/// A file is read when nothing has happened to it for so long: programs write in several steps.
+const QUIET: Duration = Duration::from_millis(100);
+/// A file that never comes to rest is read all the same.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Other files of the directory may change all the time: they wake this thread no more often.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Why the policy is to be read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The operator says so.
+    Asked,
+    /// A file has changed and come to rest.
+    Changed,
+    /// A file keeps changing.
+    Changing,
+}
+
+/// Descriptors to wait on. Without one of them the other still works.
+#[derive(Debug)]
+pub struct Watch {
+    hangups: Option<SignalFd>,
+    changes: Option<OwnedFd>,
+    files: Vec<PathBuf>,
+    /// What was told was not at rest.
+    changing: bool,
+}
+
+impl Watch {
+    /// Watches these files, by their real paths, which need not exist, and SIGHUP.
+    ///
+    /// To be called before there is any other thread: a signal must be held in all of them.
+    pub fn open(files: Vec<PathBuf>) -> Watch {
+        let set = SigSet::from_iter([Signal::SIGHUP]);
+        let held = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let hangups = held.and_then(|()| SignalFd::with_flags(&set, flags)).ok();
+        let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        let watch = Watch { hangups, changes, files, changing: false };
+        watch.attend();
+        watch
+    }
+
+    /// Watches the directories, for an editor replaces a file.
+    fn attend(&self) {
+        let what = WatchFlags::CLOSE_WRITE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::DELETE
+            | WatchFlags::ONLYDIR;
+        for file in &self.files {
+            let Some(directory) = file.parent() else { continue };
+            let watched = match &self.changes {
+                Some(changes) => inotify::add_watch(changes, directory, what).map(drop),
+                None => Err(rustix::io::Errno::MFILE),
+            };
+            if let Err(error) = watched {
+                tracing::warn!("changes of {} are not noticed without SIGHUP: {error}", file.display());
+            }
+        }
+    }
+
+    /// Waits until the policy should be read again.
+    pub fn next(&mut self) -> Wake {
+        if std::mem::take(&mut self.changing) {
+            return self.settle();
+        }
+        loop {
+            let Watch { hangups, changes, .. } = &*self;
+            let hangups = hangups.as_ref().map(AsFd::as_fd);
+            wait([hangups, changes.as_ref().map(AsFd::as_fd)], PollTimeout::NONE);
+            if self.is_asked() {
+                return Wake::Asked;
+            }
+            if self.has_changed() {
+                return self.settle();
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until the files have come to rest.
+    fn settle(&mut self) -> Wake {
+        let since = Instant::now();
+        let mut last = since;
+        loop {
+            let left = QUIET.saturating_sub(last.elapsed());
+            if left.is_zero() {
+                return Wake::Changed;
+            }
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            wait([None, self.changes.as_ref().map(AsFd::as_fd)], timeout);
+            if self.has_changed() {
+                last = Instant::now();
+            }
+            if since.elapsed() > PATIENCE {
+                self.changing = true;
+                return Wake::Changing;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    fn is_asked(&mut self) -> bool {
+        let Some(hangups) = &mut self.hangups else { return false };
+        let mut asked = false;
+        while let Ok(Some(_)) = hangups.read_signal() {
+            asked = true;
+        }
+        if asked {
+            // A directory that was missing, or was replaced.
+            self.attend();
+        }
+        asked
+    }
+
+    /// Takes what has happened; true when that was to one of the files.
+    fn has_changed(&mut self) -> bool {
+        let Some(changes) = &self.changes else { return false };
+        let is_ours = |name: &CStr| {
+            self.files
+                .iter()
+                .any(|file| file.file_name().is_some_and(|own| own.as_bytes() == name.to_bytes()))
+        };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(changes, &mut buffer);
+        let mut changed = false;
+        while let Ok(event) = events.next() {
+            changed |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+            changed |= event.file_name().is_some_and(is_ours);
+        }
+        changed
+    }
+}
+
+/// Waits until one of the descriptors can be read, or for as long as it says.
+fn wait(descriptors: [Option<BorrowedFd<'_>>; 2], timeout: PollTimeout) {
+    let mut polled: Vec<_> =
+        descriptors.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+    // An error is a wake-up with nothing to read.
+    let _ = poll(&mut polled, timeout);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn watch(file: PathBuf) -> Watch {
+        let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        let watch = Watch { hangups: None, changes, files: vec![file], changing: false };
+        watch.attend();
+        watch
+    }
+
+    #[test]
+    fn a_file_that_is_written_replaced_or_removed_has_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, other) = (directory.path().join("guard.json"), directory.path().join("other"));
+        let mut watch = watch(file.clone());
+        fs::write(&other, "x").unwrap();
+        assert!(!watch.has_changed());
+        fs::write(&file, "x").unwrap();
+        assert_eq!(watch.next(), Wake::Changed);
+        fs::rename(&other, &file).unwrap();
+        assert_eq!(watch.next(), Wake::Changed);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(watch.next(), Wake::Changed);
+        assert!(!watch.has_changed());
+    }
+
+    #[test]
+    fn a_file_that_never_rests_is_told_of_and_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("guard.json");
+        let mut watch = watch(file.clone());
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let writer = std::thread::spawn(move || {
+            while stopped.try_recv().is_err_and(|error| error == std::sync::mpsc::TryRecvError::Empty) {
+                fs::write(&file, "x").unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        assert_eq!(watch.next(), Wake::Changing);
+        drop(stop);
+        writer.join().unwrap();
+        while watch.next() != Wake::Changed {}
+        assert!(!watch.has_changed());
+    }
+
+    #[test]
+    fn a_directory_that_is_missing_is_no_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watch = watch(directory.path().join("none/guard.json"));
+        assert!(!watch.has_changed());
+        fs::create_dir(directory.path().join("none")).unwrap();
+        watch.attend();
+        fs::write(directory.path().join("none/guard.json"), "x").unwrap();
+        assert_eq!(watch.next(), Wake::Changed);
+    }
+}

@@ -1,0 +1,331 @@
+//! guard.json changes while a guarded tree runs.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use guard_tests::{Ended, World, ended, is_soak, rounds, status_of, until};
+
+/// A guarded bash that does what it is told, line by line.
+struct Shell {
+    world: World,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    fn start(world: World) -> Shell {
+        let command = world.command();
+        Shell::of(world, command)
+    }
+
+    fn of(world: World, mut command: Command) -> Shell {
+        let errors = File::create(world.root().join("stderr")).expect("a file");
+        command.args(["-v", "--", "bash"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+        let mut child = command.spawn().expect("the guard");
+        let output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut shell = Shell { world, input: child.stdin.take(), output, child };
+        assert_eq!(shell.tell("echo ready"), "ready\n");
+        shell
+    }
+
+    /// Has it run a line; what that wrote on stdout.
+    fn tell(&mut self, line: &str) -> String {
+        let input = self.input.as_mut().expect("it runs");
+        writeln!(input, "{line}\necho :end").expect("it runs");
+        let (mut all, mut line) = (String::new(), String::new());
+        while self.output.read_line(&mut line).expect("text") > 0 && line != ":end\n" {
+            all.push_str(&line);
+            line.clear();
+        }
+        assert_eq!(line, ":end\n", "it ended: {}", self.errors());
+        all
+    }
+
+    fn errors(&self) -> String {
+        self.world.read("stderr").expect("a file")
+    }
+
+    /// The process that answers.
+    fn supervisor(&self) -> String {
+        let mut number = None;
+        until("the supervisor is named", || {
+            let errors = self.errors();
+            let named = errors.split_once("kill -HUP ").and_then(|(_, rest)| rest.split_once(' '));
+            number = named.map(|(number, _)| number.to_owned());
+            number.is_some()
+        });
+        number.expect("a number")
+    }
+
+    fn hang_up(&self) {
+        let done = Command::new("kill").args(["-HUP", &self.supervisor()]).status().expect("kill");
+        assert!(done.success());
+    }
+
+    /// The lines of the audit log about changes of the policy.
+    fn changes(&self) -> Vec<serde_json::Value> {
+        self.world.audit().into_iter().filter(|line| line["operation"] == "reload").collect()
+    }
+
+    /// Waits for the line of the `count`th change; whether it is in force, and what is said of it.
+    fn change(&self, count: usize) -> (bool, String) {
+        until("the policy is read again", || self.changes().len() >= count);
+        let change = &self.changes()[count - 1];
+        (change["applied"].as_bool().expect("a truth"), change["text"].as_str().expect("text").to_owned())
+    }
+
+    fn end(mut self) -> (i32, String) {
+        drop(self.input.take());
+        (status_of(&mut self.child), self.errors())
+    }
+}
+
+/// A policy that denies one name in the workspace.
+fn denying(world: &World, name: &str) -> String {
+    format!(
+        r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"filesystem": {{
+            "rules": {{"/**": "rwx"}}, "deny": ["{}/work/{name}"], "default": "rwx"}}}}}}"#,
+        world.root().display()
+    )
+}
+
+fn world() -> World {
+    let world = World::bare();
+    let text = denying(&world, "secret");
+    let world = world.policy(&text);
+    world.write("work/secret", "told\n");
+    world
+}
+
+fn write_by_rename(world: &World, text: &str) {
+    let new = world.write("new.json", text);
+    fs::rename(new, world.root().join("guard.json")).expect("a rename");
+}
+
+#[test]
+fn a_file_that_is_replaced_or_written_takes_over() {
+    let mut shell = Shell::start(world());
+    assert_eq!(shell.tell("cat secret"), "");
+    write_by_rename(&shell.world, &denying(&shell.world, "other"));
+    assert!(shell.change(1).0);
+    assert_eq!(shell.tell("cat secret"), "told\n");
+    shell.world.write("guard.json", denying(&shell.world, "secret"));
+    assert!(shell.change(2).0);
+    assert_eq!(shell.tell("cat secret"), "");
+    shell.world.write("guard.json", denying(&shell.world, "other"));
+    assert!(shell.change(3).0);
+    assert_eq!(shell.tell("cat secret"), "told\n");
+    let (status, errors) = shell.end();
+    assert_eq!((status, errors.matches("was read again and is in force").count()), (0, 3), "{errors}");
+}
+
+#[test]
+fn one_that_is_wrong_changes_nothing_and_is_told_of_once() {
+    let mut shell = Shell::start(world());
+    let wrong = "{\n  \"version\": 1,\n  \"exec\": {\"securty\": \"full\"},\n  \"x\": 1}";
+    shell.world.write("guard.json", wrong);
+    let (applied, text) = shell.change(1);
+    let file = shell.world.root().join("guard.json").display().to_string();
+    assert!(!applied);
+    assert_eq!(
+        text,
+        format!("{file}:3:12: exec.securty: unknown key; did you mean \"security\"? (and 1 more)")
+    );
+    assert_eq!(shell.tell("cat secret"), "");
+    // The same again is no news.
+    write_by_rename(&shell.world, wrong);
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    fs::remove_file(shell.world.root().join("guard.json")).expect("a file");
+    assert!(!shell.change(2).0);
+    assert!(shell.change(2).1.contains("No such file"), "{}", shell.change(2).1);
+    assert_eq!(shell.tell("cat secret"), "");
+    write_by_rename(&shell.world, &denying(&shell.world, "other"));
+    assert!(shell.change(3).0);
+    assert_eq!(shell.tell("cat secret"), "told\n");
+    let (_, errors) = shell.end();
+    assert_eq!(errors.matches("securty").count(), 1, "{errors}");
+    assert_eq!(errors.matches("the policy that was in force stays").count(), 2, "{errors}");
+}
+
+#[test]
+fn a_hangup_of_the_supervisor_reads_it_at_once() {
+    let mut shell = Shell::start(world());
+    shell.hang_up();
+    assert_eq!(shell.change(1), (true, String::new()));
+    assert_eq!(shell.tell("cat secret"), "");
+    shell.world.write("guard.json", "{");
+    shell.hang_up();
+    until("it is told of", || shell.changes().len() >= 2);
+    assert!(!shell.change(2).0);
+    assert_eq!(shell.tell("cat secret"), "");
+}
+
+#[test]
+fn a_hangup_of_the_front_is_the_commands() {
+    let world = world();
+    let mut shell = Shell::start(world);
+    shell.tell("trap 'echo hung up > ../hung' HUP");
+    let done = Command::new("kill").args(["-HUP", &shell.child.id().to_string()]).status().expect("kill");
+    assert!(done.success());
+    until("the command has it", || {
+        shell.tell("true");
+        shell.world.read("hung").is_some()
+    });
+    assert_eq!(shell.changes().len(), 0);
+    assert_eq!(shell.end().0, 0);
+}
+
+#[test]
+fn the_tree_can_neither_write_it_nor_have_it_read() {
+    let world = world();
+    let mut shell = Shell::start(world);
+    let supervisor = shell.supervisor();
+    let tried = shell.tell(&format!(
+        "kill -HUP {supervisor} && echo sent; echo x > ../guard.json && echo wrote; echo x > ../n; \
+         mv ../n ../guard.json && echo moved; rm -f ../guard.json && echo removed; cat ../guard.json"
+    ));
+    assert_eq!(tried, "");
+    assert_eq!(shell.tell("cat secret"), "");
+    assert_eq!(shell.changes().len(), 0);
+}
+
+#[test]
+fn a_link_on_the_way_to_it_is_followed_once() {
+    let world = World::bare();
+    world.write("work/secret", "told\n");
+    fs::create_dir(world.root().join("real")).expect("a directory");
+    world.write("real/guard.json", denying(&world, "secret"));
+    std::os::unix::fs::symlink("../real", world.work().join("link")).expect("a link");
+    let mut command = world.command();
+    command.arg("--policy").arg(world.work().join("link/guard.json"));
+    let mut shell = Shell::of(world, command);
+    let text = denying(&shell.world, "other");
+    let tried = shell.tell(&format!(
+        "mkdir evil; cat > evil/guard.json <<'E'\n{text}\nE\nln -sfn evil link; readlink link"
+    ));
+    assert_eq!(tried, "evil\n", "{}", shell.errors());
+    shell.hang_up();
+    assert!(shell.change(1).0);
+    assert_eq!(shell.tell("cat secret"), "", "the tree's own policy is not read");
+    shell.world.write("real/guard.json", denying(&shell.world, "other"));
+    assert!(shell.change(2).0);
+    assert_eq!(shell.tell("cat secret"), "told\n");
+}
+
+#[test]
+fn the_first_file_takes_over_from_the_built_in_policy() {
+    let world = World::bare();
+    world.write("work/secret", "told\n");
+    world.write("home/.openclaw/guard/none", "");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.tell("cat secret"), "told\n");
+    shell.hang_up();
+    until("there is none", || shell.errors().contains("the built-in policy stays in force"));
+    shell.world.write("home/.openclaw/guard.json", denying(&shell.world, "secret"));
+    assert!(shell.change(1).0);
+    assert_eq!(shell.tell("cat secret"), "");
+    fs::remove_file(shell.world.home().join(".openclaw/guard.json")).expect("a file");
+    let (applied, text) = shell.change(2);
+    assert!(!applied && text.ends_with("is gone"), "{text}");
+    assert_eq!(shell.tell("cat secret"), "");
+}
+
+#[test]
+fn what_a_running_tree_cannot_be_given_is_said() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
+            "rules": {SYSTEM, "@/**": "rw-"}, "default": "---"}}}"#,
+    );
+    fs::create_dir(world.work().join("bin")).expect("a directory");
+    fs::copy("/bin/true", world.work().join("bin/mine")).expect("a program");
+    let mut shell = Shell::start(world);
+    assert_eq!(shell.tell("bin/mine; echo $?"), "126\n");
+    let text = shell.world.read("guard.json").expect("a policy");
+    let root = shell.world.root().display().to_string();
+    let text = text.replace(
+        &format!("\"{root}/**\": \"rw-\""),
+        &format!("\"{root}/**\": \"rw-\", \"{root}/work/bin/**\": \"r-x\""),
+    );
+    shell
+        .world
+        .write("guard.json", text.replace("\"ask\": \"off\"", "\"ask\": \"off\", \"allowPtrace\": true"));
+    let (applied, text) = shell.change(1);
+    assert!(applied && text.contains("exec.allowPtrace"), "{text}");
+    let starts = shell.tell("bin/mine; echo $?");
+    if text.contains("exec.roots") {
+        assert!(text.contains(&format!("{root}/work/bin")), "{text}");
+        assert_eq!(starts, "126\n", "the floor has no such root");
+    } else {
+        assert_eq!(starts, "0\n", "there is no floor");
+    }
+}
+
+#[test]
+fn every_answer_is_by_one_policy_or_the_other() {
+    let world = world();
+    let policies = [denying(&world, "other"), denying(&world, "secret")];
+    let script = "told=0; denied=0; echo begun > ../begun
+        while [ ! -e ../stop ]; do
+            if read -r line < secret; then [ \"$line\" = told ] || exit 3; told=$((told + 1)); else denied=$((denied + 1)); fi
+        done 2> ../answers
+        echo $told $denied";
+    let command = {
+        let mut command = world.command();
+        command.args(["-q", "-v", "--", "bash", "-c", script]);
+        command
+    };
+    let errors: PathBuf = world.root().join("stderr");
+    let run = std::thread::spawn(move || {
+        let mut command = command;
+        let output = command.stderr(File::create(&errors).expect("a file")).output().expect("the guard");
+        Ended {
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: fs::read_to_string(errors).expect("a file"),
+            status: output.status.code().unwrap_or(-1),
+        }
+    });
+    until("it runs", || world.read("begun").is_some());
+    let errors = || world.read("stderr").unwrap_or_default();
+    until("the supervisor is named", || errors().contains("kill -HUP "));
+    let named = errors();
+    let supervisor =
+        named.split_once("kill -HUP ").and_then(|(_, rest)| rest.split_once(' ')).expect("a number").0;
+    for round in 0..rounds(60, 2000) {
+        write_by_rename(&world, &policies[round % 2]);
+        assert!(Command::new("kill").args(["-HUP", supervisor]).status().expect("kill").success());
+        std::thread::sleep(std::time::Duration::from_millis(if is_soak() { 3 } else { 15 }));
+    }
+    world.write("stop", "");
+    let ended = run.join().expect("a thread");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let counts: Vec<usize> = ended.stdout.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    assert!(counts.len() == 2 && counts.iter().all(|&count| count > 0), "both are seen: {}", ended.stdout);
+    for line in world.read("answers").expect("a file").lines() {
+        assert!(line.ends_with("secret: Permission denied"), "{line}");
+    }
+    let refused = world.audit().iter().filter(|line| line["applied"] == false).count();
+    assert_eq!(refused, 0, "each was whole");
+    println!("flips: {} told, {} denied", counts[0], counts[1]);
+}
+
+#[test]
+fn a_quiet_guard_tells_only_of_what_is_wrong() {
+    let world = world();
+    let script = "echo begun > ../begun; while [ ! -e ../stop ]; do sleep 0.05; done";
+    let mut command = world.command();
+    command.args(["-q", "--", "bash", "-c", script]);
+    let run = std::thread::spawn(move || ended(&mut command));
+    until("it runs", || world.read("begun").is_some());
+    let changes = || world.audit().iter().filter(|line| line["operation"] == "reload").count();
+    write_by_rename(&world, &denying(&world, "other"));
+    until("the first", || changes() == 1);
+    write_by_rename(&world, "{");
+    until("the second", || changes() == 2);
+    world.write("stop", "");
+    let ended = run.join().expect("a thread");
+    let lines = ended.guard_lines();
+    assert!(lines.len() == 1 && lines[0].contains("guard.json:1:1: "), "{}", ended.stderr);
+}
