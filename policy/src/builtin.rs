@@ -6,6 +6,7 @@ use crate::because::UNMENTIONED;
 use crate::build::MapBuilder;
 use crate::compile::{DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs};
 use crate::document::AllowlistEntry;
+use crate::environment::Inherit;
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::pattern::{Expanded, Paths, expand, show};
 use crate::programs::DEFAULT_CARRIERS;
@@ -64,6 +65,8 @@ impl Policy {
             unix_datagram: false,
             allow_ptrace: false,
             audit_path: None,
+            inherit: Inherit::default(),
+            path_prepend: Vec::new(),
             warnings,
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::allowlist::{Allowlist, Entry};
 use crate::build::MapBuilder;
 use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, SkillBin};
+use crate::environment::path_directories;
 use crate::pattern::{Expanded, Paths, expand, expand_home};
 use crate::programs::{DEFAULT_CARRIERS, ExecReasons, Programs};
 use crate::rwx::{Map, Reason};
@@ -86,6 +87,12 @@ impl Policy {
             };
             list.iter().map(root).collect()
         });
+        let path_prepend = path_directories(
+            doc.exec.path_prepend.as_deref().unwrap_or_default(),
+            &paths,
+            &map,
+            &mut warnings,
+        );
         let roots = roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
         Ok(Policy {
             agent: agent.to_owned(),
@@ -96,6 +103,8 @@ impl Policy {
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
             audit_path: doc.audit.path.clone(),
+            inherit: doc.exec.environment.unwrap_or_default(),
+            path_prepend,
             warnings,
         })
     }

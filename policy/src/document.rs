@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::environment::Inherit;
 use crate::safe_bins::Profile;
-use crate::schema::{Bookkeeping, DIRECTORY, FILE_PATTERN, PROGRAM};
+use crate::schema::{Bookkeeping, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
 use crate::{Ask, Permission, Preset, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
@@ -80,7 +80,7 @@ pub(crate) struct ExecSection {
     pub(crate) skills: Skills,
     /// Directories that stand first in the PATH of the command.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(inner(regex(pattern = DIRECTORY)))]
+    #[schemars(inner(regex(pattern = PATH_DIRECTORY)))]
     pub(crate) path_prepend: Option<Vec<String>>,
     /// Which of the operator's variables the command inherits.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -266,20 +266,12 @@ impl Document {
 
     /// Keys that are read but not acted on, and would have an effect.
     pub(crate) fn unused(&self) -> Vec<String> {
-        let exec = &self.exec;
-        let modes = std::iter::once(&exec.mode).chain(self.agents.values().map(|agent| &agent.exec));
+        let modes = std::iter::once(&self.exec.mode).chain(self.agents.values().map(|agent| &agent.exec));
         let strict = modes.into_iter().any(|mode| mode.strict_inline_eval == Some(true));
-        let prepend = exec.path_prepend.as_ref().is_some_and(|dirs| !dirs.is_empty());
-        let keys = [
-            ("strictInlineEval", strict),
-            ("pathPrepend", prepend),
-            ("environment", exec.environment.is_some()),
-        ];
-        let mut unused: Vec<_> = keys
-            .iter()
-            .filter(|(_, is_given)| *is_given)
-            .map(|(key, _)| format!("exec.{key} is read but not acted on yet"))
-            .collect();
+        let mut unused = Vec::new();
+        if strict {
+            unused.push("exec.strictInlineEval is read but not acted on yet".to_owned());
+        }
         let sections =
             [("approvals", &self.approvals), ("network", &self.network.other), ("audit", &self.audit.other)];
         for (section, keys) in sections {

@@ -1,5 +1,6 @@
 //! The compiled policy and what the supervisor asks of it.
 
+use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::programs::Programs;
 use crate::roots::is_below;
 use crate::rwx::Map;
@@ -42,6 +43,8 @@ pub struct Policy {
     pub(crate) unix_datagram: bool,
     pub(crate) allow_ptrace: bool,
     pub(crate) audit_path: Option<String>,
+    pub(crate) inherit: Inherit,
+    pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -84,6 +87,13 @@ impl Policy {
     /// `audit.path`, as written: `~` is not expanded.
     pub fn audit_path(&self) -> Option<&str> {
         self.audit_path.as_deref()
+    }
+
+    /// What the command inherits of the operator's variables, by `exec.environment` and `exec.pathPrepend`.
+    pub fn environment(&self, operators: impl IntoIterator<Item = Variable>) -> Inherited {
+        let mut inherited = inherited(operators, self.inherit);
+        inherited.env = prepended(inherited.env, &self.path_prepend);
+        inherited
     }
 
     /// What the operator should know: keys that are read but not acted on, patterns that match

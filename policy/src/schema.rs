@@ -15,6 +15,8 @@ use crate::{Document, Permission};
 pub(crate) const PROGRAM: &str = r"^[^/]*[^/\s][^/]*$";
 /// A directory, without wildcards.
 pub(crate) const DIRECTORY: &str = r"^(/|~$|~/)[^*?]*$";
+/// A directory of PATH: a colon would make it two.
+pub(crate) const PATH_DIRECTORY: &str = r"^(/|~$|~/)[^*?:]*$";
 /// A pattern of the file map.
 pub(crate) const FILE_PATTERN: &str = r"^(/|~$|~/|\*\*)";
 /// An option of a program.

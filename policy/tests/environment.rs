@@ -1,9 +1,12 @@
 //! The environment that a command gets, against OpenClaw's own samples and lists; see `data/README.md`.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::collections::BTreeSet;
 
 use guard_policy::environment::{Inherit, Inherited, Variable, inherited, with_overrides};
+use guard_policy::{Host, Overrides, Policy};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -137,6 +140,72 @@ fn reasons_say_who_and_where_and_never_the_value() {
         assert!(!because.path.is_empty() && because.text.len() > 20, "{because:?}");
         assert!(!format!("{because:?}").contains("hunter2"));
     }
+}
+
+fn path_of(policy: &Policy, operators: &[(&str, &str)]) -> Option<String> {
+    let operators = operators.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    let env = policy.environment(operators).env;
+    env.into_iter().find(|(name, _)| name == b"PATH").map(|(_, value)| String::from_utf8(value).unwrap())
+}
+
+#[test]
+fn directories_are_put_before_path() {
+    let policy = common::compile(&json!({
+        "version": 1, "exec": { "pathPrepend": ["/opt/tools/", "~/bin", "~"] },
+    }));
+    let path = path_of(&policy, &[("PATH", "/bin"), ("path", "/x")]);
+    assert_eq!(path.as_deref(), Some("/opt/tools:/home/u/bin:/home/u:/bin"));
+    assert_eq!(path_of(&policy, &[]).as_deref(), Some("/opt/tools:/home/u/bin:/home/u:/bin:/usr/bin"));
+    let plain = common::compile(&json!({ "version": 1 }));
+    assert_eq!(path_of(&plain, &[]), None);
+    assert!(plain.warnings().is_empty() && policy.warnings().is_empty(), "{:?}", policy.warnings());
+}
+
+#[test]
+fn a_directory_in_which_the_tree_writes_is_warned_of() {
+    let rules =
+        json!({ "/opt/**": "r-x", "/srv/**": "rwx", "/asked": "r-x", "/asked/**": "r?x", "/way/**": "rwx" });
+    let document = |dir: &str| {
+        json!({
+            "version": 1,
+            "exec": { "pathPrepend": [dir] },
+            "permissions": { "filesystem": { "rules": rules } },
+        })
+    };
+    // /way/link leads to /opt/tools.
+    let realpath = |path: &[u8]| match path {
+        b"/way/link" => Some(b"/opt/tools".to_vec()),
+        path => Some(path.to_vec()),
+    };
+    let host = Host { realpath: &realpath, ..common::host() };
+    for (dir, expected) in
+        [("/opt/tools", 0), ("/srv/bin", 1), ("/asked", 0), ("/way/link", 1), ("/elsewhere", 0), ("/", 0)]
+    {
+        let policy = common::compile_with(&document(dir), "main", &host, &Overrides::default());
+        let warnings: Vec<_> = policy.warnings().iter().filter(|text| text.contains("pathPrepend")).collect();
+        assert_eq!(warnings.len(), expected, "{dir}: {warnings:?}");
+    }
+}
+
+#[test]
+fn what_is_no_directory_of_path_has_its_place() {
+    let text =
+        "{ \"version\": 1,\n  \"exec\": { \"pathPrepend\": [\"/ok\", \"bin\", \"/a:/b\", \"/x/*\", 1] } }";
+    let problems = common::parse(text).unwrap_err();
+    let places: Vec<_> = problems.iter().map(|problem| (problem.line, problem.column)).collect();
+    assert_eq!(places, [(2, 36), (2, 43), (2, 52), (2, 60)], "{problems:?}");
+    assert!(problems[1].to_string().contains("colon"), "{}", problems[1]);
+}
+
+#[test]
+fn the_word_of_the_document_decides() {
+    let of = |word: &str| {
+        let policy = common::compile(&json!({ "version": 1, "exec": { "environment": word } }));
+        let vars = ["PATH", "FOO", "MY_TOKEN", "LD_PRELOAD"].map(|name| (name.into(), b"/v".to_vec()));
+        assert!(policy.warnings().is_empty(), "{:?}", policy.warnings());
+        policy.environment(vars).env.len()
+    };
+    assert_eq!(["host", "sandbox", "strict"].map(of), [4, 3, 2]);
 }
 
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 pub(crate) use overrides::portable;
 pub use overrides::{Overridden, PATH_REASON, Rejected, for_shell, with_overrides};
+pub(crate) use path::path_directories;
 pub use path::prepended;
 
 use crate::{Because, Source};

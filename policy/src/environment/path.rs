@@ -1,9 +1,42 @@
 //! `exec.pathPrepend`.
 
 use super::Variable;
+use crate::Grant;
+use crate::pattern::{Paths, expand_home, replaceable_link};
+use crate::rwx::Map;
 
 /// Where execvp(3) looks when there is no PATH.
 const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";
+
+/// The directories as written in `guard.json`, with `~` expanded, and a warning for each in which the tree decides what
+/// a program's name means.
+pub(crate) fn path_directories(
+    written: &[String],
+    paths: &Paths<'_>,
+    map: &Map,
+    warnings: &mut Vec<String>,
+) -> Vec<Vec<u8>> {
+    let may_write = |path: &[u8]| map.find(path).rights.w == Grant::Yes;
+    let directory = |text: &String| {
+        let expanded = expand_home(text, paths.home);
+        let mut directory = [&expanded.literal, expanded.pattern.as_bytes()].concat();
+        while directory.len() > 1 && directory.ends_with(b"/") {
+            directory.pop();
+        }
+        let real = (paths.realpath)(&directory).unwrap_or_else(|| directory.clone());
+        let has_entries_of_the_tree = may_write(&[&real, &b"/program"[..]].concat());
+        if has_entries_of_the_tree
+            || may_write(&real)
+            || replaceable_link(&directory, paths, may_write).is_some()
+        {
+            warnings.push(format!(
+                "exec.pathPrepend: the tree may write in \"{text}\", and so decides which programs the command starts"
+            ));
+        }
+        directory
+    };
+    written.iter().map(directory).collect()
+}
 
 /// The environment with directories before those of `PATH`.
 pub fn prepended(mut env: Vec<Variable>, directories: &[Vec<u8>]) -> Vec<Variable> {

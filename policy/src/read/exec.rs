@@ -71,7 +71,7 @@ impl Reader<'_> {
                 "roots" => exec.roots = self.strings(value, &key, root_problem),
                 "allowPtrace" => exec.allow_ptrace = self.boolean(value, &key),
                 "skills" => exec.skills = self.skills(value, &key),
-                "pathPrepend" => exec.path_prepend = self.strings(value, &key, root_problem),
+                "pathPrepend" => exec.path_prepend = self.strings(value, &key, path_problem),
                 _ => exec.environment = self.word(value, &key, &Inherit::NAMES, Inherit::from_name),
             }
         }
@@ -156,4 +156,8 @@ fn root_problem(dir: &str) -> Option<String> {
         return Some("must be a path that starts with / or ~/, without wildcards".to_owned());
     }
     pattern::problem(dir)
+}
+
+fn path_problem(dir: &str) -> Option<String> {
+    root_problem(dir).or_else(|| dir.contains(':').then(|| "a directory of PATH has no colon".to_owned()))
 }
