@@ -96,6 +96,11 @@ impl Policy {
         inherited
     }
 
+    /// Whether `exec.environment` and `exec.pathPrepend` are those of the other policy.
+    pub fn hands_in_the_same(&self, other: &Policy) -> bool {
+        self.inherit == other.inherit && self.path_prepend == other.path_prepend
+    }
+
     /// What the operator should know: keys that are read but not acted on, patterns that match
     /// nothing, rules that could not be followed.
     pub fn warnings(&self) -> &[String] {

@@ -211,6 +211,7 @@ fn the_word_of_the_document_decides() {
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..12),
+        proptest::collection::vec(any::<u8>(), 0..4).prop_map(|rest| [&b"Ld_"[..], &rest].concat()),
         "(?i)(LD_|OPENCLAW_|PATH|HOME|BASH_ENV|OPENCLAW_CLI|EDITOR|X)[A-Z]{0,3}".prop_map(String::into_bytes),
     ]
 }

@@ -13,7 +13,6 @@ mod blocks;
 #[cfg(test)]
 mod bpf;
 mod descriptors;
-pub mod environment;
 pub mod filter;
 pub mod floor;
 mod handover;

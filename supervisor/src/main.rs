@@ -10,6 +10,7 @@ mod caller;
 mod check;
 mod cli;
 mod current;
+mod environment;
 mod exec;
 mod exit;
 mod guard;

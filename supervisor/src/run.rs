@@ -1,9 +1,8 @@
 //! Starting a guarded command.
 
-use std::env;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsString};
 use std::io::IsTerminal;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use guard_policy::Policy;
@@ -11,6 +10,7 @@ use guard_shim::{Plan, filter, floor};
 
 use crate::audit::AuditLog;
 use crate::cli::Options;
+use crate::environment::{self, candidates};
 use crate::exit::Exit;
 use crate::guard::FloorPlan;
 use crate::layers::{Layer, is_off};
@@ -72,11 +72,15 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         scoped_signals: enforced && floor::abi().is_some_and(|abi| abi >= SCOPING),
     })?;
     let audit = audit_log(options, &places)?;
+    let inherited = environment::of_command(&policy);
     announce(options, &policy, &places, &state);
+    if !options.quiet {
+        environment::announce(options, &inherited);
+    }
     let plan = Plan {
-        candidates: c_strings(candidates(name).into_iter().map(PathBuf::into_os_string))?,
+        candidates: c_strings(candidates(name, &inherited.env).into_iter().map(PathBuf::into_os_string))?,
         argv: c_strings(command.iter().cloned())?,
-        envp: environment()?,
+        envp: environment::c_strings(inherited.env)?,
         filter,
         floor: enforced.then_some(floor),
         nofile: process::descriptor_limit(),
@@ -149,32 +153,6 @@ fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
     eprintln!("openclaw-guard: agent {}, {source}, tiers: broker, floor: {floor}{mode}", policy.agent());
 }
 
-/// The files that execvp(3) would try for a command.
-pub fn candidates(name: &OsStr) -> Vec<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return vec![PathBuf::from(name)];
-    }
-    // What execvp falls back to.
-    let path = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
-    env::split_paths(&path)
-        .map(|directory| if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory })
-        .map(|directory| directory.join(name))
-        .collect()
-}
-
 fn c_strings(items: impl Iterator<Item = OsString>) -> Result<Vec<CString>, std::ffi::NulError> {
     items.map(|item| CString::new(item.into_vec())).collect()
-}
-
-/// The command's environment, without what would let it speak to the guard or the gateway as the operator.
-fn environment() -> Result<Vec<CString>, std::ffi::NulError> {
-    guard_shim::environment::cleaned(env::vars_os())
-        .into_iter()
-        .map(|(name, value)| {
-            let mut text = name.into_vec();
-            text.push(b'=');
-            text.extend_from_slice(value.as_bytes());
-            CString::new(text)
-        })
-        .collect()
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod environment;
 mod lines;
 mod observe;
 mod own;

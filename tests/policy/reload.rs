@@ -249,11 +249,15 @@ fn what_a_running_tree_cannot_be_given_is_said() {
         &format!("\"{root}/**\": \"rw-\""),
         &format!("\"{root}/**\": \"rw-\", \"{root}/work/bin/**\": \"r-x\""),
     );
-    shell
-        .world
-        .write("guard.json", text.replace("\"ask\": \"off\"", "\"ask\": \"off\", \"allowPtrace\": true"));
+    shell.world.write(
+        "guard.json",
+        text.replace(
+            "\"ask\": \"off\"",
+            "\"ask\": \"off\", \"allowPtrace\": true, \"environment\": \"strict\"",
+        ),
+    );
     let (applied, text) = shell.change(1);
-    assert!(applied && text.contains("exec.allowPtrace"), "{text}");
+    assert!(applied && text.contains("exec.allowPtrace") && text.contains("exec.environment"), "{text}");
     let starts = shell.tell("bin/mine; echo $?");
     if text.contains("exec.roots") {
         assert!(text.contains(&format!("{root}/work/bin")), "{text}");

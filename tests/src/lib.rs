@@ -9,9 +9,11 @@ mod screen;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use guard_policy::environment::{Inherit, inherited};
 use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
@@ -147,13 +149,14 @@ impl World {
         command
     }
 
+    /// The operator's environment is one of which nothing is kept from the command: what cargo and an editor's terminal
+    /// set for the tests would differ from machine to machine, guarded and natively.
     fn place(&self, command: &mut Command) {
-        command
-            .current_dir(self.work())
-            .env("HOME", self.home())
-            .env_remove("OPENCLAW_HOME")
-            .env_remove("OPENCLAW_STATE_DIR")
-            .stdin(Stdio::null());
+        let vars = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
+        for dropped in inherited(vars, Inherit::Host).dropped {
+            command.env_remove(OsStr::from_bytes(&dropped.name));
+        }
+        command.current_dir(self.work()).env("HOME", self.home()).stdin(Stdio::null());
     }
 
     /// Runs a command under the guard.

@@ -38,8 +38,8 @@ const SETTING: &str =
 
 /// Why the name, in capitals, is not inherited, if it is not.
 pub(super) fn inherited_reason(name: &[u8]) -> Option<Because<'static>> {
-    // All names of the data are ASCII.
-    let name = std::str::from_utf8(name).ok()?;
+    // All names and prefixes of the data are ASCII: what is no text equals none, and may still begin with one.
+    let name = &*String::from_utf8_lossy(name);
     if is_narrowed(name) {
         return None;
     }
@@ -127,6 +127,13 @@ mod tests {
         assert!(override_reason("CARGO_TARGET_DIR").is_none());
         assert!(override_reason("CARGO_TARGET_A-B_RUNNER").is_none());
         assert!(inherited_reason(b"CARGO_TARGET_A_RUNNER").is_none());
+    }
+
+    #[test]
+    fn a_prefix_counts_whatever_follows() {
+        assert!(inherited_reason(b"LD_\xff").is_some());
+        assert!(inherited_reason(b"BASH_FUNC_x%%").is_some());
+        assert!(inherited_reason(b"\xffLD_X").is_none());
     }
 
     #[test]

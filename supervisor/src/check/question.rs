@@ -8,6 +8,7 @@ use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
 
 use super::{CheckError, json};
 use crate::cli::Question;
+use crate::environment::{self, candidates};
 use crate::exit::Exit;
 use crate::setup::{self, Places};
 use crate::text::shown;
@@ -28,7 +29,7 @@ pub fn answer(question: &Question, policy: &Policy, places: &Places) -> Result<E
         return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
-    let program = crate::run::candidates(name)
+    let program = candidates(name, &environment::of_command(policy).env)
         .into_iter()
         .find(|path| nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok() && path.is_file())
         .ok_or_else(|| CheckError::NotFound(shown(name.as_bytes())))?;
