@@ -39,7 +39,7 @@ pub mod safe_bins;
 mod schema;
 pub mod store;
 
-pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern};
+pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
 pub use because::{Because, Outcome, Source, Verdict};
 pub use decide::decide;
 pub use document::Document;

@@ -3,6 +3,7 @@
 mod audit;
 mod check;
 mod environment;
+mod fixtures;
 mod lines;
 mod observe;
 mod own;

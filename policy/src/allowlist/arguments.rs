@@ -90,6 +90,15 @@ impl<'e> Given<'e> {
     }
 }
 
+/// Whether an `argPattern` as written covers the arguments of a command.
+///
+/// # Errors
+/// Why it can match nothing.
+pub fn matches_arg_pattern(pattern: &str, exec: &Exec<'_>) -> Result<bool, &'static str> {
+    let wanted = Arguments::new(Some(pattern), false)?;
+    Ok(Given::new(exec).satisfy(&wanted))
+}
+
 fn text(bytes: &[u8]) -> Option<String> {
     std::str::from_utf8(bytes).ok().map(expression::subject)
 }

@@ -11,5 +11,6 @@ mod pattern;
 pub(crate) use entry::Entry;
 pub(crate) use list::Allowlist;
 
+pub use arguments::matches_arg_pattern;
 pub use cwd_argv::cwd_argv_pattern;
 pub use pattern::matches_allowlist_pattern;

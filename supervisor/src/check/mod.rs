@@ -3,7 +3,7 @@
 mod batch;
 mod question;
 
-use guard_policy::{Outcome, Source, Verdict};
+use guard_policy::{Because, Outcome, Source, Verdict};
 use serde::Serialize;
 
 use crate::cli::{Options, Question};
@@ -56,10 +56,15 @@ struct Reason<'a> {
     text: &'a str,
 }
 
+impl<'a> Reason<'a> {
+    fn of(because: &'a Because<'_>) -> Reason<'a> {
+        Reason { source: because.source, path: &because.path, text: &because.text }
+    }
+}
+
 /// A verdict as one line of JSON.
 fn json(verdict: &Verdict<'_>) -> String {
-    let because = &verdict.because;
-    let reason = Reason { source: because.source, path: &because.path, text: &because.text };
+    let because = Reason::of(&verdict.because);
     // Strings and names of enums: there is nothing that could fail.
-    serde_json::to_string(&Answer { outcome: verdict.outcome, because: reason }).unwrap_or_default()
+    serde_json::to_string(&Answer { outcome: verdict.outcome, because }).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 //! Questions as JSON Lines, about paths as they are written: the disk is not looked at.
 
+mod environment;
+mod formats;
 mod paths;
 
 use std::io::{BufRead, Write};
@@ -8,6 +10,10 @@ use std::path::Path;
 use guard_policy::{Access, Because, Outcome, Policy, Source, Verdict};
 use serde::Deserialize;
 
+use self::environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
+use self::formats::{
+    AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion,
+};
 use self::paths::{ExecQuestion, FileQuestion};
 use super::{CheckError, json};
 use crate::exit::Exit;
@@ -25,6 +31,14 @@ enum Op {
     Read,
     Write,
     Exec,
+    Env,
+    EnvBinding,
+    Binding,
+    Display,
+    Allowlist,
+    ArgPattern,
+    CwdArgv,
+    SafeBin,
 }
 
 /// One answer a line, in order; a line that is no question is denied and says so.
@@ -50,6 +64,14 @@ fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> {
         Op::Read => question::<FileQuestion>(line)?.answer(policy, home, Access::READ),
         Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),
         Op::Exec => question::<ExecQuestion>(line)?.answer(policy, home),
+        Op::Env => Ok(question::<EnvQuestion>(line)?.answer(policy)),
+        Op::EnvBinding => Ok(question::<EnvBindingQuestion>(line)?.answer()),
+        Op::Binding => Ok(question::<BindingQuestion>(line)?.answer()),
+        Op::Display => Ok(question::<DisplayQuestion>(line)?.answer()),
+        Op::Allowlist => Ok(question::<AllowlistQuestion>(line)?.answer(home)),
+        Op::ArgPattern => Ok(question::<ArgPatternQuestion>(line)?.answer()),
+        Op::CwdArgv => Ok(question::<CwdArgvQuestion>(line)?.answer()),
+        Op::SafeBin => Ok(question::<SafeBinQuestion>(line)?.answer()),
     }
 }
 

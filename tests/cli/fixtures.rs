@@ -1,0 +1,228 @@
+//! What OpenClaw's own code answered (policy/tests/data/README.md), asked of `check --batch`.
+
+use guard_tests::{World, ended_with_input};
+use serde_json::{Value, json};
+
+/// The release to agree with.
+const NEWEST: &str = "2026.9.6";
+
+macro_rules! data {
+    ($file:literal) => {
+        include_str!(concat!("../../policy/tests/data/", $file))
+    };
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("a fixture")
+}
+
+fn cases(fixture: &Value) -> &[Value] {
+    fixture["cases"].as_array().expect("cases")
+}
+
+/// The answers to questions, each a line of JSON.
+fn answers(questions: &[String]) -> Vec<Value> {
+    let world = World::bare();
+    let mut command = world.command();
+    let ended = ended_with_input(
+        command.args(["--home", "/home/u", "check", "--batch"]),
+        questions.join("\n").as_bytes(),
+    );
+    assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
+    let answers: Vec<Value> = ended.stdout.lines().map(parsed).collect();
+    assert_eq!(answers.len(), questions.len(), "{}", ended.stderr);
+    answers
+}
+
+/// Asks a question for each case; each answer must be the expected one.
+fn agree(
+    name: &str,
+    cases: &[Value],
+    question: impl Fn(&Value) -> Value,
+    agrees: impl Fn(&Value, &Value) -> bool,
+) {
+    let questions: Vec<_> = cases.iter().map(|case| question(case).to_string()).collect();
+    let mut agreed = 0;
+    for (case, answer) in cases.iter().zip(answers(&questions)) {
+        assert!(agrees(case, &answer), "{name}: {case}: {answer}");
+        agreed += 1;
+    }
+    println!("{name}: {agreed} of {}", cases.len());
+}
+
+#[test]
+fn environments() {
+    for (release, text) in [
+        ("2026.4.14", data!("2026.4.14/host-env-sanitize-samples.json")),
+        ("2026.7.35", data!("2026.7.35/host-env-sanitize-samples.json")),
+        ("2026.9.6", data!("2026.9.6/host-env-sanitize-samples.json")),
+    ] {
+        let question = |case: &Value| {
+            let overrides = &case["overrides"];
+            json!({ "op": "env", "base": case["baseEnv"], "overrides": overrides })
+        };
+        let name = format!("{release}/host-env-sanitize-samples");
+        agree(&name, cases(&parsed(text)), question, |case, answer| {
+            let expected = &case["result"];
+            answer["env"] == expected["env"]
+                && answer["rejectedBlocked"] == expected["rejectedOverrideBlockedKeys"]
+                && answer["rejectedInvalid"] == expected["rejectedOverrideInvalidKeys"]
+        });
+    }
+}
+
+#[test]
+fn hashes_of_variables() {
+    let question = |case: &Value| {
+        // One case has no map at all.
+        let env = Some(&case["env"]).filter(|env| env.is_object());
+        json!({ "op": "env-binding", "env": env })
+    };
+    let fixture = parsed(data!("approval-env-binding.json"));
+    agree("approval-env-binding", cases(&fixture), question, |case, answer| *answer == case[NEWEST]);
+}
+
+#[test]
+fn bindings() {
+    let fixture = parsed(data!("2026.4.12-beta.1/system-run-approval-binding-contract.json"));
+    let question = |case: &Value| {
+        let mut actual = case["invoke"]["binding"].clone();
+        actual["argv"] = case["invoke"]["argv"].clone();
+        json!({ "op": "binding", "approved": case["request"]["binding"], "actual": actual })
+    };
+    agree("system-run-approval-binding-contract", cases(&fixture), question, |case, answer| {
+        answer["ok"] == case["expected"]["ok"] && answer["details"]["code"] == case["expected"]["code"]
+    });
+}
+
+/// The contract has answers only, and its hashes are words: the commands that lead to them are made up here.
+#[test]
+fn mismatches() {
+    let fixture = parsed(data!("2026.4.12-beta.1/system-run-approval-mismatch-contract.json"));
+    let question = |case: &Value| {
+        let (approved, actual) = match case["match"]["code"].as_str() {
+            Some("APPROVAL_REQUEST_MISMATCH") => (json!({ "argv": ["a"] }), json!({ "argv": ["b"] })),
+            Some("APPROVAL_ENV_BINDING_MISSING") => {
+                (json!({ "argv": ["a"] }), json!({ "argv": ["a"], "env": { "GIT_EXTERNAL_DIFF": "x" } }))
+            }
+            _ => {
+                let of = |value: &str| json!({ "argv": ["a"], "env": { "SAFE_A": value } });
+                (of("1"), of("2"))
+            }
+        };
+        json!({ "op": "binding", "runId": case["runId"], "approved": approved, "actual": actual })
+    };
+    agree("system-run-approval-mismatch-contract", cases(&fixture), question, |case, answer| {
+        let mut answer = answer.clone();
+        for hash in ["expectedEnvHash", "actualEnvHash"] {
+            let details = answer["details"].as_object_mut().expect("details");
+            if let Some(value) = details.get_mut(hash) {
+                assert_eq!(value.as_str().map(str::len), Some(64), "{value}");
+                *value = case["expected"]["details"][hash].clone();
+            }
+        }
+        answer == case["expected"]
+    });
+}
+
+#[test]
+fn displays() {
+    // A lone surrogate is no text of Rust, and is asked as JSON writes it.
+    const SURROGATE: (&str, &str) = (r"\ud800", "<a lone surrogate>");
+    let fixture = parsed(&data!("approval-display-sanitize.json").replace(SURROGATE.0, SURROGATE.1));
+    let questions: Vec<_> = cases(&fixture)
+        .iter()
+        .map(|case| {
+            json!({ "op": "display", "text": case["input"] }).to_string().replace(SURROGATE.1, SURROGATE.0)
+        })
+        .collect();
+    assert_eq!(questions.iter().filter(|question| question.contains(SURROGATE.0)).count(), 1);
+    for (case, answer) in cases(&fixture).iter().zip(answers(&questions)) {
+        assert_eq!(answer["text"], case[NEWEST], "{case}");
+    }
+    println!("approval-display-sanitize: {0} of {0}", questions.len());
+}
+
+#[test]
+fn allowlist_patterns() {
+    let fixture = parsed(data!("allowlist-pattern-match.json"));
+    let question =
+        |case: &Value| json!({ "op": "allowlist", "pattern": case["pattern"], "target": case["target"] });
+    agree("allowlist-pattern-match", cases(&fixture), question, |case, answer| {
+        answer["match"] == case[NEWEST]
+    });
+}
+
+#[test]
+fn argument_patterns() {
+    let fixture = parsed(data!("exec-arg-pattern-native-parity.json"));
+    let question = |case: &Value| json!({ "op": "arg-pattern", "pattern": case["pattern"], "argument": case["argument"] });
+    agree("exec-arg-pattern-native-parity", cases(&fixture), question, |case, answer| {
+        answer["match"] == case["accept"]
+    });
+}
+
+#[test]
+fn hashes_of_arguments() {
+    let fixture = parsed(data!("cwd-argv-hash.json"));
+    let question = |case: &Value| json!({ "op": "cwd-argv", "argv": case["argv"], "cwd": case["cwd"] });
+    agree("cwd-argv-hash", cases(&fixture), question, |case, answer| {
+        answer["argPattern"] == case["argPattern"]
+    });
+}
+
+/// jq is refused altogether since 2026.7. Here its profile counts, as in 2026.4 (docs/policy.md).
+#[test]
+fn safe_bins() {
+    let fixture = parsed(data!("safe-bin-argv.json"));
+    let question = |case: &Value| json!({ "op": "safe-bin", "bin": case["bin"], "args": case["args"] });
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for case in cases(&fixture) {
+        if case["bin"] == "jq" { ours.push(case.clone()) } else { theirs.push(case.clone()) }
+    }
+    agree("safe-bin-argv but for jq", &theirs, question, |case, answer| answer["safe"] == case[NEWEST]);
+    agree("safe-bin-argv of jq, as 2026.4", &ours, question, |case, answer| {
+        let words: Vec<_> =
+            case["args"].as_array().expect("words").iter().filter_map(Value::as_str).collect();
+        let allowed =
+            words.iter().any(|word| [".foo", "input"].contains(word)) || words.first() == Some(&"--arg");
+        answer["safe"] == false || allowed
+    });
+}
+
+#[test]
+fn questions_are_read_strictly() {
+    for bad in [
+        r#"{"op":"env"}"#,
+        r#"{"op":"env","base":{"A":1}}"#,
+        r#"{"op":"env","base":{},"more":1}"#,
+        r#"{"op":"env","base":{},"interpreter":"perl"}"#,
+        r#"{"op":"env-binding","env":[]}"#,
+        r#"{"op":"binding","actual":{}}"#,
+        r#"{"op":"binding","approved":{"argv":["a"]}}"#,
+        r#"{"op":"display","text":1}"#,
+        r#"{"op":"display","text":"a","text":"b"}"#,
+        r#"{"op":"cwd-argv","argv":["a"]}"#,
+        r#"{"op":"safe-bin","bin":"tr"}"#,
+        r#"{"op":"allowlist","pattern":"a","target":"\ud800"}"#,
+    ] {
+        let world = World::bare();
+        let ended = ended_with_input(world.command().args(["check", "--batch"]), bad.as_bytes());
+        assert_eq!(ended.status, 125, "{bad}: {}", ended.stdout);
+        assert_eq!(parsed(&ended.stdout)["outcome"], "deny", "{bad}");
+    }
+}
+
+#[test]
+fn a_shell_is_told_less() {
+    let question = |interpreter: &str| {
+        json!({ "op": "env", "base": { "LD_X": "secret" }, "overrides": { "FOO": "1", "TERM": "x" }, "interpreter": interpreter })
+            .to_string()
+    };
+    let answers = answers(&[question("none"), question("shell")]);
+    assert_eq!(answers[0]["env"], json!({ "FOO": "1", "TERM": "x", "OPENCLAW_CLI": "1" }));
+    assert_eq!(answers[1]["env"], json!({ "TERM": "x", "OPENCLAW_CLI": "1" }));
+    let reason = &answers[0]["dropped"]["LD_X"];
+    assert_eq!((&reason["source"], &reason["path"]), (&json!("builtin"), &json!("builtin.environment")));
+    assert!(!answers[0].to_string().contains("secret"));
+}
