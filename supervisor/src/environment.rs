@@ -27,12 +27,7 @@ pub fn announce(options: &Options, inherited: &Inherited) {
         inherited.dropped.iter().filter(|one| is_verbose || !one.because.is_unmentioned()).peekable();
     if is_verbose {
         for one in dropped {
-            eprintln!(
-                "openclaw-guard: not inherited: {} ({}: {})",
-                shown(&one.name),
-                one.because.rule(),
-                one.because.text
-            );
+            eprintln!("openclaw-guard: not inherited: {}: {}", shown(&one.name), one.because.text);
         }
     } else if dropped.peek().is_some() {
         let names: Vec<_> = dropped.map(|one| shown(&one.name)).collect();
