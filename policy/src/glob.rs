@@ -98,6 +98,22 @@ impl Glob {
         self.prefix.is_empty() && !name.iter().any(|t| matches!(t, &SLASH | Token::StarStar))
     }
 
+    /// A component without wildcards behind the first wildcard, if there is one: no path matches
+    /// that has no such component.
+    pub(crate) fn literal_component(&self) -> Option<String> {
+        const SLASH: Token = Token::Unit(b'/' as u32);
+        // What stands before the first slash of the tail may begin in the prefix.
+        let mut components = self.tail.split(|token| *token == SLASH).skip(1);
+        let units = components.find_map(|component| {
+            let unit = |token: &Token| match token {
+                Token::Unit(unit) => u16::try_from(*unit).ok(),
+                _ => None,
+            };
+            component.iter().map(unit).collect::<Option<Vec<u16>>>().filter(|units| !units.is_empty())
+        })?;
+        String::from_utf16(&units).ok()
+    }
+
     /// The whole path matches.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         self.matches_with(path, false)
@@ -286,6 +302,23 @@ mod tests {
             ("/a/*.rs", "/a/.rs", true),
         ] {
             assert_eq!(glob(pattern).matches(subject.as_bytes()), expected, "{pattern} {subject}");
+        }
+    }
+
+    #[test]
+    fn a_component_that_every_match_has() {
+        for (pattern, component) in [
+            ("**/.env", Some(".env")),
+            ("**/é/**", Some("é")),
+            ("/a*/b/c?", Some("b")),
+            ("/a/*x/*/last", Some("last")),
+            ("**a", None),
+            ("/a/b*", None),
+            ("/a/*/b*/", None),
+            ("/a/b", None),
+            ("/w/**", None),
+        ] {
+            assert_eq!(glob(pattern).literal_component().as_deref(), component, "{pattern}");
         }
     }
 
