@@ -1,7 +1,7 @@
 //! Collects denials, rules and base into a map.
 
 use crate::pattern::{Expanded, Paths, expand, replaceable_link, show};
-use crate::rwx::{Entries, Entry, Map, Reason};
+use crate::rwx::{Entry, Map, Reason};
 use crate::{Ask, Grant, Permission, Rights, Source};
 
 /// The map in the making.
@@ -87,20 +87,7 @@ impl<'a> MapBuilder<'a> {
         let missed = |g| if g == Grant::No && self.ask != Ask::Off { Grant::Ask } else { g };
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
-        let no_path = Reason {
-            source: Source::Builtin,
-            path: "builtin".to_owned(),
-            rule: "builtin: not a real path".to_owned(),
-            text: "what has no real path cannot be covered by a rule".to_owned(),
-        };
-        let mut map = Map {
-            denies: Entries::new(self.denies),
-            rules: Entries::new(self.rules.clone()),
-            base: Entries::new(self.base),
-            default,
-            default_reason,
-            no_path,
-        };
+        let map = Map::new(self.denies, self.rules.clone(), self.base, default, default_reason);
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| map.find(entry).rights.w == Grant::Yes;
             // A form that only withholds may be followed wherever it leads.
@@ -117,7 +104,6 @@ impl<'a> MapBuilder<'a> {
                 )),
             }
         }
-        map.rules = Entries::new(self.rules);
-        (map, self.warnings)
+        (map.with_rules(self.rules), self.warnings)
     }
 }

@@ -98,20 +98,19 @@ impl Glob {
         self.prefix.is_empty() && !name.iter().any(|t| matches!(t, &SLASH | Token::StarStar))
     }
 
-    /// A component without wildcards behind the first wildcard, if there is one: no path matches
-    /// that has no such component.
-    pub(crate) fn literal_component(&self) -> Option<String> {
+    /// The components without wildcards that stand behind the first wildcard: no path matches that
+    /// has not all of them.
+    pub(crate) fn literal_components(&self) -> impl Iterator<Item = String> {
         const SLASH: Token = Token::Unit(b'/' as u32);
         // What stands before the first slash of the tail may begin in the prefix.
-        let mut components = self.tail.split(|token| *token == SLASH).skip(1);
-        let units = components.find_map(|component| {
+        self.tail.split(|token| *token == SLASH).skip(1).filter_map(|component| {
             let unit = |token: &Token| match token {
                 Token::Unit(unit) => u16::try_from(*unit).ok(),
                 _ => None,
             };
-            component.iter().map(unit).collect::<Option<Vec<u16>>>().filter(|units| !units.is_empty())
-        })?;
-        String::from_utf16(&units).ok()
+            let units: Option<Vec<u16>> = component.iter().map(unit).collect();
+            String::from_utf16(&units?).ok().filter(|name| !name.is_empty())
+        })
     }
 
     /// The whole path matches.
@@ -306,19 +305,20 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_every_match_has() {
-        for (pattern, component) in [
-            ("**/.env", Some(".env")),
-            ("**/é/**", Some("é")),
-            ("/a*/b/c?", Some("b")),
-            ("/a/*x/*/last", Some("last")),
-            ("**a", None),
-            ("/a/b*", None),
-            ("/a/*/b*/", None),
-            ("/a/b", None),
-            ("/w/**", None),
+    fn components_that_every_match_has() {
+        for (pattern, components) in [
+            ("**/.env", &[".env"][..]),
+            ("**/é/**", &["é"]),
+            ("/a*/b/c?", &["b"]),
+            ("/a/*x/*/last", &["last"]),
+            ("/home/*/.config/app", &[".config", "app"]),
+            ("**a", &[]),
+            ("/a/b*", &[]),
+            ("/a/*/b*/", &[]),
+            ("/a/b", &[]),
+            ("/w/**", &[]),
         ] {
-            assert_eq!(glob(pattern).literal_component().as_deref(), component, "{pattern}");
+            assert_eq!(glob(pattern).literal_components().collect::<Vec<_>>(), components, "{pattern}");
         }
     }
 

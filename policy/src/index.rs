@@ -1,80 +1,101 @@
-//! Finds which of many patterns could match a path, by their literal directories.
+//! Finds which of many patterns could match a path, by the literal parts of both.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::glob::Glob;
 
-/// Patterns by what a path must have to match them: a component that they name behind a wildcard,
-/// else the directory before their first wildcard. One without wildcards is known by the whole path.
+/// Patterns by what every path that they match has: the path itself where there is no wildcard, a
+/// component that stands behind a wildcard, or the directory before the first one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    by_directory: Table,
-    by_component: Table,
+    table: HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>,
 }
-
-/// Positions of patterns by a hash.
-type Table = HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>;
 
 impl Index {
     /// The patterns are known by their position.
     pub(crate) fn new<'g>(globs: impl IntoIterator<Item = &'g Glob>) -> Index {
+        let globs: Vec<(&Glob, Vec<u64>)> = globs.into_iter().map(|glob| (glob, components(glob))).collect();
+        // Of several components the one that the fewest patterns have says most.
+        let mut shared: HashMap<u64, usize> = HashMap::new();
+        for component in globs.iter().flat_map(|(_, components)| components) {
+            *shared.entry(*component).or_default() += 1;
+        }
         let mut index = Index::default();
-        for (i, glob) in globs.into_iter().enumerate() {
-            let literal = glob.literal();
-            let dir = literal.iter().rposition(|b| *b == b'/').map_or(0, |i| i + 1);
-            let end = if glob.is_literal() { literal.len() } else { dir };
-            let (table, key) = match glob.literal_component() {
-                Some(component) => (&mut index.by_component, hash_of(component.as_bytes())),
-                None => (&mut index.by_directory, hash_of(&literal[..end])),
-            };
-            table.entry(key).or_default().push(i as u32);
+        for (i, (glob, components)) in globs.iter().enumerate() {
+            let rarest = components.iter().copied().min_by_key(|component| shared[component]);
+            let key = rarest.unwrap_or_else(|| literal_key(glob));
+            index.table.entry(key).or_default().push(i as u32);
         }
         index
     }
 
     /// Calls `look` with the position of every pattern that could match the path, or the path with
-    /// a slash added, until it returns false.
+    /// a slash added, until it returns false. One may come twice.
     pub(crate) fn candidates(&self, path: &[u8], mut look: impl FnMut(usize) -> bool) {
-        let mut look_at = |table: &Table, key: u64| {
-            let candidates = table.get(&key).map_or(&[][..], Vec::as_slice);
+        let mut look_at = |key: u64| {
+            let candidates = self.table.get(&key).map_or(&[][..], Vec::as_slice);
             candidates.iter().all(|i| look(*i as usize))
         };
-        let (mut key, mut component) = (HASH_START, HASH_START);
-        if !look_at(&self.by_directory, key) {
+        let mut directory = START;
+        if !look_at(directory) {
             return;
         }
-        let has_components = !self.by_component.is_empty();
-        for byte in path {
-            key = hash(key, *byte);
-            if *byte != b'/' {
-                component = hash(component, *byte);
-            } else if !look_at(&self.by_directory, key)
-                || has_components && !look_at(&self.by_component, component)
-            {
+        let mut rest = path;
+        while let Some(slash) = rest.iter().position(|b| *b == b'/') {
+            let component = hash(&rest[..slash]);
+            directory = below(directory, component);
+            if !look_at(directory) || slash > 0 && !look_at(component ^ COMPONENT) {
                 return;
-            } else {
-                component = HASH_START;
             }
+            rest = &rest[slash + 1..];
         }
-        if has_components && !look_at(&self.by_component, component) {
-            return;
-        }
-        if !path.ends_with(b"/") && look_at(&self.by_directory, key) {
-            look_at(&self.by_directory, hash(key, b'/'));
+        let last = below(directory, hash(rest));
+        if look_at(last ^ WHOLE) && !rest.is_empty() && look_at(hash(rest) ^ COMPONENT) {
+            look_at(last);
         }
     }
 }
 
-const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// FNV-1a. A collision only adds a candidate: the glob itself decides.
-fn hash(state: u64, byte: u8) -> u64 {
-    (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+/// Where a pattern without literal components lies.
+fn literal_key(glob: &Glob) -> u64 {
+    let literal = glob.literal();
+    let mut components: Vec<&[u8]> = literal.split(|b| *b == b'/').collect();
+    let last = components.pop().unwrap_or_default();
+    let directory = components.into_iter().fold(START, |directory, c| below(directory, hash(c)));
+    if glob.is_literal() { below(directory, hash(last)) ^ WHOLE } else { directory }
 }
 
-fn hash_of(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(HASH_START, |state, byte| hash(state, *byte))
+/// The keys of the components that stand behind a pattern's first wildcard and have none.
+fn components(glob: &Glob) -> Vec<u64> {
+    glob.literal_components().map(|component| hash(component.as_bytes()) ^ COMPONENT).collect()
+}
+
+const START: u64 = 0x9e37_79b9_7f4a_7c15;
+const MULTIPLIER: u64 = 0x2545_f491_4f6c_dd1d;
+/// Keep apart what a key stands for.
+const COMPONENT: u64 = 0x5555_5555_5555_5555;
+const WHOLE: u64 = 0x3333_3333_3333_3333;
+
+/// Not for strangers' keys in a table of ours: those come from the policy. A collision only adds a
+/// candidate, and the glob itself decides.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut state = bytes.len() as u64;
+    let mut words = bytes.chunks_exact(8);
+    for word in &mut words {
+        state = mix(state, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    }
+    words.remainder().iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) ^ mix(state, START)
+}
+
+/// A directory's entry.
+fn below(directory: u64, component: u64) -> u64 {
+    mix(directory, component)
+}
+
+fn mix(state: u64, word: u64) -> u64 {
+    let state = (state.rotate_left(23) ^ word).wrapping_mul(MULTIPLIER);
+    state ^ (state >> 29)
 }
 
 /// Keys are hashes already.
@@ -87,10 +108,11 @@ impl Hasher for Prehashed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |h, b| hash(h, *b));
+        self.0 = mix(self.0, hash(bytes));
     }
 
     fn write_u64(&mut self, key: u64) {
-        self.0 = key;
+        // The table takes its slot from the upper bits and its tag from the uppermost.
+        self.0 = key.wrapping_mul(MULTIPLIER);
     }
 }

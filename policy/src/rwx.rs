@@ -27,74 +27,6 @@ pub(crate) struct Entry {
     pub(crate) reason: Reason,
 }
 
-/// Entries, longest pattern first, with an index by literal directory once there are many.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Entries {
-    all: Vec<Entry>,
-    index: Option<Index>,
-}
-
-/// Up to here a scan is faster than the index.
-const SCANNED: usize = 6;
-
-impl Entries {
-    pub(crate) fn new(mut all: Vec<Entry>) -> Entries {
-        all.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
-        let index = (all.len() > SCANNED).then(|| Index::new(all.iter().map(|e| &e.glob)));
-        Entries { all, index }
-    }
-
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Entry> {
-        self.all.iter()
-    }
-
-    /// Calls `look` with every entry that could match, until it returns false. Without an index
-    /// they come longest first; with one, in the order of their directories.
-    fn candidates<'m>(&'m self, path: &[u8], mut look: impl FnMut(&'m Entry) -> bool) {
-        match &self.index {
-            Some(index) => index.candidates(path, |i| look(&self.all[i])),
-            None => drop(self.all.iter().all(look)),
-        }
-    }
-
-    /// Any matching entry.
-    fn first<'m>(&'m self, path: &[u8]) -> Option<&'m Entry> {
-        let mut first = None;
-        self.candidates(path, |e| {
-            first = e.glob.covers(path).then_some(e);
-            first.is_none()
-        });
-        first
-    }
-
-    /// What the longest matching pattern grants; where several are equally long, what all grant.
-    fn longest<'m>(&'m self, path: &[u8]) -> Option<Found<'m>> {
-        let mut best: Option<(usize, Found<'m>)> = None;
-        let scanned = self.index.is_none();
-        self.candidates(path, |e| {
-            let length = e.glob.length();
-            match &mut best {
-                Some((longest, _)) if length < *longest => return !scanned,
-                _ if !e.glob.covers(path) => {}
-                Some((longest, found)) if length == *longest => found.meet(e),
-                _ => best = Some((length, Found::new(e.rights, &e.reason))),
-            }
-            true
-        });
-        best.map(|(_, found)| found)
-    }
-
-    /// Every bit that some matching entry grants.
-    fn union<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
-        self.candidates(path, |e| {
-            if !e.rights.within(found.rights) && e.glob.covers(path) {
-                found.join(e);
-            }
-            true
-        });
-    }
-}
-
 /// What a path grants, with the reason for each bit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'m> {
@@ -132,30 +64,90 @@ impl<'m> Found<'m> {
 /// The map: denials, then the longest rule, then the base, then the default.
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
-    pub(crate) denies: Entries,
-    pub(crate) rules: Entries,
-    pub(crate) base: Entries,
+    pub(crate) denies: Vec<Entry>,
+    /// The longest pattern first.
+    pub(crate) rules: Vec<Entry>,
+    pub(crate) base: Vec<Entry>,
+    /// Of all three, in this order.
+    index: Index,
     /// A bit that the default withholds is already `Ask` here where misses are asked.
     pub(crate) default: Rights,
-    pub(crate) default_reason: Reason,
+    default_reason: Reason,
     /// For what is no real path: never granted.
-    pub(crate) no_path: Reason,
+    no_path: Reason,
 }
 
 impl Map {
+    pub(crate) fn new(
+        denies: Vec<Entry>,
+        rules: Vec<Entry>,
+        base: Vec<Entry>,
+        default: Rights,
+        default_reason: Reason,
+    ) -> Map {
+        let no_path = Reason {
+            source: Source::Builtin,
+            path: "builtin".to_owned(),
+            rule: "builtin: not a real path".to_owned(),
+            text: "what has no real path cannot be covered by a rule".to_owned(),
+        };
+        let map = Map {
+            denies,
+            rules: Vec::new(),
+            base,
+            index: Index::default(),
+            default,
+            default_reason,
+            no_path,
+        };
+        map.with_rules(rules)
+    }
+
+    /// The same with other rules.
+    pub(crate) fn with_rules(mut self, mut rules: Vec<Entry>) -> Map {
+        rules.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
+        self.rules = rules;
+        let all = self.denies.iter().chain(&self.rules).chain(&self.base);
+        self.index = Index::new(all.map(|e| &e.glob));
+        self
+    }
+
     pub(crate) fn find(&self, path: &[u8]) -> Found<'_> {
         if !is_real(path) {
             return Found::new(Rights::NONE, &self.no_path);
         }
-        if let Some(deny) = self.denies.first(path) {
-            return Found::new(Rights::NONE, &deny.reason);
+        let (denials, rules) = (self.denies.len(), self.denies.len() + self.rules.len());
+        let mut denied: Option<&Reason> = None;
+        let mut longest: Option<(usize, Found<'_>)> = None;
+        // Every bit that some part of the base grants, where no rule speaks.
+        let mut base = Found::new(self.default, &self.default_reason);
+        self.index.candidates(path, |i| {
+            if i < denials {
+                let entry = &self.denies[i];
+                denied = entry.glob.covers(path).then_some(&entry.reason);
+            } else if i < rules {
+                let entry = &self.rules[i - denials];
+                let length = entry.glob.length();
+                match &mut longest {
+                    Some((longest, _)) if length < *longest => {}
+                    _ if !entry.glob.covers(path) => {}
+                    // Of several equally long, what all grant.
+                    Some((longest, found)) if length == *longest => found.meet(entry),
+                    _ => longest = Some((length, Found::new(entry.rights, &entry.reason))),
+                }
+            } else if longest.is_none() {
+                let entry = &self.base[i - rules];
+                if !entry.rights.within(base.rights) && entry.glob.covers(path) {
+                    base.join(entry);
+                }
+            }
+            denied.is_none()
+        });
+        match (denied, longest) {
+            (Some(reason), _) => Found::new(Rights::NONE, reason),
+            (None, Some((_, found))) => found,
+            (None, None) => base,
         }
-        if let Some(found) = self.rules.longest(path) {
-            return found;
-        }
-        let mut found = Found::new(self.default, &self.default_reason);
-        self.base.union(path, &mut found);
-        found
     }
 
     /// The same for a program, whose path may be as it was written where no kernel resolved it.

@@ -1,0 +1,1 @@
+//! Measures what openclaw-guard costs: `cargo bench -p guard-bench`.
