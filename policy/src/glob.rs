@@ -21,6 +21,8 @@ enum Token {
     StarStar,
 }
 
+const SLASH: Token = Token::Unit(b'/' as u32);
+
 /// How much of what is below a directory a pattern can match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Below {
@@ -89,7 +91,6 @@ impl Glob {
     /// True for `**/NAME` and `**/NAME/**`, where NAME is one component: whether such a pattern
     /// matches a path depends on that path's components one by one, not on where they are.
     pub(crate) fn is_position_free(&self) -> bool {
-        const SLASH: Token = Token::Unit(b'/' as u32);
         let name = match &*self.tail {
             [Token::StarStar, SLASH, name @ .., SLASH, Token::StarStar] => name,
             [Token::StarStar, SLASH, name @ ..] => name,
@@ -101,7 +102,6 @@ impl Glob {
     /// The components without wildcards that stand behind the first wildcard: no path matches that
     /// has not all of them.
     pub(crate) fn literal_components(&self) -> impl Iterator<Item = String> {
-        const SLASH: Token = Token::Unit(b'/' as u32);
         // What stands before the first slash of the tail may begin in the prefix.
         self.tail.split(|token| *token == SLASH).skip(1).filter_map(|component| {
             let unit = |token: &Token| match token {
@@ -141,12 +141,19 @@ impl Glob {
                 None => return false,
             },
         };
+        let run = |tokens: &[Token], rest, slash| match tokens.len() {
+            0..64 => self.run::<1>(tokens, rest, slash).has(tokens.len()),
+            _ => self.run::<LARGE>(tokens, rest, slash).has(tokens.len()),
+        };
         let middle = &self.tail[..self.middle];
         match middle {
             [Token::StarStar] if self.crosses_lines => true,
             [Token::Star] => !slash && !rest.contains(&b'/'),
-            _ if middle.len() < 64 => self.run::<1>(middle, rest, slash).has(middle.len()),
-            _ => self.run::<LARGE>(middle, rest, slash).has(middle.len()),
+            [Token::StarStar, SLASH, end @ ..] if self.crosses_lines && !end.contains(&Token::StarStar) => {
+                let slashes = end.iter().filter(|token| **token == SLASH).count();
+                last_components(rest, slash, slashes).is_some_and(|(rest, slash)| run(end, rest, slash))
+            }
+            _ => run(middle, rest, slash),
         }
     }
 
@@ -184,6 +191,9 @@ impl Glob {
         let (plain, rest) = subject.split_at(ascii);
         for byte in plain {
             now = now.step(tokens, u32::from(*byte), self.crosses_lines);
+            if now.is_empty() {
+                return now;
+            }
         }
         for chunk in rest.utf8_chunks() {
             let valid = chunk.valid().encode_utf16().map(u32::from);
@@ -194,6 +204,14 @@ impl Glob {
         }
         if slash { now.step(tokens, b'/'.into(), self.crosses_lines) } else { now }
     }
+}
+
+/// What stands behind the slash that has so many slashes after it, in a subject that is followed by
+/// one if `slash`: all that a pattern looks at behind its leading `**/`.
+fn last_components(subject: &[u8], slash: bool, slashes: usize) -> Option<(&[u8], bool)> {
+    let Some(before) = slashes.checked_sub(usize::from(slash)) else { return Some((&[], false)) };
+    let mut starts = subject.iter().enumerate().rev().filter(|(_, b)| **b == b'/').map(|(i, _)| i + 1);
+    starts.nth(before).map(|start| (&subject[start..], slash))
 }
 
 fn tokens(pattern: &str) -> Vec<Token> {
@@ -226,6 +244,10 @@ impl<const W: usize> Default for States<W> {
 impl<const W: usize> States<W> {
     fn has(&self, position: usize) -> bool {
         self.0[position / 64] >> (position % 64) & 1 == 1
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
     }
 
     /// Adds a position, and the one behind a star: a star matches nothing, too. Two stars in a row
@@ -296,6 +318,15 @@ mod tests {
             ("**/.env", "/.env", true),
             ("**/.env", "/x/y/.env", true),
             ("**/.env", "/x/y.env", false),
+            ("**/.env*", "/x/.env/y", false),
+            ("**/.env*", "/x\n/.env.local", true),
+            ("**/a/b*", "/a/bc", true),
+            ("**/a/b*", "/x/y/a/bc", true),
+            ("**/a/b*", "/x/a/y/bc", false),
+            ("/w/**/a*z", "/w/abz", false),
+            ("/w/**/a*z", "/w/x/abz", true),
+            ("**/a*/b", "/xa/b", false),
+            ("**/a*/b", "/x/ay/b", true),
             ("/a*b*c", "/aXbYbZc", true),
             ("/a*/b*c", "/ax/y/bc", false),
             ("/a/*.rs", "/a/.rs", true),

@@ -1,5 +1,7 @@
 //! All entries, found by the path of a program.
 
+use std::collections::HashMap;
+
 use super::arguments::Given;
 use super::entry::{Entry, Target, is_bare};
 use super::pattern::subject;
@@ -16,7 +18,9 @@ pub(crate) struct Allowlist {
     /// Every form of every path, with its entry.
     paths: Vec<(Glob, usize)>,
     index: Index,
-    /// The entries of names, and those for any program.
+    /// The entries of names without wildcards.
+    names: HashMap<Vec<u8>, Vec<usize>>,
+    /// Those of other names, and those for any program.
     others: Vec<usize>,
 }
 
@@ -25,14 +29,18 @@ impl Allowlist {
         // As OpenClaw does: an entry that names arguments before one that does not.
         entries.sort_by_key(|entry| entry.arguments.is_any());
         let (mut paths, mut others) = (Vec::new(), Vec::new());
+        let mut names: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for (i, entry) in entries.iter().enumerate() {
             match &entry.target {
                 Target::Path(globs) => paths.extend(globs.iter().map(|glob| (glob.clone(), i))),
+                Target::Name(glob) if glob.is_literal() => {
+                    names.entry(glob.literal().to_vec()).or_default().push(i);
+                }
                 Target::Any | Target::Name(_) => others.push(i),
             }
         }
         let index = Index::new(paths.iter().map(|(glob, _)| glob));
-        Allowlist { entries, paths, index, others }
+        Allowlist { entries, paths, index, names, others }
     }
 
     /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
@@ -61,12 +69,15 @@ impl Allowlist {
         }
         // A script's interpreter is named by the script; its argv[0] is the kernel's.
         let is_name = is_protected && (is_bare(exec) || exec.role == Role::Interpreter);
+        let name = basename(exec.path);
+        for i in self.names.get(name).into_iter().flatten() {
+            meet(*i, is_name);
+        }
         for i in &self.others {
-            let is_target = match &self.entries[*i].target {
-                Target::Name(glob) => is_name && glob.matches(basename(exec.path)),
-                _ => true,
-            };
-            meet(*i, is_target);
+            meet(
+                *i,
+                !matches!(&self.entries[*i].target, Target::Name(glob) if !is_name || !glob.matches(name)),
+            );
         }
         first.map(|i| &self.entries[i].reason)
     }
