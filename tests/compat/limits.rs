@@ -1,6 +1,8 @@
 //! What a process has no more of, and what directories hand down.
 
-use guard_tests::{World, program_text};
+use std::process::Command;
+
+use guard_tests::{World, ended, is_root, program_text, skip};
 
 fn same_python(source: &str) -> String {
     let world = World::open();
@@ -66,6 +68,30 @@ fn a_guard_with_a_small_file_size_limit_works() {
     let line = format!("ulimit -f 1; exec {} -- sh -c 'echo x > f; mkdir d; cat f; uname'", words.join(" "));
     let ended = world.native(&["bash", "-c", &line]);
     assert_eq!((ended.status, &ended.stdout[..]), (0, "x\nLinux\n"), "{}", ended.stderr);
+}
+
+/// What the kernel tells of a process has its groups in it, as many as there are.
+#[test]
+fn a_user_may_be_in_a_thousand_groups() {
+    if !is_root() {
+        return skip("only root can join a group");
+    }
+    let world = World::open();
+    world.write(
+        "t.py",
+        "import os, signal\nos.umask(0o27); os.mkfifo('p'); print(len(os.getgroups()), oct(os.stat('p').st_mode))\n\
+         def caught(*_): raise InterruptedError\n\
+         signal.signal(signal.SIGALRM, caught); signal.setitimer(signal.ITIMER_REAL, 0.2)\n\
+         try: os.open('p', os.O_RDONLY)\n\
+         except InterruptedError: print('caught')\n",
+    );
+    let groups: Vec<_> = (1_000_000_000..1_000_001_000).map(|group: u32| group.to_string()).collect();
+    let guard = world.command();
+    let mut command = Command::new("setpriv");
+    command.args(["--groups", &groups.join(",")]).arg(guard.get_program()).args(guard.get_args());
+    command.args(["--", &program_text("python3"), "../t.py"]).current_dir(world.work());
+    let ended = ended(&mut command);
+    assert_eq!((ended.status, &ended.stdout[..]), (0, "1000 0o10640\ncaught\n"), "{}", ended.stderr);
 }
 
 #[test]

@@ -46,15 +46,23 @@ pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [
 /// The fields of a `/proc/TID/status`, by their names there.
 pub(super) struct Fields<'t>(pub(super) &'t [u8]);
 
-impl<'t> Fields<'t> {
-    /// Those of a thread.
-    ///
-    /// # Errors
-    /// ESRCH when the task is gone.
-    pub(super) fn read(tid: Tid, buffer: &'t mut [u8; 4096]) -> Result<Fields<'t>, Errno> {
-        read_into(tid, "status", buffer).map(Fields)
+/// Reads those of a thread.
+///
+/// # Errors
+/// ESRCH when the task is gone.
+pub(super) fn fields<T>(tid: Tid, parse: impl FnOnce(&Fields<'_>) -> T) -> Result<T, Errno> {
+    match read_into(tid, "status", &mut [0; 4096]) {
+        Ok(text) => Ok(parse(&Fields(text))),
+        // The groups are in it, of which a process may have 65,536.
+        Err(Errno::FBIG) => {
+            let text = std::fs::read(format!("/proc/{tid}/status")).map_err(|_| Errno::SRCH)?;
+            Ok(parse(&Fields(&text)))
+        }
+        Err(error) => Err(error),
     }
+}
 
+impl<'t> Fields<'t> {
     /// What stands behind a name.
     pub(super) fn text(&self, name: &str) -> Option<&'t [u8]> {
         // A command name cannot start a line of its own: the kernel escapes newlines in Name.
@@ -73,7 +81,7 @@ impl<'t> Fields<'t> {
 /// # Errors
 /// ESRCH when the task is gone, EIO when a field that must be there is not.
 pub fn status(tid: Tid) -> Result<Status, Errno> {
-    parse_status(&Fields::read(tid, &mut [0; 4096])?).ok_or(Errno::IO)
+    fields(tid, parse_status)?.ok_or(Errno::IO)
 }
 
 /// `/proc/TID/stat`.

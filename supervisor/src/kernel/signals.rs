@@ -4,7 +4,7 @@
 //! handler nor one that stops, nor one that kills with a core (those that kill without one do end the call).
 
 use super::Tid;
-use super::proc::Fields;
+use super::proc::{Fields, fields};
 
 /// What `/proc/TID/status` says of a thread's signals, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ fn parse(fields: &Fields<'_>) -> Option<Signals> {
 }
 
 fn of(tid: Tid) -> Option<Signals> {
-    parse(&Fields::read(tid, &mut [0; 4096]).ok()?)
+    fields(tid, parse).ok()?
 }
 
 fn of_this_process() -> Option<Signals> {
