@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{World, ended, is_root, program_text, skip};
+use guard_tests::{World, ended, is_root, program_text, skip, words};
 
 fn same_python(source: &str) -> String {
     let world = World::open();
@@ -60,12 +60,8 @@ print(os.WTERMSIG(os.wait()[1]) == signal.SIGXFSZ)
 #[test]
 fn a_guard_with_a_small_file_size_limit_works() {
     let world = World::open();
-    let guard = world.command();
-    let words: Vec<_> = std::iter::once(guard.get_program())
-        .chain(guard.get_args())
-        .map(|word| word.to_str().expect("plain"))
-        .collect();
-    let line = format!("ulimit -f 1; exec {} -- sh -c 'echo x > f; mkdir d; cat f; uname'", words.join(" "));
+    let guard = words(&world.command());
+    let line = format!("ulimit -f 1; exec {guard} -- sh -c 'echo x > f; mkdir d; cat f; uname'");
     let ended = world.native(&["bash", "-c", &line]);
     assert_eq!((ended.status, &ended.stdout[..]), (0, "x\nLinux\n"), "{}", ended.stderr);
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use guard_tests::{World, program_text, skip};
+use guard_tests::{World, program_text, skip, words};
 
 /// What a Python script prints natively and guarded; `c` is the C library, `error()` the name of a call's errno.
 fn both(world: &World, script: &str) -> [String; 2] {
@@ -137,12 +137,8 @@ fn tracing() {
 #[test]
 fn standard_output_that_is_closed() {
     let world = World::open();
-    let words = |command: std::process::Command| {
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        words.map(|word| word.to_str().expect("plain words").to_owned()).collect::<Vec<_>>().join(" ")
-    };
     let line = |runner: &str| format!("{runner} echo text >&- 2> /dev/null; echo $?");
-    let [native, guarded] = [words(world.native_command()), format!("{} --", words(world.command()))]
+    let [native, guarded] = [words(&world.native_command()), format!("{} --", words(&world.command()))]
         .map(|runner| world.native(&["sh", "-c", &line(&runner)]));
     assert_eq!([native.stdout, guarded.stdout], ["1\n", "0\n"]);
 }

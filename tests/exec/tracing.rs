@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use guard_tests::{World, compile, program_text, skip};
+use guard_tests::{World, compile, program_text, skip, words};
 
 /// Everything is allowed, tracing too.
 fn world() -> World {
@@ -81,11 +81,8 @@ fn the_guards_processes_trace_nothing_for_the_tree() {
 print('traced', ctypes.CDLL(None).ptrace(0, 0, 0, 0), flush=True)
 os.kill(os.getpid(), signal.SIGUSR1)";
     world.write("work/script", script);
-    let guard: Vec<_> = std::iter::once(world.command().get_program().to_owned())
-        .chain(world.command().get_args().map(std::ffi::OsStr::to_owned))
-        .map(|word| word.into_string().expect("plain words"))
-        .collect();
-    let line = format!("trap 'echo reached' USR1; {} -q -- python3 script; echo status $?", guard.join(" "));
+    let guard = words(&world.command());
+    let line = format!("trap 'echo reached' USR1; {guard} -q -- python3 script; echo status $?");
     let mut shell = world.native_command();
     shell.args(["bash", "-c", &line]);
     let (status, shown) = guard_tests::Screen::start(&shell).end();

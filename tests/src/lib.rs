@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
-pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until};
+pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
 pub use screen::Screen;
 
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.

@@ -30,6 +30,16 @@ pub fn skip(reason: &str) {
     let _ = std::io::stderr().write_all(format!("skipped: {reason}\n").as_bytes());
 }
 
+/// A command as a shell reads it, of words that need no quotes.
+///
+/// # Panics
+/// When a word is not UTF-8.
+#[must_use]
+pub fn words(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_str().expect("plain words")).collect::<Vec<_>>().join(" ")
+}
+
 /// How long a command may take before it counts as hung. Nothing is asserted about time otherwise.
 #[must_use]
 pub fn limit() -> Duration {

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use guard_tests::{Screen, World, is_root, skip, until};
+use guard_tests::{Screen, World, is_root, skip, until, words};
 
 const SSHD: &str = "/usr/sbin/sshd";
 
@@ -83,11 +83,9 @@ fn a_guard_behind_ssh() {
         if guarded {
             runner.args(["-q", "--"]);
         }
-        let words: Vec<_> = std::iter::once(runner.get_program()).chain(runner.get_args()).collect();
-        let words =
-            words.iter().map(|word| word.to_str().expect("plain words")).collect::<Vec<_>>().join(" ");
         let inner = "tty | tr -d 0-9; stty size; echo ready; cat; echo over; exit 6";
-        let mut screen = Screen::start(&server.client(&world, &format!("{words} sh -c '{inner}'")));
+        let mut screen =
+            Screen::start(&server.client(&world, &format!("{} sh -c '{inner}'", words(&runner))));
         screen.expect("ready\r\n");
         screen.keys("typed\n");
         screen.expect("typed\r\ntyped\r\n");

@@ -1,9 +1,8 @@
 //! An operator's shell on a terminal, in which commands are run natively or guarded.
 
-use std::ffi::OsStr;
 use std::process::Command;
 
-use guard_tests::{Screen, World};
+use guard_tests::{Screen, World, words};
 
 /// The prompt of the operator's shell.
 const PROMPT: &str = "OUT> ";
@@ -24,12 +23,9 @@ impl Session {
         if guarded {
             runner.args(["-q", "--"]);
         }
-        let text = |word: &OsStr| word.to_str().expect("plain words").to_owned();
-        let words: Vec<_> =
-            std::iter::once(text(runner.get_program())).chain(runner.get_args().map(text)).collect();
         let mut shell = Command::new("bash");
         shell.args(["--norc", "--noprofile"]).args(options).arg("-i");
-        shell.env("RUN", words.join(" ")).env("PS1", PROMPT).env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+        shell.env("RUN", words(&runner)).env("PS1", PROMPT).env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
         shell.env("HISTFILE", "/dev/null").env_remove("TMUX");
         for (name, value) in runner.get_envs() {
             match value {
