@@ -108,15 +108,8 @@ fn cargo_builds_a_crate() {
 fn a_debugger_sized_tool_reads_what_it_built() {
     let world = World::open();
     compile("int main(void) { return 0; }\n", &world.root().join("prog"), &["-g"]);
-    let of = |guarded: bool| {
-        let argv = [
-            "sh",
-            "-c",
-            "objdump -d ../prog | tail -n +4 | cksum; nm ../prog | cksum; strip -o s ../prog && cksum s",
-        ];
-        if guarded { world.guarded(&argv) } else { world.native(&argv) }
-    };
-    let (native, guarded) = (of(false), of(true));
+    let script = "objdump -d ../prog | tail -n +4 | cksum; nm ../prog | cksum; strip -o s ../prog && cksum s";
+    let [native, guarded] = world.both(&["sh", "-c", script]);
     assert_eq!(native.status, 0, "{}", native.stderr);
     assert_eq!(guarded.stdout, native.stdout);
     // And the harness notices a difference, or all of this proves nothing.

@@ -20,12 +20,7 @@ fn every_call_answers_as_the_kernel_does(part: usize) {
     let program = world.root().join("edge");
     compile(include_str!("edge.c"), &program, &["-Wno-nonnull", "-Wno-unused-result"]);
     let program = program.to_str().expect("a plain path");
-    let run = |guarded: bool| {
-        world.reset();
-        let argv = [program, PARTS[part], "4"];
-        if guarded { world.guarded(&argv) } else { world.native(&argv) }
-    };
-    let (native, guarded) = (run(false), run(true));
+    let [native, guarded] = world.both(&[program, PARTS[part], "4"]);
     assert_eq!(native.status, 0, "the program itself: {}", native.stderr);
     let native_lines: Vec<_> = native.stdout.lines().collect();
     let guarded_lines: Vec<_> = guarded.stdout.lines().collect();

@@ -4,18 +4,10 @@ use std::process::Command;
 
 use guard_tests::{World, ended, is_root, program_text, skip, words};
 
-fn same_python(source: &str) -> String {
-    let world = World::open();
-    let prepare = |world: &World| drop(world.write("work/t.py", source));
-    let same = world.same(prepare, &[&program_text("python3"), "-B", "t.py"], &[]);
-    assert_eq!(same.native.status, 0, "the program itself: {}", same.native.stderr);
-    same.native.stdout
-}
-
 /// The kernel takes the descriptor before it looks at the path: without one, nothing is made, cut or waited for.
 #[test]
 fn without_a_descriptor_nothing_is_made() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import os, errno, resource
 def attempt(path, flags):
@@ -31,14 +23,18 @@ os.open("kept", 0); found.append(attempt("new", os.O_CREAT | os.O_WRONLY))
 print(found); print(os.path.exists("new"), os.stat("kept").st_size, os.path.exists("made"))
 "#,
     );
-    assert!(out.contains("['EMFILE', 'EMFILE', 'EMFILE', 'EMFILE', 'ENOENT', 'ENAMETOOLONG',"), "{out}");
-    assert!(out.ends_with("False 4 True\n"), "{out}");
+    assert!(
+        same.native.stdout.contains("['EMFILE', 'EMFILE', 'EMFILE', 'EMFILE', 'ENOENT', 'ENAMETOOLONG',"),
+        "{}",
+        same.native.stdout
+    );
+    assert!(same.native.stdout.ends_with("False 4 True\n"), "{}", same.native.stdout);
 }
 
 /// RLIMIT_FSIZE is the caller's, and so is the signal.
 #[test]
 fn files_grow_no_larger_than_allowed() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import os, errno, resource, signal
 def attempt(path, size):
@@ -53,7 +49,10 @@ if pid == 0: os.truncate("f", 5000)
 print(os.WTERMSIG(os.wait()[1]) == signal.SIGXFSZ)
 "#,
     );
-    assert_eq!(out, "['EFBIG', None, None, 'EFBIG', 'EACCES', 'EACCES'] ['signal', 'signal'] 1000\nTrue\n");
+    assert_eq!(
+        same.native.stdout,
+        "['EFBIG', None, None, 'EFBIG', 'EACCES', 'EACCES'] ['signal', 'signal'] 1000\nTrue\n"
+    );
 }
 
 /// The guard itself starts and works under its operator's limits.
@@ -92,7 +91,7 @@ fn a_user_may_be_in_a_thousand_groups() {
 
 #[test]
 fn default_acls_are_handed_down() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import os, struct
 def acl(*entries): return struct.pack("I", 2) + b"".join(struct.pack("HHI", *entry) for entry in entries)
@@ -111,5 +110,5 @@ for kind, default in ("wide", acl((1, 7, none), (2, 6, 4242), (4, 5, none), (16,
         for name in "d", "p", "n", "f", "f2", "x", "x2": show(at + name)
 "#,
     );
-    assert!(out.contains("'default'"), "{out}");
+    assert!(same.native.stdout.contains("'default'"), "{}", same.native.stdout);
 }

@@ -11,6 +11,7 @@ mod names;
 mod own;
 mod python;
 mod refused;
+mod script;
 mod waiting;
 mod watched;
 mod withheld;

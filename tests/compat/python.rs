@@ -1,18 +1,10 @@
 //! Python's standard library: the calls that only large programs make.
 
-use guard_tests::{World, program_text};
-
-fn same_python(source: &str) -> String {
-    let python = program_text("python3");
-    let world = World::open();
-    let same = world.same(|world| drop(world.write("work/t.py", source)), &[&python, "-B", "t.py"], &[]);
-    assert_eq!(same.native.status, 0, "the program itself: {}", same.native.stderr);
-    same.native.stdout
-}
+use guard_tests::World;
 
 #[test]
 fn temporary_files() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import tempfile, os, mmap
 with tempfile.TemporaryFile(dir=".") as f: f.write(b"t"); f.seek(0); print(f.read(), os.fstat(f.fileno()).st_nlink)
@@ -24,12 +16,12 @@ fd, name = tempfile.mkstemp(dir="."); os.ftruncate(fd, 8192); m = mmap.mmap(fd, 
 print(os.listdir("."))
 "#,
     );
-    assert!(out.contains("b'spooled'"));
+    assert!(same.native.stdout.contains("b'spooled'"));
 }
 
 #[test]
 fn children_of_every_kind() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import subprocess, os, sys, signal
 print(subprocess.run(["cat"], input=b"x" * 100000, capture_output=True).stdout.count(b"x"))
@@ -49,12 +41,12 @@ except subprocess.TimeoutExpired: print("timeout")
 print(os.system("exit 3") >> 8, os.popen("echo popen").read())
 "#,
     );
-    assert!(out.contains("timeout"));
+    assert!(same.native.stdout.contains("timeout"));
 }
 
 #[test]
 fn processes_that_talk() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import multiprocessing as mp, os
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -75,12 +67,12 @@ if __name__ == "__main__":
     from multiprocessing import shared_memory; s = shared_memory.SharedMemory(create=True, size=99); s.buf[0] = 7; t = shared_memory.SharedMemory(s.name); print(t.buf[0]); t.close(); s.close(); s.unlink()
 "#,
     );
-    assert!(out.contains("forkserver 4950"), "{out}");
+    assert!(same.native.stdout.contains("forkserver 4950"), "{}", same.native.stdout);
 }
 
 #[test]
 fn a_manager_process() {
-    same_python(
+    World::open().same_python(
         r#"
 import multiprocessing as mp
 if __name__ == "__main__":
@@ -91,7 +83,7 @@ if __name__ == "__main__":
 
 #[test]
 fn pseudo_terminals() {
-    let out = same_python(
+    let same = World::open().same_python(
         r#"
 import pty, os, termios, fcntl, struct, tty
 # A terminal hands on a line and its end apart.
@@ -113,12 +105,12 @@ while True:
 print(out, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#,
     );
-    assert!(out.contains("straight"), "{out}");
+    assert!(same.native.stdout.contains("straight"), "{}", same.native.stdout);
 }
 
 #[test]
 fn trees_of_files() {
-    same_python(
+    World::open().same_python(
         r#"
 import shutil, os, pathlib, filecmp, zipfile, tarfile, sqlite3, glob, fileinput
 p = pathlib.Path("a/b"); p.mkdir(parents=True); (p / "f").write_text("f" * 5000); (p / "l").symlink_to("f"); os.link(p / "f", p / "h"); (p / "x").touch(0o700)

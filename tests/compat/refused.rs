@@ -1,47 +1,44 @@
 //! What programs are refused, each as small as it gets: the rows of docs/compatibility.md that are about programs.
 
-use guard_tests::{World, program_text, skip};
+use guard_tests::{World, skip};
 
-/// What a command prints natively and guarded, in a world where everything is allowed.
-fn differs(argv: &[&str], native: &str, guarded: &str) {
-    let world = World::open();
-    assert_eq!(world.native(argv).stdout, native, "natively: {argv:?}");
-    world.reset();
-    let ended = world.guarded(argv);
-    assert_eq!(ended.stdout, guarded, "{argv:?}: {}", ended.stderr);
+use crate::script::printed;
+
+/// What a shell's script prints natively and guarded, in a world where everything is allowed.
+fn both(script: &str) -> [String; 2] {
+    World::open().both(&["sh", "-c", script]).map(|ended| ended.stdout)
 }
 
-fn differs_in_python(source: &str, native: &str, guarded: &str) {
-    let source = format!(
-        "import errno, os, socket\ntry:\n {}\nexcept OSError as e: print(errno.errorcode[e.errno])",
-        source.trim().replace('\n', "\n ")
-    );
-    differs(&[&program_text("python3"), "-c", &source], native, guarded);
+/// The same of a script in Python, or the errno of what it could not do.
+fn attempted(script: &str) -> [String; 2] {
+    let indented = script.replace('\n', "\n ");
+    let script = format!("try:\n {indented}\nexcept OSError as e: print(errno.errorcode[e.errno])");
+    printed(&World::open(), &script)
 }
 
 #[test]
 fn programs_that_cannot_be_read() {
     let script = "cp /bin/echo e; chmod 111 e; ./e runs 2>/dev/null || echo $?";
-    differs(&["sh", "-c", script], "runs\n", "126\n");
+    assert_eq!(both(script), ["runs\n", "126\n"]);
 }
 
 /// ldd, which runs nothing, works: tests/compat/build.rs.
 #[test]
 fn the_loader_as_a_program() {
     let script = "cp /bin/echo e; /lib64/ld-linux-x86-64.so.2 ./e runs 2>/dev/null || echo $?";
-    differs(&["sh", "-c", script], "runs\n", "126\n");
+    assert_eq!(both(script), ["runs\n", "126\n"]);
 }
 
 #[test]
 fn programs_in_memory() {
     let source = "fd = os.memfd_create('echo'); os.write(fd, open('/bin/echo', 'rb').read())\nos.execve(fd, ['echo', 'runs'], {})";
-    differs_in_python(source, "runs\n", "EACCES\n");
+    assert_eq!(attempted(source), ["runs", "EACCES"]);
 }
 
 #[test]
 fn programs_whose_name_is_gone() {
     let source = "os.system('cp /bin/echo e'); fd = os.open('e', 0); os.unlink('e')\nos.execve(fd, ['echo', 'runs'], {})";
-    differs_in_python(source, "runs\n", "EACCES\n");
+    assert_eq!(attempted(source), ["runs", "EACCES"]);
 }
 
 #[test]
@@ -49,7 +46,7 @@ fn sockets_of_datagrams() {
     let source = "server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); server.bind('notify')
 os.environ['NOTIFY_SOCKET'] = 'notify'; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); print(server.recv(99))";
-    differs_in_python(source, "b'READY=1'\n", "EACCES\n");
+    assert_eq!(attempted(source), ["b'READY=1'", "EACCES"]);
 }
 
 /// One of a pair could send to a name as well.
@@ -57,18 +54,18 @@ s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); print(server.recv(99))";
 fn pairs_of_datagram_sockets() {
     let source =
         "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.send(b'pair'); print(b.recv(9))";
-    differs_in_python(source, "b'pair'\n", "EACCES\n");
+    assert_eq!(attempted(source), ["b'pair'", "EACCES"]);
 }
 
 #[test]
 fn other_families() {
     let source = "socket.socket(40, socket.SOCK_STREAM); print('AF_VSOCK')";
-    differs_in_python(source, "AF_VSOCK\n", "EAFNOSUPPORT\n");
+    assert_eq!(attempted(source), ["AF_VSOCK", "EAFNOSUPPORT"]);
 }
 
 #[test]
 fn core_files() {
-    differs(&["sh", "-c", "ulimit -Hc; ulimit -c 1 2>/dev/null && echo set"], "unlimited\nset\n", "0\n");
+    assert_eq!(both("ulimit -Hc; ulimit -c 1 2>/dev/null && echo set"), ["unlimited\nset\n", "0\n"]);
 }
 
 /// Where the machine lets users have namespaces: Chromium's sandbox is made of them.

@@ -4,21 +4,9 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use guard_tests::{World, program_text, skip, words};
+use guard_tests::{World, skip, words};
 
-/// What a Python script prints natively and guarded; `c` is the C library, `error()` the name of a call's errno.
-fn both(world: &World, script: &str) -> [String; 2] {
-    let head = "import ctypes, errno, os, pty, socket, sys\nc = ctypes.CDLL(None, use_errno=True)\n\
-                error = lambda result: 'done' if result >= 0 else errno.errorcode[ctypes.get_errno()]\n\
-                def tried(call, *more):\n try: call(*more); return 'done'\n except OSError as e: return errno.errorcode[e.errno]\n";
-    let file = world.write("script.py", format!("{head}{script}"));
-    let argv = [&program_text("python3"), file.to_str().expect("a plain path")];
-    [false, true].map(|guarded| {
-        let ended = if guarded { world.guarded(&argv) } else { world.native(&argv) };
-        assert_eq!(ended.status, 0, "the script itself: {}", ended.stderr);
-        ended.stdout.trim().to_owned()
-    })
-}
+use crate::script::printed;
 
 /// A policy for `@/work` in which `more` are further rules.
 fn with_rules(more: &str) -> World {
@@ -30,13 +18,13 @@ fn with_rules(more: &str) -> World {
 
 #[test]
 fn clone3() {
-    assert_eq!(both(&World::open(), "print(error(c.syscall(435, 0, 0)))"), ["EINVAL", "ENOSYS"]);
+    assert_eq!(printed(&World::open(), "print(error(c.syscall(435, 0, 0)))"), ["EINVAL", "ENOSYS"]);
 }
 
 #[test]
 fn extended_attributes_by_the_newest_calls() {
     let found =
-        both(&World::open(), "open('f', 'w'); print(error(c.syscall(466, -100, b'f', 0, b'user.none')))");
+        printed(&World::open(), "open('f', 'w'); print(error(c.syscall(466, -100, b'f', 0, b'user.none')))");
     // Linux 6.13 has them.
     assert!(["ENODATA", "ENOSYS", "ENOTSUP"].contains(&&*found[0]), "{found:?}");
     assert_eq!(found[1], "ENOSYS");
@@ -45,12 +33,12 @@ fn extended_attributes_by_the_newest_calls() {
 #[test]
 fn hiding_from_tracers() {
     let script = "c.prctl(4, 0, 0, 0, 0); print(c.prctl(3, 0, 0, 0, 0))";
-    assert_eq!(both(&World::open(), script), ["0", "1"]);
+    assert_eq!(printed(&World::open(), script), ["0", "1"]);
 }
 
 #[test]
 fn domains_of_landlock() {
-    let [native, guarded] = both(&World::open(), "print(error(c.syscall(444, 0, 0, 1)))");
+    let [native, guarded] = printed(&World::open(), "print(error(c.syscall(444, 0, 0, 1)))");
     assert_eq!(guarded, "ENOTSUP");
     assert!(["done", "ENOTSUP", "ENOSYS"].contains(&&*native), "{native}");
 }
@@ -58,21 +46,21 @@ fn domains_of_landlock() {
 #[test]
 fn a_terminal_that_is_opened_does_not_become_the_controlling_one() {
     let script = "m, s = pty.openpty()\nif os.fork(): os.wait()\nelse: os.setsid(); os.open(os.ttyname(s), os.O_RDWR); print(tried(os.open, '/dev/tty', os.O_RDWR))";
-    assert_eq!(both(&World::open(), script), ["done", "ENXIO"]);
+    assert_eq!(printed(&World::open(), script), ["done", "ENXIO"]);
 }
 
 #[test]
 fn the_pid_of_a_peer() {
     let script = "s = socket.socket(1); s.bind('s%d' % os.getpid()); s.listen(); p = socket.socket(1); p.connect(s.getsockname())\n\
                   print(int.from_bytes(s.accept()[0].getsockopt(1, 17, 12)[:4], 'little') == os.getpid())";
-    assert_eq!(both(&World::open(), script), ["True", "False"]);
+    assert_eq!(printed(&World::open(), script), ["True", "False"]);
 }
 
 #[test]
 fn the_name_of_a_socket_where_rules_differ() {
     let world = with_rules(r#""@/work/other": "---""#);
     let script = "n = './s%d' % os.getpid(); s = socket.socket(1); s.bind('../work/' + n); print(s.getsockname().split('/')[1])";
-    assert_eq!(both(&world, script), ["work", "proc"]);
+    assert_eq!(printed(&world, script), ["work", "proc"]);
 }
 
 #[test]
@@ -80,14 +68,14 @@ fn sockets_of_others() {
     let world = World::open();
     let _server = UnixListener::bind(world.root().join("socket")).expect("a socket");
     let script = "print(tried(socket.socket(1).connect, '../socket'))";
-    assert_eq!(both(&world, script), ["done", "EACCES"]);
+    assert_eq!(printed(&world, script), ["done", "EACCES"]);
 }
 
 #[test]
 fn files_that_would_gain_rights() {
     let world = with_rules(r#""@/work/run/**": "rwx", "@/work/d/keep": "---""#);
     let script = "os.makedirs('run', exist_ok=True); os.makedirs('t', exist_ok=True); open('f', 'w')\nprint(tried(os.rename, 'f', 'run/f'), tried(os.rename, 't', 'd'))";
-    assert_eq!(both(&world, script), ["done done", "EXDEV EXDEV"].map(str::to_owned));
+    assert_eq!(printed(&world, script), ["done done", "EXDEV EXDEV"].map(str::to_owned));
     fs::remove_dir_all(world.work()).expect("to clean up");
 }
 
@@ -96,7 +84,7 @@ fn what_others_hold_in_memory() {
     let world = World::open();
     let mut other = world.native_command().args(["sleep", "1000"]).spawn().expect("a process");
     let script = format!("print(tried(lambda: open('/proc/{}/environ', 'rb').read()))", other.id());
-    let found = both(&world, &script);
+    let found = printed(&world, &script);
     other.kill().and_then(|()| other.wait()).expect("its end");
     assert_eq!(found, ["done", "EACCES"]);
 }
@@ -106,7 +94,7 @@ fn devices_that_act_on_the_machine() {
     let devices = ["/dev/fuse", "/dev/kvm", "/dev/net/tun", "/dev/loop-control", "/dev/uinput"];
     let world = World::open();
     for device in devices.into_iter().filter(|device| Path::new(device).exists()) {
-        let [native, guarded] = both(&world, &format!("print(tried(os.open, '{device}', 0))"));
+        let [native, guarded] = printed(&world, &format!("print(tried(os.open, '{device}', 0))"));
         assert_eq!(guarded, "EACCES", "{device}");
         if native == "done" {
             return;
@@ -117,13 +105,13 @@ fn devices_that_act_on_the_machine() {
 
 #[test]
 fn signals_that_cannot_be_held_from_terminals() {
-    let script = "import fcntl; print(tried(fcntl.fcntl, os.pipe()[0], 10, 9), tried(fcntl.fcntl, os.pipe()[0], 10, 10))";
-    assert_eq!(both(&World::open(), script), ["done done", "EINVAL done"]);
+    let script = "print(tried(fcntl.fcntl, os.pipe()[0], 10, 9), tried(fcntl.fcntl, os.pipe()[0], 10, 10))";
+    assert_eq!(printed(&World::open(), script), ["done done", "EINVAL done"]);
 }
 
 #[test]
 fn rings_of_calls() {
-    let [native, guarded] = both(&World::open(), "print(error(c.syscall(425, 1, 0)))");
+    let [native, guarded] = printed(&World::open(), "print(error(c.syscall(425, 1, 0)))");
     assert_eq!(guarded, "ENOSYS");
     // Machines may have it switched off (kernel.io_uring_disabled).
     assert!(["EFAULT", "EPERM", "ENOSYS"].contains(&&*native), "{native}");
@@ -131,7 +119,7 @@ fn rings_of_calls() {
 
 #[test]
 fn tracing() {
-    assert_eq!(both(&World::open(), "print(error(c.ptrace(0, 0, 0, 0)))"), ["done", "EPERM"]);
+    assert_eq!(printed(&World::open(), "print(error(c.ptrace(0, 0, 0, 0)))"), ["done", "EPERM"]);
 }
 
 #[test]

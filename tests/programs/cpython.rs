@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use guard_tests::{World, is_long_form, program_text, skip};
+use guard_tests::{Ended, World, is_long_form, program_text, skip};
 
 /// Compares a module of the suite, without the cases whose names have one of these words.
 fn module(name: &str, leave_out: &[&str]) {
@@ -15,17 +15,11 @@ fn module(name: &str, leave_out: &[&str]) {
     }
     let argv: Vec<&str> =
         [&python, "-B", "../cases.py", name].into_iter().chain(leave_out.iter().copied()).collect();
-    let run = |guarded: bool| {
-        world.reset();
-        world.write("cases.py", include_str!("cases.py"));
-        let ended = if guarded { world.guarded(&argv) } else { world.native(&argv) };
-        let outcomes: BTreeMap<_, _> =
-            ended.stdout.lines().filter_map(|line| line.split_once(' ')).map(owned).collect();
-        (ended, outcomes)
-    };
-    let ((native, natively), (guarded, guardedly)) = (run(false), run(true));
+    world.write("cases.py", include_str!("cases.py"));
+    let [native, guarded] = world.both(&argv);
+    let [natively, guardedly] = [&native, &guarded].map(outcomes);
     assert_eq!(native.status, 0, "the suite itself: {}", native.stderr);
-    assert!(natively.values().any(|outcome| outcome == "ok"), "{}", native.stdout);
+    assert!(natively.values().any(|&outcome| outcome == "ok"), "{}", native.stdout);
     let different: Vec<_> =
         natively.iter().filter(|(case, outcome)| guardedly.get(*case) != Some(outcome)).collect();
     assert!(different.is_empty(), "natively {different:?}\nguarded:\n{}", guarded.stderr);
@@ -33,8 +27,9 @@ fn module(name: &str, leave_out: &[&str]) {
     assert_eq!(guarded.status, 0, "{}", guarded.stderr);
 }
 
-fn owned((case, outcome): (&str, &str)) -> (String, String) {
-    (case.to_owned(), outcome.to_owned())
+/// How each case ended.
+fn outcomes(ended: &Ended) -> BTreeMap<&str, &str> {
+    ended.stdout.lines().filter_map(|line| line.split_once(' ')).collect()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The same work natively and guarded: what it printed, how it ended, and the files it left.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
@@ -90,6 +91,14 @@ impl World {
         }
     }
 
+    /// Runs a command natively and guarded, each time in an empty workspace.
+    pub fn both<S: AsRef<OsStr>>(&self, argv: &[S]) -> [Ended; 2] {
+        [World::native, World::guarded].map(|run| {
+            self.reset();
+            run(self, argv)
+        })
+    }
+
     /// Runs a command natively and guarded, each time in a workspace that `prepare` has filled.
     ///
     /// # Panics
@@ -131,6 +140,17 @@ impl World {
     pub fn same_script(&self, script: &str, but: &[&str]) -> Same {
         let same = self.same(|_| {}, &["bash", "-c", &format!("set -e\n{script}")], but);
         assert_eq!(same.native.status, 0, "the script itself: {}", same.native.stderr);
+        same
+    }
+
+    /// The same for a program in Python, `t.py` in the workspace, which must succeed.
+    ///
+    /// # Panics
+    /// As [`World::same`]; when the program fails natively.
+    pub fn same_python(&self, source: &str) -> Same {
+        let prepare = |world: &World| drop(world.write("work/t.py", source));
+        let same = self.same(prepare, &[&program_text("python3"), "-B", "t.py"], &[]);
+        assert_eq!(same.native.status, 0, "the program itself: {}", same.native.stderr);
         same
     }
 }

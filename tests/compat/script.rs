@@ -1,0 +1,28 @@
+//! Scripts in Python that end differently natively and guarded.
+
+use guard_tests::{Ended, World, program_text};
+
+/// `c` is the C library, `error()` names the errno of the call that has returned this, `tried()` that of a function.
+const HEAD: &str = "\
+import ctypes, errno, fcntl, os, pty, socket, struct, sys
+c = ctypes.CDLL(None, use_errno=True)
+error = lambda result: 'done' if result >= 0 else errno.errorcode[ctypes.get_errno()]
+def tried(call, *more):
+ try: call(*more); return 'done'
+ except OSError as e: return errno.errorcode[e.errno]
+";
+
+/// Runs a script natively and guarded, each time in an empty workspace.
+pub fn both(world: &World, script: &str) -> [Ended; 2] {
+    let file = world.write("script.py", format!("{HEAD}{script}"));
+    let both = world.both(&[&program_text("python3"), file.to_str().expect("a plain path")]);
+    for ended in &both {
+        assert_eq!(ended.status, 0, "the script itself: {}", ended.stderr);
+    }
+    both
+}
+
+/// What it prints.
+pub fn printed(world: &World, script: &str) -> [String; 2] {
+    both(world, script).map(|ended| ended.stdout.trim().to_owned())
+}
