@@ -1,24 +1,11 @@
 //! What is known to differ on a terminal, each as small as it gets: the rows of docs/compatibility.md that need one.
 
-use guard_tests::World;
-
-use crate::session::Session;
-
-/// Plays the same natively and guarded, and returns what was shown after the command line.
-fn both(play: impl Fn(&mut Session)) -> [String; 2] {
-    let world = World::open();
-    [false, true].map(|guarded| {
-        world.reset();
-        let mut session = Session::start(&world, guarded);
-        play(&mut session);
-        session.leave()
-    })
-}
+use crate::session::both;
 
 #[test]
 fn modes_that_a_command_leaves_behind_do_not_stay() {
     let [native, guarded] =
-        both(|session| session.line("$RUN stty -echoe; stty -a | grep -o -e '.echoe'", &[]));
+        both(|_, session| session.line("$RUN stty -echoe; stty -a | grep -o -e '.echoe'", &[]));
     assert!(native.contains("\n-echoe\r\n"), "{native}");
     assert!(guarded.contains("\n echoe\r\n"), "{guarded}");
 }
@@ -26,7 +13,7 @@ fn modes_that_a_command_leaves_behind_do_not_stay() {
 #[test]
 fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
     let echoes = |shown: String| shown.matches("typed ahead\r\n").count();
-    let found = both(|session| {
+    let found = both(|_, session| {
         session.line("true | $RUN sh -c 'echo ready; sleep 1; read a < /dev/tty; echo over'", &["ready\r\n"]);
         session.line("typed ahead", &["over\r\n"]);
         session.prompt();
@@ -36,7 +23,7 @@ fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
 
 #[test]
 fn what_is_typed_and_not_read_is_lost() {
-    let [native, guarded] = both(|session| {
+    let [native, guarded] = both(|_, session| {
         session.line("$RUN sh -c 'echo ready; sleep 1'", &["ready\r\n"]);
         session.keys("echo a''head\n", &["head\r\n"]);
         session.prompt();
@@ -48,14 +35,15 @@ fn what_is_typed_and_not_read_is_lost() {
 #[test]
 fn in_a_pipeline_a_command_is_in_the_background_until_it_reads() {
     let script = "import os; print(\"front\" if os.tcgetpgrp(2) == os.getpgrp() else \"back\")";
-    let [native, guarded] = both(|session| session.line(&format!("$RUN python3 -c '{script}' | cat"), &[]));
+    let [native, guarded] =
+        both(|_, session| session.line(&format!("$RUN python3 -c '{script}' | cat"), &[]));
     assert!(native.contains("\nfront\r\n") && guarded.contains("\nback\r\n"), "{native}{guarded}");
 }
 
 #[test]
 fn a_signal_for_the_guard_is_for_the_whole_group() {
     let script = "(trap \"echo told; exit\" USR1; echo ready; while :; do sleep 0.1; done) & wait";
-    let [native, guarded] = both(|session| {
+    let [native, guarded] = both(|_, session| {
         session.line(&format!("$RUN sh -c '{script}' & command=$!; sleep 1"), &["ready\r\n"]);
         session.line("kill -USR1 $command; sleep 0.5; kill -KILL -$command", &[]);
     });

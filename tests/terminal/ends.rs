@@ -2,7 +2,7 @@
 
 use guard_tests::{World, status_of, until};
 
-use crate::session::{Session, same};
+use crate::session::{Session, both, same};
 
 #[test]
 fn what_runs_in_the_background_holds_up_nobody_and_still_writes() {
@@ -59,10 +59,7 @@ fn orphans_leave_no_zombies() {
 /// As natively: when the shell leaves stopped jobs behind, they are hung up on.
 #[test]
 fn stopped_jobs_of_a_shell_that_ends_do_not_stay() {
-    let world = World::open();
-    for guarded in [false, true] {
-        world.reset();
-        let mut session = Session::start(&world, guarded);
+    both(|world, session| {
         session.line("PS1='IN''> ' $RUN bash --norc --noprofile --noediting -i", &["IN> "]);
         session.line("sh -c 'echo $$ > pid; echo ready; exec sleep 1000'", &["1000'\r\n", "ready\r\n"]);
         session.keys("\x1a", &["Stopped", "IN> "]);
@@ -73,8 +70,7 @@ fn stopped_jobs_of_a_shell_that_ends_do_not_stay() {
             std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
                 .map_or(true, |stat| stat.contains(") Z "))
         });
-        session.leave();
-    }
+    });
 }
 
 /// A denied line stands where the program runs, and before what the program says.

@@ -73,16 +73,20 @@ impl Session {
     }
 }
 
-/// Plays the same natively and guarded. Returns what was shown natively, after it was compared.
-pub fn same(play: impl Fn(&mut Session)) -> String {
+/// Plays the same natively and guarded, each time in an empty workspace. Returns what was shown.
+pub fn both(play: impl Fn(&World, &mut Session)) -> [String; 2] {
     let world = World::open();
-    let shown = [false, true].map(|guarded| {
+    [false, true].map(|guarded| {
         world.reset();
         let mut session = Session::start(&world, guarded);
-        play(&mut session);
+        play(&world, &mut session);
         session.leave()
-    });
-    let [native, guarded] = shown;
+    })
+}
+
+/// The same where nothing may differ. Returns what was shown natively, after it was compared.
+pub fn same(play: impl Fn(&mut Session)) -> String {
+    let [native, guarded] = both(|_, session| play(session));
     assert_eq!(guarded, native, "guarded on the left");
     native
 }

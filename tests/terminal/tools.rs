@@ -2,7 +2,7 @@
 
 use guard_tests::{World, program_text, until};
 
-use crate::session::{Session, same};
+use crate::session::{Session, both, same};
 
 #[test]
 fn script_inside_and_outside() {
@@ -41,10 +41,7 @@ fn the_name_of_the_terminal() {
 #[test]
 fn an_editor() {
     let vim = program_text("vim");
-    let world = World::open();
-    for guarded in [false, true] {
-        world.reset();
-        let mut session = Session::start(&world, guarded);
+    both(|world, session| {
         let usual = session.screen.modes();
         session.line(&format!("TERM=ansi $RUN {vim} -N -u NONE -i NONE -n file"), &["file", "[New"]);
         session.keys("itext\x1b", &[]);
@@ -54,9 +51,8 @@ fn an_editor() {
         session.keys(":wq\n", &[]);
         session.prompt();
         until("the usual modes", || session.screen.modes() == usual);
-        assert_eq!(world.read("work/file").as_deref(), Some("text\n"), "guarded: {guarded}");
-        session.leave();
-    }
+        assert_eq!(world.read("work/file").as_deref(), Some("text\n"));
+    });
 }
 
 #[test]
@@ -90,10 +86,7 @@ fn capture(world: &World, tmux: &str) -> String {
 #[test]
 fn tmux_inside() {
     let tmux = program_text("tmux");
-    let world = World::open();
-    for guarded in [false, true] {
-        world.reset();
-        let mut session = Session::start(&world, guarded);
+    both(|_, session| {
         session.line(
             &format!("export TERM=xterm; $RUN {tmux} -f /dev/null -S sock new-session 'PS1=P\"> \" sh -i'"),
             &["P> "],
@@ -109,6 +102,5 @@ fn tmux_inside() {
         session.line(&format!("{tmux} -S sock attach"), &["in-42"]);
         session.keys("exit\n", &["[exited]"]);
         session.prompt();
-        session.leave();
-    }
+    });
 }
