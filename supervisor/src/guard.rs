@@ -162,13 +162,12 @@ impl Guard {
             Place::Policy(path) => path,
             Place::Refused(text) => return self.refuse(caller, operation, path, text),
             Place::Hidden(text) => {
-                return self.refuse_because(caller, operation, path, &Because::unmentioned(text));
+                return self.deny(caller, operation, path, &[], &Because::unmentioned(text));
             }
         };
         let policy = self.policy();
         let request = Request::File { path: &asked, access };
-        let first = decide(policy, &request);
-        let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
+        let verdict = policy.fallback(&request, decide(policy, &request));
         self.settle(caller, operation, path, &[], &verdict)
     }
 
@@ -191,8 +190,7 @@ impl Guard {
         let policy = self.policy();
         let (path, argv, role) = (exec.path, exec.argv, exec.role);
         let request = Request::Exec(exec);
-        let first = decide(policy, &request);
-        let verdict = if first.outcome == Outcome::Ask { policy.fallback(&request, first) } else { first };
+        let verdict = policy.fallback(&request, decide(policy, &request));
         if verdict.outcome == Outcome::Allow && !self.floor.starts(path) {
             let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);
             let text = format!("not below exec.roots; add \"{}\" there", crate::text::shown(directory));
@@ -223,17 +221,18 @@ impl Guard {
         path: &[u8],
         text: impl Into<Cow<'static, str>>,
     ) -> Result<(), Errno> {
-        self.refuse_because(caller, operation, path, &builtin(text))
+        self.deny(caller, operation, path, &[], &builtin(text))
     }
 
-    fn refuse_because(
+    fn deny(
         &self,
         caller: &Caller<'_>,
         operation: Operation,
         path: &[u8],
+        argv: &[Vec<u8>],
         because: &Because<'_>,
     ) -> Result<(), Errno> {
-        self.note(caller, operation, path, &[], because, Outcome::Deny);
+        self.note(caller, operation, path, argv, because, Outcome::Deny);
         if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
@@ -251,8 +250,7 @@ impl Guard {
             }
             return Ok(());
         }
-        self.note(caller, operation, path, argv, &verdict.because, Outcome::Deny);
-        if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
+        self.deny(caller, operation, path, argv, &verdict.because)
     }
 
     fn note(
