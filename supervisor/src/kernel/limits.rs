@@ -1,6 +1,6 @@
-//! Resource limits of a caller.
+//! Resource limits, of a caller and of this process.
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
 
 use super::Tid;
 
@@ -21,4 +21,11 @@ pub fn exceed_size(process: Tid, is_still: impl FnOnce() -> bool) {
         // One that has ended needs no signal.
         let _ = pidfd_send_signal(held, Signal::XFSZ);
     }
+}
+
+/// This process leaves no core behind.
+pub fn forbid_core() {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    // A limit can always be lowered.
+    let _ = setrlimit(Resource::Core, none);
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rustix::io::Errno;
 
-use super::errno;
+use super::{errno, limits};
 
 /// One mapping, as PROCMAP_QUERY tells it (linux/fs.h, Linux 6.11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,8 +170,7 @@ pub fn dispose(signal: Signal, disposition: Disposition) -> Result<(), Errno> {
 
 /// Ends this process by a signal, as far as that signal ends processes, without a core.
 pub fn end_by(signal: i32) {
-    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    limits::forbid_core();
     // SAFETY: SIG_DFL installs no handler.
     let _ = unsafe { libc::signal(signal, libc::SIG_DFL) };
     let _ = SigSet::empty().thread_set_mask();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use guard_shim::{Failure, Report, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
@@ -18,6 +18,7 @@ use crate::audit::Context;
 use crate::current::Current;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, split};
+use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
 use crate::pool::Pool;
@@ -173,11 +174,9 @@ fn become_supervisor() -> std::io::Result<()> {
     drop_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
     // The supervisor holds descriptors of every caller for a moment.
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let wide = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, wide);
-    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
-    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    limits::forbid_core();
     Ok(())
 }
 
