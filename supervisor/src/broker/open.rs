@@ -7,6 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::Request;
+use super::how::How;
 use crate::answer::{Answer, Harmless, OurCopy, Outcome};
 use crate::layers::{Layer, is_off};
 use crate::place::controlling_terminal;
@@ -17,107 +18,10 @@ use crate::resolve::{Entry, Last, Object, Target, link_to};
 /// How often an open starts again when names change under it.
 const TRIES: usize = 16;
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
-/// `__O_TMPFILE` without the O_DIRECTORY that must come with it.
-const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
-/// `O_LARGEFILE` as the kernel sees it; the libc crate has 0 on x86_64.
-const LARGEFILE: u32 = 0o100_000;
-/// The flags that open(2) knows; it drops all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
-const KNOWN: u32 = (libc::O_ACCMODE
-    | libc::O_CREAT
-    | libc::O_EXCL
-    | libc::O_NOCTTY
-    | libc::O_TRUNC
-    | libc::O_APPEND
-    | libc::O_NONBLOCK
-    | libc::O_SYNC
-    | libc::O_DSYNC
-    | libc::O_ASYNC
-    | libc::O_DIRECT
-    | libc::O_DIRECTORY
-    | libc::O_NOFOLLOW
-    | libc::O_NOATIME
-    | libc::O_CLOEXEC
-    | libc::O_PATH
-    | libc::O_TMPFILE) as u32
-    | LARGEFILE;
-
-/// What an open asks for.
-#[derive(Clone, Copy, Debug)]
-struct How {
-    flags: u32,
-    mode: u32,
-    resolve: ResolveFlags,
-}
-
-impl How {
-    fn has(self, flag: i32) -> bool {
-        self.flags & flag as u32 != 0
-    }
-
-    fn creates(self) -> bool {
-        self.has(libc::O_CREAT)
-    }
-
-    fn unnamed(self) -> bool {
-        self.flags & TMPFILE_BIT != 0
-    }
-
-    /// Whether it may leave something behind even when nobody gets a descriptor.
-    fn changes(self) -> bool {
-        self.creates() || self.unnamed() || self.has(libc::O_TRUNC)
-    }
-
-    /// What the open itself needs, beyond a missing file's creation.
-    fn access(self) -> Access {
-        let mode = self.flags & libc::O_ACCMODE as u32;
-        let reads = mode != libc::O_WRONLY as u32;
-        let writes = mode != libc::O_RDONLY as u32 || self.has(libc::O_TRUNC) || self.unnamed();
-        match (reads, writes) {
-            (true, true) => Access::READ | Access::WRITE,
-            (false, _) => Access::WRITE,
-            (true, false) => Access::READ,
-        }
-    }
-
-    fn last(self) -> Last {
-        let exclusive = self.creates() && self.has(libc::O_EXCL);
-        match self.has(libc::O_NOFOLLOW) || exclusive {
-            true => Last::Keep,
-            false if self.creates() => Last::Make,
-            false => Last::Follow,
-        }
-    }
-
-    /// Our own flags: the descriptor never survives our exec, and no terminal ever becomes the supervisor's.
-    fn ours(self) -> OFlags {
-        OFlags::from_bits_retain(self.flags) | OFlags::CLOEXEC | OFlags::NOCTTY
-    }
-
-    fn our_mode(self) -> Mode {
-        Mode::from_raw_mode(self.mode)
-    }
-
-    /// What the kernel refuses whatever the path is.
-    fn check(self) -> Result<(), Errno> {
-        let creates = self.creates() || self.unnamed();
-        let bad = (self.mode != 0 && !creates)
-            || self.mode & !0o7777 != 0
-            || (self.creates() && self.has(libc::O_DIRECTORY) && !self.unnamed())
-            || (self.unnamed()
-                && (!self.has(libc::O_DIRECTORY)
-                    || self.creates()
-                    || self.flags & libc::O_ACCMODE as u32 == libc::O_RDONLY as u32));
-        if bad { Err(Errno::INVAL) } else { Ok(()) }
-    }
-}
 
 /// open, openat, creat.
 pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> Outcome {
-    let mut how =
-        How { flags: flags as u32 & KNOWN, mode: mode as u32 & 0o7777, resolve: ResolveFlags::empty() };
-    if !how.creates() && !how.unnamed() {
-        how.mode = 0;
-    }
+    let how = How::of_open(flags, mode);
     how.check()?;
     let path = request.caller.path(path)?;
     open(request, dirfd, path.as_bytes(), how)
@@ -125,31 +29,7 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
 
 /// openat2, whose flags and mode are in memory: read once.
 pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size: u64) -> Outcome {
-    const SIZE: usize = 24;
-    if size < SIZE as u64 {
-        return Err(Errno::INVAL);
-    }
-    if size > 4096 {
-        return Err(Errno::TOOBIG);
-    }
-    let mut raw = [0; 4096];
-    let raw = &mut raw[..size as usize];
-    request.caller.bytes(how, raw)?;
-    if raw[SIZE..].iter().any(|&byte| byte != 0) {
-        return Err(Errno::TOOBIG);
-    }
-    let field = |at: usize| raw[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-    let (flags, mode, resolve) = (field(0), field(8), field(16));
-    let known = ResolveFlags::all().bits() & 0x3f;
-    if flags & !u64::from(KNOWN) != 0
-        || mode & !0o7777 != 0
-        || resolve & !known != 0
-        || ResolveFlags::from_bits_retain(resolve).contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
-    {
-        return Err(Errno::INVAL);
-    }
-    let how =
-        How { flags: flags as u32, mode: mode as u32, resolve: ResolveFlags::from_bits_retain(resolve) };
+    let how = How::read(request.caller, how, size)?;
     if how.has(libc::O_PATH) {
         // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
         // find another open there: what the floor lets that one read must then be what the policy does.
@@ -158,7 +38,7 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
         return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
-    if how.resolve.contains(ResolveFlags::CACHED) && how.changes() {
+    if how.resolve().contains(ResolveFlags::CACHED) && how.changes() {
         return Err(Errno::AGAIN);
     }
     let path = request.caller.path(path)?;
@@ -184,7 +64,7 @@ fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
 
 fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
     if is_plain(path)
-        && how.resolve.is_empty()
+        && how.resolve().is_empty()
         && let Some(outcome) = open_plain(request, path, how)
     {
         return outcome;
@@ -193,7 +73,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
     for _ in 0..TRIES {
         let target =
-            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve)?;
+            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve())?;
         let opened = match target {
             Target::Entry(entry) => open_entry(request, &entry, how),
             Target::Object { object, path, .. } => open_object(request, &object, &path, how).map(Some),
@@ -362,17 +242,5 @@ mod tests {
         {
             assert!(!is_plain(other.as_bytes()), "{other}");
         }
-    }
-
-    #[test]
-    fn access_follows_the_flags() {
-        let of = |flags: i32| How { flags: flags as u32, mode: 0, resolve: ResolveFlags::empty() }.access();
-        assert_eq!(of(libc::O_RDONLY), Access::READ);
-        assert_eq!(of(libc::O_RDONLY | libc::O_TRUNC), Access::READ | Access::WRITE);
-        assert_eq!(of(libc::O_WRONLY), Access::WRITE);
-        assert_eq!(of(libc::O_RDWR), Access::READ | Access::WRITE);
-        // Access mode 3 opens for ioctl and needs both in the kernel as well.
-        assert_eq!(of(3), Access::READ | Access::WRITE);
-        assert_eq!(of(libc::O_TMPFILE | libc::O_WRONLY), Access::WRITE);
     }
 }

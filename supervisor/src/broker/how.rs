@@ -1,0 +1,171 @@
+//! What an open asks for: flags, mode, and how its path is to be walked.
+
+use guard_policy::Access;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use crate::resolve::Last;
+
+/// `__O_TMPFILE` without the O_DIRECTORY that must come with it.
+const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+/// `O_LARGEFILE` as the kernel sees it; the libc crate has 0 on x86_64.
+const LARGEFILE: u32 = 0o100_000;
+/// The flags that open(2) knows; it drops all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
+const KNOWN: u32 = (libc::O_ACCMODE
+    | libc::O_CREAT
+    | libc::O_EXCL
+    | libc::O_NOCTTY
+    | libc::O_TRUNC
+    | libc::O_APPEND
+    | libc::O_NONBLOCK
+    | libc::O_SYNC
+    | libc::O_DSYNC
+    | libc::O_ASYNC
+    | libc::O_DIRECT
+    | libc::O_DIRECTORY
+    | libc::O_NOFOLLOW
+    | libc::O_NOATIME
+    | libc::O_CLOEXEC
+    | libc::O_PATH
+    | libc::O_TMPFILE) as u32
+    | LARGEFILE;
+
+/// What an open asks for, as `struct open_how` of openat2(2) says it.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    flags: u32,
+    mode: u32,
+    resolve: ResolveFlags,
+}
+
+impl How {
+    /// Of the older calls, which drop what they do not know.
+    pub fn of_open(flags: i32, mode: i32) -> How {
+        let how =
+            How { flags: flags as u32 & KNOWN, mode: mode as u32 & 0o7777, resolve: ResolveFlags::empty() };
+        if how.creates() || how.unnamed() { how } else { How { mode: 0, ..how } }
+    }
+
+    /// Of openat2, from the caller's memory, which is read once.
+    ///
+    /// # Errors
+    /// EFAULT, EINVAL and E2BIG, as the kernel's.
+    pub fn read(caller: &Caller<'_>, address: u64, size: u64) -> Result<How, Errno> {
+        const SIZE: usize = 24;
+        if size < SIZE as u64 {
+            return Err(Errno::INVAL);
+        }
+        if size > 4096 {
+            return Err(Errno::TOOBIG);
+        }
+        let mut raw = [0; 4096];
+        let raw = &mut raw[..size as usize];
+        caller.bytes(address, raw)?;
+        if raw[SIZE..].iter().any(|&byte| byte != 0) {
+            return Err(Errno::TOOBIG);
+        }
+        let field =
+            |at: usize| raw[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
+        let (flags, mode, resolve) = (field(0), field(8), field(16));
+        let known = ResolveFlags::all().bits() & 0x3f;
+        if flags & !u64::from(KNOWN) != 0
+            || mode & !0o7777 != 0
+            || resolve & !known != 0
+            || ResolveFlags::from_bits_retain(resolve).contains(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
+        {
+            return Err(Errno::INVAL);
+        }
+        Ok(How { flags: flags as u32, mode: mode as u32, resolve: ResolveFlags::from_bits_retain(resolve) })
+    }
+
+    /// How the path is to be walked.
+    pub fn resolve(self) -> ResolveFlags {
+        self.resolve
+    }
+
+    /// Whether one of these flags is set.
+    pub fn has(self, flag: i32) -> bool {
+        self.flags & flag as u32 != 0
+    }
+
+    /// Whether a missing file is to be made.
+    pub fn creates(self) -> bool {
+        self.has(libc::O_CREAT)
+    }
+
+    /// Whether a file without a name is to be made.
+    pub fn unnamed(self) -> bool {
+        self.flags & TMPFILE_BIT != 0
+    }
+
+    /// Whether it may leave something behind even when nobody gets a descriptor.
+    pub fn changes(self) -> bool {
+        self.creates() || self.unnamed() || self.has(libc::O_TRUNC)
+    }
+
+    /// What the open itself needs, beyond a missing file's creation.
+    pub fn access(self) -> Access {
+        let mode = self.flags & libc::O_ACCMODE as u32;
+        let reads = mode != libc::O_WRONLY as u32;
+        let writes = mode != libc::O_RDONLY as u32 || self.has(libc::O_TRUNC) || self.unnamed();
+        match (reads, writes) {
+            (true, true) => Access::READ | Access::WRITE,
+            (false, _) => Access::WRITE,
+            (true, false) => Access::READ,
+        }
+    }
+
+    /// Whether a link at the end of the path is followed.
+    pub fn last(self) -> Last {
+        let exclusive = self.creates() && self.has(libc::O_EXCL);
+        match self.has(libc::O_NOFOLLOW) || exclusive {
+            true => Last::Keep,
+            false if self.creates() => Last::Make,
+            false => Last::Follow,
+        }
+    }
+
+    /// Our own flags: the descriptor never survives our exec, and no terminal ever becomes the supervisor's.
+    pub fn ours(self) -> OFlags {
+        OFlags::from_bits_retain(self.flags) | OFlags::CLOEXEC | OFlags::NOCTTY
+    }
+
+    /// The mode of what is made.
+    pub fn our_mode(self) -> Mode {
+        Mode::from_raw_mode(self.mode)
+    }
+
+    /// What the kernel refuses whatever the path is.
+    ///
+    /// # Errors
+    /// EINVAL.
+    pub fn check(self) -> Result<(), Errno> {
+        let creates = self.creates() || self.unnamed();
+        let bad = (self.mode != 0 && !creates)
+            || self.mode & !0o7777 != 0
+            || (self.creates() && self.has(libc::O_DIRECTORY) && !self.unnamed())
+            || (self.unnamed()
+                && (!self.has(libc::O_DIRECTORY)
+                    || self.creates()
+                    || self.flags & libc::O_ACCMODE as u32 == libc::O_RDONLY as u32));
+        if bad { Err(Errno::INVAL) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_follows_the_flags() {
+        let of = |flags: i32| How { flags: flags as u32, mode: 0, resolve: ResolveFlags::empty() }.access();
+        assert_eq!(of(libc::O_RDONLY), Access::READ);
+        assert_eq!(of(libc::O_RDONLY | libc::O_TRUNC), Access::READ | Access::WRITE);
+        assert_eq!(of(libc::O_WRONLY), Access::WRITE);
+        assert_eq!(of(libc::O_RDWR), Access::READ | Access::WRITE);
+        // Access mode 3 opens for ioctl and needs both in the kernel as well.
+        assert_eq!(of(3), Access::READ | Access::WRITE);
+        assert_eq!(of(libc::O_TMPFILE | libc::O_WRONLY), Access::WRITE);
+    }
+}
