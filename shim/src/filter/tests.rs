@@ -196,7 +196,7 @@ fn rules_longer_than_a_jump_are_refused() {
 
 /// The time of a start. `cargo test --release -p guard-shim -- --ignored --nocapture two_milliseconds`
 #[test]
-#[ignore = "measures"]
+#[ignore = "measures: for a release build, and a machine at rest"]
 fn building_and_loading_take_less_than_two_milliseconds() {
     let options = Options { scoped_signals: true, ..Options::default() };
     let mut times: Vec<_> = (0..200).map(|_| build_and_load(options)).collect();
