@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The answer to a [`crate::Request`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// Refused.
@@ -14,6 +15,21 @@ pub enum Outcome {
     Ask,
     /// Allowed.
     Allow,
+}
+
+impl Outcome {
+    /// Every value, as written in `guard.json`.
+    pub const NAMES: [&'static str; 3] = ["deny", "ask", "allow"];
+
+    /// The value's name.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The value of that name.
+    pub fn from_name(name: &str) -> Option<Outcome> {
+        [Outcome::Deny, Outcome::Ask, Outcome::Allow].into_iter().find(|outcome| outcome.as_str() == name)
+    }
 }
 
 /// Who wrote what decided.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::environment::Inherit;
 use crate::safe_bins::Profile;
 use crate::schema::{Bookkeeping, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
-use crate::{Ask, Permission, Preset, Problem, Security, read};
+use crate::{Ask, Outcome, Permission, Preset, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -39,6 +39,9 @@ pub struct Document {
     /// The audit log.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) audit: Audit,
+    /// Questions with the answers that this policy must give. `openclaw-guard policy test` asks them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) examples: Vec<Example>,
 }
 
 /// `exec`.
@@ -209,8 +212,28 @@ pub(crate) struct AllowlistEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arg_pattern: Option<String>,
     /// `id`, `source`, `lastUsedAt` and the like: bookkeeping.
+    /// Command lines that this entry is meant to let run. `openclaw-guard policy test` looks.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) matching: Vec<String>,
+    /// Command lines that it is not meant to let run.
+    #[serde(rename = "not_match", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_matching: Vec<String>,
     #[serde(flatten)]
     #[schemars(with = "Bookkeeping")]
+    pub(crate) other: Map<String, Value>,
+}
+
+/// A question as `openclaw-guard check --batch` takes it, with its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Example {
+    /// What is asked: `read`, `write` or `exec`, with `path`; for `exec` with `argv`, too.
+    pub(crate) op: String,
+    /// What the answer must be.
+    pub(crate) outcome: Outcome,
+    /// For which agent; where it is left out, for the one that `--agent` names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
 }
 

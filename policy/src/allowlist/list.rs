@@ -43,6 +43,11 @@ impl Allowlist {
         Allowlist { entries, paths, index, names, others }
     }
 
+    /// The same with the entries of one config path alone.
+    pub(crate) fn only(&self, path: &str) -> Allowlist {
+        Allowlist::new(self.entries.iter().filter(|entry| entry.reason.path == path).cloned().collect())
+    }
+
     /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
     /// the file: a name counts only there.
     pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {

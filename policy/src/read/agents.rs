@@ -8,7 +8,7 @@ use crate::document::{Agent, AllowlistEntry};
 pub(super) const AGENT_EXEC: [&str; 6] =
     ["mode", "security", "ask", "askFallback", "strictInlineEval", "autoAllowSkills"];
 pub(super) const AGENT: [&str; 3] = ["exec", "allowlist", "permissions"];
-pub(super) const ENTRY: [&str; 8] = [
+pub(super) const ENTRY: [&str; 10] = [
     "id",
     "pattern",
     "argPattern",
@@ -17,6 +17,8 @@ pub(super) const ENTRY: [&str; 8] = [
     "lastUsedAt",
     "lastUsedCommand",
     "lastResolvedPath",
+    "match",
+    "not_match",
 ];
 
 impl Reader<'_> {
@@ -52,6 +54,8 @@ impl Reader<'_> {
                 match name.as_str() {
                     "pattern" => pattern = self.string(&property.value, &key),
                     "argPattern" => entry.arg_pattern = self.string(&property.value, &key),
+                    "match" => entry.matching = self.commands(&property.value, &key),
+                    "not_match" => entry.not_matching = self.commands(&property.value, &key),
                     _ => {
                         entry.other.insert(name, plain(&property.value));
                     }

@@ -1,7 +1,9 @@
 //! Reads `guard.json` from its syntax tree, so that every problem has a line and a column.
 
 mod agents;
+mod examples;
 mod exec;
+mod locate;
 mod permissions;
 mod reader;
 #[cfg(test)]
@@ -12,27 +14,17 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::Problem;
 use crate::document::{Audit, Document, Network};
+pub use locate::{Place, locate};
 use reader::Reader;
+pub(crate) use reader::join;
 
-const TOP: [&str; 8] =
-    ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit"];
+const TOP: [&str; 9] =
+    ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
 
 /// Reads the text.
 pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
-    let strict = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
     let mut reader = Reader { file, text, problems: Vec::new() };
-    let tree = match parse_to_ast(text, &CollectOptions::default(), &strict) {
+    let tree = match parse_to_ast(text, &CollectOptions::default(), &options()) {
         Ok(tree) => tree.value,
         Err(error) => {
             reader.at(error.range().start, "", error.kind().to_string(), None);
@@ -47,6 +39,22 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>>
     // In the order of the text, whatever was looked at first.
     reader.problems.sort_by_key(|problem| (problem.line, problem.column));
     if reader.problems.is_empty() { Ok(document) } else { Err(reader.problems) }
+}
+
+/// JSON with comments and trailing commas, and nothing else.
+fn options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
 }
 
 impl Reader<'_> {
@@ -79,6 +87,7 @@ impl Reader<'_> {
                         self.free_key(value, "unixDatagram", &key, &mut other, Self::boolean);
                     document.network = Network { other, ..network };
                 }
+                "examples" => document.examples = self.examples(value, &key),
                 _ => {
                     let (mut audit, mut other) = (Audit::default(), self.free(value, &key));
                     audit.path = self.free_key(value, "path", &key, &mut other, Self::string);

@@ -169,7 +169,7 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn join(key: &str, name: &str) -> String {
+pub(crate) fn join(key: &str, name: &str) -> String {
     let plain =
         name == "*" || !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     match (key, plain) {
