@@ -23,6 +23,7 @@ pub mod environment;
 mod examples;
 mod glob;
 mod index;
+mod lint;
 mod lists;
 mod mode;
 mod moves;

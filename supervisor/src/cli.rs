@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use guard_policy::{Ask, Security};
 
+use crate::policy::Action;
+
 /// Run a command whose every program and file goes through a policy
 ///
 /// The kernel stops each execve and each path system call of the command and of everything it starts until the guard
@@ -18,7 +20,8 @@ use guard_policy::{Ask, Security};
         openclaw-guard -- bash                       a guarded shell\n  \
         openclaw-guard --policy guard.json -- make   with a policy of your own\n  \
         openclaw-guard --observe -- npm test         block nothing, log what would be denied\n  \
-        openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n\n\
+        openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n  \
+        openclaw-guard policy validate guard.json    what is wrong with it, and where\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied,\n\
         127 it was not found; a signal that ends the command ends the guard."
 )]
@@ -75,6 +78,9 @@ pub struct Options {
 pub enum Task {
     /// Ask the policy without running anything
     Check(Question),
+    /// Look at a policy: its schema, what is wrong with it, what its examples say
+    #[command(subcommand)]
+    Policy(Action),
 }
 
 /// What `check` is asked.

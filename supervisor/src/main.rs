@@ -18,6 +18,7 @@ mod kernel;
 mod layers;
 mod links;
 mod place;
+mod policy;
 mod pool;
 mod process;
 mod reload;
@@ -49,6 +50,7 @@ fn main() -> std::process::ExitCode {
         Some(Task::Check(question)) => {
             check::check(&cli.options, question).map_err(|error| error.to_string())
         }
+        Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
     };
     match done {

@@ -8,4 +8,5 @@ mod lines;
 mod observe;
 mod own;
 mod policies;
+mod policy;
 mod status;

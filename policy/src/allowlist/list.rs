@@ -7,6 +7,7 @@ use super::entry::{Entry, Target, is_bare};
 use super::pattern::subject;
 use crate::glob::Glob;
 use crate::index::Index;
+use crate::pattern::show;
 use crate::programs::basename;
 use crate::rwx::Reason;
 use crate::{Exec, Role};
@@ -46,6 +47,16 @@ impl Allowlist {
     /// The same with the entries of one config path alone.
     pub(crate) fn only(&self, path: &str) -> Allowlist {
         Allowlist::new(self.entries.iter().filter(|entry| entry.reason.path == path).cloned().collect())
+    }
+
+    /// A sentence for each entry whose one file is not there.
+    pub(crate) fn missing(&self, exists: &dyn Fn(&[u8]) -> bool) -> impl Iterator<Item = String> {
+        self.entries.iter().filter_map(move |entry| {
+            let Target::Path(globs) = &entry.target else { return None };
+            let is_missing = globs.iter().all(|glob| glob.is_literal() && !exists(glob.literal()));
+            let file = show(globs.first()?.literal());
+            is_missing.then(|| format!("{}: there is no file {file}", entry.reason.path))
+        })
     }
 
     /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write

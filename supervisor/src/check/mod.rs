@@ -1,6 +1,6 @@
 //! `openclaw-guard check`: asks the policy what it would say, by the same function that enforces it.
 
-mod batch;
+pub mod batch;
 mod question;
 
 use guard_policy::{Because, Outcome, Source, Verdict};

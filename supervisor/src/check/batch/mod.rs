@@ -59,7 +59,11 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
     Ok(if bad { Exit::Failure } else { Exit::Success })
 }
 
-fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> {
+/// The answer to one question, as JSON.
+///
+/// # Errors
+/// What is wrong with the question.
+pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> {
     match question::<Kind>(line)?.op {
         Op::Read => question::<FileQuestion>(line)?.answer(policy, home, Access::READ),
         Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),

@@ -1,0 +1,67 @@
+//! What an operator may have meant otherwise. Told by `openclaw-guard policy validate`, not at every start.
+
+use crate::glob::Below;
+use crate::rwx::Entry;
+use crate::{Document, Policy, Rights, Source};
+
+/// Programs whose standard input is a program: as safe bins they would run whatever they are given.
+const INTERPRETERS: [&str; 18] = [
+    "bash",
+    "bun",
+    "dash",
+    "deno",
+    "fish",
+    "ksh",
+    "lua",
+    "node",
+    "nodejs",
+    "osascript",
+    "perl",
+    "php",
+    "pwsh",
+    "python",
+    "python3",
+    "ruby",
+    "sh",
+    "zsh",
+];
+
+impl Policy {
+    /// Sentences that begin with a key of the document, as [`Policy::warnings`]. `exists` says whether there is a file
+    /// at a path.
+    pub fn lint(&self, document: &Document, exists: &dyn Fn(&[u8]) -> bool) -> Vec<String> {
+        let mut found = Vec::new();
+        let written =
+            self.map.rules.iter().filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
+        for rule in written.filter(|rule| rule.rights != Rights::NONE) {
+            if let Some(deny) = self.map.denies.iter().find(|deny| denies_all_of(deny, rule)) {
+                let (path, by) = (&rule.reason.path, &deny.reason.rule);
+                found.push(format!("{path}: has no effect, for all of it is denied ({by})"));
+            }
+        }
+        found.extend(self.programs.allowlist.missing(exists));
+        for name in document.exec.safe_bins.iter().flatten() {
+            if INTERPRETERS.contains(&name.trim().to_ascii_lowercase().as_str())
+                && document.exec.safe_bin_profiles.contains_key(&name.trim().to_ascii_lowercase())
+            {
+                found.push(format!(
+                    "exec.safeBins: \"{name}\" runs what it reads from standard input, and is not safe"
+                ));
+            }
+        }
+        // A rule has two forms where a link was resolved.
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+/// Whether nothing that the rule covers escapes the denial.
+fn denies_all_of(deny: &Entry, rule: &Entry) -> bool {
+    let literal = rule.glob.literal();
+    if rule.glob.is_literal() {
+        return deny.glob.covers(literal);
+    }
+    let end = literal.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    end > 0 && deny.glob.below(&literal[..end]) == Below::Everything
+}

@@ -1,0 +1,232 @@
+//! `openclaw-guard policy`, as an operator meets it.
+
+use guard_tests::{Ended, World, ended, ended_with_input};
+use serde_json::Value;
+
+fn policy(world: &World, arguments: &[&str]) -> Ended {
+    ended(world.command().arg("policy").args(arguments))
+}
+
+/// What validate says of a text, on standard input.
+fn validated(text: &str, arguments: &[&str]) -> Ended {
+    let world = World::bare();
+    ended_with_input(world.command().args(["policy", "validate", "-"]).args(arguments), text.as_bytes())
+}
+
+/// A text, and where what is wrong with it: line, column, key, and a part of the message.
+type Broken = (&'static str, &'static [(usize, usize, &'static str, &'static str)]);
+
+const BROKEN: &[Broken] = &[
+    ("", &[(1, 1, "", "is empty")]),
+    ("{", &[(1, 1, "", "Unterminated object")]),
+    ("[]", &[(1, 1, "", "must be an object")]),
+    ("{}", &[(1, 1, "version", "is missing")]),
+    ("{\n  \"version\": \"1\" }", &[(2, 14, "version", "must be 1")]),
+    ("{\"version\": 1,\n\n  \"version\": 1}", &[(3, 3, "version", "occurs twice")]),
+    ("{\"version\": 1, 'exec': {}}", &[(1, 16, "", "")]),
+    (
+        "{ // a comment\n \"version\": 1,\n \"exec\": {\n\t\"securty\": \"full\" } }",
+        &[(4, 2, "exec.securty", "did you mean \"security\"?")],
+    ),
+    (
+        "{\"version\": 1, \"exec\": {\"ask\": \"on-mis\", \"timeoutMs\": 0,\n \"carriers\": [\"sh\", \"a/b\"]}}",
+        &[
+            (1, 32, "exec.ask", "did you mean \"on-miss\"?"),
+            (1, 55, "exec.timeoutMs", "milliseconds"),
+            (2, 21, "exec.carriers[1]", "without a path"),
+        ],
+    ),
+    (
+        "{\"version\": 1, \"permissions\": {\"filesystem\": {\n \"rules\": {\"ä/\": \"r--\",\n \"~/x\": \"rx\"},\n \"deny\": [\"/a/../b\"]}}}",
+        &[
+            (2, 12, "permissions.filesystem.rules[\"ä/\"]", "must start with"),
+            (3, 9, "permissions.filesystem.rules[\"~/x\"]", "no permission"),
+            (4, 11, "permissions.filesystem.deny[0]", "\"..\""),
+        ],
+    ),
+    (
+        "{\"version\": 1, \"agents\": {\"a b\": {\"allowlist\": [{\"patern\": \"x\"}, {\"id\": 1}]}}}",
+        &[
+            (1, 50, "agents[\"a b\"].allowlist[0].patern", "did you mean \"pattern\"?"),
+            (1, 66, "agents[\"a b\"].allowlist[1]", "no \"pattern\""),
+        ],
+    ),
+    ("{\"version\": 1, \"allowlist\": []}", &[(1, 16, "allowlist", "belongs to an agent")]),
+    (
+        "{\"version\": 1, \"examples\": [{\"op\": \"read\", \"outcome\": \"alow\"},\n{\"op\": \"read\"}]}",
+        &[(1, 55, "examples[0].outcome", "did you mean \"allow\"?"), (2, 1, "examples[1]", "needs both")],
+    ),
+    (
+        "{\"version\": 1, \"agents\": {\"m\": {\"allowlist\": [{\"pattern\": \"x\", \"match\": \"y\"}]}}}",
+        &[(1, 73, "agents.m.allowlist[0].match", "list of strings")],
+    ),
+];
+
+#[test]
+fn every_mistake_has_its_line_column_and_key() {
+    let mut found = 0;
+    for (text, problems) in BROKEN {
+        let said = validated(text, &[]);
+        assert_eq!(said.status, 1, "{text}: {}{}", said.stdout, said.stderr);
+        let lines: Vec<&str> = said.stdout.lines().collect();
+        assert_eq!(lines.len(), problems.len() + 1, "{text}: {}", said.stdout);
+        for ((line, column, key, part), said) in problems.iter().zip(&lines) {
+            let colon = if key.is_empty() { "" } else { ": " };
+            let start = format!("<stdin>:{line}:{column}: {key}{colon}");
+            assert!(
+                said.starts_with(&start) && said.contains(part),
+                "{text}: {said}\nshould be {start}… {part}"
+            );
+        }
+        let errors =
+            if problems.len() == 1 { "1 error".to_owned() } else { format!("{} errors", problems.len()) };
+        assert_eq!(lines[problems.len()], format!("<stdin>: {errors}"));
+        let json: Value = serde_json::from_str(&validated(text, &["--json"]).stdout).expect("JSON");
+        for ((line, column, key, _), error) in problems.iter().zip(json["errors"].as_array().expect("a list"))
+        {
+            assert_eq!(
+                (&error["line"], &error["column"]),
+                (&Value::from(*line), &Value::from(*column)),
+                "{text}"
+            );
+            assert_eq!(error["key"].as_str().unwrap_or(""), *key, "{text}");
+        }
+        found += 1;
+    }
+    println!("broken documents: {found} of {}", BROKEN.len());
+}
+
+#[test]
+fn warnings_have_their_places_and_are_no_refusal() {
+    let world = World::bare();
+    std::os::unix::fs::symlink("work", world.root().join("link")).expect("a link");
+    let text = r#"{ "version": 1, "$schema": "./guard.schema.json",
+  "exec": { "security": "allowlist", "ask": "off", "safeBins": ["cut", "awk", "python3"],
+    "safeBinProfiles": { "python3": {} } },
+  "permissions": { "filesystem": {
+    "rules": { SYSTEM, "@/**": "rw-",
+      "@/link/**": "rwx",
+      "@/home/.ssh/config": "r--" },
+    "deny": ["~/.ssh/**"] } },
+  "agents": { "other": { "allowlist": [
+    { "pattern": " " },
+    { "pattern": "/usr/bin/no-such-program" },
+    { "pattern": "/usr/bin/env", "match": ["/usr/bin/env x"], "not_match": ["/usr/bin/env y"] } ] } },
+  "examples": [ { "op": "read", "path": "@/x", "outcome": "deny" } ] }"#;
+    let world = world.policy(text);
+    let said = policy(&world, &["validate"]);
+    assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
+    let file = world.root().join("guard.json").display().to_string();
+    let expected = [
+        ("2:52: warning: exec.safeBins: \"awk\"", "never safe"),
+        ("2:52: warning: exec.safeBins: \"python3\"", "not safe"),
+        ("6:7: warning: permissions.filesystem.rules[", "symbolic link that the guarded tree may replace"),
+        ("7:7: warning: permissions.filesystem.rules[", "has no effect"),
+        ("10:5: warning: agents.other.allowlist[0]", "matches nothing"),
+        ("11:5: warning: agents.other.allowlist[1]", "no file /usr/bin/no-such-program"),
+        ("12:77: warning: agents.other.allowlist[2].not_match[0]", "matches it, and should not"),
+        ("13:17: warning: examples[0]", "should be deny, is allow"),
+    ];
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    assert_eq!(lines.len(), expected.len() + 1, "{}", said.stdout);
+    for (line, (start, part)) in lines.iter().zip(expected) {
+        assert!(
+            line.starts_with(&format!("{file}:{start}")) && line.contains(part),
+            "{line}\nshould be {start}… {part}"
+        );
+    }
+    assert_eq!(lines[8], format!("{file}: fine, with 8 warnings"));
+    assert_eq!(policy(&world, &["validate", "--strict"]).status, 1);
+    let json = policy(&world, &["validate", "--json"]);
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!(json["warnings"].as_array().map(Vec::len), Some(8));
+    assert_eq!(json["warnings"][4]["line"], 10);
+    assert_eq!(json["warnings"][4]["key"], "agents.other.allowlist[0]");
+    // It starts all the same.
+    assert_eq!(world.sh("true").status, 0);
+}
+
+#[test]
+fn a_policy_without_anything_to_say() {
+    let world = World::open();
+    let said = policy(&world, &["validate", "--strict"]);
+    assert_eq!(said.status, 0);
+    assert!(said.stdout.ends_with("guard.json: fine\n"), "{}", said.stdout);
+    let bare = World::bare();
+    assert_eq!(policy(&bare, &["validate"]).stdout, "the built-in policy: fine\n");
+    assert_eq!(policy(&bare, &["test"]).stdout, "0 of 0 examples hold\n");
+    assert_eq!(policy(&bare, &["validate", "none.json"]).status, 125);
+    let binary = bare.write("binary", b"\xff\xfe");
+    assert_eq!(policy(&bare, &["validate", binary.to_str().expect("text")]).status, 125);
+}
+
+#[test]
+fn a_file_cannot_write_to_the_terminal() {
+    let said = validated("{\"version\": 1, \"\\u001b]0;x\\u0007\": 1, \"\u{202e}\": 2}", &[]);
+    assert_eq!(said.status, 1);
+    assert!(!said.stdout.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{}", said.stdout);
+}
+
+#[test]
+fn examples_hold_or_are_named() {
+    let world = World::bare();
+    let good = r#"{ "version": 1, "exec": { "security": "allowlist", "ask": "off" },
+  "permissions": { "filesystem": { "rules": { "/usr/**": "r-x", "~/**": "rw-" }, "deny": ["~/.ssh/**"] } },
+  "agents": { "main": { "allowlist": [
+    { "pattern": "/usr/bin/git", "match": ["/usr/bin/git 'a b'"], "not_match": ["/usr/bin/gitk", "/opt/git x"] },
+    { "pattern": "make", "match": ["/usr/bin/make -k"], "not_match": ["/usr/bin/cmake"] } ] },
+    "other": {} },
+  "examples": [
+    { "op": "read", "path": "~/.ssh/id_rsa", "outcome": "deny" },
+    { "op": "write", "path": "~/a/../notes", "outcome": "allow" },
+    { "op": "exec", "argv": ["git", "status"], "resolved": "/usr/bin/git", "outcome": "allow" },
+    { "op": "exec", "argv": ["git", "status"], "resolved": "/usr/bin/git", "agent": "other", "outcome": "deny" } ] }"#;
+    let file = world.write("good.json", good);
+    let said = policy(&world, &["test", file.to_str().expect("text")]);
+    assert_eq!((said.status, said.stdout.as_str()), (0, "9 of 9 examples hold\n"), "{}", said.stderr);
+
+    let wrong = good
+        .replace("\"outcome\": \"deny\" },\n", "\"outcome\": \"ask\" },\n")
+        .replace("/usr/bin/git 'a b'", "git x")
+        .replace("/opt/git x", "/usr/bin/git x")
+        .replace("/usr/bin/make -k", "/usr/bin/make 'x");
+    let file = world.write("wrong.json", wrong);
+    let file = file.to_str().expect("text");
+    let said = policy(&world, &["test", file]);
+    let lines: Vec<&str> = said.stdout.lines().collect();
+    let expected = [
+        ("8:5: examples[0]: read ~/.ssh/id_rsa: should be ask, is deny", "permissions.filesystem.deny"),
+        ("4:44: agents.main.allowlist[0].match[0]", "absolute path"),
+        ("4:85: agents.main.allowlist[0].not_match[1]: /usr/bin/git x", "matches it, and should not"),
+        ("5:36: agents.main.allowlist[1].match[0]", "quote"),
+    ];
+    assert_eq!((said.status, lines.len()), (1, expected.len() + 1), "{}", said.stdout);
+    for (line, (start, part)) in lines.iter().zip(expected) {
+        assert!(
+            line.starts_with(&format!("{file}:{start}")) && line.contains(part),
+            "{line}\nshould be {start}… {part}"
+        );
+    }
+    assert_eq!(lines[4], "5 of 9 examples hold");
+    let json: Value = serde_json::from_str(&policy(&world, &["test", "--json", file]).stdout).expect("JSON");
+    assert_eq!((&json["examples"], &json["hold"]), (&Value::from(9), &Value::from(5)));
+    assert_eq!(json["failures"][0]["line"], 8);
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let said = policy(&World::bare(), &["schema"]);
+    let schema: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["properties"]["version"]["const"], 1);
+}
+
+#[test]
+fn every_action_explains_itself() {
+    let world = World::bare();
+    for action in ["schema", "validate", "test"] {
+        let said = policy(&world, &[action, "--help"]);
+        assert!(said.status == 0 && said.stdout.contains("Exit status: 0"), "{action}: {}", said.stdout);
+    }
+    assert_eq!(policy(&world, &[]).status, 125);
+}
