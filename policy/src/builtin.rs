@@ -8,6 +8,7 @@ use crate::compile::{DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_r
 use crate::document::AllowlistEntry;
 use crate::environment::Inherit;
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
+use crate::modes::Modes;
 use crate::pattern::{Expanded, Paths, expand, show};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::roots::{self, is_below};
@@ -25,7 +26,7 @@ impl Policy {
     /// The policy where there is no `guard.json`.
     pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
         let paths = Paths { home: host.home, realpath: host.realpath };
-        let modes = default_modes(overrides);
+        let modes = default_modes(agent, host, overrides);
         let project = !is_below(host.home, host.cwd);
         let toolchains = toolchains(host, &modes);
 
@@ -54,6 +55,9 @@ impl Policy {
             let Expanded { literal, pattern } = hierarchy(dir);
             Entry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
         }));
+        let (openclaw, notes) = host.openclaw.entries(agent, &paths, &map, false);
+        entries.extend(openclaw);
+        warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = roots::roots(None, &map, &paths, &mut warnings);
         Policy {
@@ -73,7 +77,7 @@ impl Policy {
 }
 
 /// All but the toolchains.
-fn lists<'a>(host: &Host<'a>, modes: &crate::compile::Modes) -> MapBuilder<'a> {
+fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     let paths = Paths { home: host.home, realpath: host.realpath };
     let mut builder = MapBuilder::new(paths, modes.ask());
     always_denied(&mut builder, host);
@@ -116,7 +120,7 @@ fn lists<'a>(host: &Host<'a>, modes: &crate::compile::Modes) -> MapBuilder<'a> {
 
 /// The directories of `$PATH` that the tree cannot write, with what stands beside them: a `bin`
 /// directory's parent holds its libraries.
-fn toolchains(host: &Host, modes: &crate::compile::Modes) -> Vec<Vec<u8>> {
+fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
     let reason = default_reason(ASKED, Source::Builtin, "builtin.default");
     let (map, _) = lists(host, modes).finish(ASKED, reason);
     let too_wide = |dir: &[u8]| {

@@ -6,6 +6,7 @@ use crate::allowlist::{Allowlist, Entry};
 use crate::build::MapBuilder;
 use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, SkillBin};
 use crate::environment::path_directories;
+use crate::modes::{Given, Modes};
 use crate::pattern::{Expanded, Paths, expand, expand_home};
 use crate::programs::{DEFAULT_CARRIERS, ExecReasons, Programs};
 use crate::rwx::{Map, Reason};
@@ -25,14 +26,6 @@ struct Layer<'d> {
     agent: Option<&'d Agent>,
 }
 
-/// A value with where it comes from.
-#[derive(Clone)]
-pub(crate) struct Given<T> {
-    value: T,
-    source: Source,
-    path: String,
-}
-
 impl Policy {
     /// Compiles a document for one agent.
     pub fn compile(
@@ -43,9 +36,9 @@ impl Policy {
     ) -> Result<Policy, Vec<Problem>> {
         let layers = layers(doc, agent);
         let paths = Paths { home: host.home, realpath: host.realpath };
-        let modes = modes(&layers, overrides);
+        let modes = modes(&layers).tightened(agent, &host.openclaw, overrides);
 
-        let mut builder = MapBuilder::new(paths, modes.ask.value);
+        let mut builder = MapBuilder::new(paths, modes.ask());
         always_denied(&mut builder, host);
         denies(&mut builder, &layers);
         rules(&mut builder, &layers);
@@ -72,7 +65,11 @@ impl Policy {
                 warnings.extend(compiled.warning);
             }
         }
-        let skills = skills(doc, &layers, &paths, &map);
+        let has_skills = has_skills(&layers);
+        let (openclaw, notes) = host.openclaw.entries(agent, &paths, &map, has_skills);
+        entries.extend(openclaw);
+        warnings.extend(notes);
+        let skills = if has_skills { skills(doc, &paths, &map) } else { Vec::new() };
         let carriers = match &doc.exec.carriers {
             Some(list) => (list.clone(), Source::Global),
             None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
@@ -110,11 +107,13 @@ impl Policy {
     }
 }
 
-/// The programs of skills, if they count.
-fn skills(doc: &Document, layers: &[Layer<'_>], paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
-    if !layers.iter().find_map(|layer| layer.mode.auto_allow_skills).unwrap_or(false) {
-        return Vec::new();
-    }
+/// Whether the programs of skills count.
+fn has_skills(layers: &[Layer<'_>]) -> bool {
+    layers.iter().find_map(|layer| layer.mode.auto_allow_skills).unwrap_or(false)
+}
+
+/// The programs of skills.
+fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
     let entry = |(i, bin): (usize, &SkillBin)| {
         let reason = Reason {
             source: Source::Global,
@@ -154,31 +153,18 @@ fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
     layers
 }
 
-/// The three exec scalars with their sources.
-pub(crate) struct Modes {
-    pub(crate) security: Given<Security>,
-    pub(crate) ask: Given<Ask>,
-    pub(crate) fallback: Given<Security>,
-}
-
-impl Modes {
-    pub(crate) fn ask(&self) -> Ask {
-        self.ask.value
-    }
-}
-
-fn modes(layers: &[Layer<'_>], overrides: &Overrides) -> Modes {
-    let modes = Modes {
+fn modes(layers: &[Layer<'_>]) -> Modes {
+    Modes {
         security: scalar(layers, Mode::security, (Security::Allowlist, "security")),
         ask: scalar(layers, Mode::ask, (Ask::OnMiss, "ask")),
         fallback: scalar(layers, Mode::fallback, (Security::Deny, "askFallback")),
-    };
-    tighten(modes, overrides)
+        broken: None,
+    }
 }
 
 /// The modes of the policy without a file.
-pub(crate) fn default_modes(overrides: &Overrides) -> Modes {
-    modes(&[], overrides)
+pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
+    modes(&[]).tightened(agent, &host.openclaw, overrides)
 }
 
 fn scalar<T>(
@@ -192,18 +178,6 @@ fn scalar<T>(
         }
     }
     Given { value: default.0, source: Source::Default, path: format!("exec.{}", default.1) }
-}
-
-fn tighten(mut modes: Modes, overrides: &Overrides) -> Modes {
-    if let Some(security) = overrides.security.filter(|s| *s < modes.security.value) {
-        modes.security =
-            Given { value: security, source: Source::Operator, path: "exec.security".to_owned() };
-    }
-    if let Some(ask) = overrides.ask.filter(|a| *a > modes.ask.value) {
-        modes.ask = Given { value: ask, source: Source::Operator, path: "exec.ask".to_owned() };
-    }
-    modes.fallback.value = modes.fallback.value.min_security(modes.security.value);
-    modes
 }
 
 /// The state directory, the guard's own files.
@@ -285,7 +259,7 @@ pub(crate) fn programs(
     carriers: (Vec<String>, Source),
     safe_bins: SafeBins,
 ) -> Programs {
-    let Modes { security, ask, fallback } = modes;
+    let Modes { security, ask, fallback, broken } = modes;
     let word = |from: &Given<Security>| format!("{} \"{}\"", from.path, from.value.as_str());
     let by_security = |rule: String, text: &str| Reason {
         source: security.source,
@@ -294,7 +268,9 @@ pub(crate) fn programs(
         text: text.to_owned(),
     };
     let reasons = ExecReasons {
-        denied: by_security(word(security), "exec.security is deny: nothing may start"),
+        denied: broken
+            .clone()
+            .unwrap_or_else(|| by_security(word(security), "exec.security is deny: nothing may start")),
         full: by_security(word(security), "exec.security is full: whatever the file map lets run may start"),
         miss: by_security(
             format!("{}: not in the allowlist", word(security)),

@@ -36,9 +36,9 @@ fn what_openclaw_wrote_is_written_the_same() {
     let cases: Vec<Value> = serde_json::from_str(TEXT).expect("cases");
     let same = cases.iter().filter(|case| {
         let text = serde_json::to_string_pretty(&case["file"]).expect("text") + "\n";
-        let Reading { store, ignored } =
+        let Reading { store, notes } =
             Store::parse("f", &text, &mut || panic!("every entry has an id")).expect("a store");
-        assert!(ignored.is_empty(), "{ignored:?}");
+        assert!(notes.is_empty(), "{notes:?}");
         assert_eq!(store.to_text(), text);
         store.to_text() == text
     });
@@ -68,6 +68,8 @@ fn what_is_no_store_is_told_with_its_place() {
         ),
         ("{\"version\": 1, \"agents\": {\"a\": null}}", "f:1:32: agents.a: must be an object { … }"),
         ("\u{feff}{\"version\": 1}", "f:1:1: expected value"),
+        ("{\"version\": 1, \"x\": 1e999}", "f:1:25: number out of range"),
+        ("{\"version\": 1, \"x\": \"\\ud800\"}", "f:1:28: unexpected end of hex escape"),
     ] {
         let problem = Store::parse("f", text, &mut ids()).expect_err(text);
         assert_eq!(problem.to_string(), line, "{text}");
@@ -98,7 +100,7 @@ fn values_outside_the_enums_are_absent() {
         json!({"version": 1, "defaults": {}, "agents": {"main": {"ask": "always", "autoAllowSkills": true}}})
     );
     assert_eq!(
-        reading.ignored,
+        reading.notes,
         [
             "defaults.security: \"bogus\" is none of deny, allowlist, full and counts for nothing",
             "defaults.ask: \"Always\" is none of off, on-miss, always and counts for nothing",
@@ -124,8 +126,8 @@ fn entries_are_made_whole() {
             {"pattern": "/b", "id": "kept"}, {"pattern": "/c", "id": "id-3"}, {"pattern": "/d", "id": "id-4"},
         ])
     );
-    assert_eq!(reading.ignored.len(), 8);
-    assert_eq!(reading.ignored[2], "agents.main.allowlist[3]: no entry, for it has no pattern");
+    assert_eq!(reading.notes.len(), 8);
+    assert_eq!(reading.notes[2], "agents.main.allowlist[3]: no entry, for it has no pattern");
     assert_eq!(patterns(&reading.store, "main"), ["/usr/bin/rg", "/a", "/b", "/c", "/d"]);
 }
 

@@ -154,7 +154,7 @@ fn survives(store: &Store) -> Result<(), TestCaseError> {
     let text = store.to_text();
     let again = Store::parse("f", &text, &mut || panic!("an id was missing")).expect("a store");
     prop_assert_eq!(&again.store, store);
-    prop_assert_eq!(again.ignored, Vec::<String>::new());
+    prop_assert_eq!(again.notes, Vec::<String>::new());
     prop_assert_eq!(again.store.to_text(), text);
     Ok(())
 }

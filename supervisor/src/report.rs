@@ -337,7 +337,7 @@ fn is_raw_terminal() -> bool {
 fn denied_line(event: &Event, observe: bool) -> String {
     let verb = if observe { "would have denied" } else { "denied" };
     let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
-    let _ = write!(line, " ({})", event.because.rule());
+    let _ = write!(line, " ({})", shown(event.because.rule().as_bytes()));
     line
 }
 

@@ -18,6 +18,7 @@ use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::terminal::Outer;
+use crate::text::shown;
 
 /// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
 const SCOPING: u8 = 6;
@@ -139,7 +140,7 @@ fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
         return;
     }
     for warning in policy.warnings() {
-        eprintln!("openclaw-guard: {warning}");
+        eprintln!("openclaw-guard: {}", shown(warning.as_bytes()));
     }
     if !std::io::stderr().is_terminal() {
         return;

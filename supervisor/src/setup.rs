@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use guard_policy::{Ask, Document, Host, Overrides, Policy, Problem, Security};
+use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, Policy, Problem, Security};
 
 use crate::cli::Options;
 use crate::links::Links;
@@ -160,6 +160,7 @@ pub fn compile(
         temp_dirs: real_directories(
             ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
         ),
+        openclaw: OpenclawStore::Absent,
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };
     let Some(text) = text else {

@@ -7,7 +7,7 @@ use super::{cwd_argv_pattern, expression};
 use crate::Exec;
 
 /// How an older release bound an entry to arguments, without the directory.
-const ARGV_ONLY: &str = "sha256:argv:";
+pub(crate) const ARGV_ONLY: &str = "sha256:argv:";
 
 /// The arguments with which an entry matches.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::normalize;
 
 /// What such an `argPattern` begins with; the digest follows in lower-case hexadecimal.
-pub(super) const CWD_ARGV: &str = "sha256:cwd-argv:v1:";
+pub(crate) const CWD_ARGV: &str = "sha256:cwd-argv:v1:";
 
 /// The `argPattern` of these arguments, the program's own name aside, in this current directory.
 ///

@@ -8,6 +8,9 @@ use crate::pattern::{Paths, replaceable_link, show};
 use crate::rwx::{Map, Reason};
 use crate::{Exec, Grant};
 
+/// Patterns that are the hash of a whole command line.
+pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
+
 /// The programs that an entry names.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
@@ -52,7 +55,7 @@ impl Entry {
             let why = if pattern.is_empty() { "a blank pattern" } else { "a pattern longer than any path" };
             return Compiled::nothing(&reason.path, &format!("{why} matches nothing"));
         };
-        if pattern.starts_with("=command:") || pattern.starts_with("=node-command:") {
+        if COMMANDS.iter().any(|prefix| pattern.starts_with(prefix)) {
             let why = "it stands for one command's text, which is not known when a program starts; it matches nothing";
             return Compiled::nothing(&reason.path, why);
         }

@@ -8,7 +8,9 @@ mod expression;
 mod list;
 mod pattern;
 
-pub(crate) use entry::Entry;
+pub(crate) use arguments::ARGV_ONLY;
+pub(crate) use cwd_argv::CWD_ARGV;
+pub(crate) use entry::{COMMANDS, Entry};
 pub(crate) use list::Allowlist;
 
 pub use arguments::matches_arg_pattern;

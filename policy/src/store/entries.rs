@@ -4,18 +4,10 @@ use serde_json::{Map, Value};
 
 use super::normalise::trim;
 use super::{Store, key, lists};
+use crate::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
 
 /// How OpenClaw marks what an "allow always" made.
 const ALLOW_ALWAYS: &str = "allow-always";
-
-/// An `argPattern` that is a hash of directory and arguments (2026.6 and newer).
-const CWD_ARGV: &str = "sha256:cwd-argv:v1:";
-
-/// One of the arguments alone, which those releases no longer match.
-const ARGV: &str = "sha256:argv:";
-
-/// Patterns that are the hash of a whole command line.
-const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
 
 /// An entry of a store's allowlist.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +70,8 @@ impl<'s> Entry<'s> {
 
     /// Whether it is bound to a hash, which says nothing of the command: then the command is not kept either.
     pub fn is_hashed(self) -> bool {
-        self.arg_pattern().is_some_and(|pattern| pattern.starts_with(CWD_ARGV) || pattern.starts_with(ARGV))
+        self.arg_pattern()
+            .is_some_and(|pattern| pattern.starts_with(CWD_ARGV) || pattern.starts_with(ARGV_ONLY))
     }
 
     /// When it last let a program start: milliseconds since 1970.
@@ -103,7 +96,7 @@ impl<'s> Entry<'s> {
         }
         match (self.0.get("argPattern"), self.arg_pattern()) {
             (_, Some(pattern)) if pattern.starts_with(CWD_ARGV) => None,
-            (_, Some(pattern)) if pattern.starts_with(ARGV) => Some(Inactive::ArgumentsAlone),
+            (_, Some(pattern)) if pattern.starts_with(ARGV_ONLY) => Some(Inactive::ArgumentsAlone),
             (Some(Value::String(_) | Value::Null) | None, _) => {
                 self.is_allow_always().then_some(Inactive::UnboundAllowAlways)
             }

@@ -14,8 +14,9 @@ use crate::{Problem, problem};
 pub struct Reading {
     /// The store.
     pub store: Store,
-    /// What was left out as OpenClaw leaves it out, a sentence each: values that are none, entries without a pattern.
-    pub ignored: Vec<String>,
+    /// What the operator should know, a sentence each: values that are none and entries without a pattern are left out,
+    /// as OpenClaw leaves them out.
+    pub notes: Vec<String>,
 }
 
 impl Store {
@@ -41,8 +42,8 @@ impl Store {
         })?;
         match shape(root) {
             Ok(mut root) => {
-                let ignored = normalise(&mut root, id);
-                Ok(Reading { store: Store { root }, ignored })
+                let notes = normalise(&mut root, id);
+                Ok(Reading { store: Store { root }, notes })
             }
             Err((path, message)) => {
                 let key = path.join(".");

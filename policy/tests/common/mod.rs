@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use guard_policy::{
-    Access, Document, Exec, Host, Outcome, Overrides, Policy, Problem, Request, Role, Verdict, decide,
+    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, Policy, Problem, Request, Role, Verdict,
+    decide,
 };
 use serde_json::Value;
 
@@ -16,6 +17,7 @@ pub fn host() -> Host<'static> {
         path_dirs: vec![],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
+        openclaw: OpenclawStore::Absent,
         realpath: &|_| None,
     }
 }

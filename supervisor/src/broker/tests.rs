@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use guard_policy::{Document, Host, Overrides, Policy};
+use guard_policy::{Document, Host, OpenclawStore, Overrides, Policy};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -45,6 +45,7 @@ impl Ground {
             path_dirs: Vec::new(),
             always_denied: Vec::new(),
             temp_dirs: Vec::new(),
+            openclaw: OpenclawStore::Absent,
             realpath: &|_| None,
         };
         let document = Document::parse("test", &text).unwrap();

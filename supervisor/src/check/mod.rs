@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::cli::{Options, Question};
 use crate::exit::Exit;
 use crate::setup::{self, Disk, Places, SetupError};
+use crate::text::shown;
 
 /// Why `check` gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +39,7 @@ pub fn check(options: &Options, question: &Question) -> Result<Exit, CheckError>
     }
     let policy = setup::policy(options, &places, Disk::Used)?;
     for warning in policy.warnings() {
-        eprintln!("openclaw-guard: {warning}");
+        eprintln!("openclaw-guard: {}", shown(warning.as_bytes()));
     }
     question::answer(question, &policy, &places)
 }

@@ -68,7 +68,10 @@ fn tell(
             Outcome::Ask => "ask",
         };
         let because = &verdict.because;
-        writeln!(out, "{word} {operation} {}\n  {}\n  {}", shown(bytes), because.rule(), because.text)
+        {
+            let [rule, text] = [because.rule(), &*because.text].map(|text| shown(text.as_bytes()));
+            writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(bytes))
+        }
     };
     written.map_err(CheckError::Output)?;
     Ok(match verdict.outcome {
