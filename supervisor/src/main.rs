@@ -27,6 +27,7 @@ mod resolve;
 mod run;
 mod servers;
 mod setup;
+mod store;
 mod terminal;
 mod text;
 mod tree;

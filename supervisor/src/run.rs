@@ -17,6 +17,7 @@ use crate::layers::{Layer, is_off};
 use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
+use crate::store;
 use crate::terminal::Outer;
 use crate::text::shown;
 
@@ -55,7 +56,8 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     may_trace()?;
     let places = Places::find(options)?;
     let text = setup::read(&places)?;
-    let policy = setup::compile(options, &places, Disk::Used, text.as_deref())?;
+    let policy =
+        setup::compile(options, &places, Disk::Used, text.as_deref(), &store::load(&places.state_directory))?;
     let roots: Vec<PathBuf> =
         policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
     let floor = floor::plan(&roots).map_err(|error| RunError::Floor(error.to_string()))?;

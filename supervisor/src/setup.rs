@@ -9,6 +9,7 @@ use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, Policy, Proble
 
 use crate::cli::Options;
 use crate::links::Links;
+use crate::store;
 
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,8 @@ pub struct Places {
     pub home: PathBuf,
     /// OpenClaw's state directory.
     pub state: PathBuf,
+    /// Its real path at the start, for the same reason as `policy_file`.
+    pub state_directory: PathBuf,
     /// The policy's file as it is named, whether or not it exists.
     pub policy: PathBuf,
     /// Its real path at the start. Read again it is read there: a link on the way to it may be the tree's by then.
@@ -73,6 +76,7 @@ impl Places {
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
         let mut places = Places {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
+            state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
             policy_named: options.policy.is_some(),
             policy,
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
@@ -131,10 +135,10 @@ pub enum Disk {
 /// # Errors
 /// When a file that must be there is not, cannot be read, or is wrong.
 pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, SetupError> {
-    compile(options, places, disk, read(places)?.as_deref())
+    compile(options, places, disk, read(places)?.as_deref(), &store::load(&places.state_directory))
 }
 
-/// Compiles the text of a policy, or the policy that holds without one.
+/// Compiles the text of a policy, or the policy that holds without one, with OpenClaw's own store.
 ///
 /// # Errors
 /// When it is wrong.
@@ -143,6 +147,7 @@ pub fn compile(
     places: &Places,
     disk: Disk,
     text: Option<&[u8]>,
+    store: &store::File,
 ) -> Result<Policy, SetupError> {
     let overrides = overrides(options)?;
     let links = Links::default();
@@ -160,7 +165,7 @@ pub fn compile(
         temp_dirs: real_directories(
             ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
         ),
-        openclaw: OpenclawStore::Absent,
+        openclaw: openclaw(store),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };
     let Some(text) = text else {
@@ -169,6 +174,19 @@ pub fn compile(
     let text = str::from_utf8(text).map_err(|_| SetupError::NotText { path: places.policy.clone() })?;
     let document = Document::parse(&places.policy.to_string_lossy(), text).map_err(SetupError::Invalid)?;
     Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+}
+
+/// OpenClaw's own store, as the compiler wants it.
+fn openclaw(store: &store::File) -> OpenclawStore<'_> {
+    match store {
+        store::File::Absent => OpenclawStore::Absent,
+        store::File::Elsewhere => {
+            tracing::info!("OpenClaw keeps its approvals in a database, which is not read");
+            OpenclawStore::Absent
+        }
+        store::File::Present(reading) => OpenclawStore::Present(reading),
+        store::File::Broken(line) => OpenclawStore::Broken(line),
+    }
 }
 
 fn real_directories(paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {

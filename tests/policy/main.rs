@@ -3,6 +3,7 @@
 mod agreement;
 mod builtin;
 mod map;
+mod openclaw;
 mod oracle;
 mod reload;
 mod safe_bins;

@@ -333,3 +333,30 @@ fn a_quiet_guard_tells_only_of_what_is_wrong() {
     let lines = ended.guard_lines();
     assert!(lines.len() == 1 && lines[0].contains("guard.json:1:1: "), "{}", ended.stderr);
 }
+
+#[test]
+fn openclaws_own_store_is_read_with_it() {
+    let world = world();
+    let mut command = world.command();
+    command.env("OPENCLAW_STATE_DIR", world.root().join("state"));
+    let store = |world: &World, text: &str| drop(world.write("state/exec-approvals.json", text));
+    store(&world, r#"{"version": 1}"#);
+    let mut shell = Shell::of(world, command);
+    assert_eq!(shell.tell("/bin/echo ran"), "ran\n");
+    for (count, (text, out, said)) in [
+        (r#"{"version": 1, "agents": {"main": {"security": "deny"}}}"#, "", ""),
+        (r#"{"version": 1, "agents": {"main": {"security": "full"}}}"#, "ran\n", ""),
+        ("{", "", "nothing may start until it is repaired"),
+        (r#"{"version": 1}"#, "ran\n", ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        store(&shell.world, text);
+        shell.hang_up();
+        let (is_applied, line) = shell.change(count + 1);
+        assert!(is_applied && line.contains(said), "{text}: {line}");
+        assert_eq!(shell.tell("/bin/echo ran"), out, "{text}");
+    }
+    shell.end();
+}

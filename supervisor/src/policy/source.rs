@@ -8,6 +8,7 @@ use guard_policy::{Document, Policy, Problem};
 use super::PolicyError;
 use crate::cli::Options;
 use crate::setup::{self, Disk, Places, SetupError};
+use crate::store;
 
 /// What a policy that comes from standard input is called.
 const STDIN: &str = "<stdin>";
@@ -77,6 +78,7 @@ impl Source {
     /// When the document, or what the command line says, is wrong.
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
-        Ok(setup::compile(&options, &self.places, disk, Some(&self.text))?)
+        // The file is looked at, not what OpenClaw makes of it on this machine.
+        Ok(setup::compile(&options, &self.places, disk, Some(&self.text), &store::File::Absent)?)
     }
 }

@@ -18,6 +18,7 @@ use crate::current::Current;
 use crate::guard::Guard;
 use crate::report::Reporter;
 use crate::setup::{self, Disk, Places, SetupError};
+use crate::store;
 use crate::text::shown;
 use watch::Wake;
 
@@ -81,7 +82,8 @@ impl Reload {
             return;
         }
         let Source { options, places, .. } = &self.source;
-        match setup::compile(options, places, Disk::Used, Some(&text)) {
+        let store = store::load(&places.state_directory);
+        match setup::compile(options, places, Disk::Used, Some(&text), &store) {
             Ok(policy) => self.apply(policy, text),
             // Somebody is still writing it, perhaps.
             Err(_) if wake == Wake::Changing => {}

@@ -1,0 +1,62 @@
+//! Reading the store at a start.
+
+use std::path::Path;
+
+use guard_policy::store::{Reading, Store};
+
+use super::directory::Directory;
+use super::{DATABASE, NAME, new_id};
+
+/// The store's file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum File {
+    /// There is none.
+    Absent,
+    /// There is none, and OpenClaw 2026.8 or newer keeps its approvals in a database there.
+    Elsewhere,
+    /// A store.
+    Present(Reading),
+    /// It is there and no store, with a line that says where and why.
+    Broken(String),
+}
+
+/// Looks for a store in a state directory, by the directory's real path.
+pub fn load(state: &Path) -> File {
+    let path = state.join(NAME);
+    let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
+    let directory = match Directory::open(state) {
+        Ok(Some(directory)) => directory,
+        Ok(None) => return File::Absent,
+        Err(error) => return unreadable(error),
+    };
+    let bytes = match directory.read() {
+        Ok(Some(content)) => content.bytes,
+        // What cannot be looked at is left alone.
+        Ok(None) if directory.has_database().unwrap_or(true) => return File::Elsewhere,
+        Ok(None) => return File::Absent,
+        Err(error) => return unreadable(error),
+    };
+    match parse(&path, bytes) {
+        Ok(mut reading) => {
+            if directory.has_database().unwrap_or(true) {
+                reading.notes.push(format!(
+                    "OpenClaw 2026.8 and newer keep their approvals in {DATABASE} and refuse to run beside this file; \
+                     run `openclaw doctor --fix`"
+                ));
+            }
+            File::Present(reading)
+        }
+        Err(problem) => File::Broken(problem),
+    }
+}
+
+/// A file's content as a store, or the line that says what is wrong with it.
+pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Reading, String> {
+    let shown = path.display().to_string();
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("{shown}:{line}: not UTF-8 text")
+    })?;
+    Store::parse(&shown, &text, &mut new_id).map_err(|problem| problem.to_string())
+}

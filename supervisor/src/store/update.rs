@@ -1,0 +1,176 @@
+//! Changing the store: all of a change or nothing of it, and no change of anybody else's lost.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use guard_policy::store::{BaseHash, Store};
+
+use super::directory::{Content, Directory, Owner};
+use super::disk::{Disk, Kernel};
+use super::load::parse;
+use super::lock::Lock;
+use super::{DATABASE, NAME, stale};
+
+/// How often a change is begun again for OpenClaw's sake, which takes no lock.
+const TRIES: usize = 16;
+
+/// Why a store was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    #[error(
+        "there is no {path}, and the guard makes none: newer releases of OpenClaw refuse to run beside one. \
+         Write the entry into guard.json", path = path.display()
+    )]
+    Absent { path: PathBuf },
+    #[error(
+        "{path} is not written: OpenClaw 2026.8 and newer keep their approvals in {database} beside it, and refuse \
+         to run while there is an exec-approvals.json. Write the entry into guard.json, or let OpenClaw's own \
+         tools change its approvals", path = path.display(), database = DATABASE
+    )]
+    Database { path: PathBuf },
+    #[error("{problem}: nothing is written into a store that cannot be read; repair it first")]
+    Broken { problem: String },
+    #[error("{path} has changed since it was read: read it again, and repeat the change", path = path.display())]
+    Conflict { path: PathBuf },
+    #[error("cannot lock {path} for a change: {error}", path = path.display())]
+    Lock { path: PathBuf, error: io::Error },
+    #[error("cannot {step} {path}: {error}", path = path.display())]
+    Disk { step: &'static str, path: PathBuf, error: io::Error },
+}
+
+/// A change that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Updated<T> {
+    /// What the change returned.
+    pub result: T,
+    /// The hash of the store's text now.
+    pub hash: BaseHash,
+}
+
+/// Changes the store if its text is still the one of that hash. A change that changes nothing writes nothing.
+///
+/// # Errors
+/// [`UpdateError::Conflict`] when somebody else has changed it.
+pub fn update<T>(
+    state: &Path,
+    expected: &BaseHash,
+    change: impl FnOnce(&mut Store) -> T,
+) -> Result<Updated<T>, UpdateError> {
+    let held = Held::take(state)?;
+    let content = held.content()?;
+    if BaseHash::of(&content.bytes) != *expected {
+        return Err(UpdateError::Conflict { path: held.path() });
+    }
+    held.replace(&Kernel, content, change)
+}
+
+/// Changes the store whatever its text is now; what another guard or OpenClaw wrote meanwhile stays, for the change is
+/// applied to that.
+///
+/// # Errors
+/// [`UpdateError::Conflict`] when OpenClaw writes again and again.
+pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
+    apply_on(&Kernel, state, change)
+}
+
+/// The same on a disk of the caller's.
+pub(super) fn apply_on<T>(
+    disk: &dyn Disk,
+    state: &Path,
+    mut change: impl FnMut(&mut Store) -> T,
+) -> Result<Updated<T>, UpdateError> {
+    let held = Held::take(state)?;
+    let mut tries = 1;
+    loop {
+        match held.replace(disk, held.content()?, &mut change) {
+            Err(UpdateError::Conflict { .. }) if tries < TRIES => tries += 1,
+            done => return done,
+        }
+    }
+}
+
+/// A state directory whose lock is held.
+struct Held {
+    directory: Directory,
+    _lock: Lock,
+}
+
+impl Held {
+    fn take(state: &Path) -> Result<Held, UpdateError> {
+        let path = state.join(NAME);
+        let directory = match Directory::open(state) {
+            Ok(Some(directory)) => directory,
+            Ok(None) => return Err(UpdateError::Absent { path }),
+            Err(error) => return Err(UpdateError::Disk { step: "open the directory of", path, error }),
+        };
+        match directory.has_database() {
+            Ok(false) => {}
+            Ok(true) => return Err(UpdateError::Database { path }),
+            Err(error) => return Err(UpdateError::Disk { step: "look beside", path, error }),
+        }
+        match Lock::take(&directory) {
+            Ok(lock) => Ok(Held { directory, _lock: lock }),
+            Err(error) => Err(UpdateError::Lock { path, error }),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.store()
+    }
+
+    fn failed(&self, step: &'static str) -> impl FnOnce(io::Error) -> UpdateError {
+        let path = self.path();
+        move |error| UpdateError::Disk { step, path, error }
+    }
+
+    fn content(&self) -> Result<Content, UpdateError> {
+        let content = self.directory.read().map_err(self.failed("read"))?;
+        content.ok_or_else(|| UpdateError::Absent { path: self.path() })
+    }
+
+    fn replace<T>(
+        &self,
+        disk: &dyn Disk,
+        content: Content,
+        change: impl FnOnce(&mut Store) -> T,
+    ) -> Result<Updated<T>, UpdateError> {
+        let Content { bytes, owner } = content;
+        let before = BaseHash::of(&bytes);
+        let old = parse(&self.path(), bytes).map_err(|problem| UpdateError::Broken { problem })?.store;
+        let mut store = old.clone();
+        let result = change(&mut store);
+        if store == old {
+            return Ok(Updated { result, hash: before });
+        }
+        let text = store.to_text();
+        stale::remove(disk, &self.directory).map_err(self.failed("look beside"))?;
+        let temporary = stale::temporary();
+        let written = self.write(disk, &temporary, text.as_bytes(), owner, &before);
+        if written.is_err() {
+            // Nothing that anybody needs: the store is the old one, or the new one in its place.
+            let _ = disk.remove(&self.directory, &temporary);
+        }
+        written.map(|()| Updated { result, hash: BaseHash::of(text.as_bytes()) })
+    }
+
+    fn write(
+        &self,
+        disk: &dyn Disk,
+        temporary: &str,
+        text: &[u8],
+        owner: Owner,
+        before: &BaseHash,
+    ) -> Result<(), UpdateError> {
+        let directory = &self.directory;
+        let file = disk.create(directory, temporary).map_err(self.failed("make a file beside"))?;
+        disk.own(&file, owner).map_err(self.failed("keep the owner of"))?;
+        disk.write(&file, text).map_err(self.failed("write"))?;
+        disk.sync(&file).map_err(self.failed("write"))?;
+        // OpenClaw takes no lock. Between this look and the rename its change would still be lost.
+        if BaseHash::of(&self.content()?.bytes) != *before {
+            return Err(UpdateError::Conflict { path: self.path() });
+        }
+        disk.rename(directory, temporary, NAME).map_err(self.failed("replace"))?;
+        disk.sync_directory(directory).map_err(self.failed("be sure of"))
+    }
+}

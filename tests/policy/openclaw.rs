@@ -1,0 +1,128 @@
+//! OpenClaw's own approvals beside the policy.
+
+use guard_tests::{Ended, World, ended};
+
+/// Nothing but what is listed may start.
+const STRICT: &str = r#"{"version": 1, "exec": {"security": "allowlist", "ask": "off", "carriers": [], "safeBins": []},
+    "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rw-"}}}}"#;
+
+/// Runs a command with the store in a state directory of the world.
+fn run(world: &World, store: &str, argv: &[&str]) -> Ended {
+    world.write("state/exec-approvals.json", store);
+    ended(world.command().env("OPENCLAW_STATE_DIR", world.root().join("state")).arg("--").args(argv))
+}
+
+/// The real path of a program, which entries name.
+fn program(name: &str) -> String {
+    let paths =
+        ["/usr/bin", "/bin"].map(|directory| std::path::Path::new(directory).join(name).canonicalize());
+    paths.into_iter().flatten().next().expect("a program").to_str().expect("text").to_owned()
+}
+
+#[test]
+fn an_entry_allows_what_it_names() {
+    let world = World::bare().policy(STRICT);
+    let id = program("id");
+    let store = format!(
+        r#"{{"version": 1, "agents": {{"main": {{"allowlist": [{{"pattern": "{id}", "argPattern": "^-u$"}}]}}}}}}"#
+    );
+    let allowed = run(&world, &store, &[&id, "-u"]);
+    assert_eq!((allowed.status, allowed.guard_lines()), (0, vec![]), "{}", allowed.stderr);
+    assert_eq!(run(&world, &store, &[&id, "-g"]).status, 126);
+    assert_eq!(run(&world, &store, &[&program("uname")]).status, 126);
+    assert_eq!(run(&world, r#"{"version": 1}"#, &[&id, "-u"]).status, 126);
+    let audit = world.audit();
+    let paths: Vec<&str> = audit.iter().filter_map(|line| line["because"]["path"].as_str()).collect();
+    assert!(paths.contains(&"openclaw.agents.main.allowlist[0]"), "{paths:?}");
+    let asked = ended(
+        world
+            .command()
+            .env("OPENCLAW_STATE_DIR", world.root().join("state"))
+            .args(["check", "--json", "--", &id]),
+    );
+    assert_eq!(asked.status, 1, "check reads the store too: {}", asked.stdout);
+}
+
+#[test]
+fn deny_denies_everything() {
+    for world in [World::open(), World::bare()] {
+        assert_eq!(run(&world, r#"{"version": 1}"#, &["sh", "-c", "true"]).status, 0);
+        for store in [
+            r#"{"version": 1, "defaults": {"security": "deny"}}"#,
+            r#"{"version": 1, "agents": {"*": {"security": "deny", "allowlist": ["*"]}}}"#,
+            r#"{"version": 1, "agents": {"default": {"security": "deny"}}}"#,
+        ] {
+            let denied = run(&world, store, &["sh", "-c", "echo ran"]);
+            assert_eq!((denied.status, &*denied.stdout), (126, ""), "{store}");
+            let [line, ..] = denied.guard_lines()[..] else { panic!("{}", denied.stderr) };
+            assert!(line.contains("(openclaw.") && line.ends_with(".security \"deny\")"), "{line}");
+        }
+        let other = r#"{"version": 1, "agents": {"other": {"security": "deny"}}}"#;
+        assert_eq!(run(&world, other, &["sh", "-c", "true"]).status, 0);
+    }
+}
+
+#[test]
+fn a_broken_store_denies_and_says_where() {
+    for world in [World::open(), World::bare()] {
+        let file = world.root().join("state/exec-approvals.json");
+        for (store, place) in [
+            ("{\n  \"version\": 1,\n}", ":3:1: trailing comma"),
+            ("", ":1:1: EOF while parsing a value"),
+            ("{\"version\": 2}", ":1:13: version: must be 1"),
+        ] {
+            let denied = run(&world, store, &["sh", "-c", "echo ran"]);
+            assert_eq!((denied.status, &*denied.stdout), (126, ""), "{store}");
+            let [why, what, ..] = denied.guard_lines()[..] else { panic!("{}", denied.stderr) };
+            assert!(why.starts_with(&format!("openclaw-guard: {}{place}", file.display())), "{why}");
+            assert!(why.contains("nothing may start until it is repaired or moved away"), "{why}");
+            assert!(what.ends_with("(openclaw: exec-approvals.json cannot be read)"), "{what}");
+            assert_eq!(world.read("state/exec-approvals.json").as_deref(), Some(store));
+        }
+    }
+}
+
+#[test]
+fn the_tree_cannot_reach_it() {
+    let world = World::open();
+    let store = r#"{"version": 1, "socket": {"token": "t0k3n"}}"#;
+    let line = "cat $OPENCLAW ../state/*; echo '{}' > ../state/exec-approvals.json; mv ../state ../gone; \
+                rm -rf ../state; echo end";
+    let ended = run(&world, store, &["sh", "-c", line]);
+    assert_eq!(ended.stdout, "end\n", "{}", ended.stderr);
+    assert_eq!(world.read("state/exec-approvals.json").as_deref(), Some(store));
+}
+
+#[test]
+fn what_it_says_is_shown_and_not_acted_on() {
+    let world = World::open();
+    let store = "{\"version\": 1, \"agents\": {\"main\": {\"security\": \"\u{202e}\\u001b]0;x\\u0007\\u009b\"}, \"\\u001b[31m\": {\"ask\": 1}}}";
+    let shown = run(&world, store, &["true"]);
+    assert_eq!(shown.guard_lines().len(), 2, "{}", shown.stderr);
+    assert!(!shown.stderr.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{:?}", shown.stderr);
+}
+
+#[test]
+fn none_is_made() {
+    for database in [false, true] {
+        let world = World::open();
+        world.write("state/agents/x", "");
+        if database {
+            world.write("state/state/openclaw.sqlite", "");
+        }
+        let state = world.root().join("state");
+        let ended = ended(world.command().env("OPENCLAW_STATE_DIR", &state).args(["--", "true"]));
+        assert_eq!((ended.status, ended.guard_lines()), (0, vec![]));
+        assert!(!state.join("exec-approvals.json").exists());
+    }
+}
+
+#[test]
+fn a_policy_is_validated_by_itself() {
+    let world = World::open();
+    world.write("state/exec-approvals.json", "{");
+    let mut command = world.command();
+    command.env("OPENCLAW_STATE_DIR", world.root().join("state"));
+    let ended = ended(command.args(["policy", "validate", "--strict"]));
+    assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
+}
