@@ -265,6 +265,8 @@ impl<const W: usize> States<W> {
         for word in 0..W {
             let mut bits = self.0[word];
             while bits != 0 {
+                #[cfg(test)]
+                tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
                 let position = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 match tokens.get(position) {
@@ -294,10 +296,34 @@ impl<const W: usize> States<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    thread_local! {
+        /// How often a token was compared with a unit.
+        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
+    }
 
     fn glob(pattern: &str) -> Glob {
         Glob::new(b"", pattern, true)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_time_is_linear_in_the_subject(
+            pattern in "/?([a/*?é]|\\*\\*){0,100}", subject in "[a/é😀]{0,200}", crosses_lines: bool,
+        ) {
+            let glob = Glob::new(b"", &pattern, crosses_lines);
+            LOOKS.set(0);
+            let _ = glob.matches(subject.as_bytes());
+            let (tokens, units) = (glob.tail.len() + 1, subject.encode_utf16().count());
+            prop_assert!(LOOKS.get() <= tokens * units, "{} looks", LOOKS.get());
+        }
     }
 
     #[test]

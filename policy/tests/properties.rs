@@ -5,7 +5,8 @@ mod common;
 
 use common::{HOME, compile, compile_with, host};
 use guard_policy::{
-    Access, Ask, Exec, Grant, Outcome, Overrides, Policy, Request, Rights, Role, Security, decide,
+    Access, Ask, Exec, Grant, Outcome, Overrides, Policy, Preset, Request, Rights, Role, Security,
+    cwd_argv_pattern, decide,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -44,7 +45,61 @@ struct Doc {
     base: bool,
     security: &'static str,
     ask: &'static str,
-    allowlist: Vec<String>,
+    allowlist: Vec<Value>,
+    /// Other keys of `exec`.
+    others: Vec<(&'static str, Value)>,
+    /// `exec` of the agent itself.
+    agent: Vec<(&'static str, Value)>,
+}
+
+fn name_of_program() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["a", "ab", "sh", "jq", "wc", "python3", "é"])
+}
+
+fn entry() -> impl Strategy<Value = Value> {
+    let target = prop_oneof![pattern(), Just("*".to_owned()), name_of_program().prop_map(str::to_owned)];
+    let arguments = prop::sample::select(vec!["", "^-n", "a*b$", "[", "(a+)+", "\0", "sha256:argv:x"]);
+    let hash = Just(cwd_argv_pattern(HOME, &[]));
+    let arguments = prop::option::of(prop_oneof![arguments.prop_map(str::to_owned), hash]);
+    (target, arguments, any::<bool>()).prop_map(|(pattern, arguments, generated)| {
+        let mut entry = json!({ "pattern": pattern, "id": "x", "lastUsedAt": 1 });
+        if let Some(arguments) = arguments {
+            entry["argPattern"] = json!(arguments);
+        }
+        if generated {
+            entry["source"] = json!("allow-always");
+        }
+        entry
+    })
+}
+
+/// Keys of `exec` that an agent may have, too.
+fn modes() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+    let mode = prop_oneof![
+        prop::sample::select(Preset::NAMES.to_vec()).prop_map(|word| ("mode", json!(word))),
+        prop::sample::select(Security::NAMES.to_vec()).prop_map(|word| ("askFallback", json!(word))),
+        any::<bool>().prop_map(|on| ("strictInlineEval", json!(on))),
+        any::<bool>().prop_map(|on| ("autoAllowSkills", json!(on))),
+    ];
+    prop::collection::vec(mode, 0..3)
+}
+
+fn others() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+    let profile = json!({ "minPositional": 0, "maxPositional": 1, "allowedValueFlags": ["-n", "--x"] });
+    let names = || prop::collection::vec(name_of_program(), 0..3);
+    let other = prop_oneof![
+        names().prop_map(|names| ("safeBins", json!(names))),
+        names().prop_map(|names| ("carriers", json!(names))),
+        name_of_program().prop_map(move |name| ("safeBinProfiles", json!({ name: profile }))),
+        prop::sample::select(vec!["/", "/a", "~/b"]).prop_map(|dir| ("safeBinTrustedDirs", json!([dir]))),
+        prop::sample::select(vec!["/", "/a", "~/b"]).prop_map(|dir| ("roots", json!([dir]))),
+        (name_of_program(), path()).prop_map(|(name, path)| {
+            ("skills", json!({ "bins": [{ "name": name, "resolvedPath": path }] }))
+        }),
+        (1..u64::MAX).prop_map(|ms| ("timeoutMs", json!(ms))),
+        any::<bool>().prop_map(|on| ("allowPtrace", json!(on))),
+    ];
+    (prop::collection::vec(other, 0..4), modes()).prop_map(|(one, other)| [one, other].concat())
 }
 
 prop_compose! {
@@ -55,25 +110,32 @@ prop_compose! {
         base: bool,
         security in prop::sample::select(Security::NAMES.to_vec()),
         ask in prop::sample::select(Ask::NAMES.to_vec()),
-        allowlist in prop::collection::vec(pattern(), 0..3),
+        allowlist in prop::collection::vec(entry(), 0..4),
+        others in others(),
+        agent in modes(),
     ) -> Doc {
         let mut seen = std::collections::HashSet::new();
         let rules = rules.into_iter().filter(|(p, _)| seen.insert(p.clone())).collect();
-        Doc { rules, deny, default, base, security, ask, allowlist }
+        Doc { rules, deny, default, base, security, ask, allowlist, others, agent }
     }
 }
 
 impl Doc {
     fn json(&self) -> Value {
         let rules: serde_json::Map<_, _> = self.rules.iter().map(|(p, r)| (p.clone(), json!(r))).collect();
-        let allowlist: Vec<_> = self.allowlist.iter().map(|p| json!({ "pattern": p })).collect();
+        let mut exec = json!({ "security": self.security, "ask": self.ask });
+        for (key, value) in &self.others {
+            exec[key] = value.clone();
+        }
+        let agent: serde_json::Map<_, _> =
+            self.agent.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
         json!({
             "version": 1,
-            "exec": { "security": self.security, "ask": self.ask },
+            "exec": exec,
             "permissions": {
                 "filesystem": { "rules": rules, "deny": self.deny, "default": self.default },
                 "base": self.base },
-            "agents": { "*": { "allowlist": allowlist } },
+            "agents": { "*": { "allowlist": self.allowlist }, "main": { "exec": agent } },
         })
     }
 
@@ -87,9 +149,10 @@ fn outcomes(policy: &Policy, path: &[u8]) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = [Access::READ, Access::WRITE, Access::READ | Access::WRITE, Access::MAP]
         .map(|access| decide(policy, &Request::File { path, access }).outcome)
         .to_vec();
-    let argv = [path.to_vec()];
     for role in [Role::Program, Role::Interpreter, Role::Loader] {
-        outcomes.push(decide(policy, &Request::Exec(Exec { path, argv: &argv, cwd: HOME, role })).outcome);
+        for argv in [&[path.to_vec()][..], &[b"jq".to_vec(), b"-n".to_vec()], &[]] {
+            outcomes.push(decide(policy, &Request::Exec(Exec { path, argv, cwd: HOME, role })).outcome);
+        }
     }
     outcomes
 }
@@ -183,7 +246,7 @@ proptest! {
 
     #[test]
     fn the_compiled_map_equals_the_naive_one(doc in doc(), path in path()) {
-        let doc = Doc { base: false, ..doc };
+        let doc = Doc { base: false, others: Vec::new(), agent: Vec::new(), ..doc };
         prop_assert_eq!(doc.policy().rights(path.as_bytes()), naive_rights(&doc, &path));
     }
 
@@ -216,6 +279,9 @@ proptest! {
         }
         turned.rules.reverse();
         turned.deny.reverse();
+        turned.allowlist.reverse();
+        let (one, other) = (doc.policy(), turned.policy());
+        prop_assert_eq!(outcomes(&one, path.as_bytes()), outcomes(&other, path.as_bytes()));
         // Two documents with the keys in another order, as text.
         let text = |doc: &Doc| {
             let rules: Vec<String> =

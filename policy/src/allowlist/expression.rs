@@ -429,6 +429,15 @@ mod tests {
         assert!(compile(&deep).is_none());
     }
 
+    /// A back-tracking engine would be at it for years.
+    #[test]
+    fn no_choice_is_tried_twice() {
+        let pattern = format!("^{}{}$", "a?".repeat(60), "a".repeat(60));
+        assert_eq!(test(&pattern, &"a".repeat(60)), Some(true));
+        assert_eq!(test(&pattern, &"a".repeat(59)), Some(false));
+        assert_eq!(test("^(a|b|ab)+$", &("ab".repeat(5_000) + "c")), Some(false));
+    }
+
     #[test]
     fn the_complement_of_a_complement_is_the_set() {
         for set in [DIGITS, WORDS, SPACES, LINE_ENDS] {
