@@ -17,13 +17,13 @@ use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security,
 pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 
 /// A section of the document that speaks for the agent.
-struct Layer<'d> {
-    source: Source,
+pub(crate) struct Layer<'d> {
+    pub(crate) source: Source,
     /// `agents.main.`, or nothing for the top level.
-    prefix: String,
-    mode: Mode,
+    pub(crate) prefix: String,
+    pub(crate) mode: Mode,
     permissions: &'d Permissions,
-    agent: Option<&'d Agent>,
+    pub(crate) agent: Option<&'d Agent>,
 }
 
 impl Policy {
@@ -128,7 +128,7 @@ fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
 }
 
 /// The sections that apply, the most specific first.
-fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
+pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
     let mut layers = Vec::new();
     let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
     for name in names {

@@ -73,6 +73,20 @@ impl Glob {
         self.length
     }
 
+    /// The pattern, expanded.
+    pub(crate) fn text(&self) -> String {
+        let mut units = Vec::new();
+        for token in &self.tail {
+            match token {
+                Token::Unit(unit) => units.push(*unit as u16),
+                Token::One => units.push(b'?'.into()),
+                Token::Star => units.push(b'*'.into()),
+                Token::StarStar => units.extend([u16::from(b'*'); 2]),
+            }
+        }
+        String::from_utf8_lossy(&self.prefix).into_owned() + &String::from_utf16_lossy(&units)
+    }
+
     /// What stands before the first wildcard.
     pub(crate) fn literal(&self) -> &[u8] {
         &self.prefix
@@ -430,6 +444,14 @@ mod tests {
             ("/a/*.d/**", "/a/x", Below::Nothing),
         ] {
             assert_eq!(glob(pattern).below(dir.as_bytes()), expected, "{pattern} {dir}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_the_pattern() {
+        for pattern in ["", "/a/b", "/a/*/b?/**", "**/.env", "/ä𝄞/*𝄞", "/x*y*", "/**/a/**/b", "?"] {
+            assert_eq!(Glob::new(b"/h*", pattern, true).text(), format!("/h*{pattern}"));
+            assert_eq!(Glob::new(b"", pattern, false).text(), pattern);
         }
     }
 

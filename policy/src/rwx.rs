@@ -78,6 +78,11 @@ pub(crate) struct Map {
 }
 
 impl Map {
+    /// What is told where nothing covers a path.
+    pub(crate) fn default_reason(&self) -> &Reason {
+        &self.default_reason
+    }
+
     pub(crate) fn new(
         denies: Vec<Entry>,
         rules: Vec<Entry>,

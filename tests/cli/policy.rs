@@ -214,6 +214,97 @@ fn examples_hold_or_are_named() {
 }
 
 #[test]
+fn what_is_in_force_is_shown_with_who_said_so() {
+    let world = World::bare();
+    std::os::unix::fs::symlink("work", world.root().join("link")).expect("a link");
+    let world = world.policy(
+        r#"{ "version": 1, "exec": { "mode": "allowlist", "timeoutMs": 5, "safeBins": ["cut"], "carriers": ["sh"] },
+  "permissions": { "filesystem": { "rules": { "@/link/**": "r--", "@/work/?/**": "rw-" }, "deny": ["~/.ssh"] } },
+  "agents": {
+    "*": { "exec": { "askFallback": "allowlist" }, "allowlist": [{ "pattern": "/usr/bin/git" }, { "pattern": " " }] },
+    "ci": { "exec": { "ask": "always" }, "permissions": { "filesystem": { "default": "--?" } } } } }"#,
+    );
+    let root = world.root().display().to_string();
+    let show = |arguments: &[&str]| {
+        let said = policy(&world, &[&["show", "--effective"], arguments].concat());
+        assert_eq!(said.status, 0, "{}", said.stderr);
+        said.stdout
+    };
+    let text = show(&["--agent", "ci"]);
+    for line in [
+        format!("agent ci, {root}/guard.json"),
+        "  exec.security         allowlist  (global, exec.mode)".to_owned(),
+        "  exec.ask              always  (agent, agents.ci.exec.ask)".to_owned(),
+        "  exec.askFallback      allowlist  (agent, agents[\"*\"].exec.askFallback)".to_owned(),
+        "  exec.timeoutMs        5  (global)".to_owned(),
+        "  exec.allowPtrace      false  (default)".to_owned(),
+        "  sh  carrier  (global, exec.carriers)".to_owned(),
+        "  /usr/bin/git  entry  (agent, agents[\"*\"].allowlist[0])".to_owned(),
+        "  \"\"  inactive entry  (agent, agents[\"*\"].allowlist[1])  a blank pattern matches nothing"
+            .to_owned(),
+        format!("  {root}/home/.ssh/**  (global, permissions.filesystem.deny[\"~/.ssh\"])"),
+        format!("  r--  {root}/link/**  (global, permissions.filesystem.rules[\"{root}/link/**\"])"),
+        format!("  r--  {root}/work/**  (global, permissions.filesystem.rules[\"{root}/link/**\"])"),
+        format!("  rw-  {root}/work/?/**  (global, permissions.filesystem.rules[\"{root}/work/?/**\"])"),
+        "  ??? **  (agent, agents.ci.permissions.filesystem.default)".replace("? **", "?  **"),
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line}\nis not in\n{text}");
+    }
+    let cut =
+        text.lines().find(|line| line.starts_with("  cut  safe bin  (global, exec.safeBins)")).expect("cut");
+    assert!(cut.contains("/usr/bin/cut"), "{cut}");
+    let json: Value = serde_json::from_str(&show(&["--json"])).expect("JSON");
+    assert_eq!(json["agent"], "main");
+    let settings = json["settings"].as_array().expect("a list");
+    let ask = settings.iter().find(|setting| setting["name"] == "exec.ask").expect("an ask");
+    assert_eq!((&ask["value"], &ask["source"]), (&Value::from("off"), &Value::from("global")));
+    // The longest first, as they are asked.
+    let lengths = settings.iter().filter(|setting| setting["section"] == "rules");
+    let lengths: Vec<_> = lengths.map(|rule| rule["name"].as_str().map(str::len)).collect();
+    assert!(lengths.len() == 3 && lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
+    // The command line is a source, too.
+    let tightened = ended(world.command().args(["--exec-security", "deny", "policy", "show", "--effective"]));
+    assert!(tightened.stdout.contains("exec.security         deny  (operator)"), "{}", tightened.stdout);
+    assert!(show(&[]).contains("exec.security         allowlist  (global, exec.mode)"));
+}
+
+#[test]
+fn openclaws_own_store_is_a_source_too() {
+    let world = World::bare().policy(r#"{"version": 1, "exec": {"security": "full", "ask": "off"}}"#);
+    world.write(
+        "home/.openclaw/exec-approvals.json",
+        r#"{"version": 1, "defaults": {"security": "allowlist"}, "agents": {"main": {"allowlist": [
+            {"pattern": "/usr/bin/id"}, {"pattern": "=command:0123456789abcdef"}]}}}"#,
+    );
+    let text = policy(&world, &["show", "--effective"]).stdout;
+    assert!(text.contains("exec.security         allowlist  (openclaw, "), "{text}");
+    assert!(text.contains("  /usr/bin/id  entry  (openclaw, openclaw.agents.main.allowlist[0])"), "{text}");
+    let said = policy(&world, &["validate"]);
+    assert!(
+        said.status == 0 && said.stdout.contains("openclaw.agents.main.allowlist[1] matches nothing"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_document_is_shown_without_what_is_secret() {
+    let world = World::bare().policy(
+        "{ // mine\n \"version\": 1, \"approvals\": { \"gateway\": { \"url\": \"wss://x\", \"token\": \"t0p\" } } }",
+    );
+    let said = policy(&world, &["show"]);
+    let json: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    assert_eq!(json["approvals"]["gateway"]["url"], "wss://x");
+    assert!(!said.stdout.contains("t0p") && !policy(&world, &["show", "--effective"]).stdout.contains("t0p"));
+    let bare = World::bare();
+    assert!(policy(&bare, &["show"]).stdout.contains("the built-in policy"));
+    let text = policy(&bare, &["show", "--effective"]).stdout;
+    let deny = "(builtin, builtin.deny[\"~/.ssh\"])";
+    assert!(text.starts_with("agent main, the built-in policy\n") && text.contains(deny), "{text}");
+    let wrong = World::bare().policy("{\"version\": 2}");
+    assert_eq!(policy(&wrong, &["show"]).status, 125);
+}
+
+#[test]
 fn the_schema_is_printed() {
     let said = policy(&World::bare(), &["schema"]);
     let schema: Value = serde_json::from_str(&said.stdout).expect("JSON");
@@ -224,7 +315,7 @@ fn the_schema_is_printed() {
 #[test]
 fn every_action_explains_itself() {
     let world = World::bare();
-    for action in ["schema", "validate", "test"] {
+    for action in ["schema", "validate", "show", "test"] {
         let said = policy(&world, &[action, "--help"]);
         assert!(said.status == 0 && said.stdout.contains("Exit status: 0"), "{action}: {}", said.stdout);
     }

@@ -49,6 +49,19 @@ impl Allowlist {
         Allowlist::new(self.entries.iter().filter(|entry| entry.reason.path == path).cloned().collect())
     }
 
+    /// Every entry, in the order in which they are compared: its patterns, what limits it, and the reason that it gives.
+    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &'static str, &Reason)> {
+        self.entries.iter().map(|entry| {
+            let forms = match &entry.target {
+                Target::Any => "*".to_owned(),
+                Target::Path(globs) => globs.iter().map(Glob::text).collect::<Vec<_>>().join(", "),
+                Target::Name(glob) => glob.text(),
+            };
+            let limit = if entry.arguments.is_any() { "" } else { "with the arguments of its argPattern" };
+            (forms, limit, &entry.reason)
+        })
+    }
+
     /// A sentence for each entry whose one file is not there.
     pub(crate) fn missing(&self, exists: &dyn Fn(&[u8]) -> bool) -> impl Iterator<Item = String> {
         self.entries.iter().filter_map(move |entry| {

@@ -45,6 +45,11 @@ impl Inherit {
     /// The words of `exec.environment`.
     pub const NAMES: [&'static str; 3] = ["host", "sandbox", "strict"];
 
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
     /// What a word means.
     pub fn from_name(name: &str) -> Option<Inherit> {
         let all = [Inherit::Host, Inherit::Sandbox, Inherit::Strict];

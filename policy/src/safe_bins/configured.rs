@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{DEFAULT, Profile, TRUSTED_DIRS, is_interpreter, is_safe};
 use crate::document::ExecSection;
-use crate::pattern::{Paths, expand_home};
+use crate::pattern::{Paths, expand_home, show};
 use crate::programs::basename;
 use crate::rwx::Reason;
 use crate::{Exec, Source};
@@ -59,6 +59,11 @@ impl SafeBins {
             safe.bins.insert(name.into_bytes(), SafeBin { paths: files, profile, reason });
         }
         (safe, warnings)
+    }
+
+    /// Every safe bin: its name, the files that are it, and the reason that it gives.
+    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &[Vec<u8>], &Reason)> {
+        self.bins.iter().map(|(name, bin)| (show(name), bin.paths.as_slice(), &bin.reason))
     }
 
     /// Why this program may start as a safe bin, if it may.

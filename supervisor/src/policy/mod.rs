@@ -3,6 +3,7 @@
 mod examples;
 mod findings;
 mod schema;
+mod show;
 mod source;
 mod validate;
 
@@ -19,6 +20,8 @@ pub enum Action {
     Schema(schema::Arguments),
     /// Say what is wrong with a policy, and what may be meant otherwise
     Validate(validate::Arguments),
+    /// Show guard.json, or everything that is in force
+    Show(show::Arguments),
     /// Ask the examples that a policy carries
     Test(examples::Arguments),
 }
@@ -39,9 +42,17 @@ pub enum PolicyError {
 /// # Errors
 /// When the policy cannot be read, or nothing can be written.
 pub fn act(options: &Options, action: &Action) -> Result<Exit, PolicyError> {
-    match action {
+    let done = match action {
         Action::Schema(arguments) => schema::print(arguments),
         Action::Validate(arguments) => validate::validate(options, arguments),
+        Action::Show(arguments) => show::show(options, arguments),
         Action::Test(arguments) => examples::test(options, arguments),
+    };
+    match done {
+        // Whoever reads has seen enough.
+        Err(PolicyError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Success)
+        }
+        done => done,
     }
 }

@@ -72,13 +72,25 @@ impl Source {
         Ok(Document::parse(&self.name(), self.text()?))
     }
 
-    /// The policy for one agent.
+    /// The document of a policy that must be right.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn valid(&self) -> Result<Document, PolicyError> {
+        Ok(self.document()?.map_err(SetupError::Invalid)?)
+    }
+
+    /// The policy for one agent. Where the disk is not looked at, OpenClaw's own store is not either: what a policy says
+    /// by itself is the same on every machine.
     ///
     /// # Errors
     /// When the document, or what the command line says, is wrong.
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
-        // The file is looked at, not what OpenClaw makes of it on this machine.
-        Ok(setup::compile(&options, &self.places, disk, Some(&self.text), &store::File::Absent)?)
+        let store = match disk {
+            Disk::Used => store::load(&self.places.state_directory),
+            Disk::Unused => store::File::Absent,
+        };
+        Ok(setup::compile(&options, &self.places, disk, Some(&self.text), &store)?)
     }
 }

@@ -1,0 +1,198 @@
+//! Everything that is in force, and who said so.
+
+use serde::Serialize;
+
+use crate::compile::layers;
+use crate::document::{Document, ExecSection};
+use crate::pattern::show;
+use crate::rwx::{Entry, Reason};
+use crate::{Permission, Policy, Source};
+
+/// What a setting is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Section {
+    /// Modes and single values.
+    Values,
+    /// Programs that may start.
+    Programs,
+    /// Where programs may start at all.
+    Roots,
+    /// What is denied before every rule.
+    Denied,
+    /// Rules, the longest pattern first.
+    Rules,
+    /// The built-in base.
+    Base,
+    /// What no rule covers.
+    Rest,
+}
+
+/// One thing that is in force, or that was written and is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// What it is about.
+    pub section: Section,
+    /// What is set: `exec.ask`, or a pattern as it is compared.
+    pub name: String,
+    /// To what.
+    pub value: String,
+    /// Who says so.
+    pub source: Source,
+    /// Where: `agents.main.exec.ask`; empty where nobody wrote it.
+    pub path: String,
+    /// A sentence, where there is more to say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+impl Setting {
+    fn new(
+        section: Section,
+        name: impl Into<String>,
+        value: impl Into<String>,
+        by: (Source, &str),
+    ) -> Setting {
+        let (source, path) = (by.0, by.1.to_owned());
+        Setting { section, name: name.into(), value: value.into(), source, path, note: String::new() }
+    }
+
+    fn noted(self, note: impl Into<String>) -> Setting {
+        Setting { note: note.into(), ..self }
+    }
+}
+
+impl Policy {
+    /// All settings of this policy, which was compiled from `document`, or without one.
+    pub fn explain(&self, document: Option<&Document>) -> Vec<Setting> {
+        let nothing = Document::default();
+        let document = document.unwrap_or(&nothing);
+        let mut settings = self.values(document);
+        settings.extend(self.started(document));
+        let builtin = if document.exec.roots.is_some() { Source::Global } else { Source::Default };
+        let root = |root: &Vec<u8>| Setting::new(Section::Roots, show(root), "x", (builtin, "exec.roots"));
+        settings.extend(self.roots.iter().map(root));
+        settings.extend(self.files());
+        settings
+    }
+
+    fn values(&self, document: &Document) -> Vec<Setting> {
+        let (programs, exec) = (&self.programs, &document.exec);
+        let reasons = &programs.reasons;
+        let mode = |name: &str, value: &str, reason: &Reason| {
+            Setting::new(Section::Values, name, value, (reason.source, reason.path.as_str()))
+        };
+        let single = |name: &str, value: String, is_given: bool| {
+            let source = if is_given { Source::Global } else { Source::Default };
+            Setting::new(Section::Values, name, value, (source, if is_given { name } else { "" }))
+        };
+        let skills = layers(document, &self.agent).into_iter().find_map(|layer| {
+            layer
+                .mode
+                .auto_allow_skills
+                .map(|on| (on, layer.source, format!("{}exec.autoAllowSkills", layer.prefix)))
+        });
+        let skills = skills.unwrap_or((false, Source::Default, String::new()));
+        let ExecSection { timeout_ms, allow_ptrace, environment, path_prepend, .. } = exec;
+        let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
+        vec![
+            mode("exec.security", self.security().as_str(), &reasons.full),
+            mode("exec.ask", self.ask().as_str(), &reasons.always),
+            mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback),
+            single("exec.timeoutMs", self.timeout_ms.to_string(), timeout_ms.is_some()),
+            Setting::new(
+                Section::Values,
+                "exec.autoAllowSkills",
+                skills.0.to_string(),
+                (skills.1, skills.2.as_str()),
+            ),
+            single("exec.environment", self.inherit.as_str().to_owned(), environment.is_some()),
+            single("exec.pathPrepend", directories.join(":"), path_prepend.is_some()),
+            single("exec.allowPtrace", self.allow_ptrace.to_string(), allow_ptrace.is_some()),
+            single(
+                "network.unixDatagram",
+                self.unix_datagram.to_string(),
+                document.network.unix_datagram.is_some(),
+            ),
+            single("audit.path", self.audit_path.clone().unwrap_or_default(), document.audit.path.is_some()),
+        ]
+    }
+
+    /// Programs that may start, apart from the map's `x`.
+    fn started(&self, document: &Document) -> Vec<Setting> {
+        let programs = &self.programs;
+        let of = |name: String, value: &str, reason: &Reason| {
+            Setting::new(Section::Programs, name, value, (reason.source, reason.path.as_str()))
+        };
+        let mut settings: Vec<Setting> = programs
+            .carriers
+            .iter()
+            .map(|name| of(name.clone(), "carrier", &programs.reasons.carrier))
+            .collect();
+        settings.extend(programs.safe_bins.listing().map(|(name, paths, reason)| {
+            let mut paths: Vec<_> = paths.iter().map(|path| show(path)).collect();
+            paths.sort();
+            paths.dedup();
+            of(name, "safe bin", reason).noted(paths.join(", "))
+        }));
+        settings.extend(programs.skills.listing().map(|(forms, _, reason)| of(forms, "skill", reason)));
+        let active: Vec<Setting> = programs
+            .allowlist
+            .listing()
+            .map(|(forms, limit, reason)| of(forms, "entry", reason).noted(limit))
+            .collect();
+        let mut written = Vec::new();
+        for layer in layers(document, &self.agent) {
+            for (i, entry) in layer.agent.map_or(&[][..], |agent| &agent.allowlist).iter().enumerate() {
+                let path = format!("{}allowlist[{i}]", layer.prefix);
+                if active.iter().any(|setting| setting.path == path) {
+                    continue;
+                }
+                let about = |warning: &&String| warning.starts_with(&format!("{path}: "));
+                let why = self.warnings.iter().find(about).map_or("", |warning| &warning[path.len() + 2..]);
+                let inactive = Setting::new(
+                    Section::Programs,
+                    entry.pattern.trim(),
+                    "inactive entry",
+                    (layer.source, &path),
+                );
+                written.push(inactive.noted(why));
+            }
+        }
+        settings.extend(active);
+        settings.extend(written);
+        settings
+    }
+
+    fn files(&self) -> Vec<Setting> {
+        let map = &self.map;
+        let of = |section: Section| {
+            move |entry: &Entry| {
+                let Reason { source, path, text, .. } = &entry.reason;
+                let setting = Setting::new(
+                    section,
+                    entry.glob.text(),
+                    entry.rights.to_string(),
+                    (*source, path.as_str()),
+                );
+                // What a rule grants, and where a link has led, is in its name and value.
+                if section == Section::Denied { setting.noted(text) } else { setting }
+            }
+        };
+        // A denied path is compared by itself and with all below it: the second covers the first.
+        let is_covered = |entry: &&Entry| {
+            let below = format!("{}/**", entry.glob.text().trim_end_matches('/'));
+            map.denies
+                .iter()
+                .any(|other| other.reason.path == entry.reason.path && other.glob.text() == below)
+        };
+        let denied = map.denies.iter().filter(|entry| !is_covered(entry)).map(of(Section::Denied));
+        let mut settings: Vec<Setting> = denied.collect();
+        settings.extend(map.rules.iter().map(of(Section::Rules)));
+        settings.extend(map.base.iter().map(of(Section::Base)));
+        let rest = map.default_reason();
+        let value = Permission(map.default).to_string();
+        settings.push(Setting::new(Section::Rest, "**", value, (rest.source, rest.path.as_str())));
+        settings
+    }
+}
