@@ -56,8 +56,8 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     may_trace()?;
     let places = Places::find(options)?;
     let text = setup::read(&places)?;
-    let policy =
-        setup::compile(options, &places, Disk::Used, text.as_deref(), &store::load(&places.state_directory))?;
+    let store = store::load(&places.state_directory);
+    let policy = setup::compile(options, &places, Disk::Used, text.as_deref(), &store)?;
     let roots: Vec<PathBuf> =
         policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
     let floor = floor::plan(&roots).map_err(|error| RunError::Floor(error.to_string()))?;
@@ -96,7 +96,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         plan,
         terminal: Outer::find(),
         policy,
-        source: Source { options: options.clone(), places, text },
+        source: Source { options: options.clone(), places, text, store },
         floor,
         audit,
         observe: options.observe,

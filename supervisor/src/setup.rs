@@ -53,6 +53,10 @@ pub struct Places {
     pub cwd: PathBuf,
     /// What no policy may open to the tree: OpenClaw's state, the policy, the audit log.
     always_denied: Vec<Vec<u8>>,
+    /// The real directories of `PATH` at the start.
+    path_dirs: Vec<Vec<u8>>,
+    /// The real directories for temporary files at the start.
+    temp_dirs: Vec<Vec<u8>>,
 }
 
 impl Places {
@@ -81,6 +85,10 @@ impl Places {
             policy,
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
             always_denied: Vec::new(),
+            path_dirs: real_directories(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
+            temp_dirs: real_directories(
+                ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
+            ),
             cwd: env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?,
             home,
             state,
@@ -156,15 +164,12 @@ pub fn compile(
         if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
     };
     let leave = |_: &[u8]| None;
-    let path = env::var_os("PATH").unwrap_or_default();
     let host = Host {
         home: places.home.as_os_str().as_bytes(),
         cwd: places.cwd.as_os_str().as_bytes(),
-        path_dirs: real_directories(env::split_paths(&path)),
+        path_dirs: places.path_dirs.clone(),
         always_denied: places.always_denied.clone(),
-        temp_dirs: real_directories(
-            ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
-        ),
+        temp_dirs: places.temp_dirs.clone(),
         openclaw: openclaw(store),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };

@@ -335,7 +335,7 @@ fn a_quiet_guard_tells_only_of_what_is_wrong() {
 }
 
 #[test]
-fn openclaws_own_store_is_read_with_it() {
+fn openclaws_own_store_tightens_and_loosens_again() {
     let world = world();
     let mut command = world.command();
     command.env("OPENCLAW_STATE_DIR", world.root().join("state"));
@@ -343,20 +343,55 @@ fn openclaws_own_store_is_read_with_it() {
     store(&world, r#"{"version": 1}"#);
     let mut shell = Shell::of(world, command);
     assert_eq!(shell.tell("/bin/echo ran"), "ran\n");
-    for (count, (text, out, said)) in [
-        (r#"{"version": 1, "agents": {"main": {"security": "deny"}}}"#, "", ""),
-        (r#"{"version": 1, "agents": {"main": {"security": "full"}}}"#, "ran\n", ""),
-        ("{", "", "nothing may start until it is repaired"),
-        (r#"{"version": 1}"#, "ran\n", ""),
+    for (count, (text, out)) in [
+        (r#"{"version": 1, "agents": {"main": {"security": "deny"}}}"#, ""),
+        (r#"{"version": 1, "agents": {"main": {"security": "full"}}}"#, "ran\n"),
+        (r#"{"version": 1, "agents": {"main": {"security": "deny"}}}"#, ""),
     ]
     .into_iter()
     .enumerate()
     {
         store(&shell.world, text);
-        shell.hang_up();
-        let (is_applied, line) = shell.change(count + 1);
-        assert!(is_applied && line.contains(said), "{text}: {line}");
+        assert_eq!(shell.change(count + 1), (true, String::new()), "{text}");
         assert_eq!(shell.tell("/bin/echo ran"), out, "{text}");
     }
+    store(&shell.world, "{");
+    assert!(!shell.change(4).0);
+    assert_eq!(shell.tell("/bin/echo ran"), "", "one that is broken opens nothing");
     shell.end();
+}
+
+#[test]
+fn openclaws_own_store_takes_over_too() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "allowlist", "ask": "off", "carriers": ["bash"]},
+            "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rw-"}}}}"#,
+    );
+    let store =
+        |entries: &str| format!(r#"{{"version": 1, "agents": {{"main": {{"allowlist": [{entries}]}}}}}}"#);
+    const FILE: &str = "home/.openclaw/exec-approvals.json";
+    world.write(FILE, store(""));
+    let mut shell = Shell::start(world);
+    let runs = |shell: &mut Shell| shell.tell("/usr/bin/id -u >/dev/null && echo ran");
+    assert_eq!(runs(&mut shell), "");
+    let new = shell.world.write("new", store(r#"{"pattern": "/usr/bin/id"}"#));
+    fs::rename(new, shell.world.root().join(FILE)).expect("a rename");
+    assert!(shell.change(1).0);
+    assert_eq!(runs(&mut shell), "ran\n");
+    // A use that OpenClaw notes is no news.
+    shell.world.write(FILE, store(r#"{"pattern": "/usr/bin/id", "lastUsedAt": 5, "lastUsedCommand": "id"}"#));
+    shell.world.write("guard.json", shell.world.read("guard.json").expect("a policy") + "\n");
+    assert_eq!(shell.change(2), (true, String::new()));
+    assert!(shell.changes()[1]["path"].as_str().is_some_and(|path| path.ends_with("guard.json")));
+    // Neither one that is broken nor none at all changes anything.
+    shell.world.write(FILE, "{");
+    let (applied, text) = shell.change(3);
+    assert!(!applied && text.contains("exec-approvals.json:1:"), "{text}");
+    assert_eq!(runs(&mut shell), "ran\n");
+    fs::remove_file(shell.world.root().join(FILE)).expect("a file");
+    assert!(shell.change(4).1.ends_with("exec-approvals.json is gone"));
+    assert_eq!(runs(&mut shell), "ran\n");
+    shell.world.write(FILE, store(""));
+    assert!(shell.change(5).0);
+    assert_eq!(runs(&mut shell), "");
 }

@@ -73,7 +73,7 @@ fn supervise(
     }
     drop((plan, theirs, to_supervisor, jobs));
     become_supervisor().map_err(say("set up the supervisor"))?;
-    let watch = Watch::open(vec![source.places.policy_file.clone()]);
+    let watch = Watch::open(source.files());
 
     let mut news = File::from(news);
     let leader = match has_leader.then(|| News::receive(&mut news)) {

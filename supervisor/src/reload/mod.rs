@@ -1,11 +1,13 @@
 //! A policy that changes while its tree runs.
 //!
-//! guard.json is read again when its file changes and at SIGHUP to the supervisor. One that is right is in force for
-//! the calls that come in after; one that is wrong changes nothing. The tree cannot write the file, nor replace a
-//! directory on its real path, for what is in there is denied, nor send the supervisor a signal.
+//! guard.json and OpenClaw's own store are read again when their file changes and at SIGHUP to the supervisor. What is
+//! right is in force for the calls that come in after; what is wrong changes nothing. The tree cannot write the files, nor
+//! replace a directory on their real paths, for what is in there is denied, nor send the supervisor a signal.
 
 mod watch;
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard_policy::Policy;
@@ -31,6 +33,15 @@ pub struct Source {
     pub places: Places,
     /// The text that is in force; None for the built-in policy.
     pub text: Option<Vec<u8>>,
+    /// OpenClaw's store that is in force.
+    pub store: store::File,
+}
+
+impl Source {
+    /// The files that it is read from, by their real paths.
+    pub fn files(&self) -> Vec<PathBuf> {
+        vec![self.places.policy_file.clone(), self.places.state_directory.join(store::NAME)]
+    }
 }
 
 /// Reads the policy again.
@@ -38,6 +49,8 @@ pub struct Reload {
     source: Source,
     /// The text that was looked at last: one that was found wrong is told of once.
     seen: Option<Vec<u8>>,
+    /// The same of OpenClaw's store.
+    seen_store: Option<Vec<u8>>,
     current: Arc<Current>,
     reporter: Reporter,
 }
@@ -54,7 +67,7 @@ impl Reload {
         reporter: Reporter,
     ) -> std::io::Result<()> {
         let seen = source.text.clone();
-        let mut reload = Reload { source, seen, current, reporter };
+        let mut reload = Reload { source, seen, seen_store: None, current, reporter };
         let work = move || {
             // What has changed between the first look and the watch.
             reload.look(Wake::Changed);
@@ -67,69 +80,119 @@ impl Reload {
     }
 
     fn look(&mut self, wake: Wake) {
-        let text = match setup::read(&self.source.places) {
-            Ok(Some(text)) => text,
-            Ok(None) => return self.missing(wake),
-            Err(error) => {
-                // Told once: of a file that is gone there is one event, and no text to compare.
-                if wake == Wake::Asked || self.seen.take().is_some() {
-                    self.refuse(&error.to_string());
-                }
-                return;
-            }
-        };
-        if wake != Wake::Asked && self.seen.as_ref() == Some(&text) {
+        let (text, store) = (self.new_text(wake), self.new_store(wake));
+        let Some(error) = self.take(text.clone(), store.clone()).err() else { return };
+        if wake == Wake::Changing {
+            // Somebody is still writing it, perhaps.
             return;
         }
-        let Source { options, places, .. } = &self.source;
-        let store = store::load(&places.state_directory);
-        match setup::compile(options, places, Disk::Used, Some(&text), &store) {
-            Ok(policy) => self.apply(policy, text),
-            // Somebody is still writing it, perhaps.
-            Err(_) if wake == Wake::Changing => {}
-            Err(error) => {
-                self.seen = Some(text);
-                self.refuse(&first(&error));
+        self.seen = text;
+        self.refuse(&first(&error), &self.source.places.policy_file);
+        // What was in force compiles with any store.
+        let _ = self.take(None, store);
+    }
+
+    /// The text of guard.json, if it is another one or is asked for.
+    fn new_text(&mut self, wake: Wake) -> Option<Vec<u8>> {
+        let is_asked = wake == Wake::Asked;
+        let gone = match setup::read(&self.source.places) {
+            Ok(Some(text)) => return Some(text).filter(|text| is_asked || self.seen.as_ref() != Some(text)),
+            Ok(None) if self.source.text.is_none() => {
+                if is_asked {
+                    let path = shown_path(&self.source.places);
+                    let line =
+                        format!("openclaw-guard: there is no {path}; the built-in policy stays in force");
+                    self.reporter.news(line);
+                }
+                return None;
             }
+            // One that is removed is no order to do without.
+            Ok(None) => format!("{} is gone", shown_path(&self.source.places)),
+            Err(error) => error.to_string(),
+        };
+        // Told once: there is no text to compare.
+        if self.seen.take().is_some() || is_asked {
+            self.refuse(&gone, &self.source.places.policy_file);
         }
+        None
     }
 
-    /// There is no file, and none was named. One that is removed is no order to do without.
-    fn missing(&mut self, wake: Wake) {
-        if self.source.text.is_some() && (wake == Wake::Asked || self.seen.is_some()) {
-            self.seen = None;
-            self.refuse(&format!("{} is gone", shown_path(&self.source.places)));
-        } else if wake == Wake::Asked {
-            let path = shown_path(&self.source.places);
-            self.reporter
-                .news(format!("openclaw-guard: there is no {path}; the built-in policy stays in force"));
+    /// OpenClaw's store, if it is another one. One that is broken denies every start of a tree; a tree that runs keeps what
+    /// it has, and so it does with one that is removed.
+    fn new_store(&mut self, wake: Wake) -> Option<store::File> {
+        let file = self.source.places.state_directory.join(store::NAME);
+        let bytes = std::fs::read(&file).ok();
+        if bytes == self.seen_store {
+            return None;
         }
+        let store = store::load(&self.source.places.state_directory);
+        let had = matches!(self.source.store, store::File::Present(_));
+        let problem = match &store {
+            // As at the start.
+            store if *store == self.source.store => {
+                self.seen_store = bytes;
+                return None;
+            }
+            store::File::Broken(line) => line.clone(),
+            store::File::Absent | store::File::Elsewhere if had => format!("{} is gone", file.display()),
+            _ => {
+                self.seen_store = bytes;
+                return Some(store);
+            }
+        };
+        if wake != Wake::Changing {
+            self.seen_store = bytes;
+            self.refuse(&problem, &file);
+        }
+        None
     }
 
-    fn apply(&mut self, policy: Policy, text: Vec<u8>) {
+    /// Puts what is new in force.
+    fn take(&mut self, text: Option<Vec<u8>>, store: Option<store::File>) -> Result<(), SetupError> {
+        if text.is_none() && store.is_none() {
+            return Ok(());
+        }
+        let Source { options, places, .. } = &self.source;
+        let (now, beside) =
+            (text.as_ref().or(self.source.text.as_ref()), store.as_ref().unwrap_or(&self.source.store));
+        let policy = setup::compile(options, places, Disk::Used, now.map(Vec::as_slice), beside)?;
         let before = self.current.guard();
         let mut lines = remains(&before, &policy);
-        let old = before.policy().warnings();
-        lines.extend(policy.warnings().iter().filter(|warning| !old.contains(warning)).cloned());
+        let old = before.policy();
+        lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
+        // OpenClaw notes each use of an entry in its store: that is no news.
+        let is_news = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
         self.current.replace(before.under(policy));
-        self.source.text = Some(text.clone());
-        self.seen = Some(text);
-        let path = shown_path(&self.source.places);
-        self.reporter.news(format!("openclaw-guard: {path} was read again and is in force"));
-        for line in &lines {
-            self.reporter.news(format!("openclaw-guard: {}", shown(line.as_bytes())));
+        let file = match text {
+            Some(text) => {
+                self.seen = Some(text.clone());
+                self.source.text = Some(text);
+                self.source.places.policy.clone()
+            }
+            None => self.source.places.state_directory.join(store::NAME),
+        };
+        if let Some(store) = store {
+            self.source.store = store;
         }
-        self.note(true, lines.join("; "));
+        if is_news {
+            let path = shown(file.as_os_str().as_bytes());
+            self.reporter.news(format!("openclaw-guard: {path} was read again and is in force"));
+            for line in &lines {
+                self.reporter.news(format!("openclaw-guard: {}", shown(line.as_bytes())));
+            }
+            self.note(true, lines.join("; "), &file);
+        }
+        Ok(())
     }
 
-    fn refuse(&self, problem: &str) {
+    fn refuse(&self, problem: &str, file: &Path) {
         let problem = shown(problem.as_bytes());
         self.reporter.problem(format!("openclaw-guard: {problem}; the policy that was in force stays"));
-        self.note(false, problem);
+        self.note(false, problem, file);
     }
 
-    fn note(&self, applied: bool, text: String) {
-        let path = self.source.places.policy_file.display().to_string();
+    fn note(&self, applied: bool, text: String, file: &Path) {
+        let path = file.display().to_string();
         self.reporter.changed(Change { path, applied, text });
     }
 }
@@ -147,7 +210,6 @@ fn first(error: &SetupError) -> String {
 }
 
 fn shown_path(places: &Places) -> String {
-    use std::os::unix::ffi::OsStrExt;
     shown(places.policy.as_os_str().as_bytes())
 }
 

@@ -16,7 +16,7 @@ use rustix::rand::GetRandomFlags;
 pub use load::{File, load};
 
 /// The store's name in the state directory.
-const NAME: &str = "exec-approvals.json";
+pub const NAME: &str = "exec-approvals.json";
 
 /// Where releases from 2026.8 on keep their approvals, in the state directory.
 const DATABASE: &str = "state/openclaw.sqlite";
