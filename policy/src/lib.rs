@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod allowlist;
+pub mod analysis;
 pub mod approval;
 mod base;
 mod because;

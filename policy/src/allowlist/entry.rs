@@ -25,6 +25,8 @@ pub(super) enum Target {
 /// One allowlist entry.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
+    /// As it was written, white space around it aside.
+    pub(super) pattern: String,
     pub(super) target: Target,
     pub(super) arguments: Arguments,
     pub(super) reason: Reason,
@@ -91,13 +93,15 @@ impl Entry {
         } else {
             Target::Name(Glob::new(b"", pattern, false))
         };
-        Compiled { entry: Some(Entry { target, arguments, reason }), warning }
+        let pattern = pattern.to_owned();
+        Compiled { entry: Some(Entry { pattern, target, arguments, reason }), warning }
     }
 
     /// An entry for a literal directory and all below it, or for one file, with any arguments.
     pub(crate) fn at(path: &[u8], tail: &str, reason: Reason) -> Entry {
         let target = Target::Path(vec![Glob::new(path, tail, false)]);
-        Entry { target, arguments: Arguments::Any, reason }
+        let pattern = format!("{}{tail}", show(path));
+        Entry { pattern, target, arguments: Arguments::Any, reason }
     }
 }
 

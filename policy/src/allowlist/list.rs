@@ -25,6 +25,29 @@ pub(crate) struct Allowlist {
     others: Vec<usize>,
 }
 
+/// An entry that names a program.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'p> {
+    entry: &'p Entry,
+}
+
+impl<'p> Found<'p> {
+    /// Its pattern as written.
+    pub(crate) fn pattern(&self) -> &'p str {
+        &self.entry.pattern
+    }
+
+    /// Whether it names the arguments too.
+    pub(crate) fn names_arguments(&self) -> bool {
+        !self.entry.arguments.is_any()
+    }
+
+    /// Whether it is for any program at all: `*`.
+    pub(crate) fn is_for_any(&self) -> bool {
+        matches!(self.entry.target, Target::Any)
+    }
+}
+
 impl Allowlist {
     pub(crate) fn new(mut entries: Vec<Entry>) -> Allowlist {
         // As OpenClaw does: an entry that names arguments before one that does not.
@@ -75,6 +98,11 @@ impl Allowlist {
     /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
     /// the file: a name counts only there.
     pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
+        self.find(exec, is_protected).map(|found| &found.entry.reason)
+    }
+
+    /// The entry that says so.
+    pub(crate) fn find(&self, exec: &Exec<'_>, is_protected: bool) -> Option<Found<'_>> {
         let mut given = Given::new(exec);
         let mut first: Option<usize> = None;
         let mut meet = |i: usize, is_target: bool| {
@@ -108,6 +136,6 @@ impl Allowlist {
                 !matches!(&self.entries[*i].target, Target::Name(glob) if !is_name || !glob.matches(name)),
             );
         }
-        first.map(|i| &self.entries[i].reason)
+        first.map(|i| Found { entry: &self.entries[i] })
     }
 }
