@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -80,9 +80,7 @@ impl Watch {
             return self.settle();
         }
         loop {
-            let Watch { hangups, changes, .. } = &*self;
-            let hangups = hangups.as_ref().map(AsFd::as_fd);
-            wait([hangups, changes.as_ref().map(AsFd::as_fd)], PollTimeout::NONE);
+            self.wait(PollTimeout::NONE);
             if self.is_asked() {
                 return Wake::Asked;
             }
@@ -103,7 +101,12 @@ impl Watch {
                 return Wake::Changed;
             }
             let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
-            wait([None, self.changes.as_ref().map(AsFd::as_fd)], timeout);
+            self.wait(timeout);
+            if self.is_asked() {
+                // At once; the rest is waited for afterwards.
+                self.changing = true;
+                return Wake::Asked;
+            }
             if self.has_changed() {
                 last = Instant::now();
             }
@@ -113,6 +116,15 @@ impl Watch {
             }
             std::thread::sleep(PAUSE);
         }
+    }
+
+    /// Waits until one of the descriptors can be read, or for as long as it says.
+    fn wait(&self, timeout: PollTimeout) {
+        let descriptors = [self.hangups.as_ref().map(AsFd::as_fd), self.changes.as_ref().map(AsFd::as_fd)];
+        let mut polled: Vec<_> =
+            descriptors.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        // An error is a wake-up with nothing to read.
+        let _ = poll(&mut polled, timeout);
     }
 
     fn is_asked(&mut self) -> bool {
@@ -145,14 +157,6 @@ impl Watch {
         }
         changed
     }
-}
-
-/// Waits until one of the descriptors can be read, or for as long as it says.
-fn wait(descriptors: [Option<BorrowedFd<'_>>; 2], timeout: PollTimeout) {
-    let mut polled: Vec<_> =
-        descriptors.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-    // An error is a wake-up with nothing to read.
-    let _ = poll(&mut polled, timeout);
 }
 
 #[cfg(test)]
