@@ -10,6 +10,7 @@ use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, Policy, Proble
 use crate::cli::Options;
 use crate::links::Links;
 use crate::store;
+use crate::text::shown;
 
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +30,11 @@ pub enum SetupError {
 }
 
 fn lines(problems: &[Problem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\nopenclaw-guard: ")
+    problems
+        .iter()
+        .map(|problem| shown(problem.to_string().as_bytes()))
+        .collect::<Vec<_>>()
+        .join("\nopenclaw-guard: ")
 }
 
 /// Where things are on this host.

@@ -162,9 +162,14 @@ fn a_policy_without_anything_to_say() {
 
 #[test]
 fn a_file_cannot_write_to_the_terminal() {
-    let said = validated("{\"version\": 1, \"\\u001b]0;x\\u0007\": 1, \"\u{202e}\": 2}", &[]);
-    assert_eq!(said.status, 1);
-    assert!(!said.stdout.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{}", said.stdout);
+    let text = "{\"version\": 1, \"\\u001b]0;x\\u0007\\n\": 1, \"\u{202e}\": 2}";
+    let said = validated(text, &[]);
+    assert_eq!((said.status, said.stdout.lines().count()), (1, 3), "{}", said.stdout);
+    let started = World::bare().policy(text).sh("true");
+    assert_eq!((started.status, started.stderr.lines().count()), (125, 2), "{}", started.stderr);
+    for text in [said.stdout, started.stderr] {
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+    }
 }
 
 #[test]
