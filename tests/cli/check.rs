@@ -104,6 +104,33 @@ fn a_batch_is_answered_line_by_line() {
     assert_eq!(ended.status, 0);
 }
 
+/// A wildcard is compared without dots, a literal pattern with what was written.
+#[test]
+fn a_resolved_program_is_taken_as_written() {
+    let world = World::bare().policy(
+        r#"{"version": 1, "exec": {"ask": "off"},
+            "permissions": {"filesystem": {"rules": {"/**": "r-x", "/opt/secret/**": "---"}}},
+            "agents": {"main": {"allowlist": [{"pattern": "/usr/bin/*"}, {"pattern": "/opt/../x/y"}, {"pattern": "/opt/**"}]}}}"#,
+    );
+    let cases = [
+        ("/usr/lib/../bin/rg", "allow"),
+        ("/usr/bin/../sbin/x", "deny"),
+        ("/opt/../x/y", "allow"),
+        ("/x/y", "deny"),
+        ("/opt/a/../secret/b", "deny"),
+        ("/opt//a", "allow"),
+    ];
+    let question =
+        |path: &str| format!(r#"{{"op":"exec","argv":["x"],"resolved":"{path}","cwd":"/w/"}}"#) + "\n";
+    let questions: String = cases.iter().map(|(path, _)| question(path)).collect();
+    let ended = ended_with_input(world.command().args(["check", "--batch"]), questions.as_bytes());
+    for (line, (path, outcome)) in ended.stdout.lines().zip(cases) {
+        let answer: Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(answer["outcome"], outcome, "{path}: {line}");
+    }
+    assert_eq!(ended.stdout.lines().count(), cases.len());
+}
+
 #[test]
 fn a_bad_line_is_denied_named_and_an_error() {
     let world = world();

@@ -42,8 +42,9 @@ impl FileQuestion {
 
 impl ExecQuestion {
     pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, String> {
-        let path = cleaned(home, &self.path)?;
-        let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| cleaned(home, &cwd))?;
+        // As written: the allowlist, and a hash of the directory, tell such spellings apart.
+        let path = absolute(home, &self.path)?;
+        let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| absolute(home, &cwd))?;
         let argv = match self.argv {
             Some(argv) => argv.into_iter().map(String::into_bytes).collect(),
             None => vec![path.clone()],
@@ -53,8 +54,8 @@ impl ExecQuestion {
     }
 }
 
-/// An absolute path without `.`, `..` and doubled slashes; `~` and `~/` are the home.
-fn cleaned(home: &Path, path: &str) -> Result<Vec<u8>, String> {
+/// An absolute path; `~` and `~/` are the home.
+fn absolute(home: &Path, path: &str) -> Result<Vec<u8>, String> {
     let expanded = match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
             [home.as_os_str().as_bytes(), rest.as_bytes()].concat()
@@ -64,6 +65,12 @@ fn cleaned(home: &Path, path: &str) -> Result<Vec<u8>, String> {
     if expanded.first() != Some(&b'/') {
         return Err(format!("{path:?} is not an absolute path"));
     }
+    Ok(expanded)
+}
+
+/// The same without `.`, `..` and doubled slashes.
+fn cleaned(home: &Path, path: &str) -> Result<Vec<u8>, String> {
+    let expanded = absolute(home, path)?;
     let mut names: Vec<&[u8]> = Vec::new();
     for name in expanded.split(|&byte| byte == b'/') {
         match name {
