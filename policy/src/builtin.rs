@@ -63,7 +63,7 @@ impl Policy {
         Policy {
             agent: agent.to_owned(),
             map,
-            programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default()),
+            programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None),
             roots,
             timeout_ms: DEFAULT_TIMEOUT_MS,
             unix_datagram: false,

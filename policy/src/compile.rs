@@ -94,7 +94,7 @@ impl Policy {
         Ok(Policy {
             agent: agent.to_owned(),
             map,
-            programs: programs(&modes, entries, skills, carriers, safe_bins),
+            programs: programs(&modes, entries, skills, carriers, safe_bins, strict(&layers)),
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
@@ -110,6 +110,12 @@ impl Policy {
 /// Whether the programs of skills count.
 fn has_skills(layers: &[Layer<'_>]) -> bool {
     layers.iter().find_map(|layer| layer.mode.auto_allow_skills).unwrap_or(false)
+}
+
+/// Who set `strictInlineEval`, if it is on.
+fn strict(layers: &[Layer<'_>]) -> Option<(Source, String)> {
+    let (layer, on) = layers.iter().find_map(|layer| layer.mode.strict_inline_eval.map(|on| (layer, on)))?;
+    on.then(|| (layer.source, format!("{}exec.strictInlineEval", layer.prefix)))
 }
 
 /// The programs of skills.
@@ -258,6 +264,7 @@ pub(crate) fn programs(
     skills: Vec<Entry>,
     carriers: (Vec<String>, Source),
     safe_bins: SafeBins,
+    strict: Option<(Source, String)>,
 ) -> Programs {
     let Modes { security, ask, fallback, broken } = modes;
     let word = |from: &Given<Security>| format!("{} \"{}\"", from.path, from.value.as_str());
@@ -301,7 +308,14 @@ pub(crate) fn programs(
             text: format!("nobody could be asked, and exec.askFallback is {}", fallback.value.as_str()),
         },
     };
+    let strict_inline_eval = strict.map(|source| Reason {
+        source: source.0,
+        path: source.1.clone(),
+        rule: source.1,
+        text: "its arguments hold code, which is asked for each time".to_owned(),
+    });
     Programs {
+        strict_inline_eval,
         security: security.value,
         ask: ask.value,
         fallback: fallback.value,

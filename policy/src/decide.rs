@@ -53,11 +53,10 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
     match programs.listed(exec, found.rights.w == Grant::No) {
         Listed::Miss if programs.ask == Ask::Off => verdict(Outcome::Deny, &reasons.miss),
         Listed::Miss => verdict(Outcome::Ask, &reasons.miss),
-        Listed::Yes { .. } if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
-        Listed::Yes { carrier: false, .. } if programs.ask == Ask::Always => {
-            verdict(Outcome::Ask, &reasons.always)
-        }
-        Listed::Yes { reason, .. } => verdict(Outcome::Allow, reason),
+        Listed::Code(reason) => verdict(Outcome::Ask, reason),
+        Listed::Carrier(_) | Listed::Yes(_) if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
+        Listed::Yes(_) if programs.ask == Ask::Always => verdict(Outcome::Ask, &reasons.always),
+        Listed::Carrier(reason) | Listed::Yes(reason) => verdict(Outcome::Allow, reason),
     }
 }
 
@@ -68,13 +67,19 @@ impl Policy {
         if verdict.outcome != Outcome::Ask {
             return verdict;
         }
-        let allowed = match (self.programs.fallback, request) {
-            (Security::Deny, _) | (Security::Allowlist, Request::File { .. }) => false,
-            (Security::Full, _) => true,
-            (Security::Allowlist, Request::Exec(exec)) => {
+        let fallback = self.programs.fallback;
+        let allowed = match request {
+            Request::File { .. } => fallback == Security::Full,
+            Request::Exec(exec) => {
                 let rights = self.map.find_program(exec.path).rights;
                 let listed = self.programs.listed(exec, rights.w == Grant::No);
-                rights.x == Grant::Yes && matches!(listed, Listed::Yes { .. })
+                match (fallback, listed) {
+                    // Code is never run for want of an answer.
+                    (Security::Deny, _) | (_, Listed::Code(_)) => false,
+                    (Security::Full, _) => true,
+                    (Security::Allowlist, Listed::Miss) => false,
+                    (Security::Allowlist, _) => rights.x == Grant::Yes,
+                }
             }
         };
         if allowed {

@@ -289,12 +289,7 @@ impl Document {
 
     /// Keys that are read but not acted on, and would have an effect.
     pub(crate) fn unused(&self) -> Vec<String> {
-        let modes = std::iter::once(&self.exec.mode).chain(self.agents.values().map(|agent| &agent.exec));
-        let strict = modes.into_iter().any(|mode| mode.strict_inline_eval == Some(true));
         let mut unused = Vec::new();
-        if strict {
-            unused.push("exec.strictInlineEval is read but not acted on yet".to_owned());
-        }
         let sections =
             [("approvals", &self.approvals), ("network", &self.network.other), ("audit", &self.audit.other)];
         for (section, keys) in sections {

@@ -1,6 +1,7 @@
 //! Which programs may start, apart from the map's `x`: the allowlist and the carriers.
 
 use crate::allowlist::Allowlist;
+use crate::analysis::{Inline, inline_eval_of};
 use crate::rwx::Reason;
 use crate::safe_bins::SafeBins;
 use crate::{Ask, Exec, Role, Security};
@@ -29,6 +30,8 @@ pub(crate) struct Programs {
     pub(crate) skills: Allowlist,
     pub(crate) carriers: Vec<String>,
     pub(crate) safe_bins: SafeBins,
+    /// Set where `strictInlineEval` is on.
+    pub(crate) strict_inline_eval: Option<Reason>,
     pub(crate) reasons: ExecReasons,
 }
 
@@ -44,13 +47,14 @@ pub(crate) struct ExecReasons {
     pub(crate) fallback: Reason,
 }
 
-/// What exec.security says of a program.
+/// What the exec side says of a program.
 pub(crate) enum Listed<'p> {
-    /// Yes; a carrier is never asked for by `ask: always`.
-    Yes {
-        reason: &'p Reason,
-        carrier: bool,
-    },
+    /// Yes, and `ask: always` does not ask for it: what it starts is judged by itself.
+    Carrier(&'p Reason),
+    /// Yes.
+    Yes(&'p Reason),
+    /// Its arguments hold code, and `strictInlineEval` wants an answer each time, listed or not.
+    Code(&'p Reason),
     Miss,
 }
 
@@ -58,13 +62,16 @@ impl Programs {
     /// What exec.security says, `deny` aside. `protected` when the tree cannot write the file.
     pub(crate) fn listed(&self, exec: &Exec<'_>, protected: bool) -> Listed<'_> {
         if exec.role == Role::Loader {
-            return Listed::Yes { reason: &self.reasons.loader, carrier: true };
+            return Listed::Carrier(&self.reasons.loader);
         }
         if protected && self.is_carrier(exec) {
-            return Listed::Yes { reason: &self.reasons.carrier, carrier: true };
+            return Listed::Carrier(&self.reasons.carrier);
+        }
+        if let Some(reason) = self.strict_inline_eval.as_ref().filter(|_| holds_code(exec)) {
+            return Listed::Code(reason);
         }
         if self.security == Security::Full {
-            return Listed::Yes { reason: &self.reasons.full, carrier: false };
+            return Listed::Yes(&self.reasons.full);
         }
         let is_program = exec.role == Role::Program;
         let reason = self
@@ -72,7 +79,7 @@ impl Programs {
             .allow(exec, protected)
             .or_else(|| self.safe_bins.allow(exec).filter(|_| protected && is_program))
             .or_else(|| self.skills.allow(exec, protected).filter(|_| protected && is_program));
-        reason.map_or(Listed::Miss, |reason| Listed::Yes { reason, carrier: false })
+        reason.map_or(Listed::Miss, Listed::Yes)
     }
 
     /// By name only: the caller has made sure that the tree cannot write the file.
@@ -85,6 +92,16 @@ impl Programs {
         // The real name of `sh` is another shell's: dash on Debian, bash on Fedora, ash on Alpine.
         has(b"sh") && (SH.contains(&name) || MULTICALL.contains(&name) && is_shell_applet(name, exec.argv))
     }
+}
+
+/// Whether the arguments are code for an interpreter: by the file's own name, or by the one it was
+/// called by, which may be the better known.
+fn holds_code(exec: &Exec<'_>) -> bool {
+    let arguments = exec.argv.get(1..).unwrap_or_default();
+    let names = [Some(exec.path), exec.argv.first().map(Vec::as_slice)];
+    let mut hits = names.into_iter().flatten().filter_map(|name| inline_eval_of(name, arguments));
+    // A command in the arguments is judged when it starts.
+    hits.any(|hit| hit.kind == Inline::Code)
 }
 
 /// A multicall binary goes by the name it was called by; called by its own, by its first argument.

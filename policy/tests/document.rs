@@ -126,7 +126,6 @@ fn what_is_not_acted_on_is_a_warning() {
     assert_eq!(
         policy.warnings(),
         [
-            "exec.strictInlineEval is read but not acted on yet",
             "network.allow is read but not acted on yet",
             "agents.main.allowlist[0]: a blank pattern matches nothing",
             "agents.main.allowlist[1]: its argPattern is no regular expression, or one that could take forever: \

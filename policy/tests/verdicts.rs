@@ -6,7 +6,9 @@ mod common;
 use std::borrow::Cow;
 
 use common::{compile, compile_with, exec, exec_as, file, host, outcomes};
-use guard_policy::{Access, Ask, Host, Outcome, Overrides, Policy, Request, Role, Security, Source, decide};
+use guard_policy::{
+    Access, Ask, Exec, Host, Outcome, Overrides, Policy, Request, Role, Security, Source, decide,
+};
 use serde_json::{Value, json};
 
 fn map(rules: Value) -> Policy {
@@ -483,4 +485,80 @@ fn a_mode_is_a_security_and_an_ask() {
     assert_eq!(modes(json!({ "mode": "deny", "security": "full" })), (Security::Deny, Ask::Off));
     assert_eq!(modes(json!({ "mode": "full", "ask": "always" })), (Security::Full, Ask::Always));
     assert_eq!(modes(json!({ "mode": "ask", "ask": "off" })), (Security::Allowlist, Ask::OnMiss));
+}
+
+#[test]
+fn code_in_arguments_is_asked_for_each_time() {
+    let strict = |exec: Value| {
+        let mut exec = exec;
+        exec["strictInlineEval"] = json!(true);
+        compile(&json!({
+            "version": 1,
+            "exec": exec,
+            "permissions": { "filesystem": { "rules": { "/usr/**": "r-x", "/usr/bin/php": "r--" } } },
+            "agents": { "*": { "allowlist": [{ "pattern": "/usr/bin/**" }] } },
+        }))
+    };
+    let policy = strict(json!({ "security": "allowlist", "ask": "on-miss" }));
+    let code = [
+        &["/usr/bin/python3.11", "-c", "1"][..],
+        &["/usr/bin/python3", "-Ic", "1"],
+        &["/usr/bin/node", "--eval=1"],
+        &["/usr/bin/perl", "-ne", "1"],
+        &["/usr/bin/mawk", "1"],
+        &["/usr/bin/sed", "e"],
+        &["/usr/bin/make", "--eval=x"],
+    ];
+    for argv in code {
+        let verdict = exec(&policy, argv);
+        assert_eq!(
+            (verdict.outcome, &*verdict.because.path),
+            (Outcome::Ask, "exec.strictInlineEval"),
+            "{argv:?}"
+        );
+    }
+    // By another name it is still what it is, and by the name of one it may be one.
+    let argv = [&b"x"[..], b"-c", b"1"].map(<[u8]>::to_vec);
+    let request = |path: &'static str| {
+        Request::Exec(Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program })
+    };
+    assert_eq!(decide(&policy, &request("/usr/bin/python3")).outcome, Outcome::Ask);
+    assert_eq!(exec_as(&policy, "/usr/bin/busybox", &["awk", "1"], Role::Program).outcome, Outcome::Ask);
+    // What starts others is judged by what it starts; a script is a file.
+    for argv in [
+        &["/usr/bin/bash", "-c", "x"][..],
+        &["/usr/bin/xargs", "python3", "-c", "1"],
+        &["/usr/bin/find", ".", "-exec", "sh", "-c", "x", ";"],
+        &["/usr/bin/python3", "script.py", "--check"],
+        &["/usr/bin/awk", "-f", "x.awk"],
+    ] {
+        assert_eq!(exec(&policy, argv).outcome, Outcome::Allow, "{argv:?}");
+    }
+    assert_eq!(
+        exec(&policy, &["/usr/bin/php", "-r", "1"]).outcome,
+        Outcome::Deny,
+        "no question where x is withheld"
+    );
+    // Whatever else the policy says, and no silence is a yes.
+    for modes in [
+        json!({ "security": "full", "ask": "off", "askFallback": "full" }),
+        json!({ "security": "allowlist", "ask": "off", "askFallback": "allowlist" }),
+        json!({ "security": "full", "ask": "always", "askFallback": "full" }),
+    ] {
+        let policy = strict(modes);
+        let verdict = decide(&policy, &request("/usr/bin/python3"));
+        assert_eq!(verdict.outcome, Outcome::Ask);
+        assert_eq!(policy.fallback(&request("/usr/bin/python3"), verdict).outcome, Outcome::Deny);
+    }
+    assert_eq!(
+        exec(&strict(json!({ "security": "deny" })), &["/usr/bin/python3", "-c", "1"]).outcome,
+        Outcome::Deny
+    );
+    let off = compile(&json!({
+        "version": 1,
+        "exec": { "strictInlineEval": true, "security": "full" },
+        "permissions": { "filesystem": { "default": "r-x" } },
+        "agents": { "main": { "exec": { "strictInlineEval": false } } },
+    }));
+    assert_eq!(exec(&off, &["/usr/bin/python3", "-c", "1"]).outcome, Outcome::Allow);
 }

@@ -2,7 +2,8 @@
 //!
 //! For `check -- 'string'`, for display, and for what "allow always" saves. **Enforcement never uses it**: the kernel
 //! shows each program with its real arguments when it starts, which no reading of a text can do. So nothing here can
-//! let anything through; at worst it tells a human something wrong.
+//! let anything through; at worst it tells a human something wrong. Only [`inline_eval_of`] is asked there, too: about
+//! real arguments, and to ask where it would be allowed.
 //!
 //! The text is read by tree-sitter's bash grammar, which OpenClaw uses too. What programs resolve to is as of before
 //! the first command runs: the policy crate does no I/O, and the caller says.
