@@ -88,6 +88,7 @@ pub enum Task {
 #[command(after_help = "Examples:\n  \
     openclaw-guard check --write ./notes.txt\n  \
     openclaw-guard check -- git status\n  \
+    openclaw-guard check -- 'ls -la | rg x'\n  \
     openclaw-guard check --batch < questions.jsonl\n\n\
     A batch is JSON Lines, one answer a line:\n  \
     {\"op\":\"read\",\"path\":\"~/x\"}\n  \
@@ -111,7 +112,7 @@ pub struct Question {
     /// Answer the questions on standard input; paths are taken as they are, the disk is not looked at
     #[arg(long, group = "question")]
     pub batch: bool,
-    /// May this command be run?
+    /// May this command be run? A single argument that no program is called is read as a shell's command line
     #[arg(last = true, value_name = "CMD", group = "question")]
     pub command: Vec<OsString>,
 }

@@ -2,6 +2,7 @@
 
 mod audit;
 mod check;
+mod commands;
 mod environment;
 mod fixtures;
 mod lines;

@@ -37,6 +37,11 @@ impl<'p> Found<'p> {
         &self.entry.pattern
     }
 
+    /// Where it stands.
+    pub(crate) fn reason(&self) -> &'p Reason {
+        &self.entry.reason
+    }
+
     /// Whether it names the arguments too.
     pub(crate) fn names_arguments(&self) -> bool {
         !self.entry.arguments.is_any()

@@ -27,8 +27,8 @@ pub enum Once {
     NotRead,
     /// Some part of it is asked for each time.
     AskedEachTime,
-    /// No part of it can be named by an entry.
-    NothingToName,
+    /// A part of it that needs an entry can have none.
+    PartUnnamed,
     /// A shell runs whatever it is told.
     Shell,
     /// It starts another program, which is judged by itself.
@@ -47,7 +47,7 @@ impl Once {
         match self {
             Once::NotRead => "the command could not be read as a whole",
             Once::AskedEachTime => "a part of it is asked for each time",
-            Once::NothingToName => "no part of it can be named by an entry",
+            Once::PartUnnamed => "an entry cannot name each part of it",
             Once::Shell => "a shell runs whatever it is told",
             Once::Carrier => "it starts another program, which is judged by itself",
             Once::InlineCode => "its arguments hold code",
@@ -123,7 +123,8 @@ pub(super) fn entries(segments: &[Segment], around: &Surroundings<'_>) -> Vec<En
     entries.filter(|entry| seen.insert(entry.clone())).collect()
 }
 
-fn entry(segment: &Segment, around: &Surroundings<'_>) -> Option<Entry> {
+/// The entry for one command.
+pub(super) fn entry(segment: &Segment, around: &Surroundings<'_>) -> Option<Entry> {
     let tool = match packages::tool(&segment.argv) {
         Runner::Hidden => return None,
         Runner::No => segment.argv.clone(),

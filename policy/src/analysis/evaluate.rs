@@ -12,7 +12,8 @@ use super::risks::Risk;
 use super::shells::{self, Start};
 use super::syntax::{Place, Step};
 use super::wrappers;
-use crate::{Exec, Grant, Policy, Role};
+use crate::allowlist::Found;
+use crate::{Because, Exec, Grant, Policy, Role, Source, rwx};
 
 /// A program as the caller found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ pub struct Segment {
     pub by: SatisfiedBy,
     /// The pattern of the entry that does.
     pub matched: Option<String>,
+    /// Where the policy says so.
+    pub because: Option<Because<'static>>,
     /// What runs, without the wrappers before it.
     pub program: Vec<String>,
     /// The file of it.
@@ -129,10 +132,15 @@ pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Ev
                 .map(|candidate| ask.segment(&steps[candidate.step], Some(candidate.trust)))
                 .collect();
             let allow_always = always::entries(&segments, around);
+            let is_unnamed = |segment: &Segment| {
+                segment.by == SatisfiedBy::None && always::entry(segment, around).is_none()
+            };
             let once = if candidates.iter().any(|candidate| !candidate.is_reusable) {
                 Some(Once::AskedEachTime)
+            } else if allow_always.is_empty() || segments.iter().any(is_unnamed) {
+                Some(Once::PartUnnamed)
             } else {
-                allow_always.is_empty().then_some(Once::NothingToName)
+                None
             };
             Evaluation { reason: None, segments, allow_always, once }
         }
@@ -144,25 +152,41 @@ struct Asked<'a> {
     around: &'a Surroundings<'a>,
 }
 
-/// What an entry says, in the end.
-type Answer = (SatisfiedBy, Option<String>);
+/// What says yes, and the pattern of the entry that does.
+struct Answer {
+    by: SatisfiedBy,
+    matched: Option<String>,
+    because: Option<Because<'static>>,
+}
 
-const NO: Answer = (SatisfiedBy::None, None);
+impl Answer {
+    const NO: Answer = Answer { by: SatisfiedBy::None, matched: None, because: None };
+
+    fn by(by: SatisfiedBy, reason: &rwx::Reason) -> Answer {
+        Answer { by, matched: None, because: Some(reason.because().into_owned()) }
+    }
+
+    fn entry(found: &Found<'_>) -> Answer {
+        let matched = Some(found.pattern().to_owned());
+        Answer { matched, ..Answer::by(SatisfiedBy::Allowlist, found.reason()) }
+    }
+}
 
 impl Asked<'_> {
     /// A command, judged if it is to be.
     fn segment(&self, step: &Step, trust: Option<Trust>) -> Segment {
         let unwrapped = wrappers::unwrap(&step.argv);
         let resolved = unwrapped.argv.first().and_then(|name| self.resolve(name));
-        let (by, matched) = match trust {
-            None | Some(Trust::Asked) => NO,
+        let answer = match trust {
+            None | Some(Trust::Asked) => Answer::NO,
             Some(_) => self.judge(step, unwrapped.argv, unwrapped.listed, resolved.as_ref()),
         };
         Segment {
             argv: step.argv.clone(),
             span: step.span.clone(),
-            by,
-            matched,
+            by: answer.by,
+            matched: answer.matched,
+            because: answer.because,
             program: unwrapped.argv.to_vec(),
             resolved,
             blocked: unwrapped.blocked,
@@ -191,30 +215,34 @@ impl Asked<'_> {
                 is_known.then(|| self.listed(unwrapped.argv, unwrapped.listed, resolved.as_ref())).flatten()
             }
         };
-        if let Some(pattern) = entry {
-            return (SatisfiedBy::Allowlist, Some(pattern));
+        if let Some(found) = entry {
+            return Answer::entry(&found);
         }
         let programs = &self.policy.programs;
         let argv = bytes(program);
         let exec = resolved.map(|resolved| self.exec(&resolved.real, &argv));
-        let in_file = |is: &dyn Fn(&Exec<'_>) -> bool| {
-            exec.as_ref().is_some_and(|(exec, is_protected)| *is_protected && is(exec))
-        };
-        let is_skill = |exec: &Exec<'_>| programs.skills.allow(exec, true).is_some();
-        let by = if in_file(&|exec| programs.safe_bins.allow(exec).is_some()) {
-            SatisfiedBy::SafeBins
-        } else if is_safe_builtin(step) {
-            SatisfiedBy::Builtin
-        } else if program.first().is_some_and(|name| !is_path(name)) && in_file(&is_skill) {
-            SatisfiedBy::Skills
-        } else {
-            SatisfiedBy::None
-        };
-        (by, None)
+        // Only where the tree cannot write the file is it what its name says.
+        let exec = exec.filter(|(_, is_protected)| *is_protected).map(|(exec, _)| exec);
+        if let Some(reason) = exec.as_ref().and_then(|exec| programs.safe_bins.allow(exec)) {
+            return Answer::by(SatisfiedBy::SafeBins, reason);
+        }
+        if is_safe_builtin(step) {
+            let text = "one of the shell's own words, which starts nothing";
+            let because = Because::new(Source::Builtin, "builtin.shell", text, text);
+            return Answer { by: SatisfiedBy::Builtin, matched: None, because: Some(because) };
+        }
+        let by_name = exec.filter(|_| program.first().is_some_and(|name| !is_path(name)));
+        let skill = by_name.as_ref().and_then(|exec| programs.skills.allow(exec, true));
+        skill.map_or(Answer::NO, |reason| Answer::by(SatisfiedBy::Skills, reason))
     }
 
-    /// The pattern of the entry that names this program.
-    fn listed(&self, program: &[String], listed: &[String], resolved: Option<&Resolved>) -> Option<String> {
+    /// The entry that names this program.
+    fn listed(
+        &self,
+        program: &[String],
+        listed: &[String],
+        resolved: Option<&Resolved>,
+    ) -> Option<Found<'_>> {
         let is_shell = program.first().is_some_and(shells::is_shell)
             || resolved.is_some_and(|resolved| shells::is_shell(&resolved.real));
         let code = shells::code(program).filter(|code| code.start == Start::Plain);
@@ -223,17 +251,15 @@ impl Asked<'_> {
         {
             // Which of the arguments the code passes on is not looked at: an entry that names some is none.
             let carried = [shells::carried(program, &code)?.to_owned()];
-            let found = self.entry(&carried, &self.resolve(&carried[0])?)?;
-            return (!found.0).then_some(found.1);
+            let found = self.entry(&carried, &self.resolve(&carried[0])?);
+            return found.filter(|found| !found.names_arguments());
         }
         let target =
             if listed.len() == program.len() { resolved.cloned() } else { self.resolve(listed.first()?) };
-        let of_program = target.as_ref().and_then(|target| {
-            let found = self.policy_entry(program, target)?;
+        let of_program = target.and_then(|target| self.entry(program, &target)).filter(|found| {
             // An entry for a shell is none for all that it can be told.
             let is_told = is_shell && program.len() > 1;
-            let is_enough = !is_told || found.names_arguments() || found.is_for_any();
-            is_enough.then(|| found.pattern().to_owned())
+            !is_told || found.names_arguments() || found.is_for_any()
         });
         of_program.or_else(|| {
             let (at, script) = shells::script(program).filter(|_| code.is_none())?;
@@ -241,17 +267,11 @@ impl Asked<'_> {
             let real = self.resolve(&path).map_or_else(|| path.clone(), |found| found.real);
             let argv: Vec<_> =
                 std::iter::once(path.clone()).chain(program[at + 1..].iter().cloned()).collect();
-            self.entry(&argv, &Resolved { path, real }).map(|found| found.1)
+            self.entry(&argv, &Resolved { path, real })
         })
     }
 
-    /// The pattern of an entry, after whether it names arguments.
-    fn entry(&self, argv: &[String], target: &Resolved) -> Option<(bool, String)> {
-        let found = self.policy_entry(argv, target)?;
-        Some((found.names_arguments(), found.pattern().to_owned()))
-    }
-
-    fn policy_entry(&self, argv: &[String], target: &Resolved) -> Option<crate::allowlist::Found<'_>> {
+    fn entry(&self, argv: &[String], target: &Resolved) -> Option<Found<'_>> {
         let argv = bytes(argv);
         let (exec, is_protected) = self.exec(&target.real, &argv);
         self.policy.programs.allowlist.find(&exec, is_protected)

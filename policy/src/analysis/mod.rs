@@ -21,6 +21,7 @@ mod reason;
 mod risks;
 mod shells;
 mod syntax;
+mod verdict;
 mod words;
 mod wrappers;
 
@@ -30,6 +31,7 @@ pub use evaluate::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings, eva
 pub use inline_eval::{Hit, Inline, inline_eval, inline_eval_of};
 pub use reason::Reason;
 pub use risks::Risk;
+pub use verdict::{Verdicts, verdicts};
 
 /// The longest command that is read, in bytes. The parser's time can grow with the square of it.
 pub const MAX_LENGTH: usize = 8192;

@@ -1,6 +1,8 @@
 //! `openclaw-guard check`: asks the policy what it would say, by the same function that enforces it.
 
 pub mod batch;
+mod command;
+mod lookup;
 mod question;
 
 use guard_policy::{Because, Outcome, Source, Verdict};
@@ -22,6 +24,8 @@ pub enum CheckError {
     NoQuestion,
     #[error("{0}: command not found")]
     NotFound(String),
+    #[error("{0}: not UTF-8, so it cannot be read as a command")]
+    NoText(String),
     #[error("cannot read standard input: {0}")]
     Input(std::io::Error),
     #[error("cannot write the answer: {0}")]
@@ -60,6 +64,15 @@ struct Reason<'a> {
 impl<'a> Reason<'a> {
     fn of(because: &'a Because<'_>) -> Reason<'a> {
         Reason { source: because.source, path: &because.path, text: &because.text }
+    }
+}
+
+/// The status that stands for an outcome.
+fn status(outcome: Outcome) -> Exit {
+    match outcome {
+        Outcome::Allow => Exit::Success,
+        Outcome::Deny => Exit::Denied,
+        Outcome::Ask => Exit::Ask,
     }
 }
 

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
+use guard_policy::{Access, Exec, Policy, Request, Role, decide};
 
-use super::{CheckError, json};
+use super::{CheckError, command, json, lookup};
 use crate::cli::Question;
-use crate::environment::{self, candidates};
+use crate::environment;
 use crate::exit::Exit;
 use crate::setup::{self, Places};
 use crate::text::shown;
@@ -29,10 +29,14 @@ pub fn answer(question: &Question, policy: &Policy, places: &Places) -> Result<E
         return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
-    let program = candidates(name, &environment::of_command(policy).env)
-        .into_iter()
-        .find(|path| nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok() && path.is_file())
-        .ok_or_else(|| CheckError::NotFound(shown(name.as_bytes())))?;
+    let env = environment::of_command(policy).env;
+    let Some(program) = lookup::program(name, &env, &places.cwd) else {
+        // One argument that no program is called is a command as a shell would be given it.
+        return match &question.command[..] {
+            [text] if command::is_text(text) => command::answer(text, question.json, policy, places),
+            _ => Err(CheckError::NotFound(shown(name.as_bytes()))),
+        };
+    };
     let argv: Vec<_> = question.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
     tell(question, policy, "exec", &file(&program), &argv, &places.cwd)
 }
@@ -62,11 +66,7 @@ fn tell(
     let written = if question.json {
         writeln!(out, "{}", json(&verdict))
     } else {
-        let word = match verdict.outcome {
-            Outcome::Allow => "allow",
-            Outcome::Deny => "deny",
-            Outcome::Ask => "ask",
-        };
+        let word = verdict.outcome.as_str();
         let because = &verdict.because;
         {
             let [rule, text] = [because.rule(), &*because.text].map(|text| shown(text.as_bytes()));
@@ -74,9 +74,5 @@ fn tell(
         }
     };
     written.map_err(CheckError::Output)?;
-    Ok(match verdict.outcome {
-        Outcome::Allow => Exit::Success,
-        Outcome::Deny => Exit::Denied,
-        Outcome::Ask => Exit::Ask,
-    })
+    Ok(super::status(verdict.outcome))
 }

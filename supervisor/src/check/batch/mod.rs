@@ -1,4 +1,4 @@
-//! Questions as JSON Lines, about paths as they are written: the disk is not looked at.
+//! Questions as JSON Lines, about paths as they are written: the disk is not looked at, but for commands.
 
 mod environment;
 mod formats;
@@ -15,6 +15,7 @@ use self::formats::{
     AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion,
 };
 use self::paths::{ExecQuestion, FileQuestion};
+use super::command::CommandQuestion;
 use super::{CheckError, json};
 use crate::exit::Exit;
 
@@ -39,6 +40,7 @@ enum Op {
     ArgPattern,
     CwdArgv,
     SafeBin,
+    Command,
 }
 
 /// One answer a line, in order; a line that is no question is denied and says so.
@@ -75,6 +77,7 @@ pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> 
         Op::Allowlist => Ok(question::<AllowlistQuestion>(line)?.answer(home)),
         Op::ArgPattern => Ok(question::<ArgPatternQuestion>(line)?.answer()),
         Op::CwdArgv => Ok(question::<CwdArgvQuestion>(line)?.answer()),
+        Op::Command => question::<CommandQuestion>(line)?.answer(policy, home),
         Op::SafeBin => Ok(question::<SafeBinQuestion>(line)?.answer()),
     }
 }
