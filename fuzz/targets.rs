@@ -2,6 +2,7 @@
 //! are replayed by the tests of the policy.
 #![allow(missing_docs, dead_code)]
 
+use guard_policy::analysis::{self, Resolved, StrictInlineEval, Surroundings};
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
@@ -13,12 +14,13 @@ use serde_json::json;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("guard_json", guard_json),
     ("exec_approvals", exec_approvals),
     ("glob", glob),
     ("argv", argv),
     ("arg_pattern", arg_pattern),
+    ("command", command),
 ];
 
 const HOME: &[u8] = b"/home/u";
@@ -159,4 +161,33 @@ pub fn arg_pattern(data: &[u8]) {
     let argv: Vec<Vec<u8>> = std::iter::once(b"x".to_vec()).chain(parts).collect();
     let exec = Exec { path: b"/usr/bin/x", argv: &argv, cwd: HOME, role: Role::Program };
     let _ = matches_arg_pattern(&pattern, &exec);
+}
+
+/// A command line: what cannot be read is not satisfied, and neither is what an unknown program follows.
+pub fn command(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let document = json!({ "version": 1, "permissions": { "filesystem": { "rules": { "/usr/**": "r-x" } } },
+        "agents": { "main": { "allowlist": [{ "pattern": "/usr/bin/*" }] } } });
+    let document = Document::parse("guard.json", &document.to_string()).expect("a document");
+    let resolve = |name: &str| {
+        let path = if name.contains('/') { name.to_owned() } else { format!("/usr/bin/{name}") };
+        (name != "unknown").then(|| Resolved { path: path.clone(), real: path })
+    };
+    let around = Surroundings {
+        cwd: "/home/u",
+        home: "/home/u",
+        resolve: &resolve,
+        strict_inline_eval: StrictInlineEval::Off,
+    };
+    let policy = compile(&document);
+    let evaluation = analysis::evaluate(&policy, text, &around);
+    for segment in &evaluation.segments {
+        assert!(text.get(segment.span.clone()).is_some(), "{text:?} {:?}", segment.span);
+        let line = analysis::display(&segment.argv);
+        let _ = analysis::is_line_of(&line, &segment.argv);
+    }
+    if evaluation.satisfied() {
+        let more = analysis::evaluate(&policy, &format!("{text}\nunknown"), &around);
+        assert!(!more.satisfied(), "{text:?}");
+    }
 }
