@@ -157,11 +157,7 @@ impl Map {
 
     /// The same for a program, whose path may be as it was written where no kernel resolved it.
     pub(crate) fn find_program(&self, path: &[u8]) -> Found<'_> {
-        if path.first() == Some(&b'/') && !is_real(path) {
-            self.find(&normalize::posix(path))
-        } else {
-            self.find(path)
-        }
+        if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
     }
 
     /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are
@@ -218,7 +214,75 @@ fn is_real(path: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_real;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Document, Host, OpenclawStore, Overrides, Policy};
+
+    fn map(filesystem: Value, base: bool) -> Map {
+        let document = json!({
+            "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": filesystem, "base": base },
+        });
+        let document = Document::parse("guard.json", &document.to_string()).unwrap();
+        let host = Host {
+            home: b"/home/u",
+            cwd: b"/home/u",
+            path_dirs: Vec::new(),
+            always_denied: Vec::new(),
+            temp_dirs: Vec::new(),
+            openclaw: OpenclawStore::Absent,
+            realpath: &|_| None,
+        };
+        Policy::compile(&document, "main", &host, &Overrides::default()).unwrap().map
+    }
+
+    #[test]
+    fn of_equally_long_patterns_both_must_grant() {
+        let map = map(json!({ "rules": { "/a/b*": "rw-", "/a/*b": "r-x", "/**": "rwx" } }), false);
+        let found = map.find(b"/a/bb");
+        assert_eq!(found.rights.to_string(), "r--");
+        // Each bit is told of by the pattern that withholds it; one that both grant by the first.
+        let paths = [found.r, found.w, found.x].map(|reason| reason.path.as_str());
+        let (first, second) =
+            ("permissions.filesystem.rules[\"/a/*b\"]", "permissions.filesystem.rules[\"/a/b*\"]");
+        assert_eq!(paths, [first, first, second]);
+        assert_eq!(map.find(b"/a/bc").rights.to_string(), "rw-");
+    }
+
+    #[test]
+    fn the_base_adds_to_the_default() {
+        let map = map(json!({ "default": "r--" }), true);
+        let found = map.find(b"/dev/null");
+        assert_eq!(found.rights.to_string(), "rw-");
+        assert_eq!((&*found.r.path, &*found.w.path), ("permissions.filesystem.default", "permissions.base"));
+    }
+
+    #[test]
+    fn what_lies_below_a_directory_has_bounds() {
+        let plain = map(json!({ "rules": { "/a/**": "rw-", "/a/b/c": "r-x" }, "default": "r--" }), false);
+        let bounds = |map: &Map, dir: &str| {
+            let dir = dir.as_bytes();
+            (map.least_below(dir, |_| false).to_string(), map.most_below(dir).to_string())
+        };
+        let expected = |least: &str, most: &str| (least.to_owned(), most.to_owned());
+        assert_eq!(bounds(&plain, "/a"), expected("r--", "rwx"));
+        assert_eq!(bounds(&plain, "/a/x"), expected("rw-", "rw-"));
+        assert_eq!(bounds(&plain, "/z"), expected("r--", "r--"));
+        assert_eq!(bounds(&plain, "/"), expected("r--", "rwx"));
+        // The base counts where no rule decides everything.
+        let based = map(json!({ "default": "r--" }), true);
+        assert_eq!(bounds(&based, "/dev/pts"), expected("rw-", "rw-"));
+        assert_eq!(bounds(&based, "/dev"), expected("r--", "rw-"));
+        assert_eq!(bounds(&based, "/usr/share/terminfo"), expected("r--", "r--"));
+        assert_eq!(bounds(&based, "/srv"), expected("r--", "r--"));
+        let covered = map(json!({ "rules": { "/dev/**": "r--" } }), true);
+        assert_eq!(bounds(&covered, "/dev/pts"), expected("r--", "r--"));
+        // A denial of something is the least, one of everything the most.
+        let denied = map(json!({ "rules": { "/**": "rwx" }, "deny": ["/a/b", "/c/**", "**/.env"] }), false);
+        assert_eq!(bounds(&denied, "/a"), expected("---", "rwx"));
+        assert_eq!(bounds(&denied, "/c"), expected("---", "---"));
+        assert_eq!(denied.least_below(b"/d", Glob::is_position_free), Rights::ALL);
+    }
 
     #[test]
     fn only_real_paths_are_looked_up() {

@@ -102,6 +102,9 @@ fn the_reason_says_who_tightened() {
     let because = exec(&always, &["/usr/bin/ls"]).because;
     assert_eq!((because.source, &*because.path), (Source::Openclaw, "openclaw.defaults.ask"));
     // The same is not tighter.
+    let always = guard(&json!({"security": "full", "ask": "always"}), &[]);
+    let same = with_store(&always, &json!({"version": 1, "defaults": {"ask": "always"}}), "main");
+    assert_eq!(exec(&same, &["/usr/bin/ls"]).because.source, Source::Global);
     let same = with_store(&open, &json!({"version": 1, "defaults": {"security": "full"}}), "main");
     assert_eq!(exec(&same, &["/usr/bin/ls"]).because.source, Source::Global);
 }

@@ -89,7 +89,7 @@ fn is_literal(argument: &[u8]) -> bool {
         return true;
     }
     let is_glob = argument.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b']'));
-    !is_glob && !is_expanded(argument) && !is_path(argument.trim_ascii())
+    !is_glob && !is_expanded(argument) && !is_path(String::from_utf8_lossy(argument).trim().as_bytes())
 }
 
 /// `$` before what a shell would expand.
@@ -122,7 +122,10 @@ mod tests {
 
     #[test]
     fn a_value_is_never_a_file() {
-        for value in ["./f", "../f", "~", "/f", "C:\\f", " /f", "a*", "[a]", "$HOME", "${x}", "$(x)"] {
+        for value in [
+            "./f", "../f", "~", "/f", "C:\\f", " /f", "\u{b}/f", "\u{a0}~", "a*", "[a]", "$HOME", "${x}",
+            "$(x)",
+        ] {
             assert!(!keeps("grep", &["-e", value]), "{value}");
             assert!(!keeps("grep", &[&format!("--regexp={value}")]), "{value}");
         }
@@ -132,6 +135,9 @@ mod tests {
     #[test]
     fn options_end_and_do_not_begin_again() {
         assert!(keeps("tr", &["--", "-a", "-b"]));
+        assert!(keeps("tr", &["--", "--zzz"]));
+        assert!(keeps("grep", &["-e", "x", "--"]));
+        assert!(!keeps("grep", &["-e", "x", "--", "--"]), "the second is a file's name");
         assert!(!keeps("tr", &["a", "b", "c"]));
         assert!(!keeps("cut", &["-f"]));
     }

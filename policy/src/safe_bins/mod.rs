@@ -62,7 +62,13 @@ mod tests {
         assert!(jq(".foo") && jq(".env") && jq(".a.env.b") && jq("envelope"));
         for filter in ["env", "env.FOO", ".foo | env", "$ENV", "($ENV).OPENAI_API_KEY", "[env]", "{a:env}"] {
             assert!(!jq(filter), "{filter}");
+            assert!(reads_environment(filter.as_bytes()), "{filter}");
         }
+        // Most of these are refused for what a shell would make of them, too.
+        for filter in ["$ENVIRON", "x$env", "x_env", "env_x", "aenv", ".a | $ENVS"] {
+            assert!(!reads_environment(filter.as_bytes()), "{filter}");
+        }
+        assert!(reads_environment(b".aaaa | $ENV.X"));
     }
 
     #[test]
