@@ -8,7 +8,8 @@ use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, SkillB
 use crate::environment::path_directories;
 use crate::modes::{Given, Modes};
 use crate::pattern::{Expanded, Paths, expand, expand_home};
-use crate::programs::{DEFAULT_CARRIERS, ExecReasons, Programs};
+use crate::programs::{DEFAULT_CARRIERS, Programs};
+use crate::reasons::ExecReasons;
 use crate::rwx::{Map, Reason};
 use crate::safe_bins::SafeBins;
 use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source, roots};
@@ -266,48 +267,7 @@ pub(crate) fn programs(
     safe_bins: SafeBins,
     strict: Option<(Source, String)>,
 ) -> Programs {
-    let Modes { security, ask, fallback, broken } = modes;
-    let word = |from: &Given<Security>| format!("{} \"{}\"", from.path, from.value.as_str());
-    let by_security = |rule: String, text: &str| Reason {
-        source: security.source,
-        path: security.path.clone(),
-        rule,
-        text: text.to_owned(),
-    };
-    let reasons = ExecReasons {
-        denied: broken
-            .clone()
-            .unwrap_or_else(|| by_security(word(security), "exec.security is deny: nothing may start")),
-        full: by_security(word(security), "exec.security is full: whatever the file map lets run may start"),
-        miss: by_security(
-            format!("{}: not in the allowlist", word(security)),
-            "the program is not in the allowlist",
-        ),
-        carrier: Reason {
-            source: carriers.1,
-            path: "exec.carriers".to_owned(),
-            rule: "exec.carriers".to_owned(),
-            text: "a carrier may start: what it starts and opens is judged by itself".to_owned(),
-        },
-        always: Reason {
-            source: ask.source,
-            path: ask.path.clone(),
-            rule: format!("{} \"{}\"", ask.path, ask.value.as_str()),
-            text: "exec.ask is always: every program is asked for".to_owned(),
-        },
-        loader: Reason {
-            source: Source::Builtin,
-            path: "builtin".to_owned(),
-            rule: "builtin: loader of an allowed program".to_owned(),
-            text: "the loader of a program needs x and no allowlist entry".to_owned(),
-        },
-        fallback: Reason {
-            source: fallback.source,
-            path: fallback.path.clone(),
-            rule: word(fallback),
-            text: format!("nobody could be asked, and exec.askFallback is {}", fallback.value.as_str()),
-        },
-    };
+    let reasons = ExecReasons::new(modes, carriers.1);
     let strict_inline_eval = strict.map(|source| Reason {
         source: source.0,
         path: source.1.clone(),
@@ -316,9 +276,9 @@ pub(crate) fn programs(
     });
     Programs {
         strict_inline_eval,
-        security: security.value,
-        ask: ask.value,
-        fallback: fallback.value,
+        security: modes.security.value,
+        ask: modes.ask.value,
+        fallback: modes.fallback.value,
         allowlist: Allowlist::new(entries),
         skills: Allowlist::new(skills),
         carriers: carriers.0,

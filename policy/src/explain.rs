@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::compile::layers;
-use crate::document::{Document, ExecSection};
+use crate::document::{Document, ExecSection, Mode};
 use crate::pattern::show;
 use crate::rwx::{Entry, Reason};
 use crate::{Permission, Policy, Source};
@@ -86,13 +86,14 @@ impl Policy {
             let source = if is_given { Source::Global } else { Source::Default };
             Setting::new(Section::Values, name, value, (source, if is_given { name } else { "" }))
         };
-        let skills = layers(document, &self.agent).into_iter().find_map(|layer| {
-            layer
-                .mode
-                .auto_allow_skills
-                .map(|on| (on, layer.source, format!("{}exec.autoAllowSkills", layer.prefix)))
-        });
-        let skills = skills.unwrap_or((false, Source::Default, String::new()));
+        let switch = |key: &str, get: fn(&Mode) -> Option<bool>| {
+            let layers = layers(document, &self.agent);
+            let given = layers.into_iter().find_map(|layer| {
+                get(&layer.mode).map(|on| (on, layer.source, format!("{}exec.{key}", layer.prefix)))
+            });
+            let (on, source, path) = given.unwrap_or((false, Source::Default, String::new()));
+            Setting::new(Section::Values, format!("exec.{key}"), on.to_string(), (source, path.as_str()))
+        };
         let ExecSection { timeout_ms, allow_ptrace, environment, path_prepend, .. } = exec;
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
         vec![
@@ -100,12 +101,8 @@ impl Policy {
             mode("exec.ask", self.ask().as_str(), &reasons.always),
             mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback),
             single("exec.timeoutMs", self.timeout_ms.to_string(), timeout_ms.is_some()),
-            Setting::new(
-                Section::Values,
-                "exec.autoAllowSkills",
-                skills.0.to_string(),
-                (skills.1, skills.2.as_str()),
-            ),
+            switch("strictInlineEval", |mode| mode.strict_inline_eval),
+            switch("autoAllowSkills", |mode| mode.auto_allow_skills),
             single("exec.environment", self.inherit.as_str().to_owned(), environment.is_some()),
             single("exec.pathPrepend", directories.join(":"), path_prepend.is_some()),
             single("exec.allowPtrace", self.allow_ptrace.to_string(), allow_ptrace.is_some()),

@@ -38,6 +38,7 @@ mod policy;
 mod problem;
 mod programs;
 mod read;
+mod reasons;
 mod request;
 mod roots;
 mod rwx;

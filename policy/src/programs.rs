@@ -2,6 +2,7 @@
 
 use crate::allowlist::Allowlist;
 use crate::analysis::{Inline, inline_eval_of};
+use crate::reasons::ExecReasons;
 use crate::rwx::Reason;
 use crate::safe_bins::SafeBins;
 use crate::{Ask, Exec, Role, Security};
@@ -33,18 +34,6 @@ pub(crate) struct Programs {
     /// Set where `strictInlineEval` is on.
     pub(crate) strict_inline_eval: Option<Reason>,
     pub(crate) reasons: ExecReasons,
-}
-
-/// The reasons that need no file.
-#[derive(Clone, Debug)]
-pub(crate) struct ExecReasons {
-    pub(crate) denied: Reason,
-    pub(crate) full: Reason,
-    pub(crate) miss: Reason,
-    pub(crate) carrier: Reason,
-    pub(crate) always: Reason,
-    pub(crate) loader: Reason,
-    pub(crate) fallback: Reason,
 }
 
 /// What the exec side says of a program.

@@ -480,6 +480,10 @@ fn a_mode_is_a_security_and_an_ask() {
     assert_eq!(modes(json!({ "mode": "ask" })), (Security::Allowlist, Ask::OnMiss));
     assert_eq!(modes(json!({ "mode": "auto" })), (Security::Allowlist, Ask::OnMiss));
     assert_eq!(modes(json!({ "mode": "full" })), (Security::Full, Ask::Off));
+    let policy = compile(&json!({ "version": 1, "exec": { "mode": "ask" } }));
+    let verdict = exec(&policy, &["/usr/bin/x"]);
+    assert_eq!(verdict.because.path, "exec.mode");
+    assert_eq!(verdict.because.rule(), "exec.mode (security allowlist): not in the allowlist");
     // Beside it, the stricter of the two holds.
     assert_eq!(modes(json!({ "mode": "full", "security": "deny" })), (Security::Deny, Ask::Off));
     assert_eq!(modes(json!({ "mode": "deny", "security": "full" })), (Security::Deny, Ask::Off));
