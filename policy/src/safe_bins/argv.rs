@@ -121,6 +121,14 @@ mod tests {
     }
 
     #[test]
+    fn a_name_cut_to_nothing_is_none() {
+        let flags = std::collections::BTreeSet::from(["--only".to_owned()]);
+        let profile = Profile { value_flags: flags, max_positional: Some(0), ..Profile::default() };
+        assert!(keeps_to_input(&profile, &[b"--o=1".to_vec()]));
+        assert!(!keeps_to_input(&profile, &[b"--=1".to_vec()]));
+    }
+
+    #[test]
     fn a_value_is_never_a_file() {
         for value in [
             "./f", "../f", "~", "/f", "C:\\f", " /f", "\u{b}/f", "\u{a0}~", "a*", "[a]", "$HOME", "${x}",
