@@ -3,13 +3,15 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run build test test-full soak lint setup clean
+.PHONY: help run build test test-full soak fuzz bench lint setup clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, licences and unused dependencies"
-	@echo "make soak                            the timed races and the long loops"
+	@echo "make soak                            the timed races, the long loops, 100,000 cases of each property, mutants"
+	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long"
+	@echo "make bench                           what a decision costs"
 
 setup:
 	@scripts/setup build
@@ -36,6 +38,13 @@ test-full:
 soak:
 	@scripts/setup test
 	@GUARD_SOAK=1 GUARD_RACE_SECONDS=60 scripts/test
+	@scripts/mutants
+
+fuzz:
+	@scripts/fuzz $(SECONDS)
+
+bench:
+	@cargo bench --locked -p guard-bench
 
 clean:
 	cargo clean

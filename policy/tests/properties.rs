@@ -85,7 +85,7 @@ fn modes() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
 }
 
 fn others() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
-    let profile = json!({ "minPositional": 0, "maxPositional": 1, "allowedValueFlags": ["-n", "--x"] });
+    let profile = json!({ "minPositional": 1, "maxPositional": 1, "allowedValueFlags": ["-n", "--x"] });
     let names = || prop::collection::vec(name_of_program(), 0..3);
     let other = prop_oneof![
         names().prop_map(|names| ("safeBins", json!(names))),
