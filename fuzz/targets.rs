@@ -2,7 +2,7 @@
 //! are replayed by the tests of the policy.
 #![allow(missing_docs, dead_code)]
 
-use guard_policy::analysis::{self, Resolved, StrictInlineEval, Surroundings};
+use guard_policy::analysis::{self, Resolved, Surroundings};
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
@@ -173,18 +173,18 @@ pub fn command(data: &[u8]) {
         let path = if name.contains('/') { name.to_owned() } else { format!("/usr/bin/{name}") };
         (name != "unknown").then(|| Resolved { path: path.clone(), real: path })
     };
-    let around = Surroundings {
-        cwd: "/home/u",
-        home: "/home/u",
-        resolve: &resolve,
-        strict_inline_eval: StrictInlineEval::Off,
-    };
+    let around = Surroundings { cwd: "/home/u", home: "/home/u", resolve: &resolve };
     let policy = compile(&document);
     let evaluation = analysis::evaluate(&policy, text, &around);
+    let _ = analysis::verdicts(&policy, &evaluation);
     for segment in &evaluation.segments {
         assert!(text.get(segment.span.clone()).is_some(), "{text:?} {:?}", segment.span);
         let line = analysis::display(&segment.argv);
         let _ = analysis::is_line_of(&line, &segment.argv);
+        // Quotes make a text longer than it was, and a bound may be met.
+        let again = analysis::evaluate(&policy, &format!("x {}", analysis::quoted(&segment.argv)), &around);
+        let read = again.segments.first().map(|segment| &segment.argv[1..]);
+        assert!(read.is_none_or(|argv| argv == segment.argv), "{text:?}");
     }
     if evaluation.satisfied() {
         let more = analysis::evaluate(&policy, &format!("{text}\nunknown"), &around);

@@ -1,5 +1,6 @@
 //! The compiled policy and what the supervisor asks of it.
 
+use crate::analysis::StrictInlineEval;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::programs::Programs;
 use crate::roots::is_below;
@@ -69,6 +70,11 @@ impl Policy {
     /// `exec.askFallback`, never wider than the security.
     pub fn ask_fallback(&self) -> Security {
         self.programs.fallback
+    }
+
+    /// `exec.strictInlineEval`.
+    pub fn strict_inline_eval(&self) -> StrictInlineEval {
+        if self.programs.strict_inline_eval.is_some() { StrictInlineEval::On } else { StrictInlineEval::Off }
     }
 
     /// `exec.timeoutMs`: how long a human has to answer.

@@ -117,14 +117,18 @@ fn literal(path: &str) -> Option<&str> {
 }
 
 /// The entries for the commands of a text, each once.
-pub(super) fn entries(segments: &[Segment], around: &Surroundings<'_>) -> Vec<Entry> {
+pub(super) fn entries(
+    segments: &[Segment],
+    around: &Surroundings<'_>,
+    strict: StrictInlineEval,
+) -> Vec<Entry> {
     let mut seen = HashSet::new();
-    let entries = segments.iter().filter_map(|segment| entry(segment, around));
+    let entries = segments.iter().filter_map(|segment| entry(segment, around, strict));
     entries.filter(|entry| seen.insert(entry.clone())).collect()
 }
 
 /// The entry for one command.
-pub(super) fn entry(segment: &Segment, around: &Surroundings<'_>) -> Option<Entry> {
+pub(super) fn entry(segment: &Segment, around: &Surroundings<'_>, strict: StrictInlineEval) -> Option<Entry> {
     let tool = match packages::tool(&segment.argv) {
         Runner::Hidden => return None,
         Runner::No => segment.argv.clone(),
@@ -149,7 +153,7 @@ pub(super) fn entry(segment: &Segment, around: &Surroundings<'_>) -> Option<Entr
             None => return None,
         };
         let is_one = is_interpreter(name) || is_interpreter(&path);
-        if is_one && (around.strict_inline_eval == StrictInlineEval::Off || inline_eval(program).is_some()) {
+        if is_one && (strict == StrictInlineEval::Off || inline_eval(program).is_some()) {
             return None;
         }
         if shells::is_shell(&path) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::always::{self, Entry, Once, StrictInlineEval};
+use super::always::{self, Entry, Once};
 use super::builtins::is_safe_builtin;
 use super::name::is_path;
 use super::packages::{self, Runner};
@@ -33,8 +33,6 @@ pub struct Surroundings<'a> {
     pub home: &'a str,
     /// The program that a name leads to: a search along PATH, or a path from `cwd`. Asked once or more for each name.
     pub resolve: &'a dyn Fn(&str) -> Option<Resolved>,
-    /// `exec.strictInlineEval`.
-    pub strict_inline_eval: StrictInlineEval,
 }
 
 /// What says yes to a command.
@@ -118,12 +116,13 @@ pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Ev
     let plan = plan::plan(command);
     let steps = &plan.script.steps;
     let ask = Asked { policy, around };
+    let strict = policy.strict_inline_eval();
     match &plan.outcome {
         Err(reason) => {
             let (top, nested): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.place == Place::Top);
             let in_order = top.into_iter().chain(nested);
             let segments: Vec<_> = in_order.map(|step| ask.segment(step, None)).collect();
-            let allow_always = always::entries(&segments, around);
+            let allow_always = always::entries(&segments, around, strict);
             Evaluation { reason: Some(*reason), segments, allow_always, once: Some(Once::NotRead) }
         }
         Ok(candidates) => {
@@ -131,9 +130,9 @@ pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Ev
                 .iter()
                 .map(|candidate| ask.segment(&steps[candidate.step], Some(candidate.trust)))
                 .collect();
-            let allow_always = always::entries(&segments, around);
+            let allow_always = always::entries(&segments, around, strict);
             let is_unnamed = |segment: &Segment| {
-                segment.by == SatisfiedBy::None && always::entry(segment, around).is_none()
+                segment.by == SatisfiedBy::None && always::entry(segment, around, strict).is_none()
             };
             let once = if candidates.iter().any(|candidate| !candidate.is_reusable) {
                 Some(Once::AskedEachTime)

@@ -1,6 +1,8 @@
 //! What the policy makes of a command as text.
 
 use super::evaluate::{Evaluation, SatisfiedBy, Segment};
+use super::inline_eval::Inline;
+use super::risks::inline_eval_behind;
 use crate::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};
 
 /// The verdict on a whole command, and on each of its segments.
@@ -56,6 +58,10 @@ fn one<'p>(policy: &'p Policy, segment: &Segment) -> Verdict<'p> {
             return Verdict { outcome: Outcome::Ask, because: found.x.because() };
         }
         _ => {}
+    }
+    let has_code = || inline_eval_behind(&segment.argv).is_some_and(|hit| hit.kind == Inline::Code);
+    if let Some(reason) = policy.programs.strict_inline_eval.as_ref().filter(|_| has_code()) {
+        return Verdict { outcome: Outcome::Ask, because: reason.because() };
     }
     match yes {
         _ if policy.security() == Security::Full => {

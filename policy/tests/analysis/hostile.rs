@@ -1,12 +1,12 @@
 //! Texts that nobody would write, and what must hold for them.
 
 use guard_policy::analysis::{
-    AllowAlways, MAX_LENGTH, MAX_STEPS, Once, Reason, StrictInlineEval, derive, display, quoted,
+    AllowAlways, MAX_LENGTH, MAX_STEPS, Once, Reason, StrictInlineEval, derive, display, quoted, verdicts,
 };
-use guard_policy::{Exec, Role};
+use guard_policy::{Exec, Outcome, Role};
 use proptest::prelude::*;
 
-use super::{data, evaluated, of_cases, policy};
+use super::{common, data, evaluated, of_cases, policy};
 
 /// Texts of the shell's own pieces.
 fn shellish() -> impl Strategy<Value = String> {
@@ -282,4 +282,24 @@ fn entries_are_derived_from_an_exec() {
     assert!(matches!(strict, AllowAlways::Entry(_)));
     let code = of("/usr/bin/node", &["node", "-e", "1"], StrictInlineEval::On);
     assert_eq!(code, AllowAlways::Once { why: Once::InlineCode });
+}
+
+#[test]
+fn strict_inline_eval_asks_for_code_and_remembers_scripts() {
+    let strict = common::compile(&serde_json::json!({
+        "version": 1,
+        "exec": { "security": "full", "ask": "off", "strictInlineEval": true },
+        "permissions": { "filesystem": { "rules": { "/**": "r-x" } }, "base": false },
+    }));
+    for (text, outcome, saved) in [
+        ("python3 -c 1", Outcome::Ask, 0),
+        ("ls; nice python3 -c 1", Outcome::Ask, 1),
+        ("bash -c 'node -e 1'", Outcome::Ask, 0),
+        ("node app.js", Outcome::Allow, 1),
+        ("ls > x", Outcome::Allow, 1),
+    ] {
+        let evaluation = evaluated(&strict, text);
+        assert_eq!(verdicts(&strict, &evaluation).whole.outcome, outcome, "{text}");
+        assert_eq!(evaluation.allow_always.len(), saved, "{text}");
+    }
 }

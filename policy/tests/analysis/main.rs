@@ -11,7 +11,7 @@ mod oracle;
 use std::sync::LazyLock;
 
 use guard_policy::Policy;
-use guard_policy::analysis::{Evaluation, Resolved, StrictInlineEval, Surroundings, evaluate};
+use guard_policy::analysis::{Evaluation, Resolved, Surroundings, evaluate};
 use serde_json::{Value, json};
 
 /// Where the cases were answered; the file calls it `/oracle`.
@@ -72,7 +72,6 @@ fn evaluated(policy: &Policy, command: &str) -> Evaluation {
         // The process that answered had this home, whatever HOME it gave to the command.
         home: "/root",
         resolve: &resolve,
-        strict_inline_eval: StrictInlineEval::Off,
     };
     evaluate(policy, command, &around)
 }

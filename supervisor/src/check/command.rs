@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use guard_policy::analysis::{
-    self, Evaluation, Once, Resolved, Risk, Segment, StrictInlineEval, Surroundings, Verdicts, quoted,
+    self, Evaluation, Once, Resolved, Risk, Segment, Surroundings, Verdicts, quoted,
 };
 use guard_policy::environment::Variable;
 use guard_policy::{Policy, Verdict};
@@ -55,12 +55,8 @@ fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[
         }
         None => name.starts_with('/').then(|| Resolved { path: name.to_owned(), real: name.to_owned() }),
     };
-    let around = Surroundings {
-        cwd: &cwd.to_string_lossy(),
-        home: &home.to_string_lossy(),
-        resolve: &resolve,
-        strict_inline_eval: StrictInlineEval::Off,
-    };
+    let around =
+        Surroundings { cwd: &cwd.to_string_lossy(), home: &home.to_string_lossy(), resolve: &resolve };
     analysis::evaluate(policy, text, &around)
 }
 
