@@ -15,7 +15,6 @@ pub struct Verdicts<'p> {
 
 /// Judges a command that was read with the same policy. What cannot be read is asked for, as an allowlist miss is.
 pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p> {
-    let segments: Vec<_> = evaluation.segments.iter().map(|segment| one(policy, segment)).collect();
     let unread = evaluation.reason.map(|reason| {
         let rule = format!("not read as a whole: {reason}");
         let text = "the command as text cannot be authorized; what it starts is judged when it starts";
@@ -26,6 +25,8 @@ pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p>
             Security::Deny => denied(policy),
         }
     });
+    let of_one = |segment: &Segment| one(policy, segment, unread.as_ref());
+    let segments: Vec<_> = evaluation.segments.iter().map(of_one).collect();
     let strictest = unread.iter().chain(&segments).min_by_key(|verdict| verdict.outcome).cloned();
     // A text without commands is not read either.
     Verdicts { whole: strictest.unwrap_or_else(|| denied(policy)), segments }
@@ -39,7 +40,8 @@ fn missed(policy: &Policy) -> Outcome {
     if policy.ask() == Ask::Off { Outcome::Deny } else { Outcome::Ask }
 }
 
-fn one<'p>(policy: &'p Policy, segment: &Segment) -> Verdict<'p> {
+/// `unread` when the command was not read as a whole: no part of it is then compared with the allowlist.
+fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) -> Verdict<'p> {
     let reasons = &policy.programs.reasons;
     let yes = segment.because.clone().map(|because| Verdict { outcome: Outcome::Allow, because });
     if policy.security() == Security::Deny {
@@ -67,7 +69,9 @@ fn one<'p>(policy: &'p Policy, segment: &Segment) -> Verdict<'p> {
         _ if policy.security() == Security::Full => {
             Verdict { outcome: Outcome::Allow, because: reasons.full.because() }
         }
-        None => Verdict { outcome: missed(policy), because: reasons.miss.because() },
+        None => unread
+            .cloned()
+            .unwrap_or_else(|| Verdict { outcome: missed(policy), because: reasons.miss.because() }),
         Some(_) if policy.ask() == Ask::Always => {
             Verdict { outcome: Outcome::Ask, because: reasons.always.because() }
         }
