@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::{
     Access, Exec, Outcome, Request, Role, cwd_argv_pattern, decide, matches_allowlist_pattern,
+    matches_arg_pattern,
 };
 use serde_json::{Value, json};
 
@@ -162,6 +163,7 @@ fn arg_patterns() {
         let argv = ["x", case["argument"].as_str().unwrap()].map(|word| word.as_bytes().to_vec());
         let exec = Exec { path: b"/usr/bin/x", argv: &argv, cwd: HOME, role: Role::Program };
         let accepted = decide(&policy, &Request::Exec(exec)).outcome == Outcome::Allow;
+        assert_eq!(matches_arg_pattern(case["pattern"].as_str().unwrap(), &exec).unwrap_or(false), accepted);
         assert_eq!(Some(accepted), case["accept"].as_bool(), "{case}");
         agreed += 1;
     }

@@ -139,6 +139,7 @@ mod tests {
             "(a|b|c)",
             "^--[a-z]+(=[0-9]+)?$",
             "a*b|a*c",
+            "(a+)?b",
         ] {
             assert!(!is_prone(pattern), "{pattern}");
         }
