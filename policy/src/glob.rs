@@ -173,6 +173,11 @@ impl Glob {
 
     /// What remains of the subject behind the prefix.
     fn after_prefix<'p>(&self, path: &'p [u8], slash: bool) -> Option<(&'p [u8], bool)> {
+        // An empty box points nowhere. glibc's memcmp loads from there with a mask that suppresses the
+        // fault, which takes the processor longer than the whole rest of a decision.
+        if self.prefix.is_empty() {
+            return Some((path, slash));
+        }
         if let Some(rest) = path.strip_prefix(&*self.prefix) {
             return Some((rest, slash));
         }

@@ -204,12 +204,14 @@ impl Map {
 
 /// Absolute, and without components that a real path cannot have.
 fn is_real(path: &[u8]) -> bool {
-    path.first() == Some(&b'/')
-        && !path.windows(2).enumerate().any(|(i, pair)| match pair {
-            b"//" => true,
-            b"/." => matches!(&path[i + 2..], [] | [b'/', ..] | [b'.'] | [b'.', b'/', ..]),
-            _ => false,
-        })
+    let Some((b'/', mut rest)) = path.split_first() else { return false };
+    while let Some(slash) = rest.iter().position(|b| *b == b'/') {
+        if matches!(rest[..slash], [] | [b'.'] | [b'.', b'.']) {
+            return false;
+        }
+        rest = &rest[slash + 1..];
+    }
+    !matches!(rest, [b'.'] | [b'.', b'.'])
 }
 
 #[cfg(test)]
