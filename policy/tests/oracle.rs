@@ -169,3 +169,25 @@ fn arg_patterns() {
     }
     println!("exec-arg-pattern-native-parity: {agreed} of {}", cases.len());
 }
+
+#[test]
+fn arg_patterns_as_node_reads_them() {
+    let data = data("arg-pattern-node.json");
+    let cases = data.as_array().unwrap();
+    let (mut agreed, mut refused) = (0, 0);
+    for case in cases {
+        let argv = ["x", case["argument"].as_str().unwrap()].map(|word| word.as_bytes().to_vec());
+        let exec = Exec { path: b"/usr/bin/x", argv: &argv, cwd: HOME, role: Role::Program };
+        match (matches_arg_pattern(case["argPattern"].as_str().unwrap(), &exec), case["match"].as_bool()) {
+            (Ok(ours), nodes) => {
+                assert_eq!(Some(ours), nodes, "{case}");
+                agreed += 1;
+            }
+            (Err(_), None) => agreed += 1,
+            // What needs back-tracking.
+            (Err(_), Some(_)) => refused += 1,
+        }
+    }
+    println!("arg-pattern-node: {agreed} of {}, {refused} are refused", cases.len());
+    assert!(agreed > cases.len() * 3 / 4);
+}

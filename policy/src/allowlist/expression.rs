@@ -4,7 +4,10 @@
 //! ECMAScript sees UTF-16 code units, so patterns and subjects are taken as such: each unit becomes
 //! one character, a surrogate one of plane 16, where the regex crate can match it in linear time.
 
+use std::collections::BTreeSet;
+
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, Look};
 
 use super::backtracking;
 
@@ -16,12 +19,20 @@ const SIZE_LIMIT: usize = 1 << 20;
 /// too (commit 3f68dc64).
 pub(super) fn compile(pattern: &str) -> Option<Regex> {
     let units: Vec<u16> = pattern.encode_utf16().collect();
-    let translated = Translator { units: &units, at: 0, out: String::new() }.translate()?;
+    let translated =
+        Translator { units: &units, at: 0, names: BTreeSet::new(), out: String::new() }.translate()?;
     let syntax = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&translated).ok()?;
-    if backtracking::is_prone(&syntax) {
+    if backtracking::is_prone(&syntax) || may_match_inside_characters(&syntax) {
         return None;
     }
     RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build().ok()
+}
+
+/// True for a `\B` in what can match nothing: between the bytes of one character there is no end of a word either,
+/// and a match that takes no character may lie there.
+fn may_match_inside_characters(syntax: &Hir) -> bool {
+    let properties = syntax.properties();
+    properties.minimum_len() == Some(0) && properties.look_set().contains(Look::WordAsciiNegate)
 }
 
 /// A subject as the expressions see it.
@@ -59,6 +70,19 @@ const SPACES: &[(u16, u16)] = &[
 /// What `.` does not match.
 const LINE_ENDS: &[(u16, u16)] = &[(0x0a, 0x0a), (0x0d, 0x0d), (0x2028, 0x2029)];
 
+/// The same units in ranges that are in order and apart.
+fn ordered(mut set: Set) -> Set {
+    set.sort_unstable();
+    let mut apart = Set::new();
+    for (low, high) in set {
+        match apart.last_mut() {
+            Some((_, end)) if low <= end.saturating_add(1) => *end = high.max(*end),
+            _ => apart.push((low, high)),
+        }
+    }
+    apart
+}
+
 /// All units that are in none of these ranges, which are in order and apart.
 fn complement(set: &[(u16, u16)]) -> Set {
     let (mut rest, mut next) = (Set::new(), Some(0u16));
@@ -81,10 +105,12 @@ enum Escape {
 struct Translator<'p> {
     units: &'p [u16],
     at: usize,
+    /// Of groups.
+    names: BTreeSet<&'p [u16]>,
     out: String,
 }
 
-impl Translator<'_> {
+impl<'p> Translator<'p> {
     fn peek(&self) -> Option<u16> {
         self.units.get(self.at).copied()
     }
@@ -146,7 +172,7 @@ impl Translator<'_> {
                     }
                 },
                 b'.' => {
-                    self.set(&complement(LINE_ENDS), false);
+                    self.set(&complement(LINE_ENDS));
                     true
                 }
                 b'[' => {
@@ -164,7 +190,7 @@ impl Translator<'_> {
                 b'\\' => {
                     match self.escape()? {
                         Escape::Unit(unit) => self.unit(unit),
-                        Escape::Set(set) => self.set(&set, false),
+                        Escape::Set(set) => self.set(&set),
                     }
                     true
                 }
@@ -192,7 +218,8 @@ impl Translator<'_> {
         while self.peek().is_some_and(is_name) {
             self.at += 1;
         }
-        (self.at > start + 1 && self.skip(">")).then_some(())
+        let name = &self.units[start + 1..self.at];
+        (!name.is_empty() && self.skip(">") && self.names.insert(name)).then_some(())
     }
 
     fn lazy(&mut self) {
@@ -294,7 +321,8 @@ impl Translator<'_> {
                 }
             }
         }
-        self.set(&set, is_negated);
+        let set = ordered(set);
+        self.set(&if is_negated { complement(&set) } else { set });
         Some(())
     }
 
@@ -307,14 +335,15 @@ impl Translator<'_> {
         }
     }
 
-    /// One unit of the set, or with `is_negated` one that is not in it.
-    fn set(&mut self, set: &[(u16, u16)], is_negated: bool) {
+    /// One unit of the set. Never a negated class: regex-syntax takes what lies on both sides of the surrogates for
+    /// part of a complement, whatever the class holds.
+    fn set(&mut self, set: &[(u16, u16)]) {
         if set.is_empty() {
-            // [] matches nothing, [^] anything.
-            self.out.push_str(if is_negated { r"[\x{0}-\x{10ffff}]" } else { r"[^\x{0}-\x{10ffff}]" });
+            // [] matches nothing.
+            self.out.push_str(r"[^\x{0}-\x{10ffff}]");
             return;
         }
-        self.out.push_str(if is_negated { "[^" } else { "[" });
+        self.out.push('[');
         for (low, high) in set {
             for (first, last) in [(0, 0xd7ff), (0xd800, 0xdfff), (0xe000, 0xffff)] {
                 let (low, high) = (*low.max(&first), *high.min(&last));
@@ -382,6 +411,13 @@ mod tests {
             (r"^\x41\u0042\t$", "AB\t", true),
             (r"^\0$", "\0", true),
             (r"^\u{41}$", "u".repeat(41).leak(), true),
+            (r"[^\W]", "\u{e000}", false),
+            (r"[^\D]|[^\S]", "\u{d7ff}\u{e000}", false),
+            (r"^[^a]{3}$", "\u{d7ff}\u{e000}\u{ffff}", true),
+            (r"^[^\S\W\d]$", "é", false),
+            (r"^[^b-da-c]$", "d", false),
+            (r"x\By", "xy", true),
+            (r"\B.", "aéa", false),
             ("", "anything", true),
         ];
         for (pattern, text, expected) in cases {
@@ -417,6 +453,10 @@ mod tests {
             "(?i:a)",
             "(?P<n>a)",
             "(?<>a)",
+            "(?<n>a)(?<n>b)",
+            // Says no to "aéa" in ECMAScript; see may_match_inside_characters.
+            r"\B",
+            r"(?:x|\B)y?",
             "(?x)",
             r"\p{L}",
             r"\01",
@@ -442,8 +482,13 @@ mod tests {
     fn the_complement_of_a_complement_is_the_set() {
         for set in [DIGITS, WORDS, SPACES, LINE_ENDS] {
             assert_eq!(complement(&complement(set)), set);
+            assert_eq!(ordered(set.iter().rev().chain(set).copied().collect()), set);
         }
         assert_eq!(complement(&[(0, 0xffff)]), []);
         assert_eq!(complement(&[]), [(0, 0xffff)]);
+        assert_eq!(
+            ordered(vec![(5, 6), (0, 9), (10, 10), (0xffff, 0xffff), (12, 0xffff)]),
+            [(0, 10), (12, 0xffff)]
+        );
     }
 }
