@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::compile::layers;
 use crate::document::{Document, ExecSection, Mode};
-use crate::pattern::show;
+use crate::pattern::{show, trim};
 use crate::rwx::{Entry, Reason};
 use crate::{Permission, Policy, Source};
 
@@ -149,7 +149,7 @@ impl Policy {
                 let why = self.warnings.iter().find(about).map_or("", |warning| &warning[path.len() + 2..]);
                 let inactive = Setting::new(
                     Section::Programs,
-                    entry.pattern.trim(),
+                    trim(&entry.pattern),
                     "inactive entry",
                     (layer.source, &path),
                 );

@@ -3,6 +3,11 @@
 
 use crate::glob::{Glob, MAX_PATTERN};
 
+/// ECMAScript's `trim`: not a line end of Unicode (U+0085), but a byte order mark.
+pub(crate) fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace() && c != '\u{85}')
+}
+
 /// The host as the expansion needs it.
 #[derive(Clone, Copy)]
 pub(crate) struct Paths<'a> {

@@ -175,3 +175,10 @@ fn skills_count_where_they_are_and_when_asked_for() {
     let other = Policy::compile(&other, "other", &host(), &Overrides::default()).unwrap();
     assert_eq!(exec(&other, &["/opt/gog"]).outcome, Outcome::Deny);
 }
+
+#[test]
+fn what_only_looks_like_a_star_is_none() {
+    // ECMAScript leaves U+0085 where it is: this is a name, and no program has it.
+    assert!(!allowed(&policy(json!([{ "pattern": "\u{85}*" }])), "/usr/bin/rg", &["/usr/bin/rg"]));
+    assert!(allowed(&policy(json!([{ "pattern": "\u{feff}* " }])), "/usr/bin/rg", &["/usr/bin/rg"]));
+}

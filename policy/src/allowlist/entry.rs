@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use super::pattern::expand;
 use crate::document::AllowlistEntry;
 use crate::glob::Glob;
-use crate::pattern::{Paths, replaceable_link, show};
+use crate::pattern::{Paths, replaceable_link, show, trim};
 use crate::rwx::{Map, Reason};
 use crate::{Exec, Grant};
 
@@ -52,7 +52,7 @@ impl Entry {
         map: &Map,
         reason: Reason,
     ) -> Compiled {
-        let pattern = written.pattern.trim();
+        let pattern = trim(&written.pattern);
         let Some(expanded) = expand(pattern, paths.home) else {
             let why = if pattern.is_empty() { "a blank pattern" } else { "a pattern longer than any path" };
             return Compiled::nothing(&reason.path, &format!("{why} matches nothing"));

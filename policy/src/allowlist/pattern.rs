@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::glob::{Glob, MAX_PATTERN};
 use crate::normalize;
-use crate::pattern::{Expanded, expand_home};
+use crate::pattern::{Expanded, expand_home, trim};
 
 /// A pattern that can match something: trimmed, with `~` expanded. Two backslashes are a slash.
 pub(super) fn expand(pattern: &str, home: &[u8]) -> Option<Expanded> {
-    let pattern = pattern.trim();
+    let pattern = trim(pattern);
     let is_possible = !pattern.is_empty() && pattern.len() <= MAX_PATTERN;
     is_possible.then(|| expand_home(&pattern.replace(r"\\", "/"), home))
 }
@@ -43,5 +43,8 @@ mod tests {
         assert!(case("/opt/*/rg", "/opt//rg"));
         assert!(!case("  ", "/usr/bin/x"));
         assert!(case(r" /usr\\bin/x ", "/usr/bin/x"));
+        // What ECMAScript trims, and what it does not.
+        assert!(case("\u{feff}\u{2028}/usr/bin/x\u{a0}", "/usr/bin/x"));
+        assert!(!case("\u{85}/usr/bin/x", "/usr/bin/x"));
     }
 }

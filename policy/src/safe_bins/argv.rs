@@ -3,6 +3,7 @@
 //! An option that is not known is refused, whatever it would have done.
 
 use super::Profile;
+use crate::pattern::trim;
 
 /// Whether a program with this profile may be given these arguments, its own name aside.
 pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
@@ -89,7 +90,7 @@ fn is_literal(argument: &[u8]) -> bool {
         return true;
     }
     let is_glob = argument.iter().any(|byte| matches!(byte, b'*' | b'?' | b'[' | b']'));
-    !is_glob && !is_expanded(argument) && !is_path(String::from_utf8_lossy(argument).trim().as_bytes())
+    !is_glob && !is_expanded(argument) && !is_path(trim(&String::from_utf8_lossy(argument)).as_bytes())
 }
 
 /// `$` before what a shell would expand.
@@ -131,7 +132,19 @@ mod tests {
     #[test]
     fn a_value_is_never_a_file() {
         for value in [
-            "./f", "../f", "~", "/f", "C:\\f", " /f", "\u{b}/f", "\u{a0}~", "a*", "[a]", "$HOME", "${x}",
+            "./f",
+            "../f",
+            "~",
+            "/f",
+            "C:\\f",
+            " /f",
+            "\u{b}/f",
+            "\u{a0}~",
+            "\u{feff}/f",
+            "a*",
+            "[a]",
+            "$HOME",
+            "${x}",
             "$(x)",
         ] {
             assert!(!keeps("grep", &["-e", value]), "{value}");

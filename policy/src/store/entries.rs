@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::normalise::trim;
 use super::{Store, key, lists};
 use crate::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
+use crate::pattern::trim;
 
 /// How OpenClaw marks what an "allow always" made.
 const ALLOW_ALWAYS: &str = "allow-always";

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{LEGACY_MAIN, MAIN};
+use crate::pattern::trim;
 use crate::{Ask, Security};
 
 type Object = Map<String, Value>;
@@ -144,9 +145,4 @@ fn sameness(entry: &Value) -> String {
         Some(other) => other.to_string(),
     };
     format!("{}\0{arguments}", pattern.unwrap_or_default())
-}
-
-/// ECMAScript's `trim`.
-pub(super) fn trim(text: &str) -> &str {
-    text.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace() && c != '\u{85}')
 }
