@@ -1,5 +1,6 @@
 //! Code in the arguments of an interpreter, for `exec.strictInlineEval`.
 
+use super::grammar::{code_option, is_of};
 use super::interpreters::{COMMANDS, Cluster, FIND, FLAGS, Flags, OPERANDS, Operand};
 use super::name::program_name;
 
@@ -34,21 +35,31 @@ pub fn inline_eval<A: AsRef<[u8]>>(argv: &[A]) -> Option<Hit> {
 
 /// The same for the program at a path, whatever it is called: `arguments` begin after `argv[0]`.
 pub fn inline_eval_of<A: AsRef<[u8]>>(path: &[u8], arguments: &[A]) -> Option<Hit> {
-    let program = program_name(path);
+    let mut program = program_name(path);
+    let mut arguments = arguments;
+    // A multicall binary is what its first argument says.
+    while is_of(&program, &["busybox", "toybox"])
+        && let Some((applet, rest)) = arguments.split_first()
+    {
+        (program, arguments) = (program_name(applet), rest);
+    }
     let arguments: Vec<_> =
         arguments.iter().map(|argument| String::from_utf8_lossy(argument.as_ref())).collect();
-    let arguments: Vec<&str> = arguments.iter().map(|argument| argument.trim()).collect();
+    let written: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
+    let arguments: Vec<&str> = written.iter().map(|argument| argument.trim()).collect();
     let hit = |flag: &str, kind| Some(Hit { program: program.clone(), flag: flag.to_owned(), kind });
-    if let Some(spec) = FLAGS.iter().find(|spec| is_one_of(&program, spec.names))
+    if let Some(spec) =
+        FLAGS.iter().find(|spec| is_one_of(&program, spec.names) || is_of(&program, spec.names))
         && let Some(flag) =
             arguments.iter().take_while(|token| **token != "--").find_map(|token| spec.takes_code(token))
     {
         return hit(flag, Inline::Code);
     }
-    if is_one_of(&program, &["deno"])
-        && arguments.first().is_some_and(|word| matches!(*word, "eval" | "repl"))
-    {
+    if is_one_of(&program, &["deno"]) && runs_text(&arguments) {
         return hit("eval", Inline::Code);
+    }
+    if let Some(flag) = code_option(&program, &written) {
+        return hit(&flag, Inline::Code);
     }
     if is_one_of(&program, &["find"]) {
         let flag = FIND.iter().find(|flag| arguments.contains(flag))?;
@@ -61,6 +72,19 @@ pub fn inline_eval_of<A: AsRef<[u8]>>(path: &[u8], arguments: &[A]) -> Option<Hi
         return hit("<command>", Inline::Command);
     }
     None
+}
+
+/// Whether deno's command, behind its general options, is one that takes code.
+fn runs_text(arguments: &[&str]) -> bool {
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        match *word {
+            "-L" | "--log-level" => drop(rest.next()),
+            option if option.starts_with('-') => {}
+            command => return matches!(command, "eval" | "repl"),
+        }
+    }
+    false
 }
 
 /// Whether a program runs what its arguments or its input say, code or not: an entry for it allows too much.

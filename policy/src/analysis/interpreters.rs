@@ -40,7 +40,7 @@ pub(super) const FLAGS: &[Flags] = &[
     Flags { exact: &["-E"], ..flags(&["julia"], &["-e", "--eval", "--print"]) },
     Flags { attached: false, ..flags(&["elixir"], &["-e", "--eval", "--rpc-eval"]) },
     Flags { attached: false, ..flags(&["guile"], &["-c"]) },
-    flags(&["groovy"], &["-e"]),
+    flags(&["groovy"], &["-e", "-ne", "-pe"]),
     Flags {
         attached: false,
         ..flags(

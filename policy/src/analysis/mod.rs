@@ -12,6 +12,7 @@ mod always;
 mod builtins;
 mod display;
 mod evaluate;
+mod grammar;
 mod inline_eval;
 mod interpreters;
 mod name;
