@@ -24,7 +24,7 @@ pub fn is_safe(path: &[u8], profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     if is_interpreter(&name) {
         return false;
     }
-    if name == b"jq" && arguments.iter().any(|argument| reads_environment(argument)) {
+    if name == b"jq" && arguments.iter().any(|argument| reaches_out(argument)) {
         return false;
     }
     argv::keeps_to_input(profile, arguments)
@@ -35,17 +35,22 @@ fn is_interpreter(name: &[u8]) -> bool {
     INTERPRETERS.contains(&name)
 }
 
-/// Whether a jq filter may read the environment: `env` as a word of its own that is no field, or `$ENV`
-/// (exec-safe-bin-semantics of OpenClaw 2026.4). Options are looked at too, which refuses more.
-fn reads_environment(filter: &[u8]) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let ends = |at: usize| filter.get(at).is_none_or(|&byte| !is_word(byte));
-    (0..filter.len()).any(|at| {
-        let rest = &filter[at..];
+/// Whether an argument of jq leads beyond standard input. What is no text for a filter counts: jq takes it for one, and
+/// what follows for a file. The words are looked for in options and texts too, which refuses more.
+fn reaches_out(argument: &[u8]) -> bool {
+    matches!(argument, b"" | b"-") || OUTSIDE.iter().any(|word| has_word(argument, word))
+}
+
+/// The environment (exec-safe-bin-semantics of OpenClaw 2026.4) and modules, which are files. `$ ENV` is `$ENV`.
+const OUTSIDE: [&[u8]; 5] = [b"env", b"ENV", b"import", b"include", b"modulemeta"];
+
+/// Whether a filter has a word by itself, that is no field, and in small letters no variable.
+fn has_word(filter: &[u8], word: &[u8]) -> bool {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    filter.windows(word.len()).enumerate().filter(|(_, part)| *part == word).any(|(at, _)| {
         let before = at.checked_sub(1).map(|at| filter[at]);
-        let is_env = rest.starts_with(b"env") && ends(at + 3);
-        let is_own_word = before.is_none_or(|byte| !is_word(byte) && byte != b'.' && byte != b'$');
-        (is_env && is_own_word) || (rest.starts_with(b"$ENV") && ends(at + 4))
+        let is_other = |byte: u8| is_word(&byte) || byte == b'.' || byte == b'$' && word != b"ENV";
+        !before.is_some_and(is_other) && !filter.get(at + word.len()).is_some_and(is_word)
     })
 }
 
@@ -62,13 +67,33 @@ mod tests {
         assert!(jq(".foo") && jq(".env") && jq(".a.env.b") && jq("envelope"));
         for filter in ["env", "env.FOO", ".foo | env", "$ENV", "($ENV).OPENAI_API_KEY", "[env]", "{a:env}"] {
             assert!(!jq(filter), "{filter}");
-            assert!(reads_environment(filter.as_bytes()), "{filter}");
+            assert!(reaches_out(filter.as_bytes()), "{filter}");
         }
         // Most of these are refused for what a shell would make of them, too.
         for filter in ["$ENVIRON", "x$env", "x_env", "env_x", "aenv", ".a | $ENVS"] {
-            assert!(!reads_environment(filter.as_bytes()), "{filter}");
+            assert!(!reaches_out(filter.as_bytes()), "{filter}");
         }
-        assert!(reads_environment(b".aaaa | $ENV.X"));
+        assert!(reaches_out(b".aaaa | $ENV.X"));
+        for filter in ["$ ENV.X", "$\nENV", "$ #\nENV|keys"] {
+            assert!(!jq(filter), "{filter}");
+        }
+        assert!(jq(".ENV") && jq("ENVS"));
+    }
+
+    #[test]
+    fn jq_reads_no_file() {
+        let words = |line: &[&str]| line.iter().map(|word| word.as_bytes().to_vec()).collect::<Vec<_>>();
+        let safe = |line: &[&str]| is_safe(b"/usr/bin/jq", &Profile::builtin(b"jq").unwrap(), &words(line));
+        for filter in [
+            r#"include "m" {search: "."}; f"#,
+            r#"import "m" as q {search:"."}; q::f"#,
+            r#"1|import "m" as q;."#,
+            r#""m"|modulemeta"#,
+        ] {
+            assert!(!safe(&[filter]), "{filter}");
+        }
+        assert!(!safe(&["", "secret"]) && !safe(&["-", "secret"]), "an empty filter is one");
+        assert!(safe(&[".include, .important"]) && safe(&["--arg", "x", "y"]) && safe(&[]));
     }
 
     #[test]
