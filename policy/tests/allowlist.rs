@@ -182,3 +182,53 @@ fn what_only_looks_like_a_star_is_none() {
     assert!(!allowed(&policy(json!([{ "pattern": "\u{85}*" }])), "/usr/bin/rg", &["/usr/bin/rg"]));
     assert!(allowed(&policy(json!([{ "pattern": "\u{feff}* " }])), "/usr/bin/rg", &["/usr/bin/rg"]));
 }
+
+#[test]
+fn each_entry_can_be_looked_at_by_itself() {
+    let entries = json!([
+        { "pattern": "/usr/bin/git", "argPattern": "^status$" },
+        { "pattern": "/usr/bin/rg" },
+        { "pattern": "rg" },
+        { "pattern": "/opt/*" },
+        { "pattern": "*" },
+        { "pattern": " " },
+    ]);
+    let document = json!({
+        "version": 1,
+        "permissions": { "filesystem": { "rules": { "/**": "r-x" } } },
+        "agents": { "main": { "allowlist": entries } },
+    });
+    let document = common::parse(&document.to_string()).unwrap();
+    let policy = Policy::compile(&document, "main", &host(), &Overrides::default()).unwrap();
+    let matching = |i: usize, argv: &[&str], path: &str| {
+        let argv: Vec<_> = argv.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: HOME, role: Role::Program };
+        policy.entry_matches(&format!("agents.main.allowlist[{i}]"), &exec)
+    };
+    assert!(matching(0, &["git", "status"], "/usr/bin/git"));
+    assert!(!matching(0, &["git", "push"], "/usr/bin/git"), "another entry lets it");
+    assert!(matching(1, &["/usr/bin/rg"], "/usr/bin/rg"));
+    assert!(!matching(2, &["/usr/bin/rg"], "/usr/bin/rg"));
+    assert!(matching(2, &["rg"], "/usr/bin/rg"));
+    assert!(matching(4, &["x"], "/srv/x"));
+    assert!(!matching(5, &["x"], "/srv/x"));
+
+    let explained = policy.explain(Some(&document));
+    let shown: Vec<_> = explained
+        .iter()
+        .filter(|setting| setting.path.starts_with("agents.main.allowlist["))
+        .map(|setting| (setting.name.as_str(), setting.value.as_str(), setting.note.as_str()))
+        .collect();
+    let entry = |name: &'static str| (name, "entry", "");
+    let limited = ("/usr/bin/git", "entry", "with the arguments of its argPattern");
+    assert_eq!(shown[..5], [limited, entry("/usr/bin/rg"), entry("rg"), entry("/opt/*"), entry("*")]);
+    assert_eq!(shown.len(), 6, "the blank one is shown too, as one that is not in force");
+
+    // Only a file that is named whole can be missing.
+    let missing = |exists: &dyn Fn(&[u8]) -> bool| policy.lint(&document, exists);
+    assert_eq!(missing(&|_| true), [""; 0]);
+    assert_eq!(
+        missing(&|path| path == b"/usr/bin/git"),
+        ["agents.main.allowlist[1]: there is no file /usr/bin/rg"]
+    );
+}

@@ -5,6 +5,7 @@
 mod common;
 
 mod contract;
+mod entries;
 mod hostile;
 mod oracle;
 
