@@ -116,3 +116,34 @@ impl Hasher for Prehashed {
         self.0 = key.wrapping_mul(MULTIPLIER);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pattern() -> impl Strategy<Value = String> {
+        "/?((a|bb|é|\\*|\\*\\*|\\?|b\\*|\\*a|a\\?|\\.x|)/?){0,6}"
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// What a linear scan finds, the index finds.
+        #[test]
+        fn no_match_is_lost(
+            patterns in prop::collection::vec(pattern(), 1..12), path in "(/(a|bb|é|c|ba|\\.x|\n|)){1,5}/?",
+        ) {
+            let globs: Vec<_> = patterns.iter().map(|p| Glob::new(b"", p, true)).collect();
+            let mut found = vec![false; globs.len()];
+            Index::new(&globs).candidates(path.as_bytes(), |i| { found[i] = true; true });
+            for (glob, found) in globs.iter().zip(found) {
+                // A file pattern never ends in a slash: that is opened to `/**`.
+                let is_open = glob.is_literal() && glob.literal().ends_with(b"/");
+                let is_met = glob.matches(path.as_bytes()) || !is_open && glob.covers(path.as_bytes());
+                prop_assert!(found || !is_met, "{}", glob.text());
+            }
+        }
+    }
+}
