@@ -55,7 +55,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
     may_trace()?;
     let places = Places::find(options)?;
-    let text = setup::read(&places)?;
+    let text = setup::read(&places, |path| std::fs::read(path))?;
     let store = store::load(&places.state_directory);
     let policy = setup::compile(options, &places, Disk::Used, text.as_deref(), &store)?;
     let roots: Vec<PathBuf> =

@@ -15,9 +15,9 @@ use crate::text::shown;
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    #[error("cannot read the policy {path}: {error}", path = path.display())]
+    #[error("cannot read the policy {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
     Unreadable { path: PathBuf, error: std::io::Error },
-    #[error("the policy {path} is not UTF-8 text", path = path.display())]
+    #[error("the policy {path} is not UTF-8 text", path = shown(path.as_os_str().as_bytes()))]
     NotText { path: PathBuf },
     #[error("{}", lines(.0))]
     Invalid(Vec<Problem>),
@@ -25,7 +25,7 @@ pub enum SetupError {
     NoHome,
     #[error("the current directory cannot be found: {0}")]
     NoDirectory(std::io::Error),
-    #[error("{name}={value}: {expected}")]
+    #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]
     Variable { name: &'static str, value: String, expected: &'static str },
 }
 
@@ -148,7 +148,13 @@ pub enum Disk {
 /// # Errors
 /// When a file that must be there is not, cannot be read, or is wrong.
 pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, SetupError> {
-    compile(options, places, disk, read(places)?.as_deref(), &store::load(&places.state_directory))
+    compile(
+        options,
+        places,
+        disk,
+        read(places, |path| std::fs::read(path))?.as_deref(),
+        &store::load(&places.state_directory),
+    )
 }
 
 /// Compiles the text of a policy, or the policy that holds without one, with OpenClaw's own store.
@@ -212,12 +218,15 @@ fn real_directories(paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
     real
 }
 
-/// The text of the policy; None where there is none and none was named.
+/// The text of the policy, as `content` reads a file; None where there is none and none was named.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn read(places: &Places) -> Result<Option<Vec<u8>>, SetupError> {
-    match std::fs::read(&places.policy_file) {
+pub fn read(
+    places: &Places,
+    content: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, SetupError> {
+    match content(&places.policy_file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !places.policy_named => Ok(None),
         Err(error) => Err(SetupError::Unreadable { path: places.policy.clone(), error }),
@@ -246,4 +255,22 @@ fn overrides(options: &Options) -> Result<Overrides, SetupError> {
         overrides.ask = Some(overrides.ask.map_or(ask, |other| other.max_ask(ask)));
     }
     Ok(overrides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_problem_writes_to_the_terminal_as_it_likes() {
+        let path = || PathBuf::from("/x\x1b[31m");
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        for problem in [
+            SetupError::Unreadable { path: path(), error },
+            SetupError::NotText { path: path() },
+            SetupError::Variable { name: "OC_EXEC_ASK", value: "\x1b]0;x\x07".to_owned(), expected: "off" },
+        ] {
+            assert!(!problem.to_string().contains(char::is_control), "{problem:?}");
+        }
+    }
 }

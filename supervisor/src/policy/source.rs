@@ -40,7 +40,7 @@ impl Source {
             std::io::stdin().lock().read_to_end(&mut text).map_err(PolicyError::Input)?;
             Some(text)
         } else {
-            setup::read(&places)?
+            setup::read(&places, |path| std::fs::read(path))?
         };
         Ok(text.map(|text| Source { options, places, text }))
     }

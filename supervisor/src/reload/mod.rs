@@ -4,6 +4,7 @@
 //! right is in force for the calls that come in after; what is wrong changes nothing. The tree cannot write the files, nor
 //! replace a directory on their real paths, for what is in there is denied, nor send the supervisor a signal.
 
+mod plain;
 mod watch;
 
 use std::os::unix::ffi::OsStrExt;
@@ -95,7 +96,7 @@ impl Reload {
     /// The text of guard.json, if it is another one or is asked for.
     fn new_text(&mut self, wake: Wake) -> Option<Vec<u8>> {
         let is_asked = wake == Wake::Asked;
-        let gone = match setup::read(&self.source.places) {
+        let gone = match setup::read(&self.source.places, plain::read) {
             Ok(Some(text)) => return Some(text).filter(|text| is_asked || self.seen.as_ref() != Some(text)),
             Ok(None) if self.source.text.is_none() => {
                 if is_asked {
@@ -121,7 +122,7 @@ impl Reload {
     /// it has, and so it does with one that is removed.
     fn new_store(&mut self, wake: Wake) -> Option<store::File> {
         let file = self.source.places.state_directory.join(store::NAME);
-        let bytes = std::fs::read(&file).ok();
+        let bytes = plain::read(&file).ok();
         if bytes == self.seen_store {
             return None;
         }

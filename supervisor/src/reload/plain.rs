@@ -1,0 +1,48 @@
+//! Reads a file that may have become something else.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// More than any policy, in bytes.
+const LARGEST: u64 = 16 << 20;
+
+/// The content of a plain file. A FIFO would hold the thread that waits for changes for ever, and a device fill the memory.
+///
+/// # Errors
+/// The kernel's; a sentence for what is no plain file of a policy's size.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("it is larger than any policy"));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_a_plain_file_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("file"), "x").unwrap();
+        assert_eq!(read(&path("file")).unwrap(), b"x");
+        nix::unistd::mkfifo(&path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(read(&path("fifo")).unwrap_err().to_string().contains("no plain file"));
+        assert!(read(directory.path()).unwrap_err().to_string().contains("no plain file"));
+        assert!(read(Path::new("/dev/zero")).is_err());
+        fs::File::create(path("large")).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(read(&path("large")).unwrap_err().to_string().contains("larger"));
+        assert_eq!(read(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
