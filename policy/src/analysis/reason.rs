@@ -43,6 +43,8 @@ pub enum Reason {
     Unparsed,
     /// Nothing but assignments, comments and white space.
     NoCommands,
+    /// A brace before a character that the parser must not be given.
+    Unreadable,
     /// More than [`super::MAX_LENGTH`] bytes.
     TooLong,
     /// More than [`super::MAX_STEPS`] commands.
@@ -74,6 +76,7 @@ impl Reason {
             Reason::SyntaxError => "syntax-error",
             Reason::Unparsed => "unable to parse command",
             Reason::NoCommands => "no commands to authorize",
+            Reason::Unreadable => "not analysed: a brace before a character beyond Latin-1",
             Reason::TooLong => "not analysed: too long",
             Reason::TooMany => "not analysed: too many commands",
             Reason::TooDeep => "not analysed: too deeply nested",

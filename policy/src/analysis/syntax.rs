@@ -89,9 +89,12 @@ struct Frame {
 }
 
 /// The tree of a text, within a number of steps that grows with its length; the parser recovers from errors in more.
-fn parse(text: &str) -> Option<Tree> {
+fn parse(text: &str) -> Result<Tree, Reason> {
+    if breaks_scanner(text) {
+        return Err(Reason::Unreadable);
+    }
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Reason::Unreadable)?;
     let (bytes, mut calls) = (text.as_bytes(), 0);
     let most = 1000 + bytes.len();
     let mut progress = |_: &_| {
@@ -99,14 +102,32 @@ fn parse(text: &str) -> Option<Tree> {
         if calls > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
-    parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options))
+    let tree =
+        parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+    tree.ok_or(Reason::TooLong)
+}
+
+/// Whether a brace that may begin a range, `{1..3}`, meets a character above U+00FF. The grammar's scanner (0.25.1,
+/// scanner.c, BRACE_START) gives it to isdigit(3), which then reads memory that is not its own.
+fn breaks_scanner(text: &str) -> bool {
+    let is_beyond = |rest: &str| rest.starts_with(|next: char| next > '\u{ff}');
+    let digits = |rest: &'_ str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    text.match_indices('{').any(|(at, _)| {
+        let low = &text[at + 1..];
+        let low = &low[digits(low)..];
+        let high = low.strip_prefix("..").map(|high| &high[digits(high)..]);
+        is_beyond(low) || high.is_some_and(is_beyond)
+    })
 }
 
 impl Script {
     fn read(&mut self, text: &str, base: &Base, top: Frame) {
-        let Some(tree) = parse(text) else {
-            self.bound = Some(Reason::TooLong);
-            return;
+        let tree = match parse(text) {
+            Ok(tree) => tree,
+            Err(reason) => {
+                self.bound = Some(reason);
+                return;
+            }
         };
         let root = tree.root_node();
         if root.has_error() {
