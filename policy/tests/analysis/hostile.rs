@@ -92,7 +92,10 @@ proptest! {
     fn a_quoted_argv_is_read_back(argv in prop::collection::vec("[^\\x00]{0,12}", 0..6)) {
         let argv: Vec<String> = std::iter::once("rg".to_owned()).chain(argv).collect();
         let evaluation = evaluated(of_cases(), &quoted(&argv));
-        prop_assume!(evaluation.reason != Some(Reason::Unreadable));
+        // Not rejected: one in ten has such a brace.
+        if evaluation.reason == Some(Reason::Unreadable) {
+            return Ok(());
+        }
         prop_assert_eq!(&evaluation.segments[0].argv, &argv, "{}", quoted(&argv));
         prop_assert_eq!(evaluation.segments.len(), 1);
     }
