@@ -7,21 +7,14 @@
 //! Subjects are bytes. A byte that is no UTF-8 counts as a unit of its own and equals only itself.
 //! The matcher runs all alternatives side by side, so its time is linear in the subject.
 
+mod states;
+mod tokens;
+
+use states::{LARGE, States};
+use tokens::{SLASH, Token, tokens};
+
 /// A pattern longer than this can match no path that the kernel accepts.
 pub(crate) const MAX_PATTERN: usize = 4096;
-
-/// Sets of states for the two sizes of pattern: nearly all fit one word.
-const LARGE: usize = MAX_PATTERN / 64 + 1;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
-    Unit(u32),
-    One,
-    Star,
-    StarStar,
-}
-
-const SLASH: Token = Token::Unit(b'/' as u32);
 
 /// How much of what is below a directory a pattern can match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,98 +226,12 @@ fn last_components(subject: &[u8], slash: bool, slashes: usize) -> Option<(&[u8]
     starts.nth(before).map(|start| (&subject[start..], slash))
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut tokens: Vec<Token> = Vec::new();
-    for unit in pattern.encode_utf16() {
-        match (u8::try_from(unit), tokens.last_mut()) {
-            (Ok(b'*'), Some(last @ (Token::Star | Token::StarStar))) => *last = Token::StarStar,
-            (Ok(b'*'), _) => tokens.push(Token::Star),
-            (Ok(b'?'), _) => tokens.push(Token::One),
-            _ => tokens.push(Token::Unit(unit.into())),
-        }
-    }
-    tokens
-}
-
-/// What ECMAScript's `.` does not match.
-fn is_line_end(unit: u32) -> bool {
-    matches!(unit, 0x0a | 0x0d | 0x2028 | 0x2029)
-}
-
-/// A set of positions in a pattern: position `n` means that the first `n` tokens have matched.
-struct States<const W: usize>([u64; W]);
-
-impl<const W: usize> Default for States<W> {
-    fn default() -> Self {
-        States([0; W])
-    }
-}
-
-impl<const W: usize> States<W> {
-    fn has(&self, position: usize) -> bool {
-        self.0[position / 64] >> (position % 64) & 1 == 1
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
-    /// Adds a position, and the one behind a star: a star matches nothing, too. Two stars in a row
-    /// do not occur.
-    fn enter(&mut self, position: usize, tokens: &[Token]) {
-        self.0[position / 64] |= 1 << (position % 64);
-        if let Some(Token::Star | Token::StarStar) = tokens.get(position) {
-            self.0[(position + 1) / 64] |= 1 << ((position + 1) % 64);
-        }
-    }
-
-    fn step(&self, tokens: &[Token], unit: u32, crosses_lines: bool) -> Self {
-        let mut next = Self::default();
-        let slash = unit == u32::from(b'/');
-        for word in 0..W {
-            let mut bits = self.0[word];
-            while bits != 0 {
-                #[cfg(test)]
-                tests::LOOKS.with(|looks| looks.set(looks.get() + 1));
-                let position = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                match tokens.get(position) {
-                    Some(Token::Unit(u)) if *u == unit => next.enter(position + 1, tokens),
-                    Some(Token::One) if !slash => next.enter(position + 1, tokens),
-                    Some(Token::Star) if !slash => next.enter(position, tokens),
-                    Some(Token::StarStar) if crosses_lines || !is_line_end(unit) => {
-                        next.enter(position, tokens);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        next
-    }
-
-    fn below(&self, tokens: &[Token], crosses_lines: bool) -> Below {
-        let last = tokens.len().checked_sub(1);
-        let ends_open = crosses_lines && tokens.last() == Some(&Token::StarStar);
-        match last {
-            Some(last) if ends_open && self.has(last) => Below::Everything,
-            _ if (0..tokens.len()).any(|p| self.has(p)) => Below::Something,
-            _ => Below::Nothing,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-
     use proptest::prelude::*;
 
+    use super::states::LOOKS;
     use super::*;
-
-    thread_local! {
-        /// How often a token was compared with a unit.
-        pub(super) static LOOKS: Cell<usize> = const { Cell::new(0) };
-    }
 
     fn glob(pattern: &str) -> Glob {
         Glob::new(b"", pattern, true)
