@@ -1,19 +1,14 @@
 //! What an approval is bound to and what is shown of it, against OpenClaw's own answers; see `data/README.md`.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::{data, data_text};
 use guard_policy::approval::{Binding, EnvBinding, Mismatch, display_text};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const NEWEST: &str = "2026.9.6";
-
-fn text(file: &str) -> String {
-    std::fs::read_to_string(format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-}
-
-fn data(file: &str) -> Value {
-    serde_json::from_str(&text(file)).unwrap()
-}
 
 /// What is no string does not count, nor what is no map.
 fn env_binding(env: &Value) -> EnvBinding {
@@ -89,7 +84,7 @@ fn mismatches() {
 fn displays() {
     // A lone surrogate, which JSON can write and a string of Rust cannot hold: its WTF-8 is put in afterwards.
     let (written, mark, wtf8) = (r"\ud800", "<a lone surrogate>", b"\xed\xa0\x80");
-    let file = text("approval-display-sanitize.json");
+    let file = data_text("approval-display-sanitize.json");
     assert_eq!(file.matches(written).count(), 1);
     let data: Value = serde_json::from_str(&file.replace(written, mark)).unwrap();
     let cases = data["cases"].as_array().unwrap();

@@ -5,6 +5,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use common::data;
 use guard_policy::environment::{Inherit, Inherited, Variable, inherited, with_overrides};
 use guard_policy::{Host, Overrides, Policy};
 use proptest::prelude::*;
@@ -13,11 +14,6 @@ use serde_json::{Map, Value, json};
 /// Releases with samples, and those with lists.
 const SAMPLED: [&str; 3] = ["2026.4.14", "2026.7.35", "2026.9.6"];
 const LISTED: [&str; 3] = ["2026.4.12-beta.1", "2026.4.14", "2026.7.35"];
-
-fn data(file: &str) -> Value {
-    let path = format!("{}/{file}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
 
 fn variables(env: &Value) -> Vec<Variable> {
     let empty = Map::new();
@@ -33,7 +29,7 @@ fn as_json(env: &[Variable]) -> Value {
 #[test]
 fn samples() {
     for release in SAMPLED {
-        let data = data(&format!("tests/data/{release}/host-env-sanitize-samples.json"));
+        let data = data(&format!("{release}/host-env-sanitize-samples.json"));
         let cases = data["cases"].as_array().unwrap();
         let mut agreed = 0;
         for case in cases {
@@ -77,14 +73,14 @@ const NARROWED: [&str; 2] = ["GIT_ALLOW_PROTOCOL", "GIT_PROTOCOL_FROM_USER"];
 #[test]
 fn lists_of_older_releases() {
     for release in LISTED {
-        let list = data(&format!("tests/data/{release}/host-env-security-policy.json"));
+        let list = data(&format!("{release}/host-env-security-policy.json"));
         compare(release, &list, if release < "2026.7" { &NOW_INHERITED } else { &[] });
     }
 }
 
 #[test]
 fn lists_of_the_newest_release() {
-    compare("2026.9.6", &data("data/host-env-2026.9.6.json"), &[]);
+    compare("2026.9.6", &data("../../data/host-env-2026.9.6.json"), &[]);
 }
 
 /// Compares every name of a release's lists; `now_inherited` are the names of which it says otherwise.
@@ -116,7 +112,7 @@ fn compare(release: &str, list: &Value, now_inherited: &[&str]) {
 
 #[test]
 fn reported_names() {
-    let list = data("tests/data/2026.4.12-beta.1/host-env-security.reported-baseline.json");
+    let list = data("2026.4.12-beta.1/host-env-security.reported-baseline.json");
     let (everywhere, overrides) =
         (names(&list, "reportedDangerousEverywhereKeys"), names(&list, "reportedDangerousOverrideOnlyKeys"));
     assert_eq!(json!(everywhere.len() + overrides.len()), list["expectedTotalReportedEntries"]);

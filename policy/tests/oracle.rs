@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{HOME, compile};
+use common::{HOME, compile, data};
 use std::collections::BTreeSet;
 
 use guard_policy::safe_bins::{self, Profile};
@@ -11,18 +11,13 @@ use guard_policy::{
     Access, Exec, Outcome, Request, Role, cwd_argv_pattern, decide, matches_allowlist_pattern,
     matches_arg_pattern,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The release to agree with.
 const NEWEST: &str = "2026.9.6";
 
 /// Cases in which the guard differs on purpose: none.
 const DIFFERENT: [(&str, &str); 0] = [];
-
-fn data(file: &str) -> Value {
-    let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
 
 fn home() -> String {
     String::from_utf8(HOME.to_vec()).unwrap()

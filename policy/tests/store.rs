@@ -1,18 +1,12 @@
 //! OpenClaw's own store: what is made of a document, and what is written.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::ids;
 use guard_policy::store::{Added, BaseHash, Entry, Inactive, NewEntry, Reading, Store, Use};
 use guard_policy::{Ask, Problem, Security};
 use serde_json::{Value, json};
-
-/// Ids that are told apart.
-fn ids() -> impl FnMut() -> String {
-    let mut next = 0;
-    move || {
-        next += 1;
-        format!("id-{next}")
-    }
-}
 
 fn read(text: &str) -> Result<Reading, Problem> {
     Store::parse("exec-approvals.json", text, &mut ids())

@@ -1,18 +1,13 @@
 //! What holds for every store.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::ids;
 use guard_policy::store::{Added, NewEntry, Store, Use};
 use guard_policy::{Ask, Security};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-
-fn ids() -> impl FnMut() -> String {
-    let mut next = 0;
-    move || {
-        next += 1;
-        format!("id-{next}")
-    }
-}
 
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![

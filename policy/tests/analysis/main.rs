@@ -15,6 +15,8 @@ use guard_policy::Policy;
 use guard_policy::analysis::{Evaluation, Resolved, Surroundings, evaluate};
 use serde_json::{Value, json};
 
+use common::data;
+
 /// Where the cases were answered; the file calls it `/oracle`.
 const PREFIX: &str = "/tmp/oc-oracle";
 
@@ -25,11 +27,6 @@ const STUBS: &str = "awk busybox curl dash doas docker fd fish flock gawk git go
 /// What a system has in /usr/bin.
 const SYSTEM: &str = "[ bash cat chrt cut echo env false find grep head id ls mv nice nohup printenv printf pwd rm sed \
     seq setsid sh sort stdbuf tail taskset tee test time timeout touch tr true uniq wc whoami xargs yes";
-
-fn data(file: &str) -> Value {
-    let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
 
 /// A policy with these patterns, on a map that says nothing of its own.
 fn policy(patterns: &[String]) -> Policy {

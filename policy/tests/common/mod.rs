@@ -9,6 +9,25 @@ use serde_json::Value;
 
 pub const HOME: &[u8] = b"/home/u";
 
+/// The text of a file that says what OpenClaw answered; see `data/README.md`.
+pub fn data_text(file: &str) -> String {
+    std::fs::read_to_string(format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// The same as JSON.
+pub fn data(file: &str) -> Value {
+    serde_json::from_str(&data_text(file)).unwrap()
+}
+
+/// Ids that are told apart.
+pub fn ids() -> impl FnMut() -> String {
+    let mut next = 0;
+    move || {
+        next += 1;
+        format!("id-{next}")
+    }
+}
+
 /// A host on which nothing is known to exist.
 pub fn host() -> Host<'static> {
     Host {
