@@ -92,7 +92,7 @@ pub enum Task {
     openclaw-guard check --batch < questions.jsonl\n\n\
     A batch is JSON Lines, one answer a line:\n  \
     {\"op\":\"read\",\"path\":\"~/x\"}\n  \
-    {\"op\":\"exec\",\"argv\":[\"rg\",\"TODO\"],\"resolved\":\"/usr/bin/rg\",\"cwd\":\"/tmp\"}\n  \
+    {\"op\":\"exec\",\"argv\":[\"rg\",\"-n\",\"main\"],\"resolved\":\"/usr/bin/rg\",\"cwd\":\"/tmp\"}\n  \
     {\"op\":\"env\",\"base\":{\"LD_PRELOAD\":\"x\"},\"overrides\":{\"PATH\":\"/x\"}}\n\
     docs/policy.md lists more.\n\n\
     Exit status: 0 allow, 1 deny, 2 ask, 125 error.")]
