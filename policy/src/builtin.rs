@@ -2,6 +2,7 @@
 //! rest is asked for. The lists are in `lists.rs`.
 
 use crate::allowlist::Entry;
+use crate::approval::Approvals;
 use crate::because::UNMENTIONED;
 use crate::build::MapBuilder;
 use crate::compile::{DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs};
@@ -66,6 +67,7 @@ impl Policy {
             programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None),
             roots,
             timeout_ms: DEFAULT_TIMEOUT_MS,
+            approvals: Approvals::default(),
             unix_datagram: false,
             allow_ptrace: false,
             audit_path: None,

@@ -98,6 +98,7 @@ impl Policy {
             programs: programs(&modes, entries, skills, carriers, safe_bins, strict(&layers)),
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
+            approvals: doc.approvals.clone(),
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
             audit_path: doc.audit.path.clone(),

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::approval::Approvals;
 use crate::environment::Inherit;
 use crate::safe_bins::Profile;
 use crate::schema::{Bookkeeping, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
@@ -31,8 +32,8 @@ pub struct Document {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) agents: BTreeMap<String, Agent>,
     /// How a human is asked.
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    pub(crate) approvals: Map<String, Value>,
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) approvals: Approvals,
     /// Sockets.
     #[serde(skip_serializing_if = "is_empty")]
     pub(crate) network: Network,
@@ -282,16 +283,15 @@ impl Document {
         self.agents.keys().map(String::as_str)
     }
 
-    /// `approvals`, for whoever routes them.
-    pub fn approvals(&self) -> &Map<String, Value> {
-        &self.approvals
-    }
-
     /// Keys that are read but not acted on, and would have an effect.
     pub(crate) fn unused(&self) -> Vec<String> {
         let mut unused = Vec::new();
-        let sections =
-            [("approvals", &self.approvals), ("network", &self.network.other), ("audit", &self.audit.other)];
+        let Approvals { routes, max_pending, notify } = &self.approvals;
+        let asked = [("routes", routes.is_some()), ("maxPending", max_pending.is_some())];
+        for (key, _) in asked.into_iter().chain([("notify", notify.is_some())]).filter(|(_, given)| *given) {
+            unused.push(format!("approvals.{key} is read but not acted on yet"));
+        }
+        let sections = [("network", &self.network.other), ("audit", &self.audit.other)];
         for (section, keys) in sections {
             for (key, _) in keys.iter().filter(|(_, v)| has_effect(v)) {
                 unused.push(format!("{section}.{key} is read but not acted on yet"));

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::analysis::quoted;
+use crate::approval::Route;
 use crate::compile::layers;
 use crate::document::{Document, ExecSection, Mode};
 use crate::pattern::{show, trim};
@@ -95,6 +97,12 @@ impl Policy {
             Setting::new(Section::Values, format!("exec.{key}"), on.to_string(), (source, path.as_str()))
         };
         let ExecSection { timeout_ms, allow_ptrace, environment, path_prepend, .. } = exec;
+        let asked = &self.approvals;
+        let routes = asked.routes().map_or_else(
+            || Route::NAMES.join(", "),
+            |routes| routes.iter().map(|route| route.as_str()).collect::<Vec<_>>().join(", "),
+        );
+        let notify = asked.notify().map(quoted).unwrap_or_default();
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
         vec![
             mode("exec.security", self.security().as_str(), &reasons.full),
@@ -105,6 +113,9 @@ impl Policy {
             switch("autoAllowSkills", |mode| mode.auto_allow_skills),
             single("exec.environment", self.inherit.as_str().to_owned(), environment.is_some()),
             single("exec.pathPrepend", directories.join(":"), path_prepend.is_some()),
+            single("approvals.routes", routes, asked.routes.is_some()),
+            single("approvals.maxPending", asked.max_pending().to_string(), asked.max_pending.is_some()),
+            single("approvals.notify", notify, asked.notify.is_some()),
             single("exec.allowPtrace", self.allow_ptrace.to_string(), allow_ptrace.is_some()),
             single(
                 "network.unixDatagram",

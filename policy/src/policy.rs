@@ -1,6 +1,7 @@
 //! The compiled policy and what the supervisor asks of it.
 
 use crate::analysis::StrictInlineEval;
+use crate::approval::Approvals;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::programs::Programs;
 use crate::roots::is_below;
@@ -43,6 +44,7 @@ pub struct Policy {
     pub(crate) programs: Programs,
     pub(crate) roots: Vec<Vec<u8>>,
     pub(crate) timeout_ms: u64,
+    pub(crate) approvals: Approvals,
     pub(crate) unix_datagram: bool,
     pub(crate) allow_ptrace: bool,
     pub(crate) audit_path: Option<String>,
@@ -80,6 +82,11 @@ impl Policy {
     /// `exec.timeoutMs`: how long a human has to answer.
     pub fn timeout_ms(&self) -> u64 {
         self.timeout_ms
+    }
+
+    /// `approvals`: how a human is asked.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
     }
 
     /// `network.unixDatagram`.

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{compile, parse};
-use guard_policy::Document;
+use guard_policy::approval::Route;
+use guard_policy::{Document, Policy};
 use serde_json::json;
 
 /// The lines that an operator sees.
@@ -24,7 +25,7 @@ fn the_example_is_read_and_written_back() {
                        "deny": ["~/.ssh/**"], "default": "---" }, "base": true },
       "agents": { "main": { "exec": { "ask": "always" }, "allowlist": [{ "pattern": "/usr/bin/git" }],
                             "permissions": {} }, "*": {} },
-      "approvals": { "routes": ["cli", "terminal"] },
+      "approvals": { "routes": ["cli", "terminal"], "maxPending": 8, "notify": ["notify-send", "x"] },
       "network": {}, "audit": {}, /* a trailing comma is fine */
     }"#;
     let document = parse(text).unwrap();
@@ -83,6 +84,13 @@ fn values_are_checked() {
         r#"{"version": 1, "permissions": {"filesystem": {"default": "rwxr"}}}"#,
         r#"{"version": 1, "agents": {"main": {"allowlist": [{}]}}}"#,
         r#"{"version": 1, "agents": {"main": {"exec": {"carriers": []}}}}"#,
+        r#"{"version": 1, "approvals": {"routes": "cli"}}"#,
+        r#"{"version": 1, "approvals": {"routes": ["cli", "tty"]}}"#,
+        r#"{"version": 1, "approvals": {"routes": ["cli"], "route": 1}}"#,
+        r#"{"version": 1, "approvals": {"maxPending": 0}}"#,
+        r#"{"version": 1, "approvals": {"maxPending": 1025}}"#,
+        r#"{"version": 1, "approvals": {"notify": []}}"#,
+        r#"{"version": 1, "approvals": {"notify": "notify-send"}}"#,
         r#"{"version": 1, "network": {"unixDatagram": 1}}"#,
         r#"{"version": 1, "audit": {"path": true}}"#,
     ] {
@@ -108,6 +116,32 @@ fn broken_text_has_a_place() {
         let lines = problems(text);
         assert!(lines[0].starts_with("guard.json:1:"), "{text}: {lines:?}");
     }
+}
+
+#[test]
+fn approvals_say_how_a_human_is_asked() {
+    let policy = compile(&json!({
+        "version": 1,
+        "approvals": { "routes": ["gateway", "cli"], "maxPending": 1024, "notify": ["notify-send", "a b"] },
+    }));
+    assert_eq!(policy.approvals().routes(), Some(&[Route::Gateway, Route::Cli][..]));
+    assert_eq!(policy.approvals().max_pending(), 1024);
+    assert_eq!(policy.approvals().notify(), Some(&["notify-send".to_owned(), "a b".to_owned()][..]));
+    let none = compile(&json!({ "version": 1, "approvals": { "routes": [] } }));
+    assert_eq!((none.approvals().routes(), none.approvals().max_pending()), (Some(&[][..]), 16));
+    let shown = |policy: &Policy, name: &str| {
+        policy.explain(None).into_iter().find(|setting| setting.name == name).expect("a setting").value
+    };
+    assert_eq!(shown(&policy, "approvals.notify"), "notify-send 'a b'");
+    assert_eq!(
+        shown(&compile(&json!({ "version": 1 })), "approvals.routes"),
+        "cli, terminal, socket, gateway"
+    );
+    let problem = &problems(r#"{"version": 1, "approvals": {"routes": ["cli", "gatewy"]}}"#)[0];
+    assert_eq!(
+        problem,
+        "guard.json:1:48: approvals.routes[1]: \"gatewy\" is none of cli, terminal, socket, gateway; did you mean \"gateway\"?"
+    );
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl Schema {
                 other => panic!("type {other}"),
             },
             "const" => value == says,
+            "maximum" => value.as_f64().is_none_or(|n| n <= says.as_f64().expect("a number")),
+            "minItems" => {
+                value.as_array().is_none_or(|list| list.len() as u64 >= says.as_u64().expect("a number"))
+            }
+            "enum" => says.as_array().expect("a list").contains(value),
             "minimum" => value.as_f64().is_none_or(|n| n >= says.as_f64().expect("a number")),
             "pattern" => {
                 let regex = Regex::new(says.as_str().expect("a pattern")).expect("a regular expression");
@@ -165,9 +170,21 @@ fn values() -> Vec<Value> {
         "write",
         "exec",
         "allow",
+        "cli",
+        "gateway",
     ];
-    let scalars =
-        [json!(null), json!(true), json!(0), json!(1), json!(2), json!(-1), json!(1.5), json!([]), json!({})];
+    let scalars = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(1),
+        json!(2),
+        json!(1025),
+        json!(-1),
+        json!(1.5),
+        json!([]),
+        json!({}),
+    ];
     let lists = words.map(|word| json!([word]));
     let objects = [
         json!({"pattern": "/usr/bin/git"}),

@@ -1,6 +1,7 @@
 //! Reads `guard.json` from its syntax tree, so that every problem has a line and a column.
 
 mod agents;
+mod approvals;
 mod examples;
 mod exec;
 mod locate;
@@ -80,7 +81,7 @@ impl Reader<'_> {
                         document.agents.insert(name, agent);
                     }
                 }
-                "approvals" => document.approvals = self.free(value, &key),
+                "approvals" => document.approvals = self.approvals(value, &key),
                 "network" => {
                     let (mut network, mut other) = (Network::default(), self.free(value, &key));
                     network.unix_datagram =

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{TOP, agents, exec, permissions};
+use super::{TOP, agents, approvals, exec, permissions};
 
 /// The reader's keys, by the schema's name for the section that has them.
 fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -14,6 +14,7 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Skills", &exec::SKILLS),
         ("SkillBin", &exec::SKILL_BIN),
         ("Profile", &exec::PROFILE),
+        ("Approvals", &approvals::APPROVALS),
         ("Agent", &agents::AGENT),
         ("Mode", &agents::AGENT_EXEC),
         ("AllowlistEntry", &agents::ENTRY),
