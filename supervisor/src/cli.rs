@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use guard_policy::{Ask, Security};
 
+use crate::approval::command;
 use crate::policy::Action;
 
 /// Run a command whose every program and file goes through a policy
@@ -78,6 +79,9 @@ pub struct Options {
 pub enum Task {
     /// Ask the policy without running anything
     Check(Question),
+    /// See what waits for an answer, and answer
+    #[command(subcommand)]
+    Approvals(command::Action),
     /// Look at a policy: its schema, what is wrong with it, what its examples say
     #[command(subcommand)]
     Policy(Action),

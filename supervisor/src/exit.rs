@@ -11,6 +11,8 @@ pub enum Exit {
     Denied,
     /// 1: what `policy` looked at is wrong.
     Wrong,
+    /// 1: an answer of `approvals` was not taken.
+    Unanswered,
     /// 2: `check` says ask.
     Ask,
     /// 125: the guard failed; the command may not have run.
@@ -25,7 +27,7 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(match exit {
             Exit::Success => 0,
-            Exit::Denied | Exit::Wrong => 1,
+            Exit::Denied | Exit::Wrong | Exit::Unanswered => 1,
             Exit::Ask => 2,
             Exit::Failure => 125,
             Exit::Command(status) => status,

@@ -1,5 +1,6 @@
 //! The command line, as a user meets it.
 
+mod approvals;
 mod audit;
 mod check;
 mod commands;

@@ -1,23 +1,37 @@
-//! OpenClaw's state directory, held open: below it no symbolic link is followed, as OpenClaw follows none.
+//! The directory of a store, held open: below it no symbolic link is followed, as OpenClaw follows none.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, statat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, fchown, fstat, mkdirat, openat2, statat,
+};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
-use super::{DATABASE, NAME};
+use super::{DATABASE, GUARD, NAME, OWN};
 
 /// More than any store; what is larger is none.
 const LARGEST: u64 = 16 << 20;
 
-/// The state directory.
+/// Whose store it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// OpenClaw's, in its state directory.
+    Openclaws,
+    /// The guard's own, in `guard` there.
+    Guards,
+}
+
+/// The directory of a store.
 #[derive(Debug)]
 pub struct Directory {
     descriptor: OwnedFd,
     path: PathBuf,
+    whose: Whose,
 }
 
 /// Whose a file is.
@@ -39,23 +53,88 @@ pub struct Content {
 }
 
 impl Directory {
-    /// Opens the directory; `None` where there is none. The path is a real one, on which no link is followed: one that
+    /// Opens OpenClaw's state directory; `None` where there is none. The path is a real one, on which no link is followed: one that
     /// has become a link since may be the tree's.
     ///
     /// # Errors
     /// The kernel's.
     pub fn open(path: &Path) -> io::Result<Option<Directory>> {
+        Directory::open_as(path, Whose::Openclaws)
+    }
+
+    /// Opens the guard's own directory in a state directory; `None` where there is none.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open_own(state: &Path) -> io::Result<Option<Directory>> {
+        Directory::open_as(&state.join(GUARD), Whose::Guards)
+    }
+
+    /// The same, made where there is none.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn make_own(state: &Path) -> io::Result<Directory> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        Directory::open(state)?.ok_or_else(missing)?.make(GUARD)?;
+        Directory::open_own(state)?.ok_or_else(missing)
+    }
+
+    fn open_as(path: &Path, whose: Whose) -> io::Result<Option<Directory>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            Ok(descriptor) => Ok(Some(Directory { descriptor, path: path.to_owned() })),
+            Ok(descriptor) => Ok(Some(Directory { descriptor, path: path.to_owned(), whose })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
+    /// Whose store it has.
+    pub fn whose(&self) -> Whose {
+        self.whose
+    }
+
+    /// The store's name.
+    pub fn name(&self) -> &'static str {
+        match self.whose {
+            Whose::Openclaws => NAME,
+            Whose::Guards => OWN,
+        }
+    }
+
     /// The store's path.
     pub fn store(&self) -> PathBuf {
-        self.path.join(NAME)
+        self.path.join(self.name())
+    }
+
+    /// Opens a directory below this one, made for its owner alone where there is none.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn make(&self, name: &str) -> io::Result<OwnedFd> {
+        let is_new = match mkdirat(self, name, Mode::RWXU) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(error) => return Err(error.into()),
+        };
+        let made = self.below(name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+        if is_new {
+            self.hand_over(&made)?;
+        }
+        Ok(made)
+    }
+
+    /// What root makes in a user's state directory is the user's, whose guards would be locked out.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn hand_over(&self, made: &OwnedFd) -> io::Result<()> {
+        let owner = self.owner()?;
+        if geteuid().is_root() && fstat(made)?.st_uid != owner.uid {
+            fchown(made, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
+        }
+        Ok(())
     }
 
     /// Whose the directory is.
@@ -71,7 +150,7 @@ impl Directory {
     ///
     /// # Errors
     /// The kernel's; ELOOP for a symbolic link on the way or at the end.
-    pub fn below(&self, name: &str, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    pub fn below(&self, name: impl rustix::path::Arg, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
         Ok(openat2(&self.descriptor, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode, resolve)?)
     }
@@ -82,15 +161,18 @@ impl Directory {
     /// The kernel's; a sentence for what is no plain file of a store's size.
     pub fn read(&self) -> io::Result<Option<Content>> {
         // A FIFO would wait for somebody to write.
-        let descriptor =
-            match self.below(NAME, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
-                Ok(descriptor) => descriptor,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-                    return Err(io::Error::other("it is a symbolic link, which OpenClaw refuses too"));
-                }
-                Err(error) => return Err(error),
-            };
+        let descriptor = match self.below(
+            self.name(),
+            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
+            Mode::empty(),
+        ) {
+            Ok(descriptor) => descriptor,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Err(io::Error::other("it is a symbolic link, which OpenClaw refuses too"));
+            }
+            Err(error) => return Err(error),
+        };
         let stat = fstat(&descriptor)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(io::Error::other("it is no plain file"));
@@ -108,6 +190,9 @@ impl Directory {
     /// # Errors
     /// The kernel's.
     pub fn has_database(&self) -> io::Result<bool> {
+        if self.whose == Whose::Guards {
+            return Ok(false);
+        }
         match statat(&self.descriptor, DATABASE, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),

@@ -5,7 +5,7 @@ use std::path::Path;
 use guard_policy::store::{Reading, Store};
 
 use super::directory::Directory;
-use super::{DATABASE, NAME, new_id};
+use super::{DATABASE, GUARD, NAME, OWN, new_id};
 
 /// The store's file.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,19 @@ pub fn load(state: &Path) -> File {
             File::Present(reading)
         }
         Err(problem) => File::Broken(problem),
+    }
+}
+
+/// Looks for the guard's own store, by the real path of the state directory. It has entries only: whoever compiles a
+/// policy adds them to those of OpenClaw's store.
+#[cfg_attr(not(test), expect(dead_code, reason = "no policy is compiled with it yet"))]
+pub fn load_own(state: &Path) -> File {
+    let path = state.join(GUARD).join(OWN);
+    let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
+    match Directory::open_own(state).and_then(|directory| directory.map_or(Ok(None), |own| own.read())) {
+        Ok(Some(content)) => parse(&path, content.bytes).map_or_else(File::Broken, File::Present),
+        Ok(None) => File::Absent,
+        Err(error) => unreadable(error),
     }
 }
 

@@ -2,18 +2,16 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchown, flock, fstat, mkdirat};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat};
 use rustix::io::Errno;
-use rustix::process::geteuid;
 
-use super::directory::Directory;
-
-/// The guard's own directory in the state directory.
-const GUARD: &str = "guard";
+use super::GUARD;
+use super::directory::{Directory, Whose};
 
 /// Not the store itself: that is replaced by each change.
-const LOCK: &str = "guard/approvals.lock";
+const LOCK: &str = "approvals.lock";
 
 /// Held until it is dropped, or the process ends.
 #[derive(Debug)]
@@ -27,19 +25,19 @@ impl Lock {
     /// # Errors
     /// The kernel's.
     pub fn take(directory: &Directory) -> io::Result<Lock> {
-        match mkdirat(directory, GUARD, Mode::RWXU) {
-            Ok(()) => {
-                let made = directory.below(GUARD, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
-                hand_over(directory, &made)?;
+        let (lock, make) = (Path::new(GUARD).join(LOCK), OFlags::RDWR | OFlags::CREATE);
+        let lock = match directory.whose() {
+            Whose::Openclaws => {
+                directory.make(GUARD)?;
+                lock.as_path()
             }
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let file = directory.below(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?;
+            Whose::Guards => Path::new(LOCK),
+        };
+        let file = directory.below(lock, make, Mode::RUSR | Mode::WUSR)?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other(format!("{LOCK} is no plain file")));
+            return Err(io::Error::other(format!("{} is no plain file", lock.display())));
         }
-        hand_over(directory, &file)?;
+        directory.hand_over(&file)?;
         loop {
             match flock(&file, FlockOperation::LockExclusive) {
                 Ok(()) => return Ok(Lock { _held: file }),
@@ -48,13 +46,4 @@ impl Lock {
             }
         }
     }
-}
-
-/// What root makes in a user's state directory is the user's, whose guards would be locked out.
-fn hand_over(directory: &Directory, made: &OwnedFd) -> io::Result<()> {
-    let owner = directory.owner()?;
-    if geteuid().is_root() && fstat(made)?.st_uid != owner.uid {
-        fchown(made, Some(rustix::fs::Uid::from_raw(owner.uid)), Some(rustix::fs::Gid::from_raw(owner.gid)))?;
-    }
-    Ok(())
 }

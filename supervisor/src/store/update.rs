@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::store::{BaseHash, Store};
 
-use super::directory::{Content, Directory, Owner};
+use super::directory::{Content, Directory, Owner, Whose};
 use super::disk::{Disk, Kernel};
 use super::load::parse;
 use super::lock::Lock;
-use super::{DATABASE, NAME, stale};
+use super::{DATABASE, GUARD, NAME, stale};
 
 /// How often a change is begun again for OpenClaw's sake, which takes no lock.
 const TRIES: usize = 16;
@@ -51,6 +51,7 @@ pub struct Updated<T> {
 ///
 /// # Errors
 /// [`UpdateError::Conflict`] when somebody else has changed it.
+#[cfg_attr(not(test), expect(dead_code, reason = "for an editor that has shown the text before"))]
 pub fn update<T>(
     state: &Path,
     expected: &BaseHash,
@@ -73,13 +74,28 @@ pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Upd
     apply_on(&Kernel, state, change)
 }
 
+/// Changes the guard's own store, which is made where there is none.
+///
+/// # Errors
+/// As for [`apply`].
+pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
+    apply_in(&Kernel, Held::take_own(state)?, change)
+}
+
 /// The same on a disk of the caller's.
 pub(super) fn apply_on<T>(
     disk: &dyn Disk,
     state: &Path,
+    change: impl FnMut(&mut Store) -> T,
+) -> Result<Updated<T>, UpdateError> {
+    apply_in(disk, Held::take(state)?, change)
+}
+
+fn apply_in<T>(
+    disk: &dyn Disk,
+    held: Held,
     mut change: impl FnMut(&mut Store) -> T,
 ) -> Result<Updated<T>, UpdateError> {
-    let held = Held::take(state)?;
     let mut tries = 1;
     loop {
         match held.replace(disk, held.content()?, &mut change) {
@@ -89,7 +105,10 @@ pub(super) fn apply_on<T>(
     }
 }
 
-/// A state directory whose lock is held.
+/// A store that says nothing.
+const EMPTY: &[u8] = b"{\"version\": 1}\n";
+
+/// A store's directory whose lock is held.
 struct Held {
     directory: Directory,
     _lock: Lock,
@@ -108,9 +127,19 @@ impl Held {
             Ok(true) => return Err(UpdateError::Database { path }),
             Err(error) => return Err(UpdateError::Disk { step: "look beside", path, error }),
         }
+        Held::lock(directory)
+    }
+
+    fn take_own(state: &Path) -> Result<Held, UpdateError> {
+        let path = state.join(GUARD);
+        let directory = Directory::make_own(state);
+        Held::lock(directory.map_err(|error| UpdateError::Disk { step: "make", path, error })?)
+    }
+
+    fn lock(directory: Directory) -> Result<Held, UpdateError> {
         match Lock::take(&directory) {
             Ok(lock) => Ok(Held { directory, _lock: lock }),
-            Err(error) => Err(UpdateError::Lock { path, error }),
+            Err(error) => Err(UpdateError::Lock { path: directory.store(), error }),
         }
     }
 
@@ -124,8 +153,14 @@ impl Held {
     }
 
     fn content(&self) -> Result<Content, UpdateError> {
-        let content = self.directory.read().map_err(self.failed("read"))?;
-        content.ok_or_else(|| UpdateError::Absent { path: self.path() })
+        match self.directory.read().map_err(self.failed("read"))? {
+            Some(content) => Ok(content),
+            None if self.directory.whose() == Whose::Guards => {
+                let owner = self.directory.owner().map_err(self.failed("look beside"))?;
+                Ok(Content { bytes: EMPTY.to_vec(), owner })
+            }
+            None => Err(UpdateError::Absent { path: self.path() }),
+        }
     }
 
     fn replace<T>(
@@ -170,7 +205,7 @@ impl Held {
         if BaseHash::of(&self.content()?.bytes) != *before {
             return Err(UpdateError::Conflict { path: self.path() });
         }
-        disk.rename(directory, temporary, NAME).map_err(self.failed("replace"))?;
+        disk.rename(directory, temporary, directory.name()).map_err(self.failed("replace"))?;
         disk.sync_directory(directory).map_err(self.failed("be sure of"))
     }
 }

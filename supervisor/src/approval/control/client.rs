@@ -1,0 +1,85 @@
+//! The command line's end: asks every guard of this user.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::place::Place;
+use super::protocol::{Call, LONGEST_REPLY, Method, Reply, Said, VERSION};
+
+/// How long a guard may take. One that saves an entry may wait for a disk.
+const SLOWEST: Duration = Duration::from_secs(10);
+
+/// The guards of a state directory.
+#[derive(Debug)]
+pub struct Guards {
+    place: Option<Place>,
+}
+
+/// What one guard said.
+#[derive(Debug)]
+pub struct Answer {
+    /// The guard.
+    pub pid: u32,
+    /// What it said, or why it said nothing.
+    pub said: io::Result<Said>,
+}
+
+impl Guards {
+    /// Those that have a socket in this state directory.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn of(state: &Path) -> io::Result<Guards> {
+        Ok(Guards { place: Place::open(state)? })
+    }
+
+    /// Asks each of them. Sockets that dead guards left are removed.
+    ///
+    /// # Errors
+    /// The kernel's, where they cannot be found.
+    pub async fn ask(&self, method: &Method) -> io::Result<Vec<Answer>> {
+        let mut answers = Vec::new();
+        let Some(place) = &self.place else { return Ok(answers) };
+        for pid in place.pids()? {
+            match self.ask_one(pid, method).await {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => place.remove_dead(pid),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                said => answers.push(Answer { pid, said }),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Asks one of them.
+    ///
+    /// # Errors
+    /// When it cannot be reached or says nothing that can be read.
+    pub async fn ask_one(&self, pid: u32, method: &Method) -> io::Result<Said> {
+        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let asked = timeout(SLOWEST, ask(place.path(pid), method)).await;
+        asked.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")))
+    }
+}
+
+async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Said> {
+    let mut stream = UnixStream::connect(path).await?;
+    let call = Call { version: VERSION, method: method.clone() };
+    let mut line = serde_json::to_vec(&call)?;
+    line.push(b'\n');
+    stream.write_all(&line).await?;
+    let mut reply = Vec::new();
+    BufReader::new(stream.take(LONGEST_REPLY)).read_until(b'\n', &mut reply).await?;
+    if reply.is_empty() {
+        return Err(io::Error::other("it has turned this process away"));
+    }
+    let reply: Reply = serde_json::from_slice(&reply)?;
+    if reply.version != VERSION {
+        return Err(io::Error::other(format!("it speaks version {}, this is {VERSION}", reply.version)));
+    }
+    Ok(reply.said)
+}

@@ -1,0 +1,16 @@
+//! The route `cli`: a control socket of each guard, `guard/run/PID.sock` in the state directory, and the command line
+//! that asks all of them.
+//!
+//! `protocol` is what goes over the wire, `place` where the sockets are, `server` one end, `client` the other,
+//! `command` the command line.
+
+mod client;
+pub mod command;
+mod place;
+mod protocol;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use place::Socket;
+pub use server::Server;

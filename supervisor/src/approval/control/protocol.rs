@@ -1,0 +1,263 @@
+//! JSON Lines of the guard's own: one request a line, one reply a line; after `subscribe` one event a line.
+
+use guard_policy::analysis::Entry;
+use guard_policy::{Because, Source};
+use serde::{Deserialize, Serialize};
+
+use super::super::event::Card;
+use super::super::outcome::Listing;
+use super::super::request::{Always, Process, Request, Subject};
+
+/// The version of these lines. Another one is refused.
+pub const VERSION: u64 = 1;
+/// A longer request is none.
+pub const LONGEST_REQUEST: u64 = 4096;
+/// A longer reply is not read: more than all questions that can wait.
+pub const LONGEST_REPLY: u64 = 256 << 20;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// [`VERSION`].
+    pub version: u64,
+    /// What is wanted.
+    #[serde(flatten)]
+    pub method: Method,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "lowercase")]
+pub enum Method {
+    /// What waits.
+    List,
+    /// Where a question is, by the beginning of its id.
+    Find { id: String },
+    /// An answer; with a revision for all that the card listed then.
+    Resolve { id: String, decision: String, revision: Option<u64> },
+    /// What waits, and then what happens.
+    Subscribe,
+}
+
+/// A reply, or an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// [`VERSION`].
+    pub version: u64,
+    /// What is said.
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// What is said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Said {
+    /// To `list`, and first to `subscribe`.
+    Approvals { approvals: Vec<Approval> },
+    /// To `find`.
+    Found { id: String, state: State },
+    /// To `resolve`.
+    Resolved { id: String, answered: Vec<String>, saved: Vec<String>, unsaved: Vec<String> },
+    /// To anything.
+    Error { code: String, message: String },
+    /// It waits now.
+    Requested { approval: Box<Approval> },
+    /// It does not wait any more.
+    Ended { id: String, state: State },
+}
+
+/// Where a question is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Pending,
+    Resolved { decision: String },
+    Expired,
+    Withdrawn,
+}
+
+/// A question as it is listed. Bytes that are no UTF-8 are U+FFFD here; `isText` says whether there are any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    pub id: String,
+    pub agent_id: String,
+    pub session: String,
+    pub created_at_ms: u64,
+    pub expires_at_ms: u64,
+    pub card: u64,
+    pub revision: u64,
+    /// How many calls wait for the answer.
+    pub calls: usize,
+    /// `exec`, or how the file is used.
+    pub operation: String,
+    /// Empty for a file.
+    pub argv: Vec<String>,
+    /// The real path of the program or the file.
+    pub resolved_path: String,
+    pub is_text: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inode: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment_sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// The caller first.
+    pub asked_by: Vec<Asker>,
+    pub because: Reason,
+    pub always: Saved,
+}
+
+/// A script that is bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Script {
+    pub path: String,
+    pub sha256: String,
+}
+
+/// A process of the line that asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asker {
+    pub pid: i32,
+    pub started: u64,
+    pub name: String,
+}
+
+/// Why it is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    pub source: String,
+    pub path: String,
+    pub rule: String,
+    pub text: String,
+}
+
+/// What "always" would save.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", untagged)]
+pub enum Saved {
+    #[serde(rename_all = "camelCase")]
+    Entry {
+        pattern: String,
+        arg_pattern: String,
+        rule: String,
+    },
+    Never {
+        never: String,
+    },
+}
+
+impl Reply {
+    /// Of this version.
+    pub fn new(said: Said) -> Reply {
+        Reply { version: VERSION, said }
+    }
+
+    /// That something is wrong.
+    pub fn error(code: &str, message: impl Into<String>) -> Reply {
+        Reply::new(Said::Error { code: code.to_owned(), message: message.into() })
+    }
+
+    /// As a line.
+    pub fn line(&self) -> Vec<u8> {
+        // Strings, numbers and lists of them: nothing that could fail.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+impl Approval {
+    /// Everything on these cards.
+    pub fn all(listings: &[Listing]) -> Vec<Approval> {
+        let of = |listing: &Listing| {
+            let card = listing.card;
+            let requests = listing.requests.iter();
+            requests.map(|(request, calls)| Approval::of(request, *calls, card)).collect::<Vec<_>>()
+        };
+        listings.iter().flat_map(of).collect()
+    }
+
+    fn of(request: &Request, calls: usize, card: Card) -> Approval {
+        let question = &request.question;
+        let (path, argv) = match &question.subject {
+            Subject::Exec(exec) => (&exec.executable.path, &exec.argv[..]),
+            Subject::File { path, .. } => (path, &[][..]),
+        };
+        let exec = match &question.subject {
+            Subject::Exec(exec) => Some(exec),
+            Subject::File { .. } => None,
+        };
+        let operation = match &question.subject {
+            Subject::Exec(_) => "exec",
+            Subject::File { access, .. } => access.word(),
+        };
+        let all = argv.iter().chain([path]).chain(exec.map(|exec| &exec.cwd));
+        Approval {
+            id: request.id.to_string(),
+            agent_id: question.agent.clone(),
+            session: question.session.clone(),
+            created_at_ms: request.created_ms,
+            expires_at_ms: request.expires_ms,
+            card: card.number,
+            revision: card.revision,
+            calls,
+            operation: operation.to_owned(),
+            is_text: all.into_iter().all(|bytes| str::from_utf8(bytes).is_ok()),
+            argv: argv.iter().map(|argument| text(argument)).collect(),
+            resolved_path: text(path),
+            cwd: exec.map(|exec| text(&exec.cwd)),
+            device: exec.map(|exec| exec.executable.device),
+            inode: exec.map(|exec| exec.executable.inode),
+            sha256: exec.map(|exec| exec.executable.sha256.to_string()),
+            environment_sha256: exec.map(|exec| exec.environment.to_string()),
+            script: exec
+                .and_then(|exec| exec.script.as_ref())
+                .map(|script| Script { path: text(&script.path), sha256: script.sha256.to_string() }),
+            asked_by: question.asked_by.iter().map(asker).collect(),
+            because: reason(&question.because),
+            always: saved(&question.always),
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn asker(process: &Process) -> Asker {
+    Asker { pid: process.pid, started: process.started, name: process.name.clone() }
+}
+
+fn reason(because: &Because<'_>) -> Reason {
+    let source = match because.source {
+        Source::Agent => "agent",
+        Source::Global => "global",
+        Source::Default => "default",
+        Source::Builtin => "builtin",
+        Source::Openclaw => "openclaw",
+        Source::Operator => "operator",
+    };
+    Reason {
+        source: source.to_owned(),
+        path: because.path.to_string(),
+        rule: because.rule().to_owned(),
+        text: because.text.to_string(),
+    }
+}
+
+fn saved(always: &Always) -> Saved {
+    match always {
+        Always::Entry { entry: Entry { pattern, arg_pattern }, rule } => {
+            Saved::Entry { pattern: pattern.clone(), arg_pattern: arg_pattern.clone(), rule: rule.clone() }
+        }
+        Always::Never(why) => Saved::Never { never: why.clone() },
+    }
+}

@@ -1,0 +1,168 @@
+//! What can be answered, and how a question ends.
+
+use std::fmt;
+use std::num::NonZeroU16;
+use std::str::FromStr;
+
+use guard_policy::approval::Route;
+use tokio::time::Instant;
+
+use super::binding::Binding;
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// The calls that wait go on; the next is asked for again.
+    AllowOnce,
+    /// The same, and calls of equal binding for some time are not asked for.
+    AllowFor(Span),
+    /// The same, and an entry is saved.
+    AllowAlways,
+    /// No.
+    Deny,
+}
+
+/// How long a grant holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Span {
+    /// As long as the guard runs.
+    Session,
+    /// For so long.
+    Minutes(NonZeroU16),
+}
+
+/// The words that are read, for messages.
+pub const WORDS: &str = "allow-once, allow-always, allow-session, allow-Nm (N minutes), deny";
+
+impl Decision {
+    /// Whether the calls go on.
+    pub fn allows(self) -> bool {
+        self != Decision::Deny
+    }
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::AllowOnce => f.write_str("allow-once"),
+            Decision::AllowFor(Span::Session) => f.write_str("allow-session"),
+            Decision::AllowFor(Span::Minutes(minutes)) => write!(f, "allow-{minutes}m"),
+            Decision::AllowAlways => f.write_str("allow-always"),
+            Decision::Deny => f.write_str("deny"),
+        }
+    }
+}
+
+impl FromStr for Decision {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Decision, String> {
+        let minutes = || {
+            let number = word.strip_prefix("allow-")?.strip_suffix('m')?;
+            let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+            is_plain.then(|| number.parse().ok()).flatten()
+        };
+        match word {
+            "allow-once" => Ok(Decision::AllowOnce),
+            "allow-session" => Ok(Decision::AllowFor(Span::Session)),
+            "allow-always" => Ok(Decision::AllowAlways),
+            "deny" => Ok(Decision::Deny),
+            _ => minutes()
+                .map(|minutes| Decision::AllowFor(Span::Minutes(minutes)))
+                .ok_or_else(|| format!("one of {WORDS}")),
+        }
+    }
+}
+
+/// A standing yes, in memory only: calls with just this binding - the same arguments, environment, directory, file
+/// and script, of the same agent in the same session - go on unasked until then. Nothing else does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Which calls.
+    pub binding: Binding,
+    /// Until when; `None` for as long as the guard runs.
+    pub until: Option<Instant>,
+}
+
+/// How a question ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Somebody answered. A yes lets the call go on once [`super::Manager::consume`] has said so.
+    Resolved(Decision),
+    /// Nobody answered in time.
+    Expired,
+    /// Nobody waits for the answer any more.
+    Withdrawn,
+}
+
+/// Why a question was not asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// None of `approvals.routes` can be reached: what `exec.askFallback` says holds.
+    #[error("no-approval-route: none of approvals.routes can be reached")]
+    NoRoute,
+    /// An equal call was denied just now.
+    #[error("denied a moment ago")]
+    DeniedLately,
+    /// `approvals.maxPending`.
+    #[error(
+        "{most} questions wait for an answer already (approvals.maxPending): answer them first, see `openclaw-guard approvals list`"
+    )]
+    TooMany {
+        /// How many cards may wait.
+        most: usize,
+    },
+    /// Too many calls for the memory that questions may take.
+    #[error(
+        "too many calls wait for an answer already: answer them first, see `openclaw-guard approvals list`"
+    )]
+    Full,
+    /// Longer than anybody could read.
+    #[error("its arguments are too long to be shown for approval ({size} bytes)")]
+    TooLong {
+        /// Of the question, about.
+        size: usize,
+    },
+    /// The thread that keeps the time does not run.
+    #[error("approvals cannot be asked for: {0}")]
+    Broken(String),
+}
+
+/// Why an answer was not taken. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    #[error("unknown or expired approval id")]
+    Unknown,
+    #[error("ambiguous approval id prefix; use the full id")]
+    Ambiguous,
+    #[error("approval already resolved")]
+    AlreadyResolved,
+    #[error("approval expired: nobody answered in time")]
+    Expired,
+    #[error("approval withdrawn: the caller has gone")]
+    Withdrawn,
+    #[error("allow-always is unavailable: {0}")]
+    NoAlways(String),
+    #[error("{0} is unavailable: the policy asks for this every time")]
+    AskedEachTime(Decision),
+    #[error("the card has no revision {0}: look at it again")]
+    NoRevision(u64),
+}
+
+impl ResolveError {
+    /// The reason for programs; OpenClaw's where it has one.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ResolveError::Unknown => "APPROVAL_NOT_FOUND",
+            ResolveError::Ambiguous => "APPROVAL_AMBIGUOUS",
+            ResolveError::AlreadyResolved => "APPROVAL_ALREADY_RESOLVED",
+            ResolveError::Expired => "APPROVAL_EXPIRED",
+            ResolveError::Withdrawn => "APPROVAL_WITHDRAWN",
+            ResolveError::NoAlways(_) | ResolveError::AskedEachTime(_) => "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE",
+            ResolveError::NoRevision(_) => "APPROVAL_NO_REVISION",
+        }
+    }
+}
+
+/// By what way an answer came.
+pub type By = Route;

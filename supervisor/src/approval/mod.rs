@@ -1,0 +1,24 @@
+//! Asking a human: held calls wait here for an answer.
+//!
+//! `book` is the state: which questions wait, on which `cards`, with which `binding`, what has `ended`, what holds for
+//! a while (`lasting`). It is told the time. `manager` puts a lock, a clock and a log around it; `runtime` is the thread
+//! on which time is kept and routes run. The first route is `control`, a socket, with the command line at its other end.
+
+mod binding;
+mod book;
+mod cards;
+mod control;
+mod decision;
+mod digest;
+mod ended;
+mod event;
+mod keep;
+mod lasting;
+mod manager;
+mod outcome;
+mod request;
+mod runtime;
+#[cfg(test)]
+mod tests;
+
+pub use control::command;

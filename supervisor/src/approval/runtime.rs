@@ -1,0 +1,88 @@
+//! The thread on which time is kept and routes run: started by the first question, for most runs ask nothing.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use guard_policy::approval::Route;
+
+use super::control::{Server, Socket};
+use super::decision::Refusal;
+use super::event::Log;
+use super::keep::Keeper;
+use super::manager::{Asked, Manager, Settings};
+use super::request::Question;
+
+/// Whether a process is a member of the guarded tree: it must not answer its own questions.
+pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
+/// Says to the operator what goes wrong.
+pub type Complain = Arc<dyn Fn(String) + Send + Sync>;
+
+/// What routes need of the guard.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The real path of the state directory.
+    pub state: PathBuf,
+    /// Who may not answer.
+    pub is_member: IsMember,
+    /// Where problems go.
+    pub complain: Complain,
+}
+
+/// Asking a human, for the workers.
+pub struct Approvals {
+    manager: Manager,
+    around: Surroundings,
+    started: OnceLock<Result<(), String>>,
+}
+
+impl Approvals {
+    /// Nothing runs yet.
+    pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
+        Approvals { manager: Manager::new(settings, log), around, started: OnceLock::new() }
+    }
+
+    /// The manager, for routes.
+    pub fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// Asks, and returns at once.
+    pub fn ask(&self, question: Question) -> Asked {
+        match self.start() {
+            Ok(()) => self.manager.register(&Arc::new(self.manager.create(question))),
+            Err(why) => Asked::Refused(Refusal::Broken(why)),
+        }
+    }
+
+    /// Starts the thread, once.
+    ///
+    /// # Errors
+    /// Why there is none; it is not tried again.
+    pub fn start(&self) -> Result<(), String> {
+        let started = self.started.get_or_init(|| self.spawn().map_err(|error| error.to_string()));
+        started.clone()
+    }
+
+    fn spawn(&self) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (manager, around) = (self.manager.clone(), self.around.clone());
+        let server = manager.wants(Route::Cli).then(|| Socket::bind(&around.state)).transpose();
+        let server = server.unwrap_or_else(|error| {
+            (around.complain)(format!(
+                "openclaw-guard: no control socket, `openclaw-guard approvals` cannot answer: {error}"
+            ));
+            None
+        });
+        let time = manager.clone().keep_time();
+        std::thread::Builder::new().name("approvals".into()).spawn(move || {
+            runtime.block_on(async move {
+                if let Some(socket) = server {
+                    let server = Server::new(manager, Keeper::new(&around.state), around.is_member);
+                    tokio::spawn(server.run(socket));
+                }
+                time.await;
+            });
+        })?;
+        Ok(())
+    }
+}

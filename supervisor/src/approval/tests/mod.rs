@@ -1,0 +1,132 @@
+//! The manager under a clock that the tests move, and the book under any operations at all.
+
+mod limits;
+mod load;
+mod model;
+mod races;
+mod rows;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use guard_policy::analysis::Entry;
+use guard_policy::approval::Route;
+use guard_policy::{Access, Because, Source};
+
+use super::decision::{Decision, End, Refusal, ResolveError};
+use super::digest::Digest;
+use super::event::{Event, Log, What};
+use super::manager::{Asked, Manager, Settings, Ticket};
+use super::request::{Always, Exec, Executable, Process, Question, Repeat, Request, Subject};
+
+/// `exec.timeoutMs` where it is left out.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+pub fn settings() -> Settings {
+    Settings { timeout: TIMEOUT, max_pending: 16, routes: None }
+}
+
+fn because(rule: &'static str) -> Because<'static> {
+    Because::new(Source::Default, "exec.security", rule, "no entry names it")
+}
+
+/// A program that starts, `argv[0]` being its path.
+pub fn question(argv: &[&str]) -> Question {
+    let path = argv[0].as_bytes().to_vec();
+    Question {
+        agent: "main".to_owned(),
+        session: "s".to_owned(),
+        subject: Subject::Exec(Exec {
+            argv: argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+            executable: Executable {
+                sha256: Digest::of_parts([&path[..]]),
+                path,
+                device: 1,
+                inode: argv[0].len() as u64,
+            },
+            script: None,
+            cwd: b"/work".to_vec(),
+            environment: Digest::of_environment([&b"A=1"[..]]),
+        }),
+        asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
+        because: because("allowlist miss"),
+        always: Always::Entry {
+            entry: Entry { pattern: argv[0].to_owned(), arg_pattern: argv.join(" ") },
+            rule: argv[0].to_owned(),
+        },
+        repeat: Repeat::Allowed,
+    }
+}
+
+fn file(path: &str) -> Question {
+    Question {
+        subject: Subject::File { path: path.as_bytes().to_vec(), access: Access::READ },
+        always: Always::Never("files are not saved".to_owned()),
+        ..question(&["/x"])
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Clone, Debug, Default)]
+struct Recorder(Arc<Mutex<Vec<Event>>>);
+
+impl Log for Recorder {
+    fn log(&self, event: &Event, _: Option<&Question>) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+impl Recorder {
+    fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn whats(&self) -> Vec<What> {
+        self.events().into_iter().map(|event| event.what).collect()
+    }
+}
+
+/// A manager whose time is kept, with what it logs. Only inside of a runtime.
+fn started(settings: Settings) -> (Manager, Recorder) {
+    let recorder = Recorder::default();
+    let manager = Manager::new(settings, recorder.clone());
+    tokio::spawn(manager.clone().keep_time());
+    (manager, recorder)
+}
+
+fn ask(manager: &Manager, question: &Question) -> Asked {
+    manager.register(&Arc::new(manager.create(question.clone())))
+}
+
+fn waiting(manager: &Manager, question: &Question) -> Ticket {
+    match ask(manager, question) {
+        Asked::Waiting(ticket) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refusal(manager: &Manager, question: &Question) -> Refusal {
+    match ask(manager, question) {
+        Asked::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn answer(manager: &Manager, ticket: &Ticket, decision: Decision) -> Result<usize, ResolveError> {
+    let resolved = manager.resolve(&ticket.call().to_string(), None, decision, Route::Cli);
+    resolved.map(|resolved| resolved.answered.len())
+}
+
+const ONCE: Decision = Decision::AllowOnce;
+const DENY: Decision = Decision::Deny;
+const YES: End = End::Resolved(Decision::AllowOnce);
+const NO: End = End::Resolved(Decision::Deny);
+
+/// Whatever the callers did, nothing is left of it some time after the last of them has gone.
+fn assert_empty(manager: &Manager) {
+    assert_eq!(manager.held(), [0; 6]);
+}
+
+fn request(manager: &Manager, question: &Question) -> Arc<Request> {
+    Arc::new(manager.create(question.clone()))
+}

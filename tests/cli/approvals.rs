@@ -1,0 +1,38 @@
+//! `openclaw-guard approvals`, where nobody is asked.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+
+use guard_tests::{Ended, World, ended};
+
+fn approvals(world: &World, arguments: &[&str]) -> Ended {
+    ended(world.command().arg("approvals").args(arguments))
+}
+
+#[test]
+fn where_nothing_waits_nothing_is_listed() {
+    let world = World::bare();
+    let listed = approvals(&world, &["list"]);
+    assert_eq!((listed.status, &*listed.stdout), (0, "nothing waits for an answer\n"));
+    let listed = approvals(&world, &["list", "--json"]);
+    assert_eq!((listed.status, &*listed.stdout), (0, "[]\n"));
+}
+
+#[test]
+fn an_answer_to_nothing_is_not_taken() {
+    let world = World::bare();
+    let resolved = approvals(&world, &["resolve", "3f\u{1b}0c", "deny"]);
+    assert_eq!(resolved.status, 1, "{}", resolved.stderr);
+    assert_eq!(resolved.stderr, "openclaw-guard: 3f\\u{1b}0c: unknown or expired approval id\n");
+    assert_eq!(approvals(&world, &["resolve", "3f0c", "perhaps"]).status, 125);
+}
+
+#[test]
+fn what_a_dead_guard_left_is_removed() {
+    let world = World::bare();
+    let run = world.home().join(".openclaw/guard/run");
+    fs::create_dir_all(&run).expect("a directory");
+    drop(UnixListener::bind(run.join("4194305.sock")).expect("a socket"));
+    assert_eq!(approvals(&world, &["list"]).status, 0);
+    assert_eq!(fs::read_dir(&run).expect("a directory").count(), 0);
+}
