@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use guard_policy::approval::Route;
-use tokio::time::{Instant, advance};
+use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::super::book::BURST;
 use super::super::decision::Span;
@@ -63,6 +63,23 @@ async fn the_time_is_that_of_the_settings_and_no_time_overflows() {
     let begin = Instant::now();
     assert_eq!(waiting(&manager, &question(&["/bin/b"])).ended().await, End::Expired);
     assert_eq!(begin.elapsed().as_secs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_keeps_the_time_is_woken_by_what_ends_sooner() {
+    let (manager, _) = started(settings());
+    // By now it sleeps, without anything to wait for.
+    sleep(SECOND).await;
+    let begin = Instant::now();
+    let long = tokio::spawn(waiting(&manager, &question(&["/bin/a"])).ended());
+    sleep(SECOND).await;
+    manager.configure(Settings { timeout: SECOND, ..settings() });
+    // Where nobody is woken, no time passes either: this one would wait for ever.
+    let short = timeout(2 * TIMEOUT, waiting(&manager, &question(&["/bin/b"])).ended());
+    assert_eq!(short.await, Ok(End::Expired));
+    assert_eq!(begin.elapsed().as_secs(), 2);
+    assert_eq!(long.await.unwrap(), End::Expired);
+    assert_eq!(begin.elapsed().as_secs(), TIMEOUT.as_secs());
 }
 
 #[tokio::test(start_paused = true)]
