@@ -63,6 +63,7 @@ impl Policy {
         let roots = roots::roots(None, &map, &paths, &mut warnings);
         Policy {
             agent: agent.to_owned(),
+            home: host.home.to_vec(),
             map,
             programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None),
             roots,

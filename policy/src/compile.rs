@@ -94,6 +94,7 @@ impl Policy {
         let roots = roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
         Ok(Policy {
             agent: agent.to_owned(),
+            home: host.home.to_vec(),
             map,
             programs: programs(&modes, entries, skills, carriers, safe_bins, strict(&layers)),
             roots,

@@ -54,7 +54,7 @@ pub use examples::{EntryExample, Example};
 pub use explain::{Section, Setting};
 pub use mode::{Ask, Preset, Security};
 pub use openclaw::OpenclawStore;
-pub use permission::{Grant, Permission, Rights};
+pub use permission::{Bits, Grant, Permission, Rights};
 pub use policy::{Host, Overrides, Policy};
 pub use problem::Problem;
 pub use read::{Place, locate};

@@ -69,6 +69,56 @@ impl Permission {
     }
 }
 
+/// A set of bits: `r`, `w` and `x`, as a saved answer names them. Never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bits {
+    r: bool,
+    w: bool,
+    x: bool,
+}
+
+impl Bits {
+    /// `x`.
+    pub const X: Bits = Bits { r: false, w: false, x: true };
+
+    /// Reads one to three of the letters, each once and in this order; anything else is `None`.
+    pub fn parse(text: &str) -> Option<Bits> {
+        let bits = Bits { r: text.contains('r'), w: text.contains('w'), x: text.contains('x') };
+        (!text.is_empty() && bits.to_string() == text).then_some(bits)
+    }
+
+    /// The bits for which `is` is true of the grant; `None` where there is none.
+    pub fn of(rights: Rights, is: impl Fn(Grant) -> bool) -> Option<Bits> {
+        let bits = Bits { r: is(rights.r), w: is(rights.w), x: is(rights.x) };
+        (bits.r || bits.w || bits.x).then_some(bits)
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub fn union(self, other: Bits) -> Bits {
+        Bits { r: self.r || other.r, w: self.w || other.w, x: self.x || other.x }
+    }
+
+    /// True when every bit of `other` is in `self`.
+    pub fn contains(self, other: Bits) -> bool {
+        self.union(other) == self
+    }
+
+    /// The rights with each asked bit of this set granted. A withheld bit stays withheld.
+    #[must_use]
+    pub fn answer(self, rights: Rights) -> Rights {
+        let bit = |is: bool, grant: Grant| if is && grant == Grant::Ask { Grant::Yes } else { grant };
+        Rights { r: bit(self.r, rights.r), w: bit(self.w, rights.w), x: bit(self.x, rights.x) }
+    }
+}
+
+impl fmt::Display for Bits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters = [(self.r, "r"), (self.w, "w"), (self.x, "x")];
+        letters.into_iter().filter(|(is, _)| *is).try_for_each(|(_, letter)| f.write_str(letter))
+    }
+}
+
 impl fmt::Display for Rights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (grant, letter) in [(self.r, "r"), (self.w, "w"), (self.x, "x")] {
@@ -112,6 +162,23 @@ mod tests {
         for text in ["", "r", "rw", "rwx ", "wr-", "RWX", "r-X", "--r", "7", "r–x", "rwxr"] {
             assert_eq!(Permission::parse(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn bits_are_letters_in_order() {
+        for text in ["r", "w", "x", "rw", "rx", "wx", "rwx"] {
+            assert_eq!(Bits::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "-", "r--", "wr", "rr", "R", "?", "r w", "rwxr", "rwxé"] {
+            assert_eq!(Bits::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_grants_what_is_asked_and_nothing_else() {
+        let rights = Permission::parse("?-?").unwrap().0;
+        let answered = |bits: &str| Bits::parse(bits).unwrap().answer(rights).to_string();
+        assert_eq!([answered("r"), answered("wx"), answered("rwx")], ["r-?", "?-x", "r-x"]);
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub struct Overrides {
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(crate) agent: String,
+    pub(crate) home: Vec<u8>,
     pub(crate) map: Map,
     pub(crate) programs: Programs,
     pub(crate) roots: Vec<Vec<u8>>,
@@ -142,6 +143,11 @@ impl Policy {
     /// True when the tree may write at this real path, or may after asking.
     pub fn writable(&self, path: &[u8]) -> bool {
         self.rights(path).w != Grant::No
+    }
+
+    /// True for the home directory and what contains it: too much to be opened by one answer.
+    pub(crate) fn is_home_or_above(&self, directory: &[u8]) -> bool {
+        is_below(&self.home, directory)
     }
 
     /// Every denial, rule and base pattern as compiled, in the order in which they are asked, with

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Store, key, lists};
+use super::{Store, key, lists, object};
 use crate::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
 use crate::pattern::trim;
 
@@ -147,7 +147,7 @@ impl NewEntry {
 pub enum Added {
     /// It is new.
     New,
-    /// It was there, and is marked as an "allow always" now.
+    /// It was there, and says more now: that it is an "allow always", or more bits.
     Marked,
     /// It was there.
     Known,
@@ -231,13 +231,6 @@ impl Store {
             Value::Array(list) => list,
             _ => unreachable!("a store's allowlist is a list"),
         }
-    }
-}
-
-fn object(entry: serde_json::map::Entry<'_>) -> &mut Map<String, Value> {
-    match entry.or_insert_with(|| Value::Object(Map::new())) {
-        Value::Object(object) => object,
-        _ => unreachable!("a store's sections are objects"),
     }
 }
 

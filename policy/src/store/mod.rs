@@ -2,12 +2,14 @@
 //!
 //! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one: what the guard does not
 //! know survives, and so does the order of keys, because nothing is taken apart. Only this module reaches into it.
-//! Reading and normalising are in `read` and `normalise`, the allowlist in `entries`, text and hash in `print`.
+//! Reading and normalising are in `read` and `normalise`, the allowlist in `entries`, file rules in `rules`, text and hash in
+//! `print`.
 
 mod entries;
 mod normalise;
 mod print;
 mod read;
+mod rules;
 
 use serde_json::{Map, Value};
 
@@ -130,4 +132,12 @@ fn lists(agent: &str) -> impl DoubleEndedIterator<Item = &str> {
 fn place(agent: &str) -> String {
     let plain = agent.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     if plain { format!("openclaw.agents.{agent}") } else { format!("openclaw.agents[\"{agent}\"]") }
+}
+
+/// A section, made where there is none.
+fn object(entry: serde_json::map::Entry<'_>) -> &mut Map<String, Value> {
+    match entry.or_insert_with(|| Value::Object(Map::new())) {
+        Value::Object(object) => object,
+        _ => unreachable!("a store's sections are objects"),
+    }
 }

@@ -199,8 +199,17 @@ impl Book {
         let mut saves: Vec<Save> = Vec::new();
         for id in &answered {
             let Some(pending) = self.pending.get(id) else { continue };
-            let save = permitted(*id, &pending.request.question, decision)?;
-            saves.extend(save.filter(|new| !saves.iter().any(|save| save.entry == new.entry)));
+            let question = &pending.request.question;
+            for saving in permitted(question, decision)? {
+                match saves.iter_mut().find(|save| save.saving == *saving && save.agent == question.agent) {
+                    Some(save) => save.questions.push(*id),
+                    None => saves.push(Save {
+                        questions: vec![*id],
+                        agent: question.agent.clone(),
+                        saving: saving.clone(),
+                    }),
+                }
+            }
         }
         for id in &answered {
             self.answer(*id, decision, by, now);
@@ -220,7 +229,7 @@ impl Book {
                 let minutes = Duration::from_secs(60 * u64::from(minutes.get()));
                 self.grants.insert(binding, Some(now + minutes));
             }
-            Decision::AllowAlways => self.grants.insert(binding, Some(now + BURST)),
+            Decision::AllowAlways(_) => self.grants.insert(binding, Some(now + BURST)),
         }
         self.end(id, End::Resolved(decision), What::Resolved { decision, by }, now);
     }

@@ -16,10 +16,19 @@ pub enum Decision {
     AllowOnce,
     /// The same, and calls of equal binding for some time are not asked for.
     AllowFor(Span),
-    /// The same, and an entry is saved.
-    AllowAlways,
+    /// The same, and what was missed is saved.
+    AllowAlways(Width),
     /// No.
     Deny,
+}
+
+/// How much "always" saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// What just this question needs.
+    Narrow,
+    /// For a file: the same for all of its directory.
+    Directory,
 }
 
 /// How long a grant holds.
@@ -32,7 +41,8 @@ pub enum Span {
 }
 
 /// The words that are read, for messages.
-pub const WORDS: &str = "allow-once, allow-always, allow-session, allow-Nm (N minutes), deny";
+pub const WORDS: &str =
+    "allow-once, allow-always, allow-always-directory, allow-session, allow-Nm (N minutes), deny";
 
 impl Decision {
     /// Whether the calls go on.
@@ -47,7 +57,8 @@ impl fmt::Display for Decision {
             Decision::AllowOnce => f.write_str("allow-once"),
             Decision::AllowFor(Span::Session) => f.write_str("allow-session"),
             Decision::AllowFor(Span::Minutes(minutes)) => write!(f, "allow-{minutes}m"),
-            Decision::AllowAlways => f.write_str("allow-always"),
+            Decision::AllowAlways(Width::Narrow) => f.write_str("allow-always"),
+            Decision::AllowAlways(Width::Directory) => f.write_str("allow-always-directory"),
             Decision::Deny => f.write_str("deny"),
         }
     }
@@ -65,7 +76,8 @@ impl FromStr for Decision {
         match word {
             "allow-once" => Ok(Decision::AllowOnce),
             "allow-session" => Ok(Decision::AllowFor(Span::Session)),
-            "allow-always" => Ok(Decision::AllowAlways),
+            "allow-always" => Ok(Decision::AllowAlways(Width::Narrow)),
+            "allow-always-directory" => Ok(Decision::AllowAlways(Width::Directory)),
             "deny" => Ok(Decision::Deny),
             _ => minutes()
                 .map(|minutes| Decision::AllowFor(Span::Minutes(minutes)))
@@ -143,6 +155,8 @@ pub enum ResolveError {
     Withdrawn,
     #[error("allow-always is unavailable: {0}")]
     NoAlways(String),
+    #[error("allow-always-directory is unavailable: it is for files, below the home directory or elsewhere")]
+    NoDirectory,
     #[error("{0} is unavailable: the policy asks for this every time")]
     AskedEachTime(Decision),
     #[error("the card has no revision {0}: look at it again")]
@@ -158,7 +172,9 @@ impl ResolveError {
             ResolveError::AlreadyResolved => "APPROVAL_ALREADY_RESOLVED",
             ResolveError::Expired => "APPROVAL_EXPIRED",
             ResolveError::Withdrawn => "APPROVAL_WITHDRAWN",
-            ResolveError::NoAlways(_) | ResolveError::AskedEachTime(_) => "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE",
+            ResolveError::NoAlways(_) | ResolveError::NoDirectory | ResolveError::AskedEachTime(_) => {
+                "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"
+            }
             ResolveError::NoRevision(_) => "APPROVAL_NO_REVISION",
         }
     }

@@ -1,15 +1,17 @@
-//! Saving what "always" saves: into OpenClaw's store where there is one, else into the guard's own. Never into
-//! guard.json, which is the operator's text.
+//! Saving what "always" saves: entries into OpenClaw's store where there is one, else into the guard's own; rules for files,
+//! which OpenClaw's has not, always into that. Never into guard.json, which is the operator's text.
 
 use std::path::{Path, PathBuf};
 
+use guard_policy::analysis::Entry;
+use guard_policy::approval::{FileRule, Saving};
 use guard_policy::store::{NewEntry, Store};
 
 use super::manager::{Manager, now_ms};
 use super::outcome::Save;
 use crate::store::{self, UpdateError};
 
-/// Where entries are saved.
+/// Where it is saved.
 #[derive(Clone, Debug)]
 pub struct Keeper {
     /// The real path of the state directory.
@@ -22,7 +24,7 @@ impl Keeper {
         Keeper { state: state.to_owned() }
     }
 
-    /// Saves an entry and tells the manager's log. Waits for the disk, and for whoever else changes the store.
+    /// Saves, and tells the manager. Waits for the disk, and for whoever else changes the store.
     ///
     /// # Errors
     /// A sentence for a human. The answer counts all the same, for this time.
@@ -32,21 +34,41 @@ impl Keeper {
         outcome
     }
 
-    /// The path of the store that has the entry now.
+    /// The path of the store that has it now.
     fn write(&self, save: &Save) -> Result<String, String> {
-        let entry = NewEntry::new(&save.entry.pattern).ok_or("the pattern is blank")?;
-        let entry = entry.with_arg_pattern(&save.entry.arg_pattern).from_allow_always();
-        let add = |store: &mut Store| {
-            store.add(&save.agent, entry.clone(), now_ms(), &mut store::new_id);
-        };
-        let path = match store::apply(&self.state, add) {
-            Ok(_) => self.state.join(store::NAME),
-            Err(UpdateError::Absent { .. } | UpdateError::Database { .. }) => {
-                store::apply_own(&self.state, add).map_err(|error| error.to_string())?;
-                store::own(&self.state)
-            }
-            Err(error) => return Err(error.to_string()),
+        let path = match &save.saving {
+            Saving::Entry(entry) => self.entry(&save.agent, entry)?,
+            Saving::Rule(rule) => self.rule(&save.agent, rule)?,
         };
         Ok(path.to_string_lossy().into_owned())
+    }
+
+    fn entry(&self, agent: &str, entry: &Entry) -> Result<PathBuf, String> {
+        let new = NewEntry::new(&entry.pattern).ok_or("the pattern is blank")?;
+        let new = new.with_arg_pattern(&entry.arg_pattern).from_allow_always();
+        let add = |store: &mut Store| {
+            store.add(agent, new.clone(), now_ms(), &mut store::new_id);
+        };
+        match store::apply(&self.state, add) {
+            Ok(_) => Ok(self.state.join(store::NAME)),
+            Err(UpdateError::Absent { .. } | UpdateError::Database { .. }) => {
+                store::apply_own(&self.state, add).map_err(|error| error.to_string())?;
+                Ok(store::own(&self.state))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn rule(&self, agent: &str, rule: &FileRule) -> Result<PathBuf, String> {
+        let own = store::own(&self.state);
+        let added = store::apply_own(&self.state, |store| store.add_rule(agent, rule));
+        match added.map_err(|error| error.to_string())?.result {
+            Some(_) => Ok(own),
+            None => Err(format!(
+                "{}: something else stands where {rule} would be, in permissions.filesystem.rules of agent {agent}: \
+                 repair it first",
+                own.display()
+            )),
+        }
     }
 }

@@ -197,9 +197,13 @@ impl Manager {
         })
     }
 
-    /// Notes what has become of saving an entry.
+    /// Notes what has become of a save.
     pub fn saved(&self, save: &Save, outcome: &Result<String, String>) {
-        self.with(|state, _| state.book.note(save.id, What::Saved(outcome.clone()), None));
+        self.with(|state, _| {
+            for question in &save.questions {
+                state.book.note(*question, What::Saved(outcome.clone()), None);
+            }
+        });
     }
 
     /// Ends every question, and asks no more: why, for people.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use guard_policy::analysis::Entry;
+use guard_policy::approval::Saving;
 use tokio::sync::oneshot;
 
-use super::decision::{Decision, End, Grant, Refusal, ResolveError};
+use super::decision::{Decision, End, Grant, Refusal, ResolveError, Width};
 use super::event::{Card, What};
 use super::request::{Always, Id, Question, Repeat, Request};
 
@@ -29,19 +29,20 @@ pub struct Resolved {
     pub id: Id,
     /// What was answered; nothing where it was answered so before.
     pub answered: Vec<Id>,
-    /// The entries to be saved, for whom.
+    /// What is to be saved, for whom.
     pub saves: Vec<Save>,
 }
 
-/// An entry that "always" saves.
+/// Something that "always" saves. Whoever resolves has each of them kept ([`super::keep::Keeper::keep`]), or says that it
+/// was not ([`super::Manager::saved`]): calls that were answered so wait for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Save {
-    /// The question.
-    pub id: Id,
+    /// The questions that need it.
+    pub questions: Vec<Id>,
     /// For which agent.
     pub agent: String,
-    /// The entry.
-    pub entry: Entry,
+    /// What.
+    pub saving: Saving,
 }
 
 /// Where a question is.
@@ -71,16 +72,16 @@ pub struct Happened {
 }
 
 /// Whether a question can be answered so, and what is saved then.
-pub fn permitted(id: Id, question: &Question, decision: Decision) -> Result<Option<Save>, ResolveError> {
+pub fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], ResolveError> {
     match decision {
-        Decision::AllowOnce | Decision::Deny => Ok(None),
+        Decision::AllowOnce | Decision::Deny => Ok(&[]),
         _ if question.repeat == Repeat::AskedEachTime => Err(ResolveError::AskedEachTime(decision)),
-        Decision::AllowFor(_) => Ok(None),
-        Decision::AllowAlways => match &question.always {
-            Always::Entry { entry, .. } => {
-                Ok(Some(Save { id, agent: question.agent.clone(), entry: entry.clone() }))
-            }
-            Always::Never(why) => Err(ResolveError::NoAlways(why.clone())),
+        Decision::AllowFor(_) => Ok(&[]),
+        Decision::AllowAlways(width) => match (&question.always, width) {
+            (Always::Saves { narrow, .. }, Width::Narrow) => Ok(narrow),
+            (Always::Saves { directory, .. }, Width::Directory) if !directory.is_empty() => Ok(directory),
+            (Always::Saves { .. }, Width::Directory) => Err(ResolveError::NoDirectory),
+            (Always::Never(why), _) => Err(ResolveError::NoAlways(why.clone())),
         },
     }
 }

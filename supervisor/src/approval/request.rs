@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use guard_policy::analysis::Entry;
+use guard_policy::approval::Saving;
+pub use guard_policy::approval::{Always, Repeat};
 use guard_policy::{Access, Because};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -97,29 +98,6 @@ pub struct Process {
     pub name: String,
 }
 
-/// What "always" would save.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Always {
-    /// This entry of the allowlist.
-    Entry {
-        /// The entry.
-        entry: Entry,
-        /// The rule that would hold, for a human.
-        rule: String,
-    },
-    /// Nothing: why, in a sentence.
-    Never(String),
-}
-
-/// Whether a yes may hold for later calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
-    /// For some time, or always.
-    Allowed,
-    /// The policy asks each time (`ask: always`, `strictInlineEval`).
-    AskedEachTime,
-}
-
 /// A question with its name and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -166,9 +144,17 @@ impl Question {
         let asked_by: usize =
             self.asked_by.iter().map(|process| process.name.len() + size_of::<Process>()).sum();
         let always = match &self.always {
-            Always::Entry { entry, rule } => entry.pattern.len() + entry.arg_pattern.len() + rule.len(),
+            Always::Saves { narrow, directory } => narrow.iter().chain(directory).map(size).sum(),
             Always::Never(why) => why.len(),
         };
         size_of::<Question>() + own + because + asked_by + always + self.agent.len() + self.session.len()
     }
+}
+
+fn size(saving: &Saving) -> usize {
+    let own = match saving {
+        Saving::Entry(entry) => entry.pattern.len() + entry.arg_pattern.len(),
+        Saving::Rule(rule) => rule.pattern.len(),
+    };
+    size_of::<Saving>() + own
 }

@@ -38,15 +38,17 @@ pub struct ListArguments {
 #[command(after_help = "Examples:\n  \
     openclaw-guard approvals resolve 3f0c allow-once\n  \
     openclaw-guard approvals resolve 3f0c allow-10m\n  \
+    openclaw-guard approvals resolve 3f0c allow-always-directory\n  \
     openclaw-guard approvals resolve 3f0c deny --revision 4\n\n\
     allow-once is for the calls that wait now; allow-session and allow-Nm for equal ones too, as long as the guard\n\
-    runs, or N minutes; allow-always saves an entry, as `list` shows it.\n\n\
+    runs, or N minutes; allow-always saves what `list` shows at \"always\", for all guards of the user;\n\
+    allow-always-directory what it shows at \"directory\", where it shows that.\n\n\
     Exit status: 0 answered, 1 not (unknown, ambiguous, resolved already, expired, unavailable),\n\
     125 when a guard could not be asked.")]
 pub struct ResolveArguments {
     /// The id, or its beginning where no other begins so
     id: String,
-    /// allow-once, allow-always, allow-session, allow-Nm or deny
+    /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm or deny
     decision: Decision,
     /// All that the card of this id listed at this revision, as `list` shows it
     #[arg(long, value_name = "N")]
@@ -163,7 +165,13 @@ pub(super) fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
     add("asked by", format!("{} (agent {}, guard {pid})", line.join(" < "), show(&approval.agent_id)));
     add("because", format!("{} ({})", show(&approval.because.text), show(&approval.because.rule)));
     match &approval.always {
-        Saved::Entry { rule, .. } => add("always", format!("would save {}", show(rule))),
+        Saved::Saves { saves, directory } => {
+            for (name, all) in [("always", saves), ("directory", directory)] {
+                for one in all {
+                    add(name, format!("would save {}", show(&one.text)));
+                }
+            }
+        }
         Saved::Never { never } => add("always", format!("would save nothing: {}", show(never))),
     }
     let calls = if approval.calls == 1 { String::new() } else { format!(", {} calls wait", approval.calls) };

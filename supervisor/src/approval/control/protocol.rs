@@ -1,6 +1,6 @@
 //! JSON Lines of the guard's own: one request a line, one reply a line; after `subscribe` one event a line.
 
-use guard_policy::analysis::Entry;
+use guard_policy::approval::Saving;
 use guard_policy::{Because, Source};
 use serde::{Deserialize, Serialize};
 
@@ -143,15 +143,29 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", untagged)]
 pub enum Saved {
-    #[serde(rename_all = "camelCase")]
-    Entry {
-        pattern: String,
-        arg_pattern: String,
-        rule: String,
+    Saves {
+        /// By `allow-always`.
+        saves: Vec<OneSaved>,
+        /// By `allow-always-directory`; empty where there is no such choice.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        directory: Vec<OneSaved>,
     },
     Never {
         never: String,
     },
+}
+
+/// One thing that would be saved: an entry of the allowlist has an `argPattern`, a rule for files has `bits`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OneSaved {
+    pub pattern: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arg_pattern: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits: Option<String>,
+    /// For a human.
+    pub text: String,
 }
 
 impl Reply {
@@ -254,10 +268,19 @@ fn reason(because: &Because<'_>) -> Reason {
 }
 
 fn saved(always: &Always) -> Saved {
+    let all = |savings: &[Saving]| savings.iter().map(OneSaved::of).collect();
     match always {
-        Always::Entry { entry: Entry { pattern, arg_pattern }, rule } => {
-            Saved::Entry { pattern: pattern.clone(), arg_pattern: arg_pattern.clone(), rule: rule.clone() }
-        }
+        Always::Saves { narrow, directory } => Saved::Saves { saves: all(narrow), directory: all(directory) },
         Always::Never(why) => Saved::Never { never: why.clone() },
+    }
+}
+
+impl OneSaved {
+    fn of(saving: &Saving) -> OneSaved {
+        let (pattern, arg_pattern, bits) = match saving {
+            Saving::Entry(entry) => (&entry.pattern, Some(entry.arg_pattern.clone()), None),
+            Saving::Rule(rule) => (&rule.pattern, None, Some(rule.bits.to_string())),
+        };
+        OneSaved { pattern: pattern.clone(), arg_pattern, bits, text: saving.to_string() }
     }
 }

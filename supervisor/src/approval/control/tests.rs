@@ -14,7 +14,7 @@ use super::super::decision::{Decision, End};
 use super::super::manager::{Asked, Manager, Ticket};
 use super::super::request::Request;
 use super::super::runtime::{Approvals, Surroundings};
-use super::super::tests::{question, settings};
+use super::super::tests::{ALWAYS, question, settings};
 use super::client::Guards;
 use super::command::told;
 use super::place::{Place, Socket};
@@ -89,7 +89,9 @@ fn a_question_is_listed_found_and_answered() {
         [&json!(id), &json!(["/bin/a", "x y"]), &json!("/bin/a"), &json!("/work"), &json!("main")]
     );
     assert_eq!(shown["because"]["rule"], "allowlist miss");
-    assert_eq!(shown["always"]["pattern"], "/bin/a");
+    let text = "allowlist \"/bin/a\" with these arguments in this directory";
+    let saves = json!([{ "pattern": "/bin/a", "argPattern": "/bin/a x y", "text": text }]);
+    assert_eq!(shown["always"], json!({ "saves": saves }));
     assert_eq!(shown["expiresAtMs"].as_u64().unwrap() - shown["createdAtMs"].as_u64().unwrap(), 120_000);
     let found = ask(&state, Method::Find { id: id[..9].to_uppercase() });
     assert_eq!(found, Said::Found { id: id.clone(), state: State::Pending });
@@ -297,7 +299,7 @@ fn what_cannot_be_saved_is_said_and_allowed_once() {
     let Said::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
     assert!(saved.is_empty() && unsaved[0].contains("repair it first"), "{unsaved:?}");
     let call = ticket.call();
-    assert_eq!(ticket.wait(), End::Resolved(Decision::AllowAlways));
+    assert_eq!(ticket.wait(), End::Resolved(ALWAYS));
     assert!(approvals.manager().consume(call));
     assert_eq!(fs::read_to_string(state.path().join("exec-approvals.json")).unwrap(), "no store");
 }

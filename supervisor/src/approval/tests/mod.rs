@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guard_policy::analysis::Entry;
-use guard_policy::approval::Route;
+use guard_policy::approval::{Route, Saving};
 use guard_policy::{Access, Because, Source};
 
-use super::decision::{Decision, End, Refusal, ResolveError};
+use super::decision::{Decision, End, Refusal, ResolveError, Width};
 use super::digest::Digest;
 use super::event::{Event, Log, What};
 use super::manager::{Asked, Manager, Settings, Ticket};
@@ -28,6 +28,11 @@ pub fn settings() -> Settings {
 
 fn because(rule: &'static str) -> Because<'static> {
     Because::new(Source::Default, "exec.security", rule, "no entry names it")
+}
+
+/// Without a second choice.
+pub fn saves(narrow: Vec<Saving>) -> Always {
+    Always::Saves { narrow, directory: Vec::new() }
 }
 
 /// A program that starts, `argv[0]` being its path.
@@ -50,10 +55,10 @@ pub fn question(argv: &[&str]) -> Question {
         }),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
         because: because("allowlist miss"),
-        always: Always::Entry {
-            entry: Entry { pattern: argv[0].to_owned(), arg_pattern: argv.join(" ") },
-            rule: argv[0].to_owned(),
-        },
+        always: saves(vec![Saving::Entry(Entry {
+            pattern: argv[0].to_owned(),
+            arg_pattern: argv.join(" "),
+        })]),
         repeat: Repeat::Allowed,
     }
 }
@@ -118,6 +123,7 @@ fn answer(manager: &Manager, ticket: &Ticket, decision: Decision) -> Result<usiz
 }
 
 const ONCE: Decision = Decision::AllowOnce;
+pub const ALWAYS: Decision = Decision::AllowAlways(Width::Narrow);
 const DENY: Decision = Decision::Deny;
 const YES: End = End::Resolved(Decision::AllowOnce);
 const NO: End = End::Resolved(Decision::Deny);

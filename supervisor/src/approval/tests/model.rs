@@ -34,7 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let decision = prop::sample::select(vec![
         ONCE,
         DENY,
-        Decision::AllowAlways,
+        ALWAYS,
         Decision::AllowFor(Span::Session),
         Decision::AllowFor(Span::Minutes(NonZeroU16::MIN)),
     ]);
@@ -158,7 +158,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         Decision::AllowOnce => {}
                         _ => {
                             let span = match decision {
-                                Decision::AllowAlways => BURST,
+                                Decision::AllowAlways(_) => BURST,
                                 Decision::AllowFor(Span::Session) => Duration::from_secs(1 << 30),
                                 _ => Duration::from_secs(60),
                             };

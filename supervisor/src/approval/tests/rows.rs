@@ -3,7 +3,8 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use guard_policy::approval::Route;
+use guard_policy::Bits;
+use guard_policy::approval::{FileRule, Route};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::super::book::BURST;
@@ -89,7 +90,7 @@ async fn an_ended_question_stays_known_for_a_while() {
     let id = ticket.call().to_string();
     assert_eq!(answer(&manager, &ticket, DENY), Ok(1));
     assert_eq!(answer(&manager, &ticket, DENY), Ok(0), "the same again is fine");
-    for other in [ONCE, Decision::AllowAlways, Decision::AllowFor(Span::Session)] {
+    for other in [ONCE, ALWAYS, Decision::AllowFor(Span::Session)] {
         let error = answer(&manager, &ticket, other).unwrap_err();
         assert_eq!(error.to_string(), "approval already resolved");
     }
@@ -250,13 +251,50 @@ async fn a_card_is_answered_as_a_whole_or_not_at_all() {
     code.always = Always::Never("its arguments hold code".to_owned());
     let two = waiting(&manager, &code);
     let revision = manager.snapshot()[0].card.revision;
-    let error = manager.resolve(&one.call().to_string(), Some(revision), Decision::AllowAlways, Route::Cli);
+    let error = manager.resolve(&one.call().to_string(), Some(revision), ALWAYS, Route::Cli);
     assert_eq!(error.unwrap_err().to_string(), "allow-always is unavailable: its arguments hold code");
     assert_eq!(manager.snapshot()[0].requests.len(), 2);
-    let resolved = manager.resolve(&one.call().to_string(), None, Decision::AllowAlways, Route::Cli).unwrap();
+    let resolved = manager.resolve(&one.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
     assert_eq!(resolved.saves.len(), 1);
-    assert_eq!(resolved.saves[0].entry.arg_pattern, "/bin/a 1");
-    assert!(answer(&manager, &two, Decision::AllowAlways).is_err());
+    assert!(
+        matches!(&resolved.saves[0].saving, Saving::Entry(entry) if entry.arg_pattern == "/bin/a 1"),
+        "{resolved:?}"
+    );
+    assert!(answer(&manager, &two, ALWAYS).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_can_be_saved_with_its_directory_and_a_program_cannot() {
+    let rule = |pattern: &str| {
+        Saving::Rule(FileRule { pattern: pattern.to_owned(), bits: Bits::parse("r").unwrap() })
+    };
+    let (manager, _) = started(settings());
+    let asked = |name: &str| Question {
+        always: Always::Saves { narrow: vec![rule(&format!("/d/{name}"))], directory: vec![rule("/d/**")] },
+        ..file(&format!("/d/{name}"))
+    };
+    let tickets = ["a", "b"].map(|name| waiting(&manager, &asked(name)));
+    let wide = Decision::AllowAlways(Width::Directory);
+    let saved = |ticket: &Ticket, decision| {
+        manager.resolve(&ticket.call().to_string(), None, decision, Route::Cli).unwrap().saves
+    };
+    let [narrow, directory] = [saved(&tickets[0], ALWAYS), saved(&tickets[1], wide)];
+    assert_eq!((narrow.len(), &narrow[0].saving), (1, &rule("/d/a")));
+    assert_eq!((directory.len(), &directory[0].saving), (1, &rule("/d/**")));
+    let program = waiting(&manager, &question(&["/bin/a"]));
+    assert_eq!(answer(&manager, &program, wide), Err(ResolveError::NoDirectory));
+    // A card that is answered as a whole saves one thing once, for all its questions.
+    let program = ["1", "2"].map(|argument| {
+        waiting(
+            &manager,
+            &Question { always: saves(vec![rule("/bin/b")]), ..question(&["/bin/b", argument]) },
+        )
+    });
+    let card = manager.snapshot().into_iter().find(|listing| listing.requests.len() == 2).unwrap().card;
+    let resolved =
+        manager.resolve(&program[0].call().to_string(), Some(card.revision), ALWAYS, Route::Cli).unwrap();
+    assert_eq!(resolved.saves.len(), 1);
+    assert_eq!(resolved.saves[0].questions, program.each_ref().map(Ticket::call));
 }
 
 #[tokio::test(start_paused = true)]
@@ -264,7 +302,7 @@ async fn what_is_asked_each_time_gets_no_lasting_answer() {
     let (manager, _) = started(settings());
     let each = Question { repeat: Repeat::AskedEachTime, ..question(&["/bin/a"]) };
     let ticket = waiting(&manager, &each);
-    for decision in [Decision::AllowAlways, Decision::AllowFor(Span::Session)] {
+    for decision in [ALWAYS, Decision::AllowFor(Span::Session)] {
         assert_eq!(answer(&manager, &ticket, decision), Err(ResolveError::AskedEachTime(decision)));
     }
     assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
@@ -308,8 +346,7 @@ async fn grants_hold_as_long_as_they_say() {
 async fn an_always_lets_equal_calls_go_until_its_entry_is_read() {
     let (manager, _) = started(settings());
     let ticket = waiting(&manager, &question(&["/bin/a"]));
-    let resolved =
-        manager.resolve(&ticket.call().to_string(), None, Decision::AllowAlways, Route::Cli).unwrap();
+    let resolved = manager.resolve(&ticket.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
     assert_eq!(resolved.saves[0].agent, "main");
     assert!(matches!(ask(&manager, &question(&["/bin/a"])), Asked::Granted(_)));
     advance(BURST).await;
@@ -318,7 +355,15 @@ async fn an_always_lets_equal_calls_go_until_its_entry_is_read() {
 
 #[test]
 fn decisions_are_read_as_they_are_written() {
-    for word in ["allow-once", "allow-always", "allow-session", "allow-1m", "allow-65535m", "deny"] {
+    for word in [
+        "allow-once",
+        "allow-always",
+        "allow-always-directory",
+        "allow-session",
+        "allow-1m",
+        "allow-65535m",
+        "deny",
+    ] {
         assert_eq!(word.parse::<Decision>().unwrap().to_string(), word);
     }
     for word in

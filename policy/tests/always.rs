@@ -1,0 +1,162 @@
+//! What "allow always" saves, and what is never saved.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{HOME, compile};
+use guard_policy::approval::{Always, Repeat, Saving, always};
+use guard_policy::{Access, Exec, Policy, Request, Role};
+use serde_json::{Value, json};
+
+/// Everything in /usr may run, /open may be read and written, and the rest is asked for.
+fn policy(exec: &Value) -> Policy {
+    compile(&json!({"version": 1, "exec": exec, "permissions": {"base": false, "filesystem": {
+        "rules": {"/usr/**": "r-x", "/open/**": "rw-", "/kept/**": "?--"}, "deny": ["/secret/**"], "default": "---"}},
+        "agents": {"main": {"allowlist": [{"pattern": "/opt/listed"}, {"pattern": "/opt/python3"}]}}}))
+}
+
+fn argv(argv: &[&str]) -> Vec<Vec<u8>> {
+    argv.iter().map(|argument| argument.as_bytes().to_vec()).collect()
+}
+
+/// Its texts, then those of the second choice; or why nothing is saved.
+fn told(always: &Always) -> Result<(Vec<String>, Vec<String>), &str> {
+    let texts = |savings: &[Saving]| savings.iter().map(ToString::to_string).collect();
+    match always {
+        Always::Saves { narrow, directory } => Ok((texts(narrow), texts(directory))),
+        Always::Never(why) => Err(why),
+    }
+}
+
+fn saves(narrow: &[&str], directory: &[&str]) -> Result<(Vec<String>, Vec<String>), &'static str> {
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    Ok((texts(narrow), texts(directory)))
+}
+
+fn of_file(path: &[u8], access: Access, is_directory: bool) -> Always {
+    always(&policy(&json!({})), &[Request::File { path, access }], &|_| is_directory)
+}
+
+fn of_exec(exec: &Value, programs: &[(&str, &[&str], Role)]) -> Always {
+    let arguments: Vec<_> = programs.iter().map(|(_, arguments, _)| argv(arguments)).collect();
+    let requests: Vec<Request<'_>> = programs
+        .iter()
+        .zip(&arguments)
+        .map(|((path, _, role), argv)| {
+            Request::Exec(Exec { path: path.as_bytes(), argv, cwd: b"/w", role: *role })
+        })
+        .collect();
+    always(&policy(exec), &requests, &|_| false)
+}
+
+#[test]
+fn a_file_is_saved_with_the_bits_that_are_asked() {
+    let both = Access::READ | Access::WRITE;
+    for (path, access, is_directory, narrow, directory) in [
+        ("/srv/a", Access::READ, false, "\"/srv/a\" r", "\"/srv/**\" r"),
+        ("/srv/a", both, false, "\"/srv/a\" rw", "\"/srv/**\" rw"),
+        ("/srv/a/lib.so", Access::READ | Access::MAP, false, "\"/srv/a/lib.so\" rx", "\"/srv/a/**\" rx"),
+        // Of a directory the second choice is what is in it, not what is beside it.
+        ("/srv/a", Access::READ, true, "\"/srv/a\" r", "\"/srv/a/**\" r"),
+        // Only the home directory, and what contains it, is too much for one answer.
+        ("/home/u/x/a", Access::READ, false, "\"/home/u/x/a\" r", "\"/home/u/x/**\" r"),
+        ("/home/u/a", Access::READ, false, "\"/home/u/a\" r", ""),
+        ("/home/u", Access::READ, true, "\"/home/u\" r", ""),
+        ("/home/other", Access::READ, false, "\"/home/other\" r", ""),
+        ("/a", Access::WRITE, false, "\"/a\" w", ""),
+        ("/srv/.. \u{7}\n", Access::READ, false, "\"/srv/.. \u{7}\n\" r", "\"/srv/**\" r"),
+        ("/kept/a", Access::READ, false, "\"/kept/a\" r", "\"/kept/**\" r"),
+        ("/usr/a", both, false, "", ""),
+    ] {
+        let found = of_file(path.as_bytes(), access, is_directory);
+        let expected = match (narrow, directory) {
+            ("", _) => Err("nothing that is saved would change the answer"),
+            (_, "") => saves(&[narrow], &[]),
+            _ => saves(&[narrow], &[directory]),
+        };
+        assert_eq!(told(&found), expected, "{path}");
+    }
+}
+
+#[test]
+fn what_a_rule_cannot_name_alone_is_not_saved() {
+    for (path, why) in [
+        (&b"/srv/a*b"[..], "holds * or ?"),
+        (b"/srv/a?", "holds * or ?"),
+        (b"/srv/d*/a", "holds * or ?"),
+        (b"/srv/\xff", "no UTF-8"),
+        (b"/", "no rule can name its path alone"),
+        (b"/srv/a/", "no rule can name its path alone"),
+    ] {
+        let found = of_file(path, Access::READ, false);
+        assert!(told(&found).is_err_and(|said| said.contains(why)), "{path:?}: {found:?}");
+    }
+    let long = format!("/{}", "x".repeat(5000));
+    assert!(told(&of_file(long.as_bytes(), Access::READ, false)).is_err());
+}
+
+#[test]
+fn several_files_of_one_question_are_all_saved() {
+    let policy = policy(&json!({}));
+    let of = |paths: &[&'static str]| {
+        let requests: Vec<_> =
+            paths.iter().map(|path| Request::File { path: path.as_bytes(), access: Access::WRITE }).collect();
+        always(&policy, &requests, &|_| false)
+    };
+    // What is allowed anyway needs nothing.
+    let moved = of(&["/srv/a", "/open/x", "/srv/b", "/srv/a"]);
+    assert_eq!(told(&moved), saves(&["\"/srv/a\" w", "\"/srv/b\" w"], &["\"/srv/**\" w"]));
+    // One without a second choice takes it from all.
+    assert_eq!(told(&of(&["/srv/a", "/b"])), saves(&["\"/srv/a\" w", "\"/b\" w"], &[]));
+    assert!(told(&of(&["/srv/a", "/srv/b*"])).is_err());
+}
+
+#[test]
+fn a_program_is_saved_with_entry_and_bit() {
+    const GIT: &str = "allowlist \"/usr/bin/git\" with these arguments in this directory";
+    let git: (&str, &[&str], Role) = ("/usr/bin/git", &["git", "log"], Role::Program);
+    assert_eq!(told(&of_exec(&json!({}), &[git])), saves(&[GIT], &[]));
+    let listed: (&str, &[&str], Role) = ("/opt/listed", &["listed"], Role::Program);
+    assert_eq!(told(&of_exec(&json!({}), &[listed])), saves(&["\"/opt/listed\" x"], &[]));
+    let neither: (&str, &[&str], Role) = ("/opt/x", &["x"], Role::Program);
+    let entry = "allowlist \"/opt/x\" with these arguments in this directory";
+    assert_eq!(told(&of_exec(&json!({}), &[neither])), saves(&[entry, "\"/opt/x\" x"], &[]));
+    // A script and its interpreter.
+    let script: (&str, &[&str], Role) = ("/usr/bin/s", &["s"], Role::Program);
+    let runner: (&str, &[&str], Role) = ("/usr/bin/runner", &["runner", "/usr/bin/s"], Role::Interpreter);
+    let Ok((narrow, _)) = told(&of_exec(&json!({}), &[script, runner])).map(|told| told) else {
+        panic!("both are saved")
+    };
+    assert_eq!(narrow.len(), 2);
+    // An interpreter is never saved, and the script alone would be asked for all the same.
+    let python: (&str, &[&str], Role) = ("/usr/bin/python3", &["python3", "/usr/bin/s"], Role::Interpreter);
+    let why = Err("it runs what a file says, which may change");
+    assert_eq!(told(&of_exec(&json!({}), &[script, python])), why);
+    let shell: (&str, &[&str], Role) = ("/open/bash", &["bash"], Role::Program);
+    assert!(told(&of_exec(&json!({}), &[shell])).is_err());
+}
+
+#[test]
+fn what_is_asked_each_time_is_never_saved() {
+    let always_asked = json!({"ask": "always"});
+    let strict = json!({"strictInlineEval": true});
+    let each = |exec: &Value, path: &str, args: &[&str]| {
+        let argv = argv(args);
+        let exec_request = Exec { path: path.as_bytes(), argv: &argv, cwd: HOME, role: Role::Program };
+        let repeat = policy(exec).repeats(&Request::Exec(exec_request));
+        let saved = of_exec(exec, &[(path, args, Role::Program)]);
+        if repeat == Repeat::AskedEachTime {
+            assert_eq!(told(&saved), Err("the effective policy requires approval every time"));
+        }
+        (repeat == Repeat::AskedEachTime, told(&saved).is_ok())
+    };
+    assert_eq!(each(&always_asked, "/usr/bin/git", &["git"]), (true, false));
+    assert_eq!(each(&always_asked, "/opt/listed", &["listed"]), (true, false));
+    assert_eq!(each(&strict, "/opt/python3", &["python3", "-c", "1"]), (true, false));
+    assert_eq!(each(&strict, "/opt/python3", &["python3", "x.py"]), (false, true));
+    // `ask: always` does not ask for what only starts others.
+    assert_eq!(each(&always_asked, "/srv/bash", &["bash"]).0, true);
+    assert_eq!(each(&always_asked, "/usr/bin/bash", &["bash"]), (false, false));
+    let file = Request::File { path: b"/srv/a", access: Access::READ };
+    assert_eq!(policy(&always_asked).repeats(&file), Repeat::Allowed);
+}
