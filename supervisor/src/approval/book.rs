@@ -214,6 +214,11 @@ impl Book {
         for id in &answered {
             self.answer(*id, decision, by, now);
         }
+        for question in saves.iter().flat_map(|save| &save.questions) {
+            if let Some(record) = self.ended.get_mut(question) {
+                record.unsaved += 1;
+            }
+        }
         Ok(Resolved { id, answered, saves })
     }
 
@@ -242,7 +247,8 @@ impl Book {
         self.deadlines.remove(&(request.deadline, id));
         self.cards.remove(&card, id);
         let is_yes = matches!(end, End::Resolved(decision) if decision.allows());
-        let mut record = Record { end, binding: binding.digest(), calls: vec![id], claims: BTreeSet::new() };
+        let binding = binding.digest();
+        let mut record = Record { end, binding, calls: vec![id], claims: BTreeSet::new(), unsaved: 0 };
         for (call, waiters) in calls {
             if call != id {
                 record.calls.push(call);
@@ -274,6 +280,22 @@ impl Book {
             self.note(call, What::Consumed, None);
         }
         is_first
+    }
+
+    /// Notes what has become of a save.
+    pub fn saved(&mut self, save: &Save, outcome: &Result<String, String>) {
+        for question in &save.questions {
+            if let Some(record) = self.ended.get_mut(question) {
+                record.unsaved = record.unsaved.saturating_sub(1);
+            }
+            self.note(*question, What::Saved(outcome.clone()), None);
+        }
+    }
+
+    /// Whether something that the answer to a call's question saves is still to be saved.
+    pub fn is_saving(&self, call: Id) -> bool {
+        let record = self.calls.get(&call).and_then(|question| self.ended.get(question));
+        record.is_some_and(|record| record.unsaved > 0)
     }
 
     /// Somebody does not wait for a call's answer any more; `None`: the call itself is gone. The last one takes the
@@ -362,8 +384,7 @@ impl Book {
         std::mem::take(&mut self.happened)
     }
 
-    /// Notes what has become of saving an entry.
-    pub fn note(&mut self, id: Id, what: What, request: Option<&Arc<Request>>) {
+    fn note(&mut self, id: Id, what: What, request: Option<&Arc<Request>>) {
         self.happened.push(Happened { id, what, request: request.cloned() });
     }
 

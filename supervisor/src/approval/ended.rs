@@ -26,6 +26,8 @@ pub struct Record {
     pub calls: Vec<Id>,
     /// Those of them that were let go and have not gone yet.
     pub claims: BTreeSet<Id>,
+    /// What "always" saves of it, and of which nobody has said yet that it is saved, or is not.
+    pub unsaved: usize,
 }
 
 /// Questions that have ended, by their ids.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use guard_policy::Policy;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::book::Book;
 use super::decision::{By, Decision, End, Grant, Refusal, ResolveError};
-use super::event::{Event, Log, What};
+use super::event::{Event, Log};
 use super::outcome::{Found, Listing, Registered, Resolved, Save};
 use super::request::{Id, Question, Request};
 use crate::ids;
@@ -42,7 +42,7 @@ impl Settings {
     }
 }
 
-/// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`].
+/// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`] and [`Manager::kept`].
 #[derive(Clone)]
 pub struct Manager(Arc<Shared>);
 
@@ -52,6 +52,8 @@ struct Shared {
     events: broadcast::Sender<Event>,
     /// Whoever keeps the time must look again.
     sooner: Notify,
+    /// Somebody has said what has become of a save.
+    kept: Condvar,
 }
 
 struct State {
@@ -92,6 +94,7 @@ impl Manager {
             log: Box::new(log),
             events,
             sooner: Notify::new(),
+            kept: Condvar::new(),
         }))
     }
 
@@ -199,11 +202,16 @@ impl Manager {
 
     /// Notes what has become of a save.
     pub fn saved(&self, save: &Save, outcome: &Result<String, String>) {
-        self.with(|state, _| {
-            for question in &save.questions {
-                state.book.note(*question, What::Saved(outcome.clone()), None);
-            }
-        });
+        self.with(|state, _| state.book.saved(save, outcome));
+        self.0.kept.notify_all();
+    }
+
+    /// Waits on a plain thread until what the answer to a call saves is saved, or cannot be, but no longer than this. An
+    /// "always" is to be in force for the very next call. False where the time is up.
+    pub fn kept(&self, call: Id, longest: Duration) -> bool {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.0.kept.wait_timeout_while(state, longest, |state| state.book.is_saving(call));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Ends every question, and asks no more: why, for people.

@@ -1,6 +1,7 @@
 //! Threads that do two things at once.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use guard_policy::approval::Route;
@@ -143,4 +144,39 @@ fn answers_and_the_end_of_the_time_race() {
     println!("expired, answered: {ends:?}");
     drop(stop);
     time.join().unwrap();
+}
+
+#[test]
+fn who_was_answered_always_waits_until_all_of_it_is_saved() {
+    let manager = Manager::new(settings(), ());
+    let entry = |name: &str| Saving::Entry(Entry { pattern: name.to_owned(), arg_pattern: String::new() });
+    let asked = Question { always: saves(vec![entry("/a"), entry("/b")]), ..question(&["/bin/a"]) };
+    let (one, joined) = (waiting(&manager, &asked), waiting(&manager, &asked));
+    let calls = [one.call(), joined.call()];
+    let resolved = manager.resolve(&one.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
+    let ends = [one.wait(), joined.wait()];
+    assert_eq!(ends, [End::Resolved(ALWAYS); 2]);
+    assert!(calls.into_iter().all(|call| !manager.kept(call, Duration::ZERO)));
+    let told = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for call in calls {
+            let (manager, told) = (&manager, &told);
+            scope.spawn(move || {
+                assert!(manager.kept(call, TIMEOUT));
+                assert_eq!(told.load(Ordering::SeqCst), 2);
+            });
+        }
+        for (save, outcome) in resolved.saves.iter().zip([Ok("x".to_owned()), Err("full".to_owned())]) {
+            told.fetch_add(1, Ordering::SeqCst);
+            manager.saved(save, &outcome);
+        }
+    });
+    // Told once more than there is to tell, it is not less than nothing.
+    manager.saved(&resolved.saves[0], &Ok(String::new()));
+    assert!(manager.kept(calls[0], Duration::ZERO));
+    // Where nothing is saved nobody waits.
+    let once = waiting(&manager, &question(&["/bin/b"]));
+    assert!(manager.kept(once.call(), Duration::ZERO));
+    assert_eq!(answer(&manager, &once, ONCE), Ok(1));
+    assert!(manager.kept(once.call(), Duration::ZERO));
 }
