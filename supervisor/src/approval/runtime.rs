@@ -1,5 +1,6 @@
 //! The thread on which time is kept and routes run: started by the first question, for most runs ask nothing.
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -26,6 +27,8 @@ pub struct Surroundings {
     pub is_member: IsMember,
     /// Where problems go.
     pub complain: Complain,
+    /// The way to the front, where the operator has a terminal.
+    pub terminal: Option<Arc<UnixStream>>,
 }
 
 /// Asking a human, for the workers.
@@ -66,18 +69,30 @@ impl Approvals {
     fn spawn(&self) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (manager, around) = (self.manager.clone(), self.around.clone());
-        let server = manager.wants(Route::Cli).then(|| Socket::bind(&around.state)).transpose();
-        let server = server.unwrap_or_else(|error| {
+        let socket = manager.wants(Route::Cli).then(|| Socket::bind(&around.state)).transpose();
+        let socket = socket.unwrap_or_else(|error| {
             (around.complain)(format!(
                 "openclaw-guard: no control socket, `openclaw-guard approvals` cannot answer: {error}"
             ));
             None
         });
+        let link = around.terminal.as_ref().filter(|_| manager.wants(Route::Terminal));
+        let link = link.map(|link| link.try_clone()).transpose()?;
+        if let Some(link) = &link {
+            link.set_nonblocking(true)?;
+            // The first question is put before the thread runs.
+            manager.reach(Route::Terminal, true);
+        }
         let time = manager.clone().keep_time();
         std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {
-                if let Some(socket) = server {
-                    let server = Server::new(manager, Keeper::new(&around.state), around.is_member);
+                let server = Server::new(manager.clone(), Keeper::new(&around.state), around.is_member);
+                match link.map(tokio::net::UnixStream::from_std) {
+                    Some(Ok(link)) => drop(tokio::spawn(server.clone().run_terminal(link))),
+                    Some(Err(_)) => manager.reach(Route::Terminal, false),
+                    None => {}
+                }
+                if let Some(socket) = socket {
                     tokio::spawn(server.run(socket));
                 }
                 time.await;

@@ -22,6 +22,7 @@ mod supervisor;
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use guard_policy::Policy;
 use guard_shim::Plan;
@@ -70,6 +71,8 @@ pub enum ProcessError {
     Pipe(Errno),
     #[error("cannot make a terminal for the command: {0}")]
     Terminal(Errno),
+    #[error("cannot make a socket for approvals: {0}")]
+    Link(std::io::Error),
     #[error(
         "the supervisor ended before the command did; what is left of the tree can open and start nothing"
     )]
@@ -85,6 +88,9 @@ pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
     let front = rustix::process::getpid();
     let opened = order.terminal.take().map(Console::open).transpose().map_err(ProcessError::Terminal)?;
     let (console, far) = opened.unzip();
+    // Standard library sockets are closed on exec.
+    let link = console.as_ref().map(|_| UnixStream::pair()).transpose().map_err(ProcessError::Link)?;
+    let (to_supervisor, link) = link.unzip();
     let jobs = far.map(|Far { terminal, jobs }| {
         order.plan.terminal = Some(terminal);
         jobs
@@ -93,12 +99,12 @@ pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
     let signals = front::hold_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
-            drop((to_front, jobs, order));
+            drop((to_front, jobs, order, link));
             front::wait(news, &signals, console)
         }
         Side::Child => {
-            drop((news, console));
-            supervisor::main(order, front, to_front, jobs)
+            drop((news, console, to_supervisor));
+            supervisor::main(order, front, to_front, jobs, link)
         }
     }
 }

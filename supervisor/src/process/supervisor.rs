@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,10 +35,16 @@ const FAILED: u8 = 125;
 const IGNORED: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
 
-/// Runs the supervisor; never returns.
-pub fn main(order: Order, front: Pid, to_front: OwnedFd, jobs: Option<OwnedFd>) -> ! {
+/// Runs the supervisor; never returns. Prompts on the operator's terminal are asked for by `link`.
+pub fn main(
+    order: Order,
+    front: Pid,
+    to_front: OwnedFd,
+    jobs: Option<OwnedFd>,
+    link: Option<UnixStream>,
+) -> ! {
     let mut to_front = Some(File::from(to_front));
-    let end = supervise(order, front, &mut to_front, jobs).unwrap_or_else(|problem| {
+    let end = supervise(order, front, &mut to_front, jobs, link).unwrap_or_else(|problem| {
         print(&format!("openclaw-guard: {problem}"));
         Some(End::Status(FAILED))
     });
@@ -53,6 +60,7 @@ fn supervise(
     front: Pid,
     to_front: &mut Option<File>,
     jobs: Option<OwnedFd>,
+    link: Option<UnixStream>,
 ) -> Result<Option<End>, String> {
     let Order { name, plan, terminal: _, policy, source, floor, audit, observe, lines, kill_on_exit } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
@@ -62,7 +70,7 @@ fn supervise(
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
             // The front is to see the supervisor's end, whoever else lives.
-            drop((ours, news, audit, to_front.take()));
+            drop((ours, news, audit, to_front.take(), link));
             reaper::main(plan, theirs, to_supervisor, jobs)
         }
         Side::Parent(reaper) => reaper.as_raw(),

@@ -1,4 +1,5 @@
-//! JSON Lines of the guard's own: one request a line, one reply a line; after `subscribe` one event a line.
+//! JSON Lines of the guard's own: one request a line, one reply a line; after `subscribe` events come in
+//! between, one a line too.
 
 use guard_policy::approval::Saving;
 use guard_policy::{Because, Source};
@@ -72,7 +73,12 @@ pub enum Said {
 #[serde(rename_all = "lowercase")]
 pub enum State {
     Pending,
-    Resolved { decision: String },
+    Resolved {
+        decision: String,
+        /// By what way the answer came, in events: as in `approvals.routes`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     Expired,
     Withdrawn,
 }

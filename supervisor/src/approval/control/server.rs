@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guard_policy::approval::Route;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::broadcast::error::RecvError;
@@ -43,6 +43,12 @@ pub struct Server {
 /// A peer that does not keep to the rules, or has gone.
 struct Gone;
 
+/// What a peer sends, line by line.
+struct Lines {
+    read: Take<BufReader<OwnedReadHalf>>,
+    line: Vec<u8>,
+}
+
 impl Server {
     /// Answers by this manager.
     pub fn new(manager: Manager, keeper: Keeper, is_member: IsMember) -> Server {
@@ -70,6 +76,18 @@ impl Server {
         }
     }
 
+    /// Answers the front, at whose end the operator's terminal is, until it goes.
+    pub async fn run_terminal(self, link: UnixStream) {
+        let (read, write) = link.into_split();
+        let mut lines = Lines::new(read);
+        // It says `subscribe` at its start, before anything is asked.
+        let first = lines.next().await.map(|line| read_call(&line));
+        if let Ok(Ok(Method::Subscribe)) = first {
+            let _ = self.tell(lines, write, Route::Terminal).await;
+        }
+        self.manager.reach(Route::Terminal, false);
+    }
+
     /// The same user, and none of those that are guarded. A process of another pid namespace cannot be told apart from
     /// one of them.
     fn may_ask(&self, stream: &UnixStream) -> bool {
@@ -80,30 +98,25 @@ impl Server {
 
     async fn serve(&self, stream: UnixStream, place: OwnedSemaphorePermit) {
         let (read, mut write) = stream.into_split();
-        let mut read = BufReader::new(read);
-        while let Ok(line) = next_line(&mut read).await {
-            let call = match serde_json::from_slice::<Call>(&line) {
-                Ok(call) if call.version == VERSION => call,
-                Ok(call) => {
-                    let message = format!("version {} is not spoken here, {VERSION} is", call.version);
-                    let _ = say(&mut write, &Reply::error("VERSION", message)).await;
-                    return;
-                }
-                Err(error) => {
-                    let _ = say(&mut write, &Reply::error("INVALID_REQUEST", error.to_string())).await;
+        let mut lines = Lines::new(read);
+        while let Ok(Ok(line)) = timeout(IDLE, lines.next()).await {
+            let method = match read_call(&line) {
+                Ok(method) => method,
+                Err(refusal) => {
+                    let _ = say(&mut write, &refusal).await;
                     return;
                 }
             };
-            if call.method == Method::Subscribe {
+            if method == Method::Subscribe {
                 let Ok(_subscriber) = self.subscribers.try_acquire() else {
                     let _ = say(&mut write, &Reply::error("BUSY", "too many have subscribed")).await;
                     return;
                 };
                 drop(place);
-                let _ = self.tell(read, write).await;
+                let _ = self.tell(lines, write, Route::Cli).await;
                 return;
             }
-            let reply = self.reply(call.method).await;
+            let reply = self.reply(method, Route::Cli).await;
             if say(&mut write, &reply).await.is_err() {
                 return;
             }
@@ -111,7 +124,7 @@ impl Server {
         }
     }
 
-    async fn reply(&self, method: Method) -> Reply {
+    async fn reply(&self, method: Method, route: Route) -> Reply {
         match method {
             Method::List | Method::Subscribe => {
                 Reply::new(Said::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
@@ -125,16 +138,16 @@ impl Server {
                 }
                 Err(error) => Reply::error(error.code(), error.to_string()),
             },
-            Method::Resolve { id, decision, revision } => self.resolve(&id, &decision, revision).await,
+            Method::Resolve { id, decision, revision } => self.resolve(&id, &decision, revision, route).await,
         }
     }
 
-    async fn resolve(&self, id: &str, decision: &str, revision: Option<u64>) -> Reply {
+    async fn resolve(&self, id: &str, decision: &str, revision: Option<u64>, route: Route) -> Reply {
         let decision: Decision = match decision.parse() {
             Ok(decision) => decision,
             Err(words) => return Reply::error("INVALID_DECISION", format!("invalid decision: {words}")),
         };
-        match self.manager.resolve(id, revision, decision, Route::Cli) {
+        match self.manager.resolve(id, revision, decision, route) {
             Ok(resolved) => {
                 let (saved, unsaved) = self.keep(resolved.saves).await;
                 let answered = resolved.answered.iter().map(ToString::to_string).collect();
@@ -165,14 +178,21 @@ impl Server {
         (saved, unsaved)
     }
 
-    /// Tells what waits, and then what happens, until the peer goes.
-    async fn tell(&self, mut read: BufReader<OwnedReadHalf>, mut write: OwnedWriteHalf) -> Result<(), Gone> {
+    /// Tells what waits, and then what happens, until the peer goes. What it asks meanwhile is answered in between.
+    async fn tell(&self, mut lines: Lines, mut write: OwnedWriteHalf, route: Route) -> Result<(), Gone> {
         let (listings, mut events) = self.manager.subscribe();
         say(&mut write, &Reply::new(Said::Approvals { approvals: Approval::all(&listings) })).await?;
         loop {
             let event = tokio::select! {
-                // It has nothing more to say.
-                _ = read.read_u8() => return Err(Gone),
+                line = lines.next() => {
+                    let reply = match read_call(&line?) {
+                        Ok(method) => self.reply(method, route).await,
+                        Err(refusal) => refusal,
+                    };
+                    say(&mut write, &reply).await?;
+                    sleep(PAUSE).await;
+                    continue;
+                }
                 event = events.recv() => event,
             };
             let said = match event {
@@ -199,7 +219,10 @@ impl Server {
                 let approval = approvals.into_iter().find(|approval| approval.id == id)?;
                 Some(Said::Requested { approval: Box::new(approval) })
             }
-            What::Resolved { decision, .. } => ended(State::of(End::Resolved(*decision))),
+            What::Resolved { decision, by } => {
+                let by = Some(by.as_str().to_owned());
+                ended(State::Resolved { decision: decision.to_string(), by })
+            }
             What::Expired => ended(State::Expired),
             What::Withdrawn => ended(State::Withdrawn),
             What::Joined { .. } | What::Refused(_) | What::Granted | What::Consumed | What::Saved(_) => None,
@@ -210,19 +233,39 @@ impl Server {
 impl State {
     fn of(end: End) -> State {
         match end {
-            End::Resolved(decision) => State::Resolved { decision: decision.to_string() },
+            End::Resolved(decision) => State::Resolved { decision: decision.to_string(), by: None },
             End::Expired => State::Expired,
             End::Withdrawn => State::Withdrawn,
         }
     }
 }
 
-async fn next_line(read: &mut BufReader<OwnedReadHalf>) -> Result<Vec<u8>, Gone> {
-    let mut line = Vec::new();
-    let mut limited = read.take(LONGEST_REQUEST);
-    match timeout(IDLE, limited.read_until(b'\n', &mut line)).await {
-        Ok(Ok(_)) if line.ends_with(b"\n") => Ok(line),
-        _ => Err(Gone),
+impl Lines {
+    fn new(read: OwnedReadHalf) -> Lines {
+        Lines { read: BufReader::new(read).take(LONGEST_REQUEST), line: Vec::new() }
+    }
+
+    /// The next line. Can be left and called again: what was read of a line is kept.
+    async fn next(&mut self) -> Result<Vec<u8>, Gone> {
+        match self.read.read_until(b'\n', &mut self.line).await {
+            Ok(_) if self.line.ends_with(b"\n") => {
+                self.read.set_limit(LONGEST_REQUEST);
+                Ok(std::mem::take(&mut self.line))
+            }
+            _ => Err(Gone),
+        }
+    }
+}
+
+/// What is wanted, or why that cannot be known.
+fn read_call(line: &[u8]) -> Result<Method, Reply> {
+    match serde_json::from_slice::<Call>(line) {
+        Ok(call) if call.version == VERSION => Ok(call.method),
+        Ok(call) => {
+            let message = format!("version {} is not spoken here, {VERSION} is", call.version);
+            Err(Reply::error("VERSION", message))
+        }
+        Err(error) => Err(Reply::error("INVALID_REQUEST", error.to_string())),
     }
 }
 

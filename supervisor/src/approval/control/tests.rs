@@ -7,11 +7,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::super::decision::{Decision, End};
-use super::super::manager::{Asked, Manager, Ticket};
+use super::super::manager::{Asked, Manager, Settings, Ticket};
 use super::super::request::Request;
 use super::super::runtime::{Approvals, Surroundings};
 use super::super::tests::{ALWAYS, question, settings};
@@ -34,6 +35,7 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
         state: real(state),
         is_member: Arc::new(move |_| is_member),
         complain: Arc::new(|problem| panic!("{problem}")),
+        terminal: None,
     };
     let approvals = Approvals::new(settings(), (), around);
     approvals.start().expect("a thread");
@@ -238,7 +240,71 @@ fn a_subscriber_is_told_what_happens() {
     let withdrawn = lines.next().unwrap();
     assert_eq!((&withdrawn["id"], &withdrawn["state"]), (&json!(before_id), &json!("withdrawn")));
     resolve(&state, &after.call().to_string(), "deny");
-    assert_eq!(lines.next().unwrap()["state"], json!({"resolved": {"decision": "deny"}}));
+    assert_eq!(lines.next().unwrap()["state"], json!({"resolved": {"decision": "deny", "by": "cli"}}));
+}
+
+#[test]
+fn a_subscriber_is_answered_between_events() {
+    let state = state();
+    let approvals = approvals(&state, false);
+    let mut stream = UnixStream::connect(socket(&state)).unwrap();
+    stream.write_all(b"{\"version\":1,\"method\":\"subscribe\"}\n").unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap())
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    assert_eq!(lines.next().unwrap()["type"], "approvals");
+    // Half a line, an event, and the other half.
+    stream.write_all(b"{\"version\":1,\"meth").unwrap();
+    let ticket = waiting(&approvals, &["/bin/a"]);
+    let requested = lines.next().unwrap();
+    assert_eq!(requested["type"], "requested");
+    stream.write_all(b"od\":\"list\"}\n").unwrap();
+    assert_eq!(lines.next().unwrap()["approvals"][0]["id"], ticket.call().to_string());
+    let resolve = json!({"version": 1, "method": "resolve", "id": ticket.call().to_string(), "decision": "deny",
+        "revision": requested["approval"]["revision"]});
+    stream.write_all(format!("{resolve}\n").as_bytes()).unwrap();
+    // The event and the reply, in either order.
+    let mut types = [lines.next().unwrap(), lines.next().unwrap()].map(|line| line["type"].to_string());
+    types.sort();
+    assert_eq!(types, ["\"ended\"", "\"resolved\""]);
+    // What is no request is said to be none, and the rest goes on.
+    stream.write_all(b"{}\n").unwrap();
+    assert_eq!(lines.next().unwrap()["code"], "INVALID_REQUEST");
+    let next = waiting(&approvals, &["/bin/b"]);
+    assert_eq!(lines.next().unwrap()["approval"]["id"], next.call().to_string());
+}
+
+#[test]
+fn the_fronts_answers_are_the_terminals() {
+    let state = state();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let around = Surroundings {
+        state: real(&state),
+        is_member: Arc::new(|_| false),
+        complain: Arc::new(|problem| panic!("{problem}")),
+        terminal: Some(Arc::new(theirs)),
+    };
+    let only = Settings { routes: Some([Route::Terminal].into()), ..settings() };
+    let approvals = Approvals::new(only, (), around);
+    (&ours).write_all(b"{\"version\":1,\"method\":\"subscribe\"}\n").unwrap();
+    let ticket = waiting(&approvals, &["/bin/a"]);
+    let mut lines = BufReader::new(ours.try_clone().unwrap())
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
+    while lines.next().unwrap()["approvals"].as_array().is_some_and(Vec::is_empty) {}
+    let id = ticket.call().to_string();
+    let resolve = json!({"version": 1, "method": "resolve", "id": id, "decision": "allow-once"});
+    (&ours).write_all(format!("{resolve}\n").as_bytes()).unwrap();
+    let ended = lines.find(|line| line["type"] == "ended").unwrap();
+    assert_eq!(ended["state"], json!({"resolved": {"decision": "allow-once", "by": "terminal"}}));
+    assert_eq!(ticket.wait(), End::Resolved(Decision::AllowOnce));
+    // A front that is gone cannot be asked.
+    drop(lines);
+    ours.shutdown(std::net::Shutdown::Both).unwrap();
+    while let Asked::Waiting(ticket) = approvals.ask(question(&["/bin/b", "x"])) {
+        drop(ticket);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
 }
 
 #[test]
