@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use guard_policy::Source;
 use serde::Serialize;
 
-use crate::report::Event;
+use crate::approval::{self, Question, Subject, What};
+use crate::report::{Event, shortened};
 
 /// What is the same in every line of a session.
 #[derive(Clone, Debug)]
@@ -28,6 +29,69 @@ pub struct Change {
     pub applied: bool,
     /// What is wrong, or what a running tree cannot be given.
     pub text: String,
+}
+
+/// What happened to a question, for whoever reads the log.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// `requested`, `joined`, `resolved`, `expired`, `withdrawn`, `refused`, `granted`, `consumed` or `saved`.
+    event: &'static str,
+    /// The question's; for `joined` there is a `call` of its own.
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    argv: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<String>,
+    /// By what way an answer came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Asked {
+    /// Of an event, with its question where that is known.
+    pub fn new(event: &approval::Event, question: Option<&Question>) -> Asked {
+        let (path, argv) = match question.map(|question| &question.subject) {
+            Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv)),
+            Some(Subject::File { path, .. }) => (Some(path), Vec::new()),
+            None => (None, Vec::new()),
+        };
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let mut asked = Asked {
+            event: "requested",
+            id: event.id.to_string(),
+            call: None,
+            path: path.map(text),
+            argv: argv.iter().map(text).collect(),
+            decision: None,
+            by: None,
+            text: None,
+        };
+        match &event.what {
+            What::Requested { .. } => {}
+            What::Joined { call } => (asked.event, asked.call) = ("joined", Some(call.to_string())),
+            What::Resolved { decision, by } => {
+                asked.event = "resolved";
+                (asked.decision, asked.by) = (Some(decision.to_string()), Some(by.as_str()));
+            }
+            What::Expired => asked.event = "expired",
+            What::Withdrawn => asked.event = "withdrawn",
+            What::Refused(refusal) => (asked.event, asked.text) = ("refused", Some(refusal.to_string())),
+            What::Granted => asked.event = "granted",
+            What::Consumed => asked.event = "consumed",
+            What::Saved(saved) => {
+                asked.event = "saved";
+                asked.text = Some(saved.clone().unwrap_or_else(|problem| format!("not saved: {problem}")));
+            }
+        }
+        asked
+    }
 }
 
 /// An open log.
@@ -55,15 +119,15 @@ struct Line<'a> {
     micros: u64,
 }
 
-/// The line of a change.
+/// The line of what is no decision of the policy's.
 #[derive(Serialize)]
-struct ChangeLine<'a> {
+struct OtherLine<'a, T> {
     time: String,
     session: &'a str,
     agent: &'a str,
     operation: &'static str,
     #[serde(flatten)]
-    change: &'a Change,
+    what: &'a T,
 }
 
 #[derive(Serialize)]
@@ -133,13 +197,26 @@ impl AuditLog {
     /// # Errors
     /// The kernel's.
     pub fn write_change(&mut self, context: &Context, change: &Change) -> std::io::Result<()> {
-        self.append(&ChangeLine {
-            time: jiff::Timestamp::now().to_string(),
-            session: &context.session,
-            agent: &context.agent,
-            operation: "reload",
-            change,
-        })
+        self.write_other(context, "reload", change)
+    }
+
+    /// Appends the line of what happened to a question.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_asked(&mut self, context: &Context, asked: &Asked) -> std::io::Result<()> {
+        self.write_other(context, "approval", asked)
+    }
+
+    fn write_other<T: Serialize>(
+        &mut self,
+        context: &Context,
+        operation: &'static str,
+        what: &T,
+    ) -> std::io::Result<()> {
+        let time = jiff::Timestamp::now().to_string();
+        let Context { session, agent } = context;
+        self.append(&OtherLine { time, session, agent, operation, what })
     }
 
     fn append(&mut self, line: &impl Serialize) -> std::io::Result<()> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::asking::Consent;
 use crate::kernel::{Kernel, Notification, Status, Tid};
 
 /// PATH_MAX of Linux, with the terminating NUL.
@@ -18,6 +19,7 @@ pub struct Caller<'k> {
     call: Notification,
     status: Cell<Option<Status>>,
     received: Instant,
+    consent: Consent,
 }
 
 /// A path as the caller wrote it: at most PATH_MAX - 1 bytes, no NUL.
@@ -42,7 +44,23 @@ impl std::fmt::Debug for CallerPath {
 impl<'k> Caller<'k> {
     /// The caller of `call`.
     pub fn new(kernel: &'k dyn Kernel, call: Notification) -> Self {
-        Caller { kernel, call, status: Cell::new(None), received: Instant::now() }
+        Caller {
+            kernel,
+            call,
+            status: Cell::new(None),
+            received: Instant::now(),
+            consent: Consent::default(),
+        }
+    }
+
+    /// What a human has said of the call.
+    pub fn consent(&self) -> &Consent {
+        &self.consent
+    }
+
+    /// Forgets what was read: the call is handled once more.
+    pub fn start_again(&mut self) {
+        self.status.set(None);
     }
 
     /// The held call.

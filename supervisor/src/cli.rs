@@ -60,6 +60,9 @@ pub struct Options {
     /// Block nothing; log what would have been denied
     #[arg(long, global = true)]
     pub observe: bool,
+    /// Ask nobody: what the policy would ask is settled at once by exec.askFallback
+    #[arg(long, global = true)]
+    pub unattended: bool,
     /// deny, allowlist or full; only ever tightens the policy
     #[arg(long, global = true, value_name = "MODE", value_parser = security)]
     pub exec_security: Option<Security>,

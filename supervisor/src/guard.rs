@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Role, Source, Verdict, decide};
+use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide};
 use rustix::io::Errno;
 
+use crate::approval::{Approvals, Question};
+use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
 use crate::exec::Turns;
 use crate::place::{Place, place};
-use crate::report::{Event, Operation, Reporter};
+use crate::report::{Event, Operation, Reporter, shortened};
 use crate::resolve::{Object, Resolver};
 use crate::servers::Servers;
 use crate::tree::Tree;
@@ -28,6 +30,10 @@ pub struct Guard {
     pub reporter: Reporter,
     /// `--observe`: nothing is blocked.
     pub observe: bool,
+    /// Who is asked, where somebody is.
+    approvals: Option<Arc<Approvals>>,
+    /// The name of this run.
+    session: Arc<str>,
     /// What the floor lets the kernel do by itself.
     pub floor: FloorPlan,
     /// Whether the filter lets ptrace(2) go on.
@@ -78,26 +84,6 @@ fn builtin(text: impl Into<Cow<'static, str>>) -> Because<'static> {
     Because::new(Source::Builtin, "", text.clone(), text)
 }
 
-/// Arguments as they are told: a caller chooses how long they are, and the log keeps them.
-fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    const TOLD: usize = 4096;
-    let mut left = TOLD;
-    let mut told = Vec::new();
-    for (index, argument) in argv.iter().enumerate() {
-        let length = argument.len().min(left);
-        let mut text = argument[..length].to_vec();
-        if length < argument.len() || left == 0 {
-            let (bytes, more) = (argument.len() - length, argv.len() - index - 1);
-            text.extend_from_slice(format!("… (+{bytes} bytes, {more} more arguments)").as_bytes());
-            told.push(text);
-            break;
-        }
-        left -= length;
-        told.push(text);
-    }
-    told
-}
-
 impl Guard {
     /// Puts the parts together.
     pub fn new(
@@ -107,6 +93,7 @@ impl Guard {
         reporter: Reporter,
         observe: bool,
         floor: FloorPlan,
+        session: &str,
     ) -> Guard {
         Guard {
             lets_trace: policy.allow_ptrace() && floor.roots.is_some(),
@@ -115,11 +102,28 @@ impl Guard {
             tree,
             reporter,
             observe,
+            approvals: None,
+            session: session.into(),
             floor,
             moving: Arc::default(),
             turns: Arc::default(),
             servers: Arc::default(),
         }
+    }
+
+    /// The same, asking.
+    pub fn with_approvals(self, approvals: Arc<Approvals>) -> Guard {
+        Guard { approvals: Some(approvals), ..self }
+    }
+
+    /// Who is asked; None where nobody is.
+    pub fn approvals(&self) -> Option<&Arc<Approvals>> {
+        self.approvals.as_ref()
+    }
+
+    /// The name of this run.
+    pub fn session(&self) -> &str {
+        &self.session
     }
 
     /// The same tree under another policy. The floor stays: the kernel has it.
@@ -167,8 +171,24 @@ impl Guard {
         };
         let policy = self.policy();
         let request = Request::File { path: &asked, access };
-        let verdict = policy.fallback(&request, decide(policy, &request));
+        let verdict = decide(policy, &request);
+        if verdict.outcome != Outcome::Ask {
+            return self.settle(caller, operation, path, &[], &verdict);
+        }
+        let stand = self.stand(caller, || about_file(self, caller, &asked, access, &verdict.because));
+        if stand == Stand::Unasked {
+            return Err(Errno::ACCESS);
+        }
+        let verdict = stand.verdict(verdict, |verdict| policy.fallback(&request, verdict));
         self.settle(caller, operation, path, &[], &verdict)
+    }
+
+    /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.
+    pub fn stand(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> Stand {
+        if self.approvals.is_none() {
+            return Stand::Unanswered(String::new());
+        }
+        caller.consent().stand(question())
     }
 
     /// Refuses an object that no policy can open to the caller: the source of a link.
@@ -182,27 +202,25 @@ impl Guard {
         }
     }
 
-    /// Judges the start of a program.
+    /// Judges one file of the start of a program. What is to be asked is left to the whole of the start.
     ///
     /// # Errors
     /// EACCES when it is refused.
-    pub fn judge_exec(&self, caller: &Caller<'_>, exec: Exec<'_>) -> Result<(), Errno> {
+    pub fn judge_exec<'p>(&'p self, caller: &Caller<'_>, exec: Exec<'_>) -> Result<Verdict<'p>, Errno> {
         let policy = self.policy();
-        let (path, argv, role) = (exec.path, exec.argv, exec.role);
-        let request = Request::Exec(exec);
-        let verdict = policy.fallback(&request, decide(policy, &request));
-        if verdict.outcome == Outcome::Allow && !self.floor.starts(path) {
+        let verdict = decide(policy, &Request::Exec(exec));
+        if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
+            let path = exec.path;
             let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);
             let text = format!("not below exec.roots; add \"{}\" there", crate::text::shown(directory));
-            self.note(caller, Operation::Exec, path, argv, &builtin(text), Outcome::Deny);
-            // Even when only observing: the floor would refuse it.
+            self.note(caller, Operation::Exec, path, exec.argv, &builtin(text), Outcome::Deny);
+            // Even when only observing: the floor would refuse it, whoever approves.
             return Err(Errno::ACCESS);
         }
-        if verdict.outcome == Outcome::Allow && role == Role::Loader {
-            // Part of a program's start, which is told already.
-            return Ok(());
+        if verdict.outcome == Outcome::Deny {
+            self.deny(caller, Operation::Exec, exec.path, exec.argv, &verdict.because)?;
         }
-        self.settle(caller, Operation::Exec, path, argv, &verdict)
+        Ok(verdict)
     }
 
     /// Tells the operator something about a program or file that was not denied.
@@ -236,7 +254,11 @@ impl Guard {
         if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    fn settle(
+    /// Tells what was decided, and does it.
+    ///
+    /// # Errors
+    /// EACCES where that is to refuse.
+    pub fn settle(
         &self,
         caller: &Caller<'_>,
         operation: Operation,

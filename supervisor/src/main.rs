@@ -4,8 +4,8 @@
 //! taken by a worker of `pool`, done by `broker` or `exec` on what `resolve` found, and judged by `guard`.
 
 mod answer;
-#[expect(dead_code, reason = "no worker asks yet: only the command line's end is used")]
 mod approval;
+mod asking;
 mod audit;
 mod broker;
 mod caller;

@@ -6,13 +6,14 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use crate::answer::give;
-use crate::broker::{Request, handle};
+use crate::approval::Cancel;
+use crate::asking;
 use crate::caller::Caller;
 use crate::current::Current;
 use crate::kernel::{Kernel, requests};
@@ -38,6 +39,20 @@ struct Slot {
     caller: AtomicU64,
     /// Whether the blocking call is under way.
     blocked: AtomicBool,
+    /// What ends the waiting for a human, while that is under way.
+    asks: Mutex<Option<Cancel>>,
+}
+
+impl Slot {
+    /// For whom this worker is about to wait.
+    fn take(&self, caller: &Caller<'_>) {
+        self.call.store(caller.call().id, Ordering::Relaxed);
+        self.caller.store(caller.tid() as u64, Ordering::Relaxed);
+    }
+
+    fn asks(&self) -> MutexGuard<'_, Option<Cancel>> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 thread_local! {
@@ -48,12 +63,23 @@ thread_local! {
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return call() };
-        slot.call.store(caller.call().id, Ordering::Relaxed);
-        slot.caller.store(caller.tid() as u64, Ordering::Relaxed);
+        slot.take(caller);
         slot.blocked.store(true, Ordering::Release);
         let result = call();
         slot.blocked.store(false, Ordering::Release);
         result
+    })
+}
+
+/// Waits for a human. The waiting is cancelled when the caller died or has a signal to take.
+pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
+    SLOT.with_borrow(|slot| {
+        let Some(slot) = slot else { return wait() };
+        slot.take(caller);
+        *slot.asks() = Some(cancel);
+        let answer = wait();
+        *slot.asks() = None;
+        answer
     })
 }
 
@@ -135,11 +161,10 @@ impl Pool {
                 // Nobody is left to take the next call. If no thread can be had, it waits for this one.
                 let _ = self.spawn();
             }
-            let caller = Caller::new(&*self.kernel, call);
-            let guard = self.current.guard();
-            let request = Request { guard: &guard, caller: &caller };
+            let mut caller = Caller::new(&*self.kernel, call);
             // A handler that panics has refused: the call ends, and the worker goes on.
-            let outcome = catch_unwind(AssertUnwindSafe(|| handle(&request))).unwrap_or_else(|_| {
+            let handled = catch_unwind(AssertUnwindSafe(|| asking::answer(&self.current, &mut caller)));
+            let outcome = handled.unwrap_or_else(|_| {
                 tracing::error!("the handler of system call {} panicked; denied", call.number);
                 Err(Errno::ACCESS)
             });
@@ -154,6 +179,7 @@ impl Pool {
     fn watch(&self) {
         // Calls that were under way at the last look: most opens are over before anybody could be waiting for them.
         let mut seen = Vec::new();
+        let mut glanced = Instant::now();
         loop {
             std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
             let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -166,6 +192,23 @@ impl Pool {
                 }
             }
             seen = now;
+            if glanced.elapsed() >= GLANCE {
+                self.cancel_moot(&slots);
+                glanced = Instant::now();
+            }
+        }
+    }
+
+    /// Takes back what was asked for callers that no longer wait.
+    fn cancel_moot(&self, slots: &[Arc<Slot>]) {
+        for slot in slots {
+            // Not under its lock: whoever cancels is told of what ends by it.
+            let asks = slot.asks().clone();
+            let Some(cancel) = asks else { continue };
+            // Of another call that the worker has come to meanwhile nothing is cancelled: the handle is for this one.
+            if self.is_moot(slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32) {
+                cancel.cancel();
+            }
         }
     }
 

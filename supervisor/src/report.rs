@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use guard_policy::{Because, Outcome};
 
-use crate::audit::{AuditLog, Change, Context};
+use crate::audit::{Asked, AuditLog, Change, Context};
 use crate::kernel::Tid;
 use crate::text::shown;
 use crate::tree::Tree;
@@ -77,10 +77,31 @@ pub struct Event {
     pub micros: u64,
 }
 
+/// Arguments as they are told: a caller chooses how long they are, and the log keeps them.
+pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    const TOLD: usize = 4096;
+    let mut left = TOLD;
+    let mut told = Vec::new();
+    for (index, argument) in argv.iter().enumerate() {
+        let length = argument.len().min(left);
+        let mut text = argument[..length].to_vec();
+        if length < argument.len() || left == 0 {
+            let (bytes, more) = (argument.len() - length, argv.len() - index - 1);
+            text.extend_from_slice(format!("… (+{bytes} bytes, {more} more arguments)").as_bytes());
+            told.push(text);
+            break;
+        }
+        left -= length;
+        told.push(text);
+    }
+    told
+}
+
 /// For the log.
 enum Entry {
     Event(Box<Event>),
     Change(Change),
+    Asked(Asked),
     Flush(SyncSender<()>),
 }
 
@@ -172,6 +193,11 @@ impl Reporter {
         let _ = self.entries.send(Entry::Change(change));
     }
 
+    /// Tells what happened to a question.
+    pub fn asked(&self, asked: Asked) {
+        let _ = self.entries.send(Entry::Asked(asked));
+    }
+
     /// Prints what has happened to the guard itself, where lines are printed.
     pub fn news(&self, line: String) {
         if !self.is_quiet() {
@@ -224,6 +250,10 @@ impl Logger {
                 Entry::Event(event) => self.log(*event),
                 Entry::Change(change) => {
                     let written = self.audit.as_mut().map(|audit| audit.write_change(&self.context, &change));
+                    self.look(written);
+                }
+                Entry::Asked(asked) => {
+                    let written = self.audit.as_mut().map(|audit| audit.write_asked(&self.context, &asked));
                     self.look(written);
                 }
                 Entry::Flush(done) => {

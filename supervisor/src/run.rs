@@ -100,6 +100,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         floor,
         audit,
         observe: options.observe,
+        is_attended: !options.observe && !options.unattended,
         lines: !options.quiet,
         kill_on_exit: options.kill_on_exit,
     };

@@ -46,15 +46,19 @@ impl Tree {
 
     /// The line of parents of a member up to the reaper, the member first, as (pid, command name).
     pub fn chain(&self, pid: Tid) -> Vec<(Tid, String)> {
-        let mut chain = Vec::new();
+        self.line(pid).map(|process| (process.pid, process.comm)).collect()
+    }
+
+    /// The same, with all that the kernel says of each.
+    pub fn line(&self, pid: Tid) -> impl Iterator<Item = procfs::process::Stat> {
         let mut at = pid;
-        while at > 1 && !self.is_guard(at) && chain.len() < 64 {
-            let Ok(stat) = procfs::process::Process::new(at).and_then(|process| process.stat()) else {
-                break;
-            };
-            chain.push((at, stat.comm));
+        let parents = std::iter::from_fn(move || {
+            let is_member = at > 1 && !self.is_guard(at);
+            let stat = is_member.then(|| procfs::process::Process::new(at)?.stat());
+            let stat = stat?.ok()?;
             at = stat.ppid;
-        }
-        chain
+            Some(stat)
+        });
+        parents.take(64)
     }
 }

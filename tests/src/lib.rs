@@ -65,6 +65,7 @@ impl Ended {
 pub struct World {
     directory: TempDir,
     policy: Option<PathBuf>,
+    attended: bool,
 }
 
 /// Programs and libraries of the system, for policies of tests.
@@ -77,7 +78,7 @@ impl World {
         let directory = tempfile::Builder::new().prefix("guard-").tempdir().expect("a temporary directory");
         fs::create_dir(directory.path().join("home")).expect("a home");
         fs::create_dir(directory.path().join("work")).expect("a workspace");
-        World { directory, policy: None }
+        World { directory, policy: None, attended: false }
     }
 
     /// Everything is allowed: for what concerns mechanism and not policy.
@@ -96,6 +97,13 @@ impl World {
         let path = self.root().join("guard.json");
         fs::write(&path, text).expect("a policy");
         self.policy = Some(path);
+        self
+    }
+
+    /// With somebody who can be asked: otherwise what the policy asks is settled at once by its fallback.
+    #[must_use]
+    pub fn attended(mut self) -> World {
+        self.attended = true;
         self
     }
 
@@ -143,6 +151,9 @@ impl World {
         let mut command = Command::new(guard);
         if let Some(policy) = &self.policy {
             command.arg("--policy").arg(policy);
+        }
+        if !self.attended {
+            command.arg("--unattended");
         }
         self.place(&mut command);
         command.arg("--audit").arg(self.root().join("audit.jsonl"));

@@ -69,6 +69,11 @@ impl Binding {
         Binding { agent: question.agent.clone(), session: question.session.clone(), what }
     }
 
+    /// Whether it is of a program that starts.
+    pub fn is_exec(&self) -> bool {
+        matches!(self.what, Bound::Exec { .. })
+    }
+
     /// The agent whose call it is.
     pub fn agent(&self) -> &str {
         &self.agent

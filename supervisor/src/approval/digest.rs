@@ -1,7 +1,10 @@
 //! SHA-256, and what of a call is known by it.
 
 use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
+use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
 /// A SHA-256. `Display` is lower-case hexadecimal.
@@ -17,6 +20,27 @@ impl Digest {
             hash.update(part);
         }
         Digest(hash.finalize().into())
+    }
+
+    /// Of all that a file holds, wherever it is being read. `go_on` is asked between reads.
+    ///
+    /// # Errors
+    /// The kernel's; that of `go_on`.
+    pub fn of_file(file: &File, go_on: impl Fn() -> Result<(), Errno>) -> Result<Digest, Errno> {
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; 256 * 1024];
+        let mut at = 0;
+        loop {
+            let count = match file.read_at(&mut buffer, at) {
+                Ok(0) => return Ok(Digest(hash.finalize().into())),
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => 0,
+                Err(error) => return Err(crate::kernel::errno::from_io(error)),
+            };
+            hash.update(&buffer[..count]);
+            at += count as u64;
+            go_on()?;
+        }
     }
 
     /// Of an environment: every string of it, in the order in which the program finds them.

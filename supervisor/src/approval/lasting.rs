@@ -45,6 +45,7 @@ impl Lasting {
     }
 
     /// How many are kept.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.len()
     }

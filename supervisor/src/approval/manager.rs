@@ -312,6 +312,7 @@ impl Ticket {
     }
 
     /// Waits.
+    #[cfg_attr(not(test), expect(dead_code, reason = "workers are plain threads"))]
     pub async fn ended(mut self) -> End {
         let end = match &mut self.receiver {
             Some(receiver) => receiver.await.ok(),

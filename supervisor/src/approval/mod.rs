@@ -19,6 +19,13 @@ mod outcome;
 mod request;
 mod runtime;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
+pub use binding::Binding;
 pub use control::command;
+pub use decision::{Decision, End, Refusal};
+pub use digest::Digest;
+pub use event::{Event, Log, What};
+pub use manager::{Asked, Cancel, Manager, Settings, Ticket};
+pub use request::{Exec, Executable, Process, Question, Repeat, Script, Subject};
+pub use runtime::{Approvals, Surroundings};

@@ -2,9 +2,11 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 
 use guard_policy::approval::Route;
+use tokio::sync::Notify;
 
 use super::control::{Server, Socket};
 use super::decision::Refusal;
@@ -36,12 +38,20 @@ pub struct Approvals {
     manager: Manager,
     around: Surroundings,
     started: OnceLock<Result<(), String>>,
+    ending: Arc<Notify>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Approvals {
     /// Nothing runs yet.
     pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
-        Approvals { manager: Manager::new(settings, log), around, started: OnceLock::new() }
+        Approvals {
+            manager: Manager::new(settings, log),
+            around,
+            started: OnceLock::new(),
+            ending: Arc::default(),
+            thread: Mutex::default(),
+        }
     }
 
     /// The manager, for routes.
@@ -84,7 +94,8 @@ impl Approvals {
             manager.reach(Route::Terminal, true);
         }
         let time = manager.clone().keep_time();
-        std::thread::Builder::new().name("approvals".into()).spawn(move || {
+        let ending = Arc::clone(&self.ending);
+        let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {
                 let server = Server::new(manager.clone(), Keeper::new(&around.state), around.is_member);
                 match link.map(tokio::net::UnixStream::from_std) {
@@ -95,9 +106,19 @@ impl Approvals {
                 if let Some(socket) = socket {
                     tokio::spawn(server.run(socket));
                 }
-                time.await;
+                tokio::select! { () = time => {} () = ending.notified() => {} }
             });
         })?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
+    }
+
+    /// Ends the thread, where there is one: whoever waits still is told that nobody can answer, and the socket's name
+    /// goes.
+    pub fn stop(&self) {
+        self.ending.notify_one();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // One that panicked has closed the manager by that.
+        let _ = thread.map(JoinHandle::join);
     }
 }

@@ -54,7 +54,8 @@ impl Ground {
         let manner = Manner { lines: false, observe: false, allowed: false };
         let context = Context { session: String::new(), agent: String::new() };
         let reporter = Reporter::start(manner, None, context, tree).unwrap();
-        let guard = Guard::new(policy, Resolver::new().unwrap(), tree, reporter, false, FloorPlan::default());
+        let resolver = Resolver::new().unwrap();
+        let guard = Guard::new(policy, resolver, tree, reporter, false, FloorPlan::default(), "");
         Ground { directory, guard }
     }
 

@@ -42,7 +42,7 @@ pub enum Image {
 ///
 /// # Errors
 /// The kernel's, when it cannot be read.
-pub fn read(file: File) -> Result<Image, Errno> {
+pub fn read(file: &File) -> Result<Image, Errno> {
     let mut head = [0; HEAD];
     let length = file.read_at(&mut head, 0).map_err(errno::from_io)?;
     if head.starts_with(b"#!") {
@@ -58,7 +58,7 @@ pub fn read(file: File) -> Result<Image, Errno> {
     Ok(elf(&ReadCache::new(file)).unwrap_or(Image::Unknown))
 }
 
-fn elf(data: &ReadCache<File>) -> Option<Image> {
+fn elf(data: &ReadCache<&File>) -> Option<Image> {
     // Only 64-bit little-endian files of this machine parse; everything else is another machine's.
     let Ok(header) = FileHeader64::<LittleEndian>::parse(data) else { return Some(Image::Foreign) };
     let endian = header.endian().ok()?;
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn own_program_has_a_loader() {
-        let image = read(File::open("/proc/self/exe").unwrap()).unwrap();
+        let image = read(&File::open("/proc/self/exe").unwrap()).unwrap();
         assert!(matches!(image, Image::Elf { interpreter: Some(path) } if path.starts_with(b"/lib")));
     }
 }

@@ -3,7 +3,7 @@
 use guard_policy::{Exec, Role};
 use rustix::io::Errno;
 
-use super::{find, runnable};
+use super::{Steps, find, runnable};
 use crate::broker::Request;
 use crate::report::Operation;
 
@@ -69,8 +69,9 @@ fn operand<'a>(argv: &'a [Vec<u8>], environment: &[Vec<u8>]) -> Operand<'a> {
 ///
 /// # Errors
 /// EACCES when it may not run.
-pub fn judge_operand(
-    request: &Request<'_, '_>,
+pub fn judge_operand<'p>(
+    request: &Request<'p, '_>,
+    steps: &mut Steps<'p>,
     path: &[u8],
     argv: &[Vec<u8>],
     environment: &[Vec<u8>],
@@ -93,7 +94,7 @@ pub fn judge_operand(
         Operand::Program(written, argv) | Operand::Listed(written, argv) => {
             let (object, real) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
             let _file = runnable(request, &object, &real)?;
-            request.guard.judge_exec(request.caller, Exec { path: &real, argv, cwd, role: Role::Program })?;
+            steps.judge(request, Exec { path: &real, argv, cwd, role: Role::Program })?;
             if real != written || request.guard.policy().writable(&real) {
                 let text = "run it by itself: what the loader would open can change";
                 request.guard.refuse(request.caller, Operation::Exec, &real, text)?;

@@ -4,6 +4,8 @@ mod arguments;
 mod image;
 mod loader;
 mod privileged;
+mod steps;
+mod subject;
 mod traced;
 mod turns;
 mod verify;
@@ -14,9 +16,11 @@ use guard_policy::{Exec, Role};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 
+pub use steps::Steps;
 pub use turns::Turns;
 
 use crate::answer::{Answer, Harmless, Outcome};
+use crate::approval::{self, Digest};
 use crate::broker::Request;
 use crate::kernel::Followed;
 use crate::layers::{Layer, is_off};
@@ -111,11 +115,13 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
     }
     let mut target = find(request, wish.dirfd, &wish.path, wish.flags)?;
     let mut role = Role::Program;
+    let mut steps = Steps::default();
+    let mut script = None;
     for _ in 0..=MAX_SCRIPTS {
         let (object, path) = target.into_object()?;
         let file = runnable(request, &object, &path)?;
-        request.guard.judge_exec(request.caller, Exec { path: &path, argv: &argv, cwd: &cwd, role })?;
-        match image::read(file)? {
+        steps.judge(request, Exec { path: &path, argv: &argv, cwd: &cwd, role })?;
+        match image::read(&file)? {
             Image::Elf { interpreter } => {
                 if let Some(lost) = privileged::lost(&object) {
                     request.guard.remark(
@@ -124,17 +130,31 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     );
                 }
                 let loader = match interpreter {
-                    Some(loader) => Some(judge_loader(request, &loader, &argv, &cwd)?),
+                    Some(loader) => Some(judge_loader(request, &mut steps, &loader, &argv, &cwd)?),
                     None => {
-                        loader::judge_operand(request, &path, &argv, &wish.environment.items, &cwd)?;
+                        let environment = &wish.environment.items;
+                        loader::judge_operand(request, &mut steps, &path, &argv, environment, &cwd)?;
                         None
                     }
                 };
+                let environment = wish.environment.items;
+                let approved = steps.settle(request, || {
+                    let program = subject::executable(request.caller, &object, &path, &file)?;
+                    let script = script.map(|(path, file)| subject::script(request.caller, path, &file));
+                    Ok(approval::Exec {
+                        argv: argv.clone(),
+                        executable: program,
+                        script: script.transpose()?,
+                        cwd: cwd.clone(),
+                        environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
+                    })
+                })?;
                 return Ok(Expected {
                     program: Identity::of(&object.stat),
+                    content: approved.map(|approved| approved.executable.sha256),
                     loader,
                     arguments: arguments::joined(&argv),
-                    environment: arguments::joined(&wish.environment.items),
+                    environment: arguments::joined(&environment),
                     cwd: Identity::of(&rustix::fs::fstat(&directory)?),
                     path,
                 });
@@ -146,6 +166,8 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
                 name = interpreter;
                 role = Role::Interpreter;
+                // The one that was named: others are interpreters, which are programs.
+                script.get_or_insert((path, file));
             }
             Image::Foreign => {
                 request.guard.refuse(
@@ -208,8 +230,9 @@ fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<s
 }
 
 /// The loader that the program names: it runs first, with the program's rights.
-fn judge_loader(
-    request: &Request<'_, '_>,
+fn judge_loader<'p>(
+    request: &Request<'p, '_>,
+    steps: &mut Steps<'p>,
     written: &[u8],
     argv: &[Vec<u8>],
     cwd: &[u8],
@@ -220,6 +243,6 @@ fn judge_loader(
     }
     let (object, path) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
     let _file = runnable(request, &object, &path)?;
-    request.guard.judge_exec(request.caller, Exec { path: &path, argv, cwd, role: Role::Loader })?;
+    steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader })?;
     Ok(verify::Loader { identity: Identity::of(&object.stat), object })
 }

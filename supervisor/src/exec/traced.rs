@@ -66,7 +66,8 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
         let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
         // It may have started this one since by a call of its own: then it is allowed.
         let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
-        if request.guard.judge_exec(caller, exec).is_err() {
+        let verdict = request.guard.judge_exec(caller, exec);
+        if !verdict.is_ok_and(|verdict| verdict.outcome == guard_policy::Outcome::Allow) {
             let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
         }
         break;

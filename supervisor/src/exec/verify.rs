@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::approval::Digest;
 use crate::kernel::{Kernel, Tid, proc, requests};
 use crate::resolve::Object;
 
@@ -36,6 +37,8 @@ pub struct Loader {
 pub struct Expected {
     /// /proc/PID/exe: the program, or a script's last interpreter.
     pub program: Identity,
+    /// What it holds, where a human has approved that.
+    pub content: Option<Digest>,
     /// What AT_BASE points into; None for a program without a loader.
     pub loader: Option<Loader>,
     /// The arguments on the new stack.
@@ -54,6 +57,11 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     if link("exe") != Ok(expected.program) {
         return Some("the program");
     }
+    if let Some(content) = expected.content
+        && content_of(pid) != Ok(content)
+    {
+        return Some("the program's content");
+    }
     if link("cwd") != Ok(expected.cwd) {
         return Some("the current directory");
     }
@@ -68,6 +76,13 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
         return Some("the environment");
     }
     None
+}
+
+/// What the program holds. While it runs nobody can open it to write (ETXTBSY).
+fn content_of(pid: Tid) -> Result<Digest, Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(format!("/proc/{pid}/exe"), flags, Mode::empty())?;
+    Digest::of_file(&file.into(), || Ok(()))
 }
 
 /// Whether the process has no memory any more. A living one has a stack, even without arguments.

@@ -56,6 +56,8 @@ pub struct Order {
     pub audit: Option<AuditLog>,
     /// `--observe`
     pub observe: bool,
+    /// Whether a human is asked where the policy says so.
+    pub is_attended: bool,
     /// Lines on stderr for denials.
     pub lines: bool,
     /// `--kill-on-exit`

@@ -9,12 +9,15 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_policy::Policy;
 use guard_shim::{Failure, Report, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
+use crate::approval::{Approvals, Settings, Surroundings};
+use crate::asking::{Announce, ApprovalLog};
 use crate::audit::Context;
 use crate::current::Current;
 use crate::guard::Guard;
@@ -23,7 +26,7 @@ use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
 use crate::pool::Pool;
-use crate::reload::{Reload, Watch};
+use crate::reload::{Reload, Source, Watch};
 use crate::report::{Manner, Reporter, print};
 use crate::resolve::Resolver;
 use crate::text::shown;
@@ -62,7 +65,19 @@ fn supervise(
     jobs: Option<OwnedFd>,
     link: Option<UnixStream>,
 ) -> Result<Option<End>, String> {
-    let Order { name, plan, terminal: _, policy, source, floor, audit, observe, lines, kill_on_exit } = order;
+    let Order {
+        name,
+        plan,
+        terminal: _,
+        policy,
+        source,
+        floor,
+        audit,
+        observe,
+        is_attended,
+        lines,
+        kill_on_exit,
+    } = order;
     let say = |what: &'static str| move |error: std::io::Error| format!("cannot {what}: {error}");
     let (ours, theirs) = guard_shim::channel().map_err(say("make a channel"))?;
     let (news, to_supervisor) = pipe().map_err(|error| error.to_string())?;
@@ -102,10 +117,15 @@ fn supervise(
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
     let manner = Manner { lines, observe, allowed: false };
-    let context = Context { session: session_name(), agent: policy.agent().to_owned() };
+    let session = session_name();
+    let context = Context { session: session.clone(), agent: policy.agent().to_owned() };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
-    let guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor);
+    let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, link));
+    let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session);
+    if let Some(approvals) = &approvals {
+        guard = guard.with_approvals(Arc::clone(approvals));
+    }
     let current = Arc::new(Current::new(guard));
     let listener = Arc::new(Listener::new(listener));
     let _pool = Pool::start(listener, Arc::clone(&current)).map_err(say("start the workers"))?;
@@ -135,8 +155,31 @@ fn supervise(
             }
         }
     }
+    if let Some(approvals) = approvals {
+        approvals.stop();
+    }
     reporter.flush();
     Ok(None)
+}
+
+/// Asking a human.
+fn approvals(
+    policy: &Policy,
+    source: &Source,
+    tree: Tree,
+    reporter: &Reporter,
+    link: Option<UnixStream>,
+) -> Arc<Approvals> {
+    let announce = if tree.leader.is_some() { Announce::Nothing } else { Announce::Lines };
+    let problems = reporter.clone();
+    let around = Surroundings {
+        state: source.places.state_directory.clone(),
+        is_member: Arc::new(move |pid| tree.contains(pid)),
+        complain: Arc::new(move |line| problems.problem(line)),
+        terminal: link.map(Arc::new),
+    };
+    let log = ApprovalLog::new(reporter.clone(), announce);
+    Arc::new(Approvals::new(Settings::of(policy), log, around))
 }
 
 /// Sends the front its news. One that was killed needs none.

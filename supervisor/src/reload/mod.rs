@@ -15,6 +15,7 @@ use guard_policy::Policy;
 
 pub use watch::Watch;
 
+use crate::approval::Settings;
 use crate::audit::Change;
 use crate::cli::Options;
 use crate::current::Current;
@@ -163,6 +164,9 @@ impl Reload {
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
         // OpenClaw notes each use of an entry in its store: that is no news.
         let is_news = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
+        if let Some(approvals) = before.approvals() {
+            approvals.manager().configure(Settings::of(&policy));
+        }
         self.current.replace(before.under(policy));
         let file = match text {
             Some(text) => {

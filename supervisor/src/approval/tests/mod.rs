@@ -63,7 +63,8 @@ pub fn question(argv: &[&str]) -> Question {
     }
 }
 
-fn file(path: &str) -> Question {
+/// A file that is read.
+pub fn file(path: &str) -> Question {
     Question {
         subject: Subject::File { path: path.as_bytes().to_vec(), access: Access::READ },
         always: Always::Never("files are not saved".to_owned()),

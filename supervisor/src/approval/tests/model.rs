@@ -62,7 +62,6 @@ fn kinds() -> [Question; 6] {
 
 #[derive(Debug)]
 struct Call {
-    kind: usize,
     request: Arc<Request>,
     /// With the question that each waits for.
     receivers: Vec<(Id, oneshot::Receiver<End>)>,
@@ -107,7 +106,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         prop_assert!(model.denials.get(&kind).is_none_or(|until| *until <= now));
                         let question = waits_already.map_or(request.id, |other| other.id);
                         let receivers = vec![(question, receiver)];
-                        model.calls.push(Call { kind, request, receivers, question, waiter, left: false });
+                        model.calls.push(Call { request, receivers, question, waiter, left: false });
                     }
                     Registered::Granted(_) => {
                         prop_assert!(

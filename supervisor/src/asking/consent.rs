@@ -1,0 +1,133 @@
+//! What has been asked and answered for one held call.
+
+use std::cell::RefCell;
+
+use guard_policy::{Because, Outcome, Verdict};
+
+use crate::approval::{Binding, Question};
+
+/// How a call stands with a human.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// Nobody was asked yet.
+    Unasked,
+    /// It may go on; how that came.
+    Approved(&'static str),
+    /// Nobody answered, why: what `exec.askFallback` says holds.
+    Unanswered(String),
+    /// It may not, why.
+    Refused(String),
+}
+
+impl Stand {
+    /// What becomes of a verdict that asks; `unanswered` is what the policy says then.
+    pub fn verdict<'p>(
+        &self,
+        asks: Verdict<'p>,
+        unanswered: impl FnOnce(Verdict<'p>) -> Verdict<'p>,
+    ) -> Verdict<'p> {
+        let because = |why: &str, because: &Because<'_>| {
+            let Because { source, path, text, .. } = because;
+            let rule = format!("{}; {why}", because.rule());
+            Because::new(*source, path.clone().into_owned(), rule, format!("{text}; {why}"))
+        };
+        match self {
+            Stand::Approved(how) => Verdict { outcome: Outcome::Allow, because: because(how, &asks.because) },
+            Stand::Unanswered(why) => match unanswered(asks) {
+                verdict if verdict.outcome == Outcome::Allow || why.is_empty() => verdict,
+                verdict => Verdict { outcome: Outcome::Deny, because: because(why, &verdict.because) },
+            },
+            Stand::Refused(why) => Verdict { outcome: Outcome::Deny, because: because(why, &asks.because) },
+            Stand::Unasked => Verdict { outcome: Outcome::Deny, ..asks },
+        }
+    }
+}
+
+/// Of one call, from its beginning to its end: nothing of it holds for another one.
+#[derive(Debug, Default)]
+pub struct Consent(RefCell<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    question: Option<Box<Question>>,
+    approved: Vec<(Binding, &'static str)>,
+    /// The answer that was no yes: there is no other question after it.
+    end: Option<Stand>,
+}
+
+impl Consent {
+    /// How the call stands with what it wants now. Where nobody was asked, the question is kept.
+    pub fn stand(&self, question: Question) -> Stand {
+        let mut inner = self.0.borrow_mut();
+        let binding = Binding::of(&question);
+        if let Some((_, how)) = inner.approved.iter().find(|(approved, _)| *approved == binding) {
+            return Stand::Approved(how);
+        }
+        if let Some(end) = &inner.end {
+            return end.clone();
+        }
+        // One call starts one program.
+        if inner.approved.iter().any(|(approved, _)| approved.is_exec() && binding.is_exec()) {
+            return Stand::Refused("changed while waiting for an answer".to_owned());
+        }
+        inner.question = Some(Box::new(question));
+        Stand::Unasked
+    }
+
+    /// What is to be asked.
+    pub fn take_question(&self) -> Option<Question> {
+        self.0.borrow_mut().question.take().map(|question| *question)
+    }
+
+    /// Keeps what came of a question.
+    pub fn settle(&self, question: &Question, stand: Stand) {
+        let mut inner = self.0.borrow_mut();
+        match stand {
+            Stand::Approved(how) => inner.approved.push((Binding::of(question), how)),
+            Stand::Unasked => {}
+            end => inner.end = Some(end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::approval::tests::{file, question};
+
+    const YES: Stand = Stand::Approved("approved");
+
+    #[test]
+    fn a_yes_is_for_what_was_asked() {
+        let consent = Consent::default();
+        assert_eq!(consent.stand(file("/a")), Stand::Unasked);
+        assert_eq!(consent.take_question(), Some(file("/a")));
+        assert_eq!(consent.take_question(), None);
+        consent.settle(&file("/a"), YES);
+        assert_eq!(consent.stand(file("/a")), YES);
+        assert_eq!(consent.take_question(), None);
+        // The other path of a rename, say.
+        assert_eq!(consent.stand(file("/b")), Stand::Unasked);
+        assert_eq!(consent.take_question(), Some(file("/b")));
+    }
+
+    #[test]
+    fn another_program_is_not_what_was_approved() {
+        let consent = Consent::default();
+        consent.settle(&question(&["/bin/a", "x"]), YES);
+        assert_eq!(consent.stand(question(&["/bin/a", "x"])), YES);
+        let Stand::Refused(why) = consent.stand(question(&["/bin/a", "y"])) else { panic!("not refused") };
+        assert!(why.contains("changed while waiting"), "{why}");
+        assert_eq!(consent.take_question(), None);
+    }
+
+    #[test]
+    fn nothing_is_asked_after_a_no() {
+        for end in [Stand::Refused("no".to_owned()), Stand::Unanswered("late".to_owned())] {
+            let consent = Consent::default();
+            consent.settle(&file("/a"), end.clone());
+            assert_eq!(consent.stand(file("/b")), end);
+            assert_eq!(consent.take_question(), None);
+        }
+    }
+}
