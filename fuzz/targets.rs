@@ -6,7 +6,7 @@ use guard_policy::analysis::{self, Resolved, Surroundings};
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, Policy, Request, Role, decide,
+    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Request, Role, decide,
     matches_allowlist_pattern, matches_arg_pattern,
 };
 use serde_json::json;
@@ -33,6 +33,7 @@ fn compile(document: &Document) -> Policy {
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
+        own: OwnStore::Absent,
         realpath: &|path| path.strip_prefix(b"/bin").map(|rest| [b"/usr/bin", rest].concat()),
     };
     Policy::compile(document, "main", &host, &Overrides::default()).expect("what was read compiles")

@@ -4,7 +4,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use guard_policy::{Access, Document, Exec, Host, OpenclawStore, Overrides, Policy, Request, Role, decide};
+use guard_policy::{
+    Access, Document, Exec, Host, OpenclawStore, Overrides, OwnStore, Policy, Request, Role, decide,
+};
 use serde_json::{Value, json};
 
 fn compile(document: &Value) -> Policy {
@@ -16,6 +18,7 @@ fn compile(document: &Value) -> Policy {
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: Vec::new(),
         openclaw: OpenclawStore::Absent,
+        own: OwnStore::Absent,
         realpath: &|_| None,
     };
     Policy::compile(&document, "main", &host, &Overrides::default()).expect("a valid policy")

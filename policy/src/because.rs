@@ -46,6 +46,8 @@ pub enum Source {
     Builtin,
     /// OpenClaw's own approvals store.
     Openclaw,
+    /// The guard's own approvals store: what a human has answered with "always".
+    Saved,
     /// The command line or the guard's environment.
     Operator,
 }

@@ -1,8 +1,9 @@
 //! Collects denials, rules and base into a map.
 
+use crate::answers::Answers;
 use crate::pattern::{Expanded, Paths, expand, replaceable_link, show};
 use crate::rwx::{Entry, Map, Reason};
-use crate::{Ask, Grant, Permission, Rights, Source};
+use crate::{Ask, Grant, OwnStore, Permission, Rights, Source};
 
 /// The map in the making.
 pub(crate) struct MapBuilder<'a> {
@@ -12,6 +13,7 @@ pub(crate) struct MapBuilder<'a> {
     denies: Vec<Entry>,
     rules: Vec<Entry>,
     base: Vec<Entry>,
+    answers: Answers,
     /// Rules whose leading directories lead elsewhere: granted only once it is known that the tree
     /// cannot redirect them.
     redirected: Vec<(Expanded, Expanded, Rights, Reason)>,
@@ -26,6 +28,7 @@ impl<'a> MapBuilder<'a> {
             denies: Vec::new(),
             rules: Vec::new(),
             base: Vec::new(),
+            answers: Answers::default(),
             redirected: Vec::new(),
         }
     }
@@ -81,13 +84,21 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
+    /// Adds what the guard's own store answers. Before [`MapBuilder::finish`], for the tree may write there then.
+    pub(crate) fn answers(&mut self, store: &OwnStore<'_>, agent: &str) {
+        let (answers, warnings) = store.answers(agent, self.paths.home, self.ask);
+        self.answers = Answers::new(answers);
+        self.warnings.extend(warnings);
+    }
+
     /// The map, and what is worth a warning.
     pub(crate) fn finish(mut self, default: Permission, default_reason: Reason) -> (Map, Vec<String>) {
         // What only the default withholds is a miss, and misses are asked.
         let missed = |g| if g == Grant::No && self.ask != Ask::Off { Grant::Ask } else { g };
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
-        let map = Map::new(self.denies, self.rules.clone(), self.base, default, default_reason);
+        let map = Map::new(self.denies, self.rules.clone(), self.base, default, default_reason)
+            .with_answers(self.answers);
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| map.find(entry).rights.w == Grant::Yes;
             // A form that only withholds may be followed wherever it leads.

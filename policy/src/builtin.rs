@@ -44,6 +44,7 @@ impl Policy {
         }
         builder.base();
         let default = default_reason(ASKED, Source::Builtin, "builtin.default");
+        builder.answers(&host.own, agent);
         let (map, mut warnings) = builder.finish(ASKED, default);
 
         let listed = |pattern: &&str| {
@@ -58,6 +59,9 @@ impl Policy {
         }));
         let (openclaw, notes) = host.openclaw.entries(agent, &paths, &map, false);
         entries.extend(openclaw);
+        warnings.extend(notes);
+        let (saved, notes) = host.own.entries(agent, &paths, &map);
+        entries.extend(saved);
         warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = roots::roots(None, &map, &paths, &mut warnings);

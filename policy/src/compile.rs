@@ -47,6 +47,7 @@ impl Policy {
             builder.base();
         }
         let (default, default_reason) = default(&layers);
+        builder.answers(&host.own, agent);
         let (map, mut warnings) = builder.finish(default, default_reason);
         warnings.extend(doc.unused());
 
@@ -69,6 +70,9 @@ impl Policy {
         let has_skills = has_skills(&layers);
         let (openclaw, notes) = host.openclaw.entries(agent, &paths, &map, has_skills);
         entries.extend(openclaw);
+        warnings.extend(notes);
+        let (saved, notes) = host.own.entries(agent, &paths, &map);
+        entries.extend(saved);
         warnings.extend(notes);
         let skills = if has_skills { skills(doc, &paths, &map) } else { Vec::new() };
         let carriers = match &doc.exec.carriers {

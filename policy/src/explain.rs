@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::quoted;
+use crate::answers::Answer;
 use crate::approval::Route;
 use crate::compile::layers;
 use crate::document::{Document, ExecSection, Mode};
@@ -28,6 +29,8 @@ pub enum Section {
     Base,
     /// What no rule covers.
     Rest,
+    /// What is not asked for any more, where the files before it ask.
+    Saved,
 }
 
 /// One thing that is in force, or that was written and is not.
@@ -201,6 +204,10 @@ impl Policy {
         let rest = map.default_reason();
         let value = Permission(map.default).to_string();
         settings.push(Setting::new(Section::Rest, "**", value, (rest.source, rest.path.as_str())));
+        settings.extend(map.answers.iter().map(|Answer { glob, bits, reason }| {
+            let by = (reason.source, reason.path.as_str());
+            Setting::new(Section::Saved, glob.text(), bits.to_string(), by)
+        }));
         settings
     }
 }

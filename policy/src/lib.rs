@@ -12,6 +12,7 @@
 
 mod allowlist;
 pub mod analysis;
+mod answers;
 pub mod approval;
 mod base;
 mod because;
@@ -43,6 +44,7 @@ mod request;
 mod roots;
 mod rwx;
 pub mod safe_bins;
+mod saved;
 mod schema;
 pub mod store;
 
@@ -59,4 +61,5 @@ pub use policy::{Host, Overrides, Policy};
 pub use problem::Problem;
 pub use read::{Place, locate};
 pub use request::{Access, Exec, Request, Role};
+pub use saved::OwnStore;
 pub use schema::schema;

@@ -8,7 +8,7 @@ use crate::allowlist;
 use crate::document::AllowlistEntry;
 use crate::pattern::Paths;
 use crate::rwx::{Map, Reason};
-use crate::store::{Entry, Inactive, Reading};
+use crate::store::{Entry, Inactive, Reading, Store};
 
 /// OpenClaw's own store, as the host has it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,18 +38,8 @@ impl OpenclawStore<'_> {
         };
         let mut warnings: Vec<String> =
             reading.notes.iter().map(|note| format!("exec-approvals.json: {note}")).collect();
-        let mut entries = Vec::new();
-        let mut inactive: BTreeMap<Inactive, Vec<String>> = BTreeMap::new();
-        for (path, entry) in reading.store.allowlist(agent) {
-            if let Some(why) = entry.inactive() {
-                inactive.entry(why).or_default().push(path);
-                continue;
-            }
-            let compiled = allowlist::Entry::compile(&written(entry), paths, map, reason(path, entry));
-            entries.extend(compiled.entry);
-            warnings.extend(compiled.warning);
-        }
-        warnings.extend(inactive.iter().map(|(why, places)| asleep(*why, places)));
+        let (entries, more) = listed(&reading.store, agent, paths, map, reason);
+        warnings.extend(more);
         let skills = reading.store.auto_allow_skills(agent).filter(|set| set.value && !has_skills);
         warnings.extend(skills.map(|set| {
             format!(
@@ -59,6 +49,31 @@ impl OpenclawStore<'_> {
         }));
         (entries, warnings)
     }
+}
+
+/// The entries of a store that speak for an agent, and warnings of those that match nothing. `reason` is given an
+/// entry's place.
+pub(crate) fn listed(
+    store: &Store,
+    agent: &str,
+    paths: &Paths<'_>,
+    map: &Map,
+    reason: impl Fn(String, Entry<'_>) -> Reason,
+) -> (Vec<allowlist::Entry>, Vec<String>) {
+    let (mut entries, mut warnings) = (Vec::new(), Vec::new());
+    let mut inactive: BTreeMap<Inactive, Vec<String>> = BTreeMap::new();
+    for (path, entry) in store.allowlist(agent) {
+        let reason = reason(path, entry);
+        if let Some(why) = entry.inactive() {
+            inactive.entry(why).or_default().push(reason.path);
+            continue;
+        }
+        let compiled = allowlist::Entry::compile(&written(entry), paths, map, reason);
+        entries.extend(compiled.entry);
+        warnings.extend(compiled.warning);
+    }
+    warnings.extend(inactive.iter().map(|(why, places)| asleep(*why, places)));
+    (entries, warnings)
 }
 
 fn written(entry: Entry<'_>) -> AllowlistEntry {

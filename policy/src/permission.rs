@@ -45,6 +45,11 @@ impl Rights {
         Rights { r: self.r.max(other.r), w: self.w.max(other.w), x: self.x.max(other.x) }
     }
 
+    /// True when some bit is this.
+    pub(crate) fn any(self, grant: Grant) -> bool {
+        self.r == grant || self.w == grant || self.x == grant
+    }
+
     /// True when no bit grants more than in `other`.
     pub fn within(self, other: Rights) -> bool {
         self.r <= other.r && self.w <= other.w && self.x <= other.x

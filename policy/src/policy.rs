@@ -6,7 +6,7 @@ use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::programs::Programs;
 use crate::roots::is_below;
 use crate::rwx::Map;
-use crate::{Ask, Grant, OpenclawStore, Rights, Security};
+use crate::{Ask, Grant, OpenclawStore, OwnStore, Rights, Security};
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
 pub struct Host<'a> {
@@ -23,6 +23,8 @@ pub struct Host<'a> {
     pub temp_dirs: Vec<Vec<u8>>,
     /// OpenClaw's own approvals store. Its entries count; otherwise it only tightens.
     pub openclaw: OpenclawStore<'a>,
+    /// The guard's own approvals store. Its entries count, and its rules for files answer what the map asks for.
+    pub own: OwnStore<'a>,
     /// The real path of something that exists; `None` otherwise. `&|_| None` in pure use.
     pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
 }

@@ -1,8 +1,9 @@
 //! The compiled file map: which path grants what, and who said so.
 
+use crate::answers::Answers;
 use crate::glob::{Below, Glob};
 use crate::index::Index;
-use crate::{Because, Grant, Rights, Source, normalize};
+use crate::{Because, Bits, Grant, Rights, Source, normalize};
 
 /// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
 #[derive(Clone, Debug)]
@@ -49,6 +50,20 @@ impl<'m> Found<'m> {
         self.each(e, |other, own| other > own);
     }
 
+    /// Grants what is asked for of these bits.
+    pub(crate) fn answer(&mut self, bits: Bits, by: &'m Reason) {
+        let answered = bits.answer(self.rights);
+        let bit = |reason: &mut &'m Reason, before: Grant, after: Grant| {
+            if before != after {
+                *reason = by;
+            }
+        };
+        bit(&mut self.r, self.rights.r, answered.r);
+        bit(&mut self.w, self.rights.w, answered.w);
+        bit(&mut self.x, self.rights.x, answered.x);
+        self.rights = answered;
+    }
+
     fn each(&mut self, e: &'m Entry, take: impl Fn(Grant, Grant) -> bool) {
         let bit = |own: &mut Grant, reason: &mut &'m Reason, other: Grant| {
             if take(other, *own) {
@@ -61,7 +76,8 @@ impl<'m> Found<'m> {
     }
 }
 
-/// The map: denials, then the longest rule, then the base, then the default.
+/// The map: denials, then the longest rule, then the base, then the default. What comes of that is asked for is
+/// answered by `answers`.
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
     pub(crate) denies: Vec<Entry>,
@@ -72,6 +88,7 @@ pub(crate) struct Map {
     index: Index,
     /// A bit that the default withholds is already `Ask` here where misses are asked.
     pub(crate) default: Rights,
+    pub(crate) answers: Answers,
     default_reason: Reason,
     /// For what is no real path: never granted.
     no_path: Reason,
@@ -102,6 +119,7 @@ impl Map {
             base,
             index: Index::default(),
             default,
+            answers: Answers::default(),
             default_reason,
             no_path,
         };
@@ -115,6 +133,11 @@ impl Map {
         let all = self.denies.iter().chain(&self.rules).chain(&self.base);
         self.index = Index::new(all.map(|e| &e.glob));
         self
+    }
+
+    /// The same with what was answered before.
+    pub(crate) fn with_answers(self, answers: Answers) -> Map {
+        Map { answers, ..self }
     }
 
     pub(crate) fn find(&self, path: &[u8]) -> Found<'_> {
@@ -148,11 +171,13 @@ impl Map {
             }
             denied.is_none()
         });
-        match (denied, longest) {
-            (Some(reason), _) => Found::new(Rights::NONE, reason),
+        let mut found = match (denied, longest) {
+            (Some(reason), _) => return Found::new(Rights::NONE, reason),
             (None, Some((_, found))) => found,
             (None, None) => base,
-        }
+        };
+        self.answers.answer(path, &mut found);
+        found
     }
 
     /// The same for a program, whose path may be as it was written where no kernel resolved it.
@@ -186,7 +211,7 @@ impl Map {
             let base = self.base.iter().filter(|e| e.glob.below(dir) != Below::Nothing);
             most = base.fold(most.join(self.default), |most, e| most.join(e.rights));
         }
-        most
+        self.answers.most_below(dir, most)
     }
 
     /// The rules that can decide something below `dir`, and whether a rule decides everything there.
@@ -219,7 +244,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Document, Host, OpenclawStore, Overrides, Policy};
+    use crate::{Document, Host, OpenclawStore, Overrides, OwnStore, Policy};
 
     fn map(filesystem: Value, base: bool) -> Map {
         let document = json!({
@@ -233,6 +258,7 @@ mod tests {
             always_denied: Vec::new(),
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
+            own: OwnStore::Absent,
             realpath: &|_| None,
         };
         Policy::compile(&document, "main", &host, &Overrides::default()).unwrap().map

@@ -1,26 +1,46 @@
 //! The guard in force.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use crate::guard::Guard;
+use crate::reload::Reload;
 
 /// What a call takes when it is received. Another guard that takes over meanwhile is for the calls after it.
-pub struct Current(RwLock<Arc<Guard>>);
+pub struct Current {
+    guard: RwLock<Arc<Guard>>,
+    /// What reads the approvals stores again, where something does.
+    reload: OnceLock<Reload>,
+}
 
 impl Current {
     /// With this guard in force.
     pub fn new(guard: Guard) -> Current {
-        Current(RwLock::new(Arc::new(guard)))
+        Current { guard: RwLock::new(Arc::new(guard)), reload: OnceLock::new() }
     }
 
     /// The guard in force.
     pub fn guard(&self) -> Arc<Guard> {
         // A writer that panicked has not swapped: what is there is whole.
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.guard.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The guard in force once what the approvals stores say now is, if that is another than `judged`. To be asked before
+    /// a human is: another guard may have saved the answer just now.
+    pub fn newer(&self, judged: &Arc<Guard>) -> Option<Arc<Guard>> {
+        if let Some(reload) = self.reload.get() {
+            reload.catch_up();
+        }
+        Some(self.guard()).filter(|guard| !Arc::ptr_eq(guard, judged))
+    }
+
+    /// Has the approvals stores read again by this.
+    pub fn read_again_by(&self, reload: Reload) {
+        // The first one stays: there is one for each tree.
+        let _ = self.reload.set(reload);
     }
 
     /// Puts another guard in force.
     pub fn replace(&self, guard: Guard) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(guard);
+        *self.guard.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(guard);
     }
 }

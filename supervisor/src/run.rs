@@ -17,7 +17,7 @@ use crate::layers::{Layer, is_off};
 use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
-use crate::store;
+use crate::store::Stores;
 use crate::terminal::Outer;
 use crate::text::shown;
 
@@ -56,8 +56,8 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     may_trace()?;
     let places = Places::find(options)?;
     let text = setup::read(&places, |path| std::fs::read(path))?;
-    let store = store::load(&places.state_directory);
-    let policy = setup::compile(options, &places, Disk::Used, text.as_deref(), &store)?;
+    let stores = Stores::load(&places.state_directory);
+    let policy = setup::compile(options, &places, Disk::Used, text.as_deref(), &stores)?;
     let roots: Vec<PathBuf> =
         policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
     let floor = floor::plan(&roots).map_err(|error| RunError::Floor(error.to_string()))?;
@@ -96,7 +96,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         plan,
         terminal: Outer::find(),
         policy,
-        source: Source { options: options.clone(), places, text, store },
+        source: Source { options: options.clone(), places, text, stores },
         floor,
         audit,
         observe: options.observe,

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, Policy, Problem, Security};
+use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
 
 use crate::cli::Options;
 use crate::links::Links;
-use crate::store;
+use crate::store::{self, Stores};
 use crate::text::shown;
 
 /// What keeps the guard from starting, as a person would say it.
@@ -153,11 +153,11 @@ pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, 
         places,
         disk,
         read(places, |path| std::fs::read(path))?.as_deref(),
-        &store::load(&places.state_directory),
+        &Stores::load(&places.state_directory),
     )
 }
 
-/// Compiles the text of a policy, or the policy that holds without one, with OpenClaw's own store.
+/// Compiles the text of a policy, or the policy that holds without one, with both approvals stores.
 ///
 /// # Errors
 /// When it is wrong.
@@ -166,7 +166,7 @@ pub fn compile(
     places: &Places,
     disk: Disk,
     text: Option<&[u8]>,
-    store: &store::File,
+    stores: &Stores,
 ) -> Result<Policy, SetupError> {
     let overrides = overrides(options)?;
     let links = Links::default();
@@ -181,7 +181,8 @@ pub fn compile(
         path_dirs: places.path_dirs.clone(),
         always_denied: places.always_denied.clone(),
         temp_dirs: places.temp_dirs.clone(),
-        openclaw: openclaw(store),
+        openclaw: openclaw(&stores.openclaw),
+        own: own(&stores.own),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };
     let Some(text) = text else {
@@ -202,6 +203,15 @@ fn openclaw(store: &store::File) -> OpenclawStore<'_> {
         }
         store::File::Present(reading) => OpenclawStore::Present(reading),
         store::File::Broken(line) => OpenclawStore::Broken(line),
+    }
+}
+
+/// The guard's own store, as the compiler wants it.
+fn own(store: &store::File) -> OwnStore<'_> {
+    match store {
+        store::File::Absent | store::File::Elsewhere => OwnStore::Absent,
+        store::File::Present(reading) => OwnStore::Present(reading),
+        store::File::Broken(line) => OwnStore::Broken(line),
     }
 }
 

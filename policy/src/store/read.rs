@@ -5,8 +5,8 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::Store;
 use super::normalise::normalise;
+use super::{Store, rules};
 use crate::{Problem, problem};
 
 /// A store as read.
@@ -27,6 +27,26 @@ impl Store {
     /// Where the text is no JSON, its `version` is not 1, or a section is no object. OpenClaw up to 2026.7 reads such a
     /// file as an empty one, and with that allows everything.
     pub fn parse(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<Reading, Problem> {
+        Store::parse_as(file, text, shape, id)
+    }
+
+    /// The same for the guard's own store, which may have file rules. What else it says does nothing, and is noted.
+    ///
+    /// # Errors
+    /// As [`Store::parse`], and where a section on the way to the rules is no object.
+    pub fn parse_own(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<Reading, Problem> {
+        let shape = |root| shape(root).and_then(|root| rules::shape(&root).map(|()| root));
+        let mut reading = Store::parse_as(file, text, shape, id)?;
+        reading.notes.extend(reading.store.idle());
+        Ok(reading)
+    }
+
+    fn parse_as(
+        file: &str,
+        text: &str,
+        shape: impl FnOnce(Value) -> Result<Map<String, Value>, Misshapen>,
+        id: &mut dyn FnMut() -> String,
+    ) -> Result<Reading, Problem> {
         let at = |(line, column), key: &str, message: &str| Problem {
             file: file.to_owned(),
             line,
@@ -53,7 +73,11 @@ impl Store {
     }
 }
 
-type Misshapen = (Vec<String>, &'static str);
+/// Where, and what it must be.
+pub(super) type Misshapen = (Vec<String>, &'static str);
+
+/// What a section must be.
+pub(super) const OBJECT: &str = "must be an object { … }";
 
 /// What no reading could make sense of.
 fn shape(root: Value) -> Result<Map<String, Value>, Misshapen> {
@@ -66,7 +90,6 @@ fn shape(root: Value) -> Result<Map<String, Value>, Misshapen> {
         Some(_) => return Err((vec!["version".to_owned()], "must be 1: this guard reads no other version")),
         None => return Err((vec![], "\"version\" is missing: it must be 1")),
     }
-    const OBJECT: &str = "must be an object { … }";
     for name in ["defaults", "agents"] {
         if root.get(name).is_some_and(|section| !section.is_object() && !section.is_null()) {
             return Err((vec![name.to_owned()], OBJECT));

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use super::read::{Misshapen, OBJECT};
 use super::{Added, Store, key, lists, object, place};
 use crate::Bits;
 use crate::approval::FileRule;
@@ -43,6 +44,69 @@ impl Store {
         };
         section.insert(rule.pattern.clone(), bits.to_string().into());
         Some(added)
+    }
+}
+
+/// The first section on the way to rules that is no object.
+pub(super) fn shape(root: &Map<String, Value>) -> Result<(), Misshapen> {
+    let agents = root.get("agents").and_then(Value::as_object);
+    for (name, agent) in agents.into_iter().flatten() {
+        let mut path = vec!["agents".to_owned(), name.clone()];
+        let mut section = agent;
+        for name in SECTION {
+            let Some(next) = section.get(name) else { break };
+            path.push(name.to_owned());
+            if !next.is_object() {
+                return Err((path, OBJECT));
+            }
+            section = next;
+        }
+    }
+    Ok(())
+}
+
+impl Store {
+    /// What the guard's own store says to no effect, a sentence each: somebody may count on it.
+    pub(super) fn idle(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut modes = |section: &Map<String, Value>, place: &str| {
+            for key in ["security", "ask", "askFallback", "autoAllowSkills"] {
+                if section.contains_key(key) {
+                    notes.push(format!("{place}.{key} does nothing here: it belongs in guard.json"));
+                }
+            }
+        };
+        if let Some(defaults) = self.section("defaults") {
+            modes(defaults, "defaults");
+        }
+        let agents = self.section("agents").into_iter().flatten();
+        let agents: Vec<_> =
+            agents.filter_map(|(name, agent)| Some((format!("agents.{name}"), agent.as_object()?))).collect();
+        for (place, agent) in &agents {
+            modes(agent, place);
+        }
+        for (mut place, agent) in agents {
+            let mut section = agent;
+            for name in SECTION {
+                place = format!("{place}.{name}");
+                let Some(next) = section.get(name).and_then(Value::as_object) else { break };
+                section = next;
+                let only = SECTION.iter().skip_while(|own| **own != name).nth(1);
+                for key in section.keys().filter(|key| only.is_some_and(|only| key != only)) {
+                    notes.push(format!("{place}.{key} does nothing here: it belongs in guard.json"));
+                }
+                if only.is_none() {
+                    let wrong =
+                        section.iter().filter(|(_, bits)| bits.as_str().and_then(Bits::parse).is_none());
+                    notes.extend(wrong.map(|(pattern, bits)| {
+                        format!(
+                            "{place}[\"{pattern}\"]: {bits} is none of r, w, x, rw, … and counts for nothing"
+                        )
+                    }));
+                }
+            }
+        }
+        notes
     }
 }
 

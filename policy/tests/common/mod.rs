@@ -2,8 +2,8 @@
 #![allow(dead_code)]
 
 use guard_policy::{
-    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, Policy, Problem, Request, Role, Verdict,
-    decide,
+    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Problem, Request,
+    Role, Verdict, decide,
 };
 use serde_json::Value;
 
@@ -37,6 +37,7 @@ pub fn host() -> Host<'static> {
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
+        own: OwnStore::Absent,
         realpath: &|_| None,
     }
 }

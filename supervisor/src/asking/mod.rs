@@ -52,6 +52,11 @@ pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
         if !matches!(outcome, Err(Errno::ACCESS)) {
             return outcome;
         }
+        // Another guard may have saved the answer a moment ago.
+        if current.newer(&guard).is_some() {
+            caller.start_again();
+            continue;
+        }
         match ask(approvals, caller, question.clone())? {
             Reply::Stands(stand) => caller.consent().settle(&question, stand),
             Reply::Interrupted => return Ok(Answer::Interrupted),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use guard_policy::{Document, Host, OpenclawStore, Overrides, Policy};
+use guard_policy::{Document, Host, OpenclawStore, Overrides, OwnStore, Policy};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -46,6 +46,7 @@ impl Ground {
             always_denied: Vec::new(),
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
+            own: OwnStore::Absent,
             realpath: &|_| None,
         };
         let document = Document::parse("test", &text).unwrap();

@@ -105,6 +105,7 @@ fn title(section: Section) -> &'static str {
         Section::Rules => "rules, the longest pattern first",
         Section::Base => "the base, where no rule covers a path",
         Section::Rest => "everything else",
+        Section::Saved => "allowed always, where the files above are asked for",
     }
 }
 
@@ -122,7 +123,7 @@ fn line(setting: &Setting) -> String {
         Section::Values => format!("{name:<21} {}", if value.is_empty() { "-" } else { value }),
         Section::Programs => format!("{name}  {value}"),
         Section::Roots | Section::Denied => name.to_owned(),
-        Section::Rules | Section::Base | Section::Rest => format!("{value}  {name}"),
+        Section::Rules | Section::Base | Section::Rest | Section::Saved => format!("{value}  {name}"),
     };
     let note =
         if note.is_empty() || *section == Section::Denied { String::new() } else { format!("  {note}") };

@@ -8,7 +8,7 @@ use guard_policy::{Document, Policy, Problem};
 use super::PolicyError;
 use crate::cli::Options;
 use crate::setup::{self, Disk, Places, SetupError};
-use crate::store;
+use crate::store::Stores;
 
 /// What a policy that comes from standard input is called.
 const STDIN: &str = "<stdin>";
@@ -80,17 +80,17 @@ impl Source {
         Ok(self.document()?.map_err(SetupError::Invalid)?)
     }
 
-    /// The policy for one agent. Where the disk is not looked at, OpenClaw's own store is not either: what a policy says
+    /// The policy for one agent. Where the disk is not looked at, the approvals stores are not either: what a policy says
     /// by itself is the same on every machine.
     ///
     /// # Errors
     /// When the document, or what the command line says, is wrong.
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
-        let store = match disk {
-            Disk::Used => store::load(&self.places.state_directory),
-            Disk::Unused => store::File::Absent,
+        let stores = match disk {
+            Disk::Used => Stores::load(&self.places.state_directory),
+            Disk::Unused => Stores::ABSENT,
         };
-        Ok(setup::compile(&options, &self.places, disk, Some(&self.text), &store)?)
+        Ok(setup::compile(&options, &self.places, disk, Some(&self.text), &stores)?)
     }
 }

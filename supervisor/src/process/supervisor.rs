@@ -127,12 +127,14 @@ fn supervise(
         guard = guard.with_approvals(Arc::clone(approvals));
     }
     let current = Arc::new(Current::new(guard));
+    let reload = Reload::new(source, Arc::clone(&current), reporter.clone());
+    current.read_again_by(reload.clone());
     let listener = Arc::new(Listener::new(listener));
-    let _pool = Pool::start(listener, Arc::clone(&current)).map_err(say("start the workers"))?;
+    let _pool = Pool::start(listener, current).map_err(say("start the workers"))?;
     tracing::info!(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
-    Reload::start(source, watch, current, reporter.clone()).map_err(say("start a thread"))?;
+    reload.watch(watch).map_err(say("start a thread"))?;
     guard_shim::release(ours.as_fd()).map_err(say("release the command"))?;
 
     let refused = guard_shim::read_report(ours.as_fd());

@@ -1,15 +1,20 @@
 //! A policy that changes while its tree runs.
 //!
-//! guard.json and OpenClaw's own store are read again when their file changes and at SIGHUP to the supervisor. What is
-//! right is in force for the calls that come in after; what is wrong changes nothing. The tree cannot write the files, nor
-//! replace a directory on their real paths, for what is in there is denied, nor send the supervisor a signal.
+//! guard.json and the approvals stores are read again when their file changes and at SIGHUP to the supervisor. What is
+//! right is in force for the calls that come in after; what is wrong changes nothing. Before a human is asked a worker has
+//! the stores read again ([`Reload::catch_up`]): another guard may have saved the answer a moment ago. The tree cannot
+//! write the files, nor replace a directory on their real paths, for what is in there is denied, nor send the supervisor a
+//! signal.
 
 mod plain;
+mod stamp;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use guard_policy::Policy;
 
@@ -22,8 +27,9 @@ use crate::current::Current;
 use crate::guard::Guard;
 use crate::report::Reporter;
 use crate::setup::{self, Disk, Places, SetupError};
-use crate::store;
+use crate::store::{self, Stores};
 use crate::text::shown;
+use stamp::Stamp;
 use watch::Wake;
 
 /// Where the policy in force comes from.
@@ -35,55 +41,85 @@ pub struct Source {
     pub places: Places,
     /// The text that is in force; None for the built-in policy.
     pub text: Option<Vec<u8>>,
-    /// OpenClaw's store that is in force.
-    pub store: store::File,
+    /// The approvals stores that are in force.
+    pub stores: Stores,
 }
 
 impl Source {
     /// The files that it is read from, by their real paths.
     pub fn files(&self) -> Vec<PathBuf> {
-        vec![self.places.policy_file.clone(), self.places.state_directory.join(store::NAME)]
+        let [openclaws, own] = self.stores();
+        vec![self.places.policy_file.clone(), openclaws, own]
+    }
+
+    fn stores(&self) -> [PathBuf; 2] {
+        let state = &self.places.state_directory;
+        [state.join(store::NAME), store::own(state)]
     }
 }
 
-/// Reads the policy again.
-pub struct Reload {
+/// Reads the policy again; all clones are one.
+#[derive(Clone)]
+pub struct Reload(Arc<Mutex<Reader>>);
+
+struct Reader {
     source: Source,
     /// The text that was looked at last: one that was found wrong is told of once.
     seen: Option<Vec<u8>>,
-    /// The same of OpenClaw's store.
-    seen_store: Option<Vec<u8>>,
+    /// The same of the stores.
+    seen_stores: [Option<Vec<u8>>; 2],
+    /// The stores' files when they were looked at last; `None` where they must be looked at again.
+    stamps: Option<[Stamp; 2]>,
     current: Arc<Current>,
     reporter: Reporter,
 }
 
 impl Reload {
+    /// Of the policy that `current` has.
+    pub fn new(source: Source, current: Arc<Current>, reporter: Reporter) -> Reload {
+        let seen = source.text.clone();
+        let seen_stores = Default::default();
+        Reload(Arc::new(Mutex::new(Reader { source, seen, seen_stores, stamps: None, current, reporter })))
+    }
+
     /// Starts the thread that waits for changes.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(
-        source: Source,
-        mut watch: Watch,
-        current: Arc<Current>,
-        reporter: Reporter,
-    ) -> std::io::Result<()> {
-        let seen = source.text.clone();
-        let mut reload = Reload { source, seen, seen_store: None, current, reporter };
+    pub fn watch(self, mut watch: Watch) -> std::io::Result<()> {
         let work = move || {
             // What has changed between the first look and the watch.
-            reload.look(Wake::Changed);
+            self.reader().look(Wake::Changed);
             loop {
                 let wake = watch.next();
-                reload.look(wake);
+                self.reader().look(wake);
             }
         };
         std::thread::Builder::new().name("policy".into()).spawn(work).map(drop)
     }
 
+    /// Makes sure that what the approvals stores say now is in force. Where nothing has changed that is two looks at their
+    /// inodes. For many threads at once: one reads, the others wait for it.
+    pub fn catch_up(&self) {
+        let mut reader = self.reader();
+        let stamps = reader.source.stores().map(|file| Stamp::of(&file));
+        if reader.stamps.as_ref() != Some(&stamps) {
+            // Somebody may still be writing: what is wrong is told of when the file has come to rest.
+            reader.take_stores(Wake::Changing);
+        }
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        // Whoever panicked has put nothing in force by halves.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reader {
     fn look(&mut self, wake: Wake) {
-        let (text, store) = (self.new_text(wake), self.new_store(wake));
-        let Some(error) = self.take(text.clone(), store.clone()).err() else { return };
+        let text = self.new_text(wake);
+        let stores = self.new_stores(wake);
+        let Some(error) = self.take(text.clone(), stores.clone()).err() else { return };
         if wake == Wake::Changing {
             // Somebody is still writing it, perhaps.
             return;
@@ -91,7 +127,12 @@ impl Reload {
         self.seen = text;
         self.refuse(&first(&error), &self.source.places.policy_file);
         // What was in force compiles with any store.
-        let _ = self.take(None, store);
+        let _ = self.take(None, stores);
+    }
+
+    fn take_stores(&mut self, wake: Wake) {
+        let stores = self.new_stores(wake);
+        let _ = self.take(None, stores);
     }
 
     /// The text of guard.json, if it is another one or is asked for.
@@ -119,44 +160,77 @@ impl Reload {
         None
     }
 
+    /// The stores, if one of them is another one.
+    fn new_stores(&mut self, wake: Wake) -> Option<Stores> {
+        // Before they are read: a change after that is another one.
+        let stamps = self.source.stores().map(|file| Stamp::of(&file));
+        let (openclaw, own) = (self.new_openclaw(wake), self.new_own(wake));
+        let [openclaw_is_settled, own_is_settled] = [&openclaw, &own].map(Result::is_ok);
+        self.stamps = (openclaw_is_settled && own_is_settled).then_some(stamps);
+        match (openclaw.unwrap_or_default(), own.unwrap_or_default()) {
+            (None, None) => None,
+            (openclaw, own) => {
+                let before = &self.source.stores;
+                let openclaw = openclaw.unwrap_or_else(|| before.openclaw.clone());
+                Some(Stores { openclaw, own: own.unwrap_or_else(|| before.own.clone()) })
+            }
+        }
+    }
+
     /// OpenClaw's store, if it is another one. One that is broken denies every start of a tree; a tree that runs keeps what
     /// it has, and so it does with one that is removed.
-    fn new_store(&mut self, wake: Wake) -> Option<store::File> {
-        let file = self.source.places.state_directory.join(store::NAME);
+    fn new_openclaw(&mut self, wake: Wake) -> Result<Option<store::File>, Unsettled> {
+        let [file, _] = self.source.stores();
         let bytes = plain::read(&file).ok();
-        if bytes == self.seen_store {
-            return None;
+        if bytes == self.seen_stores[0] {
+            return Ok(None);
         }
         let store = store::load(&self.source.places.state_directory);
-        let had = matches!(self.source.store, store::File::Present(_));
+        let had = matches!(self.source.stores.openclaw, store::File::Present(_));
         let problem = match &store {
             // As at the start.
-            store if *store == self.source.store => {
-                self.seen_store = bytes;
-                return None;
+            store if *store == self.source.stores.openclaw => {
+                self.seen_stores[0] = bytes;
+                return Ok(None);
             }
             store::File::Broken(line) => line.clone(),
             store::File::Absent | store::File::Elsewhere if had => format!("{} is gone", file.display()),
             _ => {
-                self.seen_store = bytes;
-                return Some(store);
+                self.seen_stores[0] = bytes;
+                return Ok(Some(store));
             }
         };
-        if wake != Wake::Changing {
-            self.seen_store = bytes;
-            self.refuse(&problem, &file);
+        if wake == Wake::Changing {
+            return Err(Unsettled);
         }
-        None
+        self.seen_stores[0] = bytes;
+        self.refuse(&problem, &file);
+        Ok(None)
+    }
+
+    /// The guard's own store, if it is another one. It can only allow: what is gone or broken does so no more.
+    fn new_own(&mut self, wake: Wake) -> Result<Option<store::File>, Unsettled> {
+        let [_, file] = self.source.stores();
+        let bytes = plain::read(&file).ok();
+        if bytes == self.seen_stores[1] {
+            return Ok(None);
+        }
+        let store = store::load_own(&self.source.places.state_directory);
+        if wake == Wake::Changing && matches!(store, store::File::Broken(_)) {
+            return Err(Unsettled);
+        }
+        self.seen_stores[1] = bytes;
+        Ok((store != self.source.stores.own).then_some(store))
     }
 
     /// Puts what is new in force.
-    fn take(&mut self, text: Option<Vec<u8>>, store: Option<store::File>) -> Result<(), SetupError> {
-        if text.is_none() && store.is_none() {
+    fn take(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
+        if text.is_none() && stores.is_none() {
             return Ok(());
         }
         let Source { options, places, .. } = &self.source;
         let (now, beside) =
-            (text.as_ref().or(self.source.text.as_ref()), store.as_ref().unwrap_or(&self.source.store));
+            (text.as_ref().or(self.source.text.as_ref()), stores.as_ref().unwrap_or(&self.source.stores));
         let policy = setup::compile(options, places, Disk::Used, now.map(Vec::as_slice), beside)?;
         let before = self.current.guard();
         let mut lines = remains(&before, &policy);
@@ -174,10 +248,15 @@ impl Reload {
                 self.source.text = Some(text);
                 self.source.places.policy.clone()
             }
-            None => self.source.places.state_directory.join(store::NAME),
+            None => {
+                let [openclaws, own] = self.source.stores();
+                let is_openclaws =
+                    stores.as_ref().is_some_and(|new| new.openclaw != self.source.stores.openclaw);
+                if is_openclaws { openclaws } else { own }
+            }
         };
-        if let Some(store) = store {
-            self.source.store = store;
+        if let Some(stores) = stores {
+            self.source.stores = stores;
         }
         if is_news {
             let path = shown(file.as_os_str().as_bytes());
@@ -201,6 +280,9 @@ impl Reload {
         self.reporter.changed(Change { path, applied, text });
     }
 }
+
+/// A file that may be written just now.
+struct Unsettled;
 
 /// The first problem of many.
 fn first(error: &SetupError) -> String {

@@ -4,13 +4,14 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
 
 /// A file is read when nothing has happened to it for so long: programs write in several steps.
 const QUIET: Duration = Duration::from_millis(100);
@@ -55,21 +56,30 @@ impl Watch {
         watch
     }
 
-    /// Watches the directories, for an editor replaces a file.
+    /// Watches the directories, for an editor replaces a file; and where one is missing, its parent.
     fn attend(&self) {
-        let what = WatchFlags::CLOSE_WRITE
-            | WatchFlags::MOVED_TO
-            | WatchFlags::MOVED_FROM
-            | WatchFlags::DELETE
-            | WatchFlags::ONLYDIR;
-        for file in &self.files {
-            let Some(directory) = file.parent() else { continue };
-            let watched = match &self.changes {
-                Some(changes) => inotify::add_watch(changes, directory, what).map(drop),
-                None => Err(rustix::io::Errno::MFILE),
+        const WHAT: WatchFlags = WatchFlags::CLOSE_WRITE
+            .union(WatchFlags::MOVED_TO)
+            .union(WatchFlags::MOVED_FROM)
+            .union(WatchFlags::DELETE)
+            .union(WatchFlags::ONLYDIR)
+            // Two files may lie in one directory.
+            .union(WatchFlags::MASK_ADD);
+        let watch = |directory: &Path, what| match &self.changes {
+            Some(changes) => inotify::add_watch(changes, directory, what).map(drop),
+            None => Err(Errno::MFILE),
+        };
+        for directory in self.files.iter().filter_map(|file| file.parent()) {
+            let watched = match (watch(directory, WHAT), directory.parent()) {
+                (Err(Errno::NOENT), Some(parent)) => watch(parent, WHAT | WatchFlags::CREATE).map(|()| {
+                    // It may have been made meanwhile.
+                    let _ = watch(directory, WHAT);
+                }),
+                (watched, _) => watched,
             };
             if let Err(error) = watched {
-                tracing::warn!("changes of {} are not noticed without SIGHUP: {error}", file.display());
+                let directory = directory.display();
+                tracing::warn!("changes in {directory} are not noticed without SIGHUP: {error}");
             }
         }
     }
@@ -140,22 +150,26 @@ impl Watch {
         asked
     }
 
-    /// Takes what has happened; true when that was to one of the files.
+    /// Takes what has happened; true when that was to one of the files, or to a directory of theirs.
     fn has_changed(&mut self) -> bool {
         let Some(changes) = &self.changes else { return false };
-        let is_ours = |name: &CStr| {
-            self.files
-                .iter()
-                .any(|file| file.file_name().is_some_and(|own| own.as_bytes() == name.to_bytes()))
+        let is = |path: Option<&Path>, name: &CStr| {
+            path.and_then(Path::file_name).is_some_and(|own| own.as_bytes() == name.to_bytes())
         };
+        let is_file = |name: &CStr| self.files.iter().any(|file| is(Some(file), name));
+        let is_directory = |name: &CStr| self.files.iter().any(|file| is(file.parent(), name));
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(changes, &mut buffer);
-        let mut changed = false;
+        let (mut changed, mut moved) = (false, false);
         while let Ok(event) = events.next() {
             changed |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-            changed |= event.file_name().is_some_and(is_ours);
+            changed |= event.file_name().is_some_and(is_file);
+            moved |= event.events().contains(ReadFlags::ISDIR) && event.file_name().is_some_and(is_directory);
         }
-        changed
+        if moved {
+            self.attend();
+        }
+        changed || moved
     }
 }
 
@@ -208,13 +222,22 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_missing_is_no_error() {
+    fn a_directory_that_is_missing_is_waited_for() {
         let directory = tempfile::tempdir().unwrap();
-        let mut watch = watch(directory.path().join("none/guard.json"));
+        let inner = directory.path().join("none");
+        let file = inner.join("guard.json");
+        let mut watch = watch(file.clone());
         assert!(!watch.has_changed());
-        fs::create_dir(directory.path().join("none")).unwrap();
-        watch.attend();
-        fs::write(directory.path().join("none/guard.json"), "x").unwrap();
-        assert_eq!(watch.next(), Wake::Changed);
+        for _ in 0..2 {
+            fs::create_dir(&inner).unwrap();
+            assert_eq!(watch.next(), Wake::Changed);
+            fs::write(&file, "x").unwrap();
+            assert_eq!(watch.next(), Wake::Changed);
+            // The same again, with another directory of that name.
+            fs::remove_dir_all(&inner).unwrap();
+            assert_eq!(watch.next(), Wake::Changed);
+        }
+        // One whose parent is missing too is no error.
+        super::tests::watch(inner.join("deeper/guard.json"));
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use guard_policy::store::{Reading, Store};
 
-use super::directory::Directory;
+use super::directory::{Directory, Whose};
 use super::{DATABASE, GUARD, NAME, OWN, new_id};
 
 /// The store's file.
@@ -18,6 +18,25 @@ pub enum File {
     Present(Reading),
     /// It is there and no store, with a line that says where and why.
     Broken(String),
+}
+
+/// Both stores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stores {
+    /// OpenClaw's.
+    pub openclaw: File,
+    /// The guard's own.
+    pub own: File,
+}
+
+impl Stores {
+    /// Where there is none of them.
+    pub const ABSENT: Stores = Stores { openclaw: File::Absent, own: File::Absent };
+
+    /// Looks for both in a state directory, by the directory's real path.
+    pub fn load(state: &Path) -> Stores {
+        Stores { openclaw: load(state), own: load_own(state) }
+    }
 }
 
 /// Looks for a store in a state directory, by the directory's real path.
@@ -36,7 +55,7 @@ pub fn load(state: &Path) -> File {
         Ok(None) => return File::Absent,
         Err(error) => return unreadable(error),
     };
-    match parse(&path, bytes) {
+    match parse(&path, bytes, Whose::Openclaws) {
         Ok(mut reading) => {
             if directory.has_database().unwrap_or(true) {
                 reading.notes.push(format!(
@@ -50,26 +69,30 @@ pub fn load(state: &Path) -> File {
     }
 }
 
-/// Looks for the guard's own store, by the real path of the state directory. It has entries only: whoever compiles a
-/// policy adds them to those of OpenClaw's store.
-#[cfg_attr(not(test), expect(dead_code, reason = "no policy is compiled with it yet"))]
+/// Looks for the guard's own store, by the real path of the state directory.
 pub fn load_own(state: &Path) -> File {
     let path = state.join(GUARD).join(OWN);
     let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
     match Directory::open_own(state).and_then(|directory| directory.map_or(Ok(None), |own| own.read())) {
-        Ok(Some(content)) => parse(&path, content.bytes).map_or_else(File::Broken, File::Present),
+        Ok(Some(content)) => {
+            parse(&path, content.bytes, Whose::Guards).map_or_else(File::Broken, File::Present)
+        }
         Ok(None) => File::Absent,
         Err(error) => unreadable(error),
     }
 }
 
 /// A file's content as a store, or the line that says what is wrong with it.
-pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Reading, String> {
+pub(super) fn parse(path: &Path, bytes: Vec<u8>, whose: Whose) -> Result<Reading, String> {
     let shown = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         format!("{shown}:{line}: not UTF-8 text")
     })?;
-    Store::parse(&shown, &text, &mut new_id).map_err(|problem| problem.to_string())
+    let read = match whose {
+        Whose::Openclaws => Store::parse,
+        Whose::Guards => Store::parse_own,
+    };
+    read(&shown, &text, &mut new_id).map_err(|problem| problem.to_string())
 }

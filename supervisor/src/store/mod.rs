@@ -11,9 +11,7 @@ mod tests;
 mod update;
 
 pub use directory::Directory;
-#[cfg_attr(not(test), expect(unused_imports, reason = "no policy is compiled with it yet"))]
-pub use load::load_own;
-pub use load::{File, load};
+pub use load::{File, Stores, load, load_own};
 pub use update::{UpdateError, apply, apply_own};
 
 /// The store's name in the state directory.
@@ -22,7 +20,7 @@ pub const NAME: &str = "exec-approvals.json";
 /// The guard's own directory in the state directory.
 pub const GUARD: &str = "guard";
 
-/// The guard's own store there, in the same format: for "always" where OpenClaw has no such file.
+/// The guard's own store there, in the same format with rules for files: for "always" where OpenClaw has no place for it.
 const OWN: &str = "approvals.json";
 
 /// Where releases from 2026.8 on keep their approvals, in the state directory.

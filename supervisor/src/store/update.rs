@@ -171,7 +171,8 @@ impl Held {
     ) -> Result<Updated<T>, UpdateError> {
         let Content { bytes, owner } = content;
         let before = BaseHash::of(&bytes);
-        let old = parse(&self.path(), bytes).map_err(|problem| UpdateError::Broken { problem })?.store;
+        let old = parse(&self.path(), bytes, self.directory.whose());
+        let old = old.map_err(|problem| UpdateError::Broken { problem })?.store;
         let mut store = old.clone();
         let result = change(&mut store);
         if store == old {

@@ -263,6 +263,7 @@ fn reason(because: &Because<'_>) -> Reason {
         Source::Default => "default",
         Source::Builtin => "builtin",
         Source::Openclaw => "openclaw",
+        Source::Saved => "saved",
         Source::Operator => "operator",
     };
     Reason {

@@ -1,0 +1,61 @@
+//! Whether a file is still the one that was read, without reading it.
+
+use std::path::Path;
+
+use rustix::fs::lstat;
+
+/// What changes with a file: its inode, as stat(2) has it. `None` where there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp(Option<Inode>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Inode {
+    device: u64,
+    number: u64,
+    size: i64,
+    changed: (i64, u64),
+    modified: (i64, u64),
+}
+
+impl Stamp {
+    /// Of the file at this path; a link is itself.
+    pub fn of(path: &Path) -> Stamp {
+        Stamp(lstat(path).ok().map(|stat| Inode {
+            device: stat.st_dev,
+            number: stat.st_ino,
+            size: stat.st_size,
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_made_written_replaced_or_removed_is_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, other) = (directory.path().join("store"), directory.path().join("other"));
+        let mut seen = vec![Stamp::of(&file)];
+        let mut look = |is_other: bool| {
+            let stamp = Stamp::of(&file);
+            assert_eq!(stamp != *seen.last().unwrap(), is_other);
+            seen.push(stamp);
+        };
+        fs::write(&file, "x").unwrap();
+        look(true);
+        look(false);
+        fs::write(&file, "xy").unwrap();
+        look(true);
+        fs::write(&other, "zz").unwrap();
+        fs::rename(&other, &file).unwrap();
+        look(true);
+        fs::remove_file(&file).unwrap();
+        look(true);
+        look(false);
+    }
+}
