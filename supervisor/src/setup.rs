@@ -70,15 +70,7 @@ impl Places {
     /// # Errors
     /// When there is no home or no current directory.
     pub fn find(options: &Options) -> Result<Places, SetupError> {
-        let home = options
-            .home
-            .clone()
-            .or_else(|| directory("OPENCLAW_HOME"))
-            .or_else(|| directory("HOME"))
-            .or_else(|| {
-                nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
-            })
-            .ok_or(SetupError::NoHome)?;
+        let home = options.home.clone().or_else(home).ok_or(SetupError::NoHome)?;
         // Patterns are compared with real paths, and most of them start here.
         let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
@@ -98,16 +90,32 @@ impl Places {
             home,
             state,
         };
-        places.always_denied = both_forms([&places.state, &places.policy, &places.audit]);
+        places.always_denied = both_forms(&[&places.state, &places.policy, &places.audit]);
         Ok(places)
+    }
+
+    /// What no policy may open to the tree: wherever OpenClaw's store has the socket of those who approve, too.
+    fn denied_with(&self, store: &store::File) -> Vec<Vec<u8>> {
+        let mut denied = self.always_denied.clone();
+        let store::File::Present(reading) = store else { return denied };
+        let socket = reading.store.socket_path().and_then(|path| store::socket(path, Some(&self.home)));
+        denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
+        denied
     }
 }
 
+/// What `~` means where nothing else is said: OPENCLAW_HOME, HOME, the password entry.
+pub fn home() -> Option<PathBuf> {
+    directory("OPENCLAW_HOME")
+        .or_else(|| directory("HOME"))
+        .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir))
+}
+
 /// Paths as they are written and as they are.
-fn both_forms(paths: [&PathBuf; 3]) -> Vec<Vec<u8>> {
+fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for path in paths {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         let real = real(&absolute);
         for path in [absolute, real] {
             let path = path.into_os_string().into_vec();
@@ -179,7 +187,7 @@ pub fn compile(
         home: places.home.as_os_str().as_bytes(),
         cwd: places.cwd.as_os_str().as_bytes(),
         path_dirs: places.path_dirs.clone(),
-        always_denied: places.always_denied.clone(),
+        always_denied: places.denied_with(&stores.openclaw),
         temp_dirs: places.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         own: own(&stores.own),

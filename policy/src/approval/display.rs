@@ -13,8 +13,10 @@ const MOST_INPUT: usize = 262_144;
 /// What is shown of a longer text. In UTF-16 units.
 const MOST_OUTPUT: usize = 16_384;
 
-const TRUNCATED: &str = "…[truncated]";
-const OVERSIZED: &str = "[exec approval command exceeds display size limit; full text suppressed]";
+/// Stands at the end of a text of which the rest is not shown.
+pub const TRUNCATED: &str = "…[truncated]";
+/// Stands for a text of which nothing is shown.
+pub const OVERSIZED: &str = "[exec approval command exceeds display size limit; full text suppressed]";
 
 /// A secret shorter than this is not shown at all; of a longer one the first 6 and the last 4 characters are.
 const SHORTEST_SHOWN_SECRET: usize = 18;

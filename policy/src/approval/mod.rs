@@ -10,5 +10,5 @@ mod settings;
 
 pub use always::{Always, FileRule, Repeat, Saving, always};
 pub use binding::{Binding, EnvBinding, Mismatch};
-pub use display::display_text;
+pub use display::{OVERSIZED, TRUNCATED, display_text};
 pub use settings::{Approvals, Route};

@@ -87,6 +87,16 @@ impl Store {
         list
     }
 
+    /// `socket.path`: where programs listen that ask a human. As it is written: `~` is not expanded.
+    pub fn socket_path(&self) -> Option<&str> {
+        self.section("socket")?.get("path")?.as_str()
+    }
+
+    /// `socket.token`: what opens it. A secret.
+    pub fn socket_token(&self) -> Option<&str> {
+        self.section("socket")?.get("token")?.as_str()
+    }
+
     /// Every entry of every agent that no release from 2026.6 on would match, with its place.
     pub fn inactive(&self) -> Vec<(String, Inactive)> {
         let own = |name: &str| {

@@ -2,7 +2,8 @@
 //!
 //! `book` is the state: which questions wait, on which `cards`, with which `binding`, what has `ended`, what holds for
 //! a while (`lasting`). It is told the time. `manager` puts a lock, a clock and a log around it; `runtime` is the thread
-//! on which time is kept and routes run. The first route is `control`, a socket, with the command line at its other end.
+//! on which time is kept and routes run. Routes: `control`, the guard's own socket with the command line at its other
+//! end; `socket`, OpenClaw's.
 
 mod binding;
 mod book;
@@ -18,6 +19,7 @@ mod manager;
 mod outcome;
 mod request;
 mod runtime;
+mod socket;
 #[cfg(test)]
 pub mod tests;
 

@@ -14,6 +14,8 @@ use super::event::Log;
 use super::keep::Keeper;
 use super::manager::{Asked, Manager, Settings};
 use super::request::Question;
+use super::socket::{Client, Find, Meeting, Probe};
+use crate::setup;
 
 /// Whether a process is a member of the guarded tree: it must not answer its own questions.
 pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
@@ -37,6 +39,8 @@ pub struct Surroundings {
 pub struct Approvals {
     manager: Manager,
     around: Surroundings,
+    find: Find,
+    probe: Probe,
     started: OnceLock<Result<(), String>>,
     ending: Arc<Notify>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -45,9 +49,14 @@ pub struct Approvals {
 impl Approvals {
     /// Nothing runs yet.
     pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
+        let (state, home) = (around.state.clone(), setup::home());
+        let find: Find = Arc::new(move || Meeting::find(&state, home.as_deref()));
+        let manager = Manager::new(settings, log);
         Approvals {
-            manager: Manager::new(settings, log),
+            manager,
             around,
+            find,
+            probe: Probe::default(),
             started: OnceLock::new(),
             ending: Arc::default(),
             thread: Mutex::default(),
@@ -62,7 +71,10 @@ impl Approvals {
     /// Asks, and returns at once.
     pub fn ask(&self, question: Question) -> Asked {
         match self.start() {
-            Ok(()) => self.manager.register(&Arc::new(self.manager.create(question))),
+            Ok(()) => {
+                self.probe.tell(&self.manager, &self.find, &self.around.is_member);
+                self.manager.register(&Arc::new(self.manager.create(question)))
+            }
             Err(why) => Asked::Refused(Refusal::Broken(why)),
         }
     }
@@ -94,10 +106,18 @@ impl Approvals {
             manager.reach(Route::Terminal, true);
         }
         let time = manager.clone().keep_time();
+        let keeper = Keeper::new(&around.state);
+        let client = Client::new(
+            manager.clone(),
+            keeper.clone(),
+            Arc::clone(&self.find),
+            Arc::clone(&around.is_member),
+            Arc::clone(&around.complain),
+        );
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {
-                let server = Server::new(manager.clone(), Keeper::new(&around.state), around.is_member);
+                let server = Server::new(manager.clone(), keeper, around.is_member);
                 match link.map(tokio::net::UnixStream::from_std) {
                     Some(Ok(link)) => drop(tokio::spawn(server.clone().run_terminal(link))),
                     Some(Err(_)) => manager.reach(Route::Terminal, false),
@@ -106,6 +126,7 @@ impl Approvals {
                 if let Some(socket) = socket {
                     tokio::spawn(server.run(socket));
                 }
+                tokio::spawn(client.run());
                 tokio::select! { () = time => {} () = ending.notified() => {} }
             });
         })?;

@@ -35,3 +35,13 @@ pub fn new_id() -> String {
 pub fn own(state: &std::path::Path) -> std::path::PathBuf {
     state.join(GUARD).join(OWN)
 }
+
+/// What a store's `socket.path` names: `~` is the home. `None` where that is no absolute path.
+pub fn socket(path: &str, home: Option<&std::path::Path>) -> Option<std::path::PathBuf> {
+    let written = std::path::Path::new(path);
+    let path = match written.strip_prefix("~") {
+        Ok(below) => home?.join(below),
+        Err(_) => written.to_owned(),
+    };
+    path.is_absolute().then_some(path)
+}

@@ -1,0 +1,19 @@
+//! The route `socket`: OpenClaw's exec-approvals.sock. The guard is a client of it; `openclaw-guard approvals watch`
+//! (`super::watch`) listens there, and so does the companion program of OpenClaw on macOS.
+//!
+//! `place` says where the socket is and what opens it, `peer` who is at its other end, `wire` what goes over it, `text`
+//! how a call reads there. `ask` asks one question, `route` all that wait, `probe` whether anybody listens.
+
+mod ask;
+mod peer;
+mod place;
+mod probe;
+mod route;
+#[cfg(test)]
+mod tests;
+mod text;
+mod wire;
+
+pub use place::{Find, Meeting};
+pub use probe::Probe;
+pub use route::Client;
