@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::approval::{Approvals, Question};
 use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
-use crate::exec::Turns;
+use crate::exec::{Scripts, Turns};
 use crate::place::{Place, place};
 use crate::report::{Event, Operation, Reporter, shortened};
 use crate::resolve::{Object, Resolver};
@@ -42,6 +42,8 @@ pub struct Guard {
     pub moving: Arc<Mutex<()>>,
     /// One exec of a process at a time.
     pub turns: Arc<Turns>,
+    /// The scripts that were approved.
+    pub scripts: Arc<Scripts>,
     /// The sockets that the tree has bound.
     pub servers: Arc<Servers>,
 }
@@ -107,6 +109,7 @@ impl Guard {
             floor,
             moving: Arc::default(),
             turns: Arc::default(),
+            scripts: Arc::default(),
             servers: Arc::default(),
         }
     }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod held;
 mod needs;
 mod run;
 mod screen;
@@ -17,6 +18,7 @@ use guard_policy::environment::{Inherit, inherited};
 use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
+pub use held::Held;
 pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
 pub use screen::Screen;
@@ -98,6 +100,13 @@ impl World {
         fs::write(&path, text).expect("a policy");
         self.policy = Some(path);
         self
+    }
+
+    /// With the policy's text edited.
+    #[must_use]
+    pub fn policy_text(self, edit: impl FnOnce(String) -> String) -> World {
+        let text = self.read("guard.json").expect("a policy");
+        self.policy(&edit(text))
     }
 
     /// With somebody who can be asked: otherwise what the policy asks is settled at once by its fallback.

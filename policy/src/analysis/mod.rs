@@ -20,6 +20,7 @@ mod packages;
 mod plan;
 mod reason;
 mod risks;
+mod script;
 mod shells;
 mod syntax;
 mod verdict;
@@ -32,6 +33,7 @@ pub use evaluate::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings, eva
 pub use inline_eval::{Hit, Inline, inline_eval, inline_eval_of};
 pub use reason::Reason;
 pub use risks::Risk;
+pub use script::script_operand;
 pub use verdict::{Verdicts, verdicts};
 
 /// The longest command that is read, in bytes. The parser's time can grow with the square of it.

@@ -43,8 +43,11 @@ impl Digest {
         }
     }
 
-    /// Of an environment: every string of it, in the order in which the program finds them.
+    /// Of an environment: every string of it. Shells order the names as it comes; of those that are there twice the order
+    /// counts, for programs find the first.
     pub fn of_environment<'e>(strings: impl IntoIterator<Item = &'e [u8]>) -> Digest {
+        let mut strings: Vec<&[u8]> = strings.into_iter().collect();
+        strings.sort_by_key(|string| string.split(|&byte| byte == b'=').next());
         Digest::of_parts(strings)
     }
 }
@@ -58,5 +61,20 @@ impl fmt::Display for Digest {
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digest;
+
+    #[test]
+    fn an_environment_is_the_same_in_another_order() {
+        let of =
+            |strings: &[&'static str]| Digest::of_environment(strings.iter().map(|string| string.as_bytes()));
+        assert_eq!(of(&["A=1", "B=2"]), of(&["B=2", "A=1"]));
+        assert_ne!(of(&["A=1", "A=2"]), of(&["A=2", "A=1"]));
+        assert_ne!(of(&["A=1"]), of(&["A=1", "A=1"]));
+        assert_ne!(of(&["A=1B"]), of(&["A=1", "B"]));
     }
 }

@@ -120,7 +120,18 @@ fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcom
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: How) -> Outcome {
     let object = Object::of(file)?;
     judge(request, path, Some(&object), how.access())?;
-    finish(object, how)
+    match approved_script(request, &object, how)? {
+        Some(script) => finish(script, how),
+        None => finish(object, how),
+    }
+}
+
+/// The script that was approved for the caller, where this is it and is only read.
+fn approved_script(request: &Request<'_, '_>, object: &Object, how: How) -> Result<Option<Object>, Errno> {
+    if how.changes() || how.access() != Access::READ || object.kind() != FileType::RegularFile {
+        return Ok(None);
+    }
+    request.guard.scripts.instead(request.caller, &request.guard.tree, object)
 }
 
 /// Opens or creates a name in a directory. None: the name changed meanwhile.
@@ -154,6 +165,9 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
 fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
     refuse_kind(object, how)?;
     judge(request, path, Some(object), how.access())?;
+    if let Some(script) = approved_script(request, object, how)? {
+        return finish(script, how);
+    }
     if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {
         // Opening it is felt at the other end.
         need_room(request)?;

@@ -4,6 +4,7 @@ mod arguments;
 mod image;
 mod loader;
 mod privileged;
+mod scripts;
 mod steps;
 mod subject;
 mod traced;
@@ -16,6 +17,7 @@ use guard_policy::{Exec, Role};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 
+pub use scripts::Scripts;
 pub use steps::Steps;
 pub use turns::Turns;
 
@@ -138,9 +140,15 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     }
                 };
                 let environment = wish.environment.items;
+                let mut script_file = None;
                 let approved = steps.settle(request, || {
                     let program = subject::executable(request.caller, &object, &path, &file)?;
-                    let script = script.map(|(path, file)| subject::script(request.caller, path, &file));
+                    let script = script.or_else(|| subject::operand(request, &path, &argv));
+                    let script = script.map(|(path, file)| {
+                        let script = subject::script(request.caller, path, &file);
+                        script_file = Some(file);
+                        script
+                    });
                     Ok(approval::Exec {
                         argv: argv.clone(),
                         executable: program,
@@ -149,6 +157,11 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
                     })
                 })?;
+                if let (Some(file), Some(script)) =
+                    (script_file, approved.as_ref().and_then(|approved| approved.script.as_ref()))
+                {
+                    subject::bind_script(request, script, &file)?;
+                }
                 return Ok(Expected {
                     program: Identity::of(&object.stat),
                     content: approved.map(|approved| approved.executable.sha256),

@@ -1,12 +1,19 @@
 //! What a human approves of a program: its files, by what they hold.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 
+use guard_policy::analysis::script_operand;
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::find;
+use super::scripts::{self, Copied};
 use crate::approval::{Digest, Executable, Script};
+use crate::broker::Request;
 use crate::caller::Caller;
-use crate::resolve::Object;
+use crate::report::Operation;
+use crate::resolve::{Object, link_to};
 
 /// The program that runs in the end.
 ///
@@ -32,4 +39,38 @@ pub fn executable(
 /// As [`executable`].
 pub fn script(caller: &Caller<'_>, path: Vec<u8>, file: &File) -> Result<Script, Errno> {
     Ok(Script { path, sha256: Digest::of_file(file, || caller.check())? })
+}
+
+/// The file that an interpreter is told to run, where its arguments say so and it can be read.
+pub fn operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>]) -> Option<(Vec<u8>, File)> {
+    let written = &argv[script_operand(path, argv)?];
+    let (object, path) = find(request, libc::AT_FDCWD, written, 0).ok()?.into_object().ok()?;
+    if object.kind() != FileType::RegularFile {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty()).ok()?;
+    Some((path, file.into()))
+}
+
+/// Sees to it that the interpreter reads the script that was approved.
+///
+/// # Errors
+/// EACCES when it holds something else by now; the kernel's; ESRCH when the caller is gone.
+pub fn bind_script(request: &Request<'_, '_>, script: &Script, file: &File) -> Result<(), Errno> {
+    let (guard, caller) = (request.guard, request.caller);
+    if rustix::fs::fstat(file)?.st_size as u64 > scripts::LONGEST {
+        return Ok(());
+    }
+    let bound = Copied::of(caller, file, script.sha256)
+        .and_then(|copied| guard.scripts.bind(caller, &guard.tree, copied));
+    match bound {
+        Err(Errno::ACCESS) => {
+            guard.refuse(caller, Operation::Exec, &script.path, "changed while waiting for an answer")
+        }
+        Err(Errno::NOMEM) => {
+            guard.refuse(caller, Operation::Exec, &script.path, "too many approved scripts run already")
+        }
+        other => other,
+    }
 }

@@ -1,0 +1,131 @@
+//! What an answer does, and one that comes late or twice.
+
+use crate::world::{path, world, world_with};
+
+#[test]
+fn a_yes_is_used_once() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} 1; {asked} 1; echo $?")]);
+    let first = world.answer("allow-once");
+    let second = world.answer("deny");
+    assert_ne!(first["id"], second["id"]);
+    let ended = held.end();
+    assert_eq!(ended.stdout, "1\n126\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
+}
+
+#[test]
+fn nobody_answers() {
+    let world = world_with(300, "");
+    let asked = path(&world, "bin/asked");
+    let held =
+        world.start(&["bash", "-c", &format!("{asked} 1; echo $?; cat {}", path(&world, "else/file"))]);
+    let ended = held.end();
+    assert_eq!(ended.stdout, "126\n", "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("nobody answered in time").count(), 2, "{}", ended.stderr);
+}
+
+#[test]
+fn a_fallback_lets_go_what_nobody_answers() {
+    let world = world_with(300, "").policy_text(|text| {
+        text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
+    });
+    let ended = world.start(&[path(&world, "bin/asked"), "x".to_owned()]).end();
+    assert_eq!((ended.status, &*ended.stdout), (0, "x\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_late_answer_changes_nothing() {
+    let world = world_with(1500, "");
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} 1; echo $?; sleep 2")]);
+    let question = world.wait_for(1).remove(0);
+    assert_eq!(world.wait_for(0).len(), 0);
+    let said = world.resolve(&question, "allow-once");
+    assert_eq!(said.status, 1, "{said:?}");
+    assert!(said.stderr.contains("expired"), "{said:?}");
+    assert_eq!(held.end().stdout, "126\n");
+}
+
+#[test]
+fn the_same_answer_again_is_fine_and_another_is_not() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} 1; sleep 1; echo end")]);
+    let question = world.answer("allow-once");
+    assert_eq!(world.resolve(&question, "allow-once").status, 0);
+    let said = world.resolve(&question, "deny");
+    assert_eq!(said.status, 1);
+    assert!(said.stderr.contains("approval already resolved"), "{said:?}");
+    assert_eq!(held.end().stdout, "1\nend\n");
+}
+
+#[test]
+fn without_a_route_nobody_is_waited_for() {
+    let world = world_with(100_000, r#", "approvals": {"routes": ["gateway"]}"#);
+    let ended = world.start(&[path(&world, "bin/asked"), "x".to_owned()]).end();
+    assert_eq!(ended.status, 126);
+    assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_denial_stands_for_a_moment() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("for i in 1 2 3 4 5; do {asked} x; done; {asked} y")]);
+    world.answer("deny");
+    let other = world.answer("allow-once");
+    assert_eq!(other["argv"][1], "y");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "y\n");
+    assert!(ended.stderr.contains("denied a moment ago"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_yes_for_the_session_is_for_equal_calls() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} x; {asked} x; cd /usr; {asked} x")]);
+    world.answer("allow-session");
+    // In another directory it is another call.
+    let third = world.answer("deny");
+    assert_eq!(third["cwd"], "/usr");
+    assert_eq!(held.end().stdout, "x\nx\n");
+}
+
+#[test]
+fn files_are_asked_for_too() {
+    let world = world();
+    let file = path(&world, "else/file");
+    let line = format!("cat {file}; cat {file}; echo more >> {file}; mv {file} {file}2; echo $?");
+    let held = world.start(&["bash", "-c", &line]);
+    let reads = world.answer("allow-session");
+    assert_eq!((&reads["operation"], &reads["resolvedPath"]), (&"read".into(), &file.clone().into()));
+    let writes = world.answer("allow-once");
+    assert_eq!((&writes["operation"], &writes["resolvedPath"]), (&"write".into(), &file.clone().into()));
+    let from = world.answer("allow-once");
+    assert_eq!(from["resolvedPath"], file);
+    let to = world.answer("allow-once");
+    assert_eq!(to["resolvedPath"], format!("{file}2"));
+    let ended = held.end();
+    assert_eq!(ended.stdout, "secret\nsecret\n0\n", "{}", ended.stderr);
+    assert_eq!(world.read("else/file2").as_deref(), Some("secret\nmore\n"));
+}
+
+#[test]
+fn more_cards_than_anybody_reads_are_refused() {
+    let world = world_with(100_000, r#", "approvals": {"maxPending": 2}"#);
+    let names = ["a", "b", "c", "d"];
+    for name in names {
+        world.write(format!("else/{name}"), name);
+    }
+    let line = names.map(|name| format!("cat {} & ", path(&world, &format!("else/{name}")))).concat();
+    let held = world.start(&["bash", "-c", &format!("{line} wait")]);
+    let pending = world.wait_for(2);
+    guard_tests::until("two are refused", || held.stderr().matches("approvals.maxPending").count() >= 2);
+    for asked in pending {
+        assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    }
+    assert_eq!(held.end().stdout.len(), 2);
+}

@@ -1,0 +1,107 @@
+//! Questions whose caller is gone, or has something else to do.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::world::{path, world};
+
+fn signal(name: &str, pid: &Value) {
+    let status = Command::new("kill").args([name, &pid.to_string()]).status().expect("kill");
+    assert!(status.success());
+}
+
+#[test]
+fn the_caller_dies() {
+    let world = world();
+    for name in ["-KILL", "-TERM", "-INT"] {
+        let held = world.start(&["bash", "-c", &format!("{} x; sleep 2", path(&world, "bin/asked"))]);
+        let asked = world.wait_for(1).remove(0);
+        signal(name, &asked["askedBy"][0]["pid"]);
+        assert_eq!(world.wait_for(0).len(), 0);
+        let said = world.resolve(&asked, "allow-once");
+        assert_eq!(said.status, 1, "{said:?}");
+        assert!(said.stderr.contains("withdrawn"), "{said:?}");
+        drop(held.end());
+    }
+}
+
+#[test]
+fn the_shell_goes_and_takes_its_children_along() {
+    let world = world();
+    let mut command = world.command();
+    command.args([
+        "--kill-on-exit",
+        "--",
+        "bash",
+        "-c",
+        &format!("{} x & sleep 0.3", path(&world, "bin/asked")),
+    ]);
+    let held = world.start_command(command);
+    assert_eq!(world.wait_for(1).len(), 1);
+    assert_eq!(held.end().status, 0);
+    assert_eq!(world.wait_for(0).len(), 0);
+}
+
+#[test]
+fn a_stop_takes_the_question_back_until_it_goes_on() {
+    let world = world();
+    let held = world.start(&["bash", "-c", &format!("{} x; echo $?", path(&world, "bin/asked"))]);
+    let asked = world.wait_for(1).remove(0);
+    let pid = &asked["askedBy"][0]["pid"];
+    signal("-STOP", pid);
+    assert_eq!(world.wait_for(0).len(), 0);
+    let said = world.resolve(&asked, "allow-once");
+    assert_eq!(said.status, 1, "{said:?}");
+    let stat = || std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
+    guard_tests::until("it is stopped", || stat().contains(") T "));
+    signal("-CONT", pid);
+    let again = world.answer("deny");
+    assert_ne!(asked["id"], again["id"]);
+    assert_eq!(held.end().stdout, "126\n");
+}
+
+#[test]
+fn a_signal_with_a_handler_interrupts_and_the_question_is_the_same() {
+    let world = world();
+    let code = format!(
+        "import signal, os
+signal.signal(signal.SIGUSR1, lambda *_: print('handled', flush=True))
+print(open('{}').read(), flush=True)",
+        path(&world, "else/file")
+    );
+    let held = world.start(&["/usr/bin/python3", "-c", &code]);
+    let asked = world.wait_for(1).remove(0);
+    signal("-USR1", &asked["askedBy"][0]["pid"]);
+    guard_tests::until("it is handled", || world.read("out.0").is_some_and(|text| text.contains("handled")));
+    world.answer("allow-once");
+    assert_eq!(held.end().stdout, "handled\nsecret\n\n");
+}
+
+#[test]
+fn other_calls_go_on_while_one_waits() {
+    let world = world();
+    let line = format!("cat {} & mv a b; ls > list; echo other; wait", path(&world, "else/file"));
+    world.write("work/a", "");
+    let held = world.start(&["bash", "-c", &line]);
+    assert_eq!(world.wait_for(1).len(), 1);
+    guard_tests::until("the others are done", || world.read("out.0").is_some_and(|text| text == "other\n"));
+    world.answer("allow-once");
+    assert_eq!(held.end().stdout, "other\nsecret\n");
+}
+
+#[test]
+fn a_rename_that_waits_holds_up_no_other() {
+    let world = world();
+    let file = path(&world, "else/file");
+    world.write("work/a", "");
+    let held = world.start(&[
+        "bash",
+        "-c",
+        &format!("mv -n {file} {file}2 & sleep 0.5; mv a b; mkdir c; echo moved; wait"),
+    ]);
+    assert_eq!(world.wait_for(1).len(), 1);
+    guard_tests::until("the other is done", || world.read("out.0").is_some_and(|text| text == "moved\n"));
+    world.answer("deny");
+    assert_eq!(held.end().status, 0);
+}

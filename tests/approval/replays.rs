@@ -1,0 +1,140 @@
+//! A yes is for one call, and what differs in anything is another.
+
+use std::fs;
+
+use guard_tests::World;
+
+use crate::world::{executable, path, world};
+
+/// Runs a line in which `bin/asked x` is approved at first and something else follows, which is asked for again.
+fn is_asked_again(world: &World, line: &str) {
+    let line = line.replace("ASKED", &path(world, "bin/asked")).replace("TOOL", &path(world, "bin/tool"));
+    let held = world.start(&["bash", "-c", &line]);
+    let first = world.answer("allow-once");
+    let again = world.answer("deny");
+    assert_ne!(first["id"], again["id"], "{line}");
+    let ended = held.end();
+    assert_eq!(ended.stdout.lines().count(), 1, "{line}: {}", ended.stdout);
+}
+
+#[test]
+fn whatever_differs_is_asked_again() {
+    let world = world();
+    for line in [
+        "ASKED x; ASKED x",
+        "ASKED x; cd /usr; ASKED x",
+        "ASKED x; A=b ASKED x",
+        "ASKED x; ASKED y",
+        "ASKED x; (ASKED x)",
+        "ASKED x; cp ASKED copy; ./copy x",
+        "ASKED x; bash -c 'exec ASKED x'",
+        "TOOL x; TOOL x",
+        "cp TOOL t; ./t x; echo 'echo other' >> t; ./t x",
+    ] {
+        is_asked_again(&world, line);
+    }
+}
+
+#[test]
+fn another_agent_and_another_guard_ask_for_themselves() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let mut other = world.command();
+    other.args(["--agent", "other", "--", &asked, "x"]);
+    let held = world.start(&[&*asked, "x"]);
+    assert_eq!(world.wait_for(1)[0]["agentId"], "main");
+    let (beside, third) = (world.start_command(other), world.start(&[&*asked, "x"]));
+    let pending = world.wait_for(3);
+    let of_other = pending.iter().find(|asked| asked["agentId"] == "other").expect("the other agent's");
+    let first = pending.iter().find(|asked| asked["agentId"] == "main").expect("one of the first agent's");
+    assert_eq!(world.resolve(first, "allow-session").status, 0);
+    // Two are left: the other guards do not take the answer for theirs.
+    let left = world.wait_for(2);
+    assert!(left.contains(of_other));
+    for asked in left {
+        assert_eq!(world.resolve(&asked, "deny").status, 0);
+    }
+    let ran = [held.end(), beside.end(), third.end()].iter().filter(|ended| ended.stdout == "x\n").count();
+    assert_eq!(ran, 1);
+}
+
+/// Does something while `argv` waits for a yes, and gives it.
+fn after_a_change(world: &World, argv: &[&str], change: impl FnOnce()) -> guard_tests::Ended {
+    let held = world.start(argv);
+    let asked = world.wait_for(1).remove(0);
+    change();
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    held.end()
+}
+
+#[test]
+fn what_changed_while_a_human_was_reading_is_not_run() {
+    let world = world();
+    let (asked, tool) = (path(&world, "bin/asked"), path(&world, "bin/tool"));
+    let touched = path(&world, "work/touched");
+    let bad = format!("#!/bin/sh\necho bad > {touched}\n");
+    type Swap<'s> = (&'s str, Box<dyn Fn() + 's>);
+    let swaps: [Swap<'_>; 4] = [
+        (&tool, Box::new(|| fs::write(&tool, &bad).expect("to edit the script"))),
+        (
+            &tool,
+            Box::new(|| {
+                executable(&world.write("bin/new", &bad));
+                fs::rename(world.root().join("bin/new"), &tool).expect("to replace the script");
+            }),
+        ),
+        (
+            &asked,
+            Box::new(|| {
+                executable(&world.write("bin/new", fs::read("/bin/true").expect("a program")));
+                fs::rename(world.root().join("bin/new"), &asked).expect("to replace the program");
+            }),
+        ),
+        (
+            &asked,
+            Box::new(|| {
+                let mut other = fs::read("/bin/true").expect("a program");
+                other.push(0);
+                fs::write(&asked, other).expect("to overwrite the program");
+            }),
+        ),
+    ];
+    for (program, change) in swaps {
+        executable(&world.write("bin/asked", fs::read("/bin/echo").expect("a program")));
+        executable(&world.write("bin/tool", "#!/bin/sh\necho tool\n"));
+        let ended = after_a_change(&world, &[program, "x"], change);
+        assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
+        assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
+        assert!(!world.work().join("touched").exists());
+    }
+}
+
+#[test]
+fn an_interpreter_reads_the_script_that_was_approved() {
+    let world = world();
+    let tool = path(&world, "bin/tool");
+    // The interpreter waits before it reads on: by then the file is another.
+    let text = "#!/bin/sh\necho first\nsleep 1\necho second\n";
+    executable(&world.write("bin/tool", text));
+    let held = world.start(&[&tool]);
+    world.answer("allow-once");
+    guard_tests::until("it runs", || world.read("out.0").is_some_and(|text| text == "first\n"));
+    let other = text.replace("second", "edited");
+    fs::write(&tool, other).expect("to edit");
+    assert_eq!(held.end().stdout, "first\nsecond\n");
+}
+
+#[test]
+fn a_path_that_leads_elsewhere_by_then_is_another_file() {
+    let world = world();
+    world.write("else/other", "other\n");
+    std::os::unix::fs::symlink(world.root().join("else/file"), world.work().join("link")).expect("a link");
+    let held = world.start(&["cat", "link"]);
+    let asked = world.wait_for(1).remove(0);
+    fs::remove_file(world.work().join("link")).expect("to remove");
+    std::os::unix::fs::symlink(world.root().join("else/other"), world.work().join("link")).expect("a link");
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    let second = world.answer("deny");
+    assert_eq!(second["resolvedPath"], path(&world, "else/other"));
+    assert_eq!(held.end().stdout, "");
+}

@@ -1,0 +1,38 @@
+//! A world in which one program is asked for, and the files of one directory.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use guard_tests::World;
+
+/// `bin/asked` prints its arguments; it is in no allowlist. Everything else of the system may run. `else/` may be read and
+/// written after a yes. `TIMEOUT` milliseconds are waited for an answer.
+pub fn world_with(timeout: u64, more: &str) -> World {
+    let text = format!(
+        r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
+            "carriers": ["bash", "sh", "dash", "env"]}},
+            "agents": {{"*": {{"allowlist": [{{"pattern": "/usr/**"}}, {{"pattern": "@/bin/free"}}]}}}},
+            "permissions": {{"filesystem": {{"rules": {{SYSTEM, "/root/.pyenv/**": "r-x", "@/work/**": "rwx", "@/bin/**": "r-x"}}, "default": "---"}}}}{more}}}"#
+    );
+    let world = World::bare().policy(&text).attended();
+    for name in ["asked", "free"] {
+        executable(&world.write(format!("bin/{name}"), std::fs::read("/bin/echo").expect("echo")));
+    }
+    executable(&world.write("bin/tool", "#!/bin/sh\necho tool \"$@\"\n"));
+    world.write("else/file", "secret\n");
+    world
+}
+
+/// With time enough for anybody.
+pub fn world() -> World {
+    world_with(100_000, "")
+}
+
+pub fn executable(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("to change a mode");
+}
+
+/// The path of a file of the world.
+pub fn path(world: &World, name: &str) -> String {
+    world.root().join(name).display().to_string()
+}

@@ -1,0 +1,140 @@
+//! A guarded command whose calls are held, and the operator who answers from another terminal.
+
+use std::ffi::OsStr;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{Ended, World, descendants, guard, limit, status_of};
+
+/// A guarded command that runs.
+#[derive(Debug)]
+pub struct Held<'w> {
+    world: &'w World,
+    child: Child,
+    number: usize,
+}
+
+impl World {
+    /// Starts a command under the guard, without a terminal, and lets it run.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start<S: AsRef<OsStr>>(&self, argv: &[S]) -> Held<'_> {
+        let mut command = self.command();
+        command.arg("--").args(argv);
+        self.start_command(command)
+    }
+
+    /// The same for a command of [`World::command`].
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn start_command(&self, mut command: Command) -> Held<'_> {
+        use std::os::unix::process::CommandExt;
+        let number = (0..).find(|number| self.read(format!("out.{number}")).is_none()).unwrap_or_default();
+        let output = |name: &str| {
+            Stdio::from(std::fs::File::create(self.root().join(format!("{name}.{number}"))).expect("a file"))
+        };
+        command.stdin(Stdio::null()).stdout(output("out")).stderr(output("err")).process_group(0);
+        let child = command.spawn().expect("to start the guard");
+        Held { world: self, child, number }
+    }
+
+    /// `openclaw-guard approvals …` of the same operator, who is outside.
+    pub fn approvals<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
+        let mut command = Command::new(guard());
+        command.arg("approvals").args(arguments).env("HOME", self.home()).current_dir(self.root());
+        command.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME");
+        crate::ended(&mut command)
+    }
+
+    /// What waits for an answer, oldest first.
+    ///
+    /// # Panics
+    /// When the list cannot be had.
+    #[must_use]
+    pub fn pending(&self) -> Vec<Value> {
+        let said = self.approvals(&["list", "--json"]);
+        let list = serde_json::from_str(&said.stdout);
+        let mut list: Vec<Value> = list.unwrap_or_else(|error| panic!("{error}: {said:?}"));
+        list.sort_by_key(|approval| approval["createdAtMs"].as_u64());
+        list
+    }
+
+    /// Waits until just so many wait.
+    ///
+    /// # Panics
+    /// When there never are.
+    #[must_use]
+    pub fn wait_for(&self, count: usize) -> Vec<Value> {
+        let end = Instant::now() + limit();
+        loop {
+            let pending = self.pending();
+            if pending.len() == count {
+                return pending;
+            }
+            assert!(Instant::now() < end, "{count} expected, waiting: {pending:#?}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits for one question and answers it; returns what was asked.
+    ///
+    /// # Panics
+    /// When none comes, or it cannot be answered so.
+    pub fn answer(&self, decision: &str) -> Value {
+        let asked = self.wait_for(1).remove(0);
+        let said = self.resolve(&asked, decision);
+        assert_eq!(said.status, 0, "{said:?}");
+        asked
+    }
+
+    /// Answers a question.
+    pub fn resolve(&self, asked: &Value, decision: &str) -> Ended {
+        self.approvals(&["resolve", asked["id"].as_str().expect("an id"), decision])
+    }
+}
+
+impl Held<'_> {
+    /// The guard's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it hangs.
+    pub fn end(mut self) -> Ended {
+        let status = status_of(&mut self.child);
+        self.said(status)
+    }
+
+    /// What it has written so far.
+    #[must_use]
+    pub fn stderr(&self) -> String {
+        self.world.read(format!("err.{}", self.number)).unwrap_or_default()
+    }
+
+    fn said(&self, status: i32) -> Ended {
+        let stdout = self.world.read(format!("out.{}", self.number)).unwrap_or_default();
+        Ended { stdout, stderr: self.stderr(), status }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            for process in descendants(self.child.id()) {
+                // One that has ended needs no signal.
+                let _ =
+                    Command::new("kill").args(["-KILL", &process.to_string()]).stderr(Stdio::null()).status();
+            }
+            let _ = self.child.wait();
+        }
+    }
+}
