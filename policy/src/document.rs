@@ -286,9 +286,6 @@ impl Document {
     /// Keys that are read but not acted on, and would have an effect.
     pub(crate) fn unused(&self) -> Vec<String> {
         let mut unused = Vec::new();
-        if self.approvals.notify.is_some() {
-            unused.push("approvals.notify is read but not acted on yet".to_owned());
-        }
         let sections = [("network", &self.network.other), ("audit", &self.audit.other)];
         for (section, keys) in sections {
             for (key, _) in keys.iter().filter(|(_, v)| has_effect(v)) {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::book::Book;
 use super::decision::{By, Decision, End, Grant, Refusal, ResolveError};
 use super::event::{Event, Log};
+use super::notify::Program;
 use super::outcome::{Found, Listing, Registered, Resolved, Save};
 use super::request::{Id, Question, Request};
 use crate::ids;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub max_pending: usize,
     /// `approvals.routes`; `None` stands for every way there is.
     pub routes: Option<Vec<Route>>,
+    /// `approvals.notify`.
+    pub notify: Option<Program>,
 }
 
 impl Settings {
@@ -38,6 +41,7 @@ impl Settings {
             timeout: Duration::from_millis(policy.timeout_ms()),
             max_pending: policy.approvals().max_pending(),
             routes: policy.approvals().routes().map(<[Route]>::to_vec),
+            notify: Program::of(policy),
         }
     }
 }
@@ -117,6 +121,11 @@ impl Manager {
     /// Whether `approvals.routes` lets this route answer.
     pub fn wants(&self, route: Route) -> bool {
         self.with(|state, _| state.settings.routes.as_ref().is_none_or(|routes| routes.contains(&route)))
+    }
+
+    /// Who is told of new cards.
+    pub fn notify(&self) -> Option<Program> {
+        self.with(|state, _| state.settings.notify.clone())
     }
 
     /// A request that begins now.

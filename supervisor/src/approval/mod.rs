@@ -3,7 +3,8 @@
 //! `book` is the state: which questions wait, on which `cards`, with which `binding`, what has `ended`, what holds for
 //! a while (`lasting`). It is told the time. `manager` puts a lock, a clock and a log around it; `runtime` is the thread
 //! on which time is kept and routes run. Routes: `control`, the guard's own socket with the command line at its other
-//! end; `socket`, OpenClaw's.
+//! end; `socket`, OpenClaw's. `notify` tells a program, which
+//! cannot answer.
 
 mod binding;
 mod book;
@@ -16,6 +17,7 @@ mod event;
 mod keep;
 mod lasting;
 mod manager;
+mod notify;
 mod outcome;
 mod request;
 mod runtime;

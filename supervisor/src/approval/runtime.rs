@@ -13,6 +13,7 @@ use super::decision::Refusal;
 use super::event::Log;
 use super::keep::Keeper;
 use super::manager::{Asked, Manager, Settings};
+use super::notify::Notifier;
 use super::request::Question;
 use super::socket::{Client, Find, Meeting, Probe};
 use crate::setup;
@@ -114,6 +115,7 @@ impl Approvals {
             Arc::clone(&around.is_member),
             Arc::clone(&around.complain),
         );
+        let notifier = Notifier::new(manager.clone(), Arc::clone(&around.complain));
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {
@@ -127,6 +129,7 @@ impl Approvals {
                     tokio::spawn(server.run(socket));
                 }
                 tokio::spawn(client.run());
+                tokio::spawn(notifier.run());
                 tokio::select! { () = time => {} () = ending.notified() => {} }
             });
         })?;

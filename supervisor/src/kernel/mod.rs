@@ -4,6 +4,7 @@
 //! logic above can be tested with a scripted fake. Operations on the file system itself are ordinary calls
 //! and are tested on real directories. Every `unsafe` block of this crate is below this module.
 
+pub mod apart;
 pub mod descriptors;
 pub mod errno;
 #[cfg(test)]

@@ -117,7 +117,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
     }
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if arguments.json {
-        let value: Value = all.iter().map(|(pid, one)| json(*pid, one)).collect();
+        let value: Value = all.iter().map(|(pid, one)| one.json(*pid)).collect();
         writeln!(out, "{value:#}")?;
     } else if all.is_empty() {
         writeln!(out, "nothing waits for an answer")?;
@@ -127,12 +127,6 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
     }
     out.flush()?;
     Ok(exit)
-}
-
-fn json(pid: u32, approval: &Approval) -> Value {
-    let mut value = serde_json::to_value(approval).unwrap_or_default();
-    value["guard"] = pid.into();
-    value
 }
 
 /// A question for a human, each argument on a line of its own. Nothing in it acts on a terminal.

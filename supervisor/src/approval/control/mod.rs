@@ -13,4 +13,5 @@ mod server;
 mod tests;
 
 pub use place::Socket;
+pub use protocol::Approval;
 pub use server::Server;

@@ -4,6 +4,7 @@
 use guard_policy::approval::Saving;
 use guard_policy::{Because, Source};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::super::event::Card;
 use super::super::outcome::Listing;
@@ -203,6 +204,14 @@ impl Approval {
             requests.map(|(request, calls)| Approval::of(request, *calls, card)).collect::<Vec<_>>()
         };
         listings.iter().flat_map(of).collect()
+    }
+
+    /// For programs, with the guard's process.
+    pub fn json(&self, guard: u32) -> Value {
+        // Strings, numbers and lists of them: nothing that could fail.
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        value["guard"] = guard.into();
+        value
     }
 
     fn of(request: &Request, calls: usize, card: Card) -> Approval {
