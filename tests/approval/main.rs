@@ -1,7 +1,9 @@
 //! Calls that a human decides about, while they sleep.
 
+mod always;
 mod answers;
 mod moot;
 mod replays;
+mod shell;
 mod tools;
 mod world;

@@ -1,0 +1,222 @@
+//! What is allowed always is not asked again: not by this guard, not by another, not after a restart.
+
+use std::fs;
+
+use guard_tests::{World, ended};
+use serde_json::{Value, json};
+
+use crate::shell::{Shell, events};
+
+/// Programs are asked for, but for two; so are files outside of the workspace.
+fn world() -> World {
+    let world = World::bare()
+        .policy(&format!(
+            r#"{{"version": 1, "exec": {{"timeoutMs": 60000}}, "permissions": {{"filesystem": {{
+                "rules": {{SYSTEM, "@/work/**": "rw-", "@/kept/**": "---", "@/bin/**": "r-?"}}, "deny": ["@/secret/**"]}}}},
+                "agents": {{"main": {{"allowlist": [{{"pattern": "{}"}}, {{"pattern": "{}"}}]}}}}}}"#,
+            program("cat"),
+            program("cp")
+        ))
+        .attended();
+    for name in ["data/a", "data/b", "data/deep/c", "other/d", "kept/e", "secret/f"] {
+        world.write(name, format!("{name}\n"));
+    }
+    world
+}
+
+/// The real path of a program, which entries name.
+fn program(name: &str) -> String {
+    guard_tests::program(name).canonicalize().expect("a real path").to_str().expect("text").to_owned()
+}
+
+fn own(world: &World) -> Value {
+    let text = world.read("home/.openclaw/guard/approvals.json").expect("a store");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Has a line ask something, and answers that.
+fn answered(world: &World, shell: &mut Shell, line: &str, decision: &str) -> (String, Value) {
+    shell.begin(line);
+    let asked = world.answer(decision);
+    (shell.end(), asked)
+}
+
+#[test]
+fn a_program_is_not_asked_for_again() {
+    let world = world();
+    let uname = program("uname");
+    // Both run before anything is saved.
+    let (mut one, mut other) = (Shell::start(&world), Shell::start(&world));
+    let (said, asked) = answered(&world, &mut one, "uname -s", "allow-always");
+    assert_eq!(said, "Linux\n");
+    let saves = &asked["always"]["saves"];
+    assert_eq!((saves.as_array().map(Vec::len), saves[0]["pattern"].as_str()), (Some(1), Some(&*uname)));
+    assert_eq!(asked["always"]["directory"], Value::Null);
+    let entry = own(&world)["agents"]["main"]["allowlist"][0].clone();
+    assert_eq!(
+        [&entry["pattern"], &entry["argPattern"], &entry["source"]],
+        [&json!(uname), &saves[0]["argPattern"], &json!("allow-always")]
+    );
+    assert!(!world.root().join("home/.openclaw/exec-approvals.json").exists());
+
+    // The very next call of every guard, and of one that starts now.
+    assert_eq!(other.tell("uname -s"), "Linux\n");
+    assert_eq!(one.tell("uname -s"), "Linux\n");
+    assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
+    assert_eq!((events(&world, "requested"), events(&world, "granted")), (1, 0));
+    let reasons: Vec<Value> = world.audit().into_iter().map(|line| line["because"]["path"].clone()).collect();
+    assert!(reasons.contains(&json!("saved.agents.main.allowlist[0]")), "{reasons:?}");
+
+    // Other arguments, and another directory, are another question.
+    for line in ["uname -r", "cd /; uname -s"] {
+        let (said, _) = answered(&world, &mut other, line, "deny");
+        assert_eq!(said, "");
+    }
+    assert_eq!(events(&world, "requested"), 3);
+}
+
+#[test]
+fn an_entry_goes_into_openclaws_store_where_there_is_one() {
+    let world = world();
+    let store = world.write("home/.openclaw/exec-approvals.json", r#"{"version": 1, "theirs": [1]}"#);
+    let mut shell = Shell::start(&world);
+    let (said, _) = answered(&world, &mut shell, "uname -s", "allow-always");
+    assert_eq!(said, "Linux\n");
+    let saved: Value = serde_json::from_str(&fs::read_to_string(store).unwrap()).unwrap();
+    assert_eq!(saved["agents"]["main"]["allowlist"][0]["pattern"], json!(program("uname")));
+    assert_eq!(saved["theirs"], json!([1]));
+    assert_eq!(world.read("home/.openclaw/guard/approvals.json"), None);
+    assert_eq!(shell.tell("uname -s"), "Linux\n");
+    assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
+    // A rule for a file has no place there.
+    let read = format!("cat {}/data/a", world.root().display());
+    assert_eq!(answered(&world, &mut shell, &read, "allow-always").0, "data/a\n");
+    assert_eq!(own(&world)["agents"]["main"].get("allowlist"), None);
+    assert_eq!(events(&world, "requested"), 2);
+}
+
+#[test]
+fn a_script_is_saved_with_entry_and_bit() {
+    let world = world();
+    let script = world.write("bin/greet", "#!/bin/sh\necho ran \"$@\"\n").display().to_string();
+    crate::world::executable(script.as_ref());
+    let mut shell = Shell::start(&world);
+    let line = format!("{script} 1");
+    let (said, asked) = answered(&world, &mut shell, &line, "allow-always");
+    assert_eq!(said, "ran 1\n");
+    let saves = &asked["always"]["saves"];
+    let shape = [&saves[0]["pattern"], &saves[1]["pattern"], &saves[1]["bits"], &saves[2]];
+    assert_eq!(shape, [&json!(script), &json!(script), &json!("x"), &Value::Null]);
+    assert_eq!(shell.tell(&line), "ran 1\n");
+    assert_eq!(world.guarded(&[&*script, "1"]).stdout, "ran 1\n");
+    assert_eq!(events(&world, "requested"), 1);
+    // Of an interpreter nothing is saved, so nothing of the script either.
+    let python = program("python3");
+    let code = world.write("bin/count", format!("#!{python}\nprint('ran')\n"));
+    crate::world::executable(&code);
+    shell.begin(&code.display().to_string());
+    let asked = world.wait_for(1).remove(0);
+    let why = asked["always"]["never"].as_str();
+    assert_eq!(why, Some("it runs what a file says, which may change"), "{asked}");
+    assert_eq!(world.resolve(&asked, "allow-always").status, 1);
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    assert_eq!(shell.end(), "");
+}
+
+#[test]
+fn a_file_is_not_asked_for_again() {
+    let world = world();
+    let root = world.root().display().to_string();
+    let (mut one, mut other) = (Shell::start(&world), Shell::start(&world));
+    let (said, asked) = answered(&world, &mut one, &format!("cat {root}/data/a"), "allow-always");
+    assert_eq!(said, "data/a\n");
+    let rule = |pattern: &str, bits: &str| {
+        let pattern = format!("{root}{pattern}");
+        json!([{ "pattern": pattern, "bits": bits, "text": format!("\"{pattern}\" {bits}") }])
+    };
+    let expected = json!({ "saves": rule("/data/a", "r"), "directory": rule("/data/**", "r") });
+    assert_eq!(asked["always"], expected);
+    let rules = || own(&world)["agents"]["main"]["permissions"]["filesystem"]["rules"].clone();
+    assert_eq!(rules(), json!({ format!("{root}/data/a"): "r" }));
+    // For any program, in any guard, also in one that starts now; `r` and nothing else, of this file and no other.
+    assert_eq!(other.tell(&format!("cp {root}/data/a copy; cat copy")), "data/a\n");
+    assert_eq!(world.guarded(&["cat", &format!("{root}/data/a")]).stdout, "data/a\n");
+    assert_eq!(events(&world, "requested"), 1);
+    assert_eq!(answered(&world, &mut other, &format!("cat {root}/data/b"), "deny").0, "");
+    assert_eq!(answered(&world, &mut one, &format!("echo x > {root}/data/a; echo $?"), "deny").0, "1\n");
+
+    let (said, _) = answered(&world, &mut one, &format!("cat {root}/data/deep/c"), "allow-always-directory");
+    assert_eq!(said, "data/deep/c\n");
+    let text = rules();
+    assert_eq!(text, json!({ format!("{root}/data/a"): "r", format!("{root}/data/deep/**"): "r" }));
+    world.write("data/deep/new", "new\n");
+    assert_eq!(other.tell(&format!("cat {root}/data/deep/new")), "new\n");
+    // What is withheld stays so, whatever is saved; what is taken back is asked for again.
+    let all = json!({ format!("{root}/**"): "rwx" });
+    let store =
+        json!({ "version": 1, "agents": { "main": { "permissions": { "filesystem": { "rules": all } } } } });
+    world.write("home/.openclaw/guard/approvals.json", store.to_string());
+    let tried = format!(
+        "cat {root}/other/d; cat {root}/kept/e; cat {root}/secret/f; cat {root}/home/.openclaw/guard/approvals.json"
+    );
+    assert_eq!(world.guarded(&["sh", "-c", &tried]).stdout, "other/d\n");
+    assert_eq!(one.tell(&format!("cat {root}/other/d")), "other/d\n");
+    fs::remove_file(world.root().join("home/.openclaw/guard/approvals.json")).unwrap();
+    let mut new = Shell::start(&world);
+    assert_eq!(answered(&world, &mut new, &format!("cat {root}/data/deep/c"), "deny").0, "");
+}
+
+#[test]
+fn a_file_is_not_saved_where_it_cannot_be() {
+    let world = world();
+    let root = world.root().display().to_string();
+    world.write("data/st*r", "star\n");
+    world.write("home/in-home", "home\n");
+    let mut shell = Shell::start(&world);
+    shell.begin(&format!("cat '{root}/data/st*r'"));
+    let asked = world.wait_for(1).remove(0);
+    assert!(asked["always"]["never"].as_str().is_some_and(|why| why.contains("* or ?")), "{asked}");
+    let refused = world.resolve(&asked, "allow-always");
+    assert_eq!(refused.status, 1);
+    assert!(
+        refused.stderr.contains("allow-always is unavailable: its path holds * or ?"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    assert_eq!(shell.end(), "star\n");
+    // One answer does not open the home directory.
+    shell.begin(&format!("cat {root}/home/in-home"));
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(asked["always"].get("directory"), None, "{asked}");
+    let refused = world.resolve(&asked, "allow-always-directory");
+    assert_eq!(refused.status, 1);
+    assert!(refused.stderr.contains("allow-always-directory is unavailable"), "{}", refused.stderr);
+    // What cannot be saved is allowed this time, and said.
+    let store = world.write("home/.openclaw/guard/approvals.json", "no store");
+    let unsaved = world.resolve(&asked, "allow-always");
+    assert_eq!(unsaved.status, 0);
+    assert!(unsaved.stderr.contains("allowed this time, but not saved"), "{}", unsaved.stderr);
+    assert!(unsaved.stderr.contains("approvals.json:1:"), "{}", unsaved.stderr);
+    assert_eq!(shell.end(), "home\n");
+    assert_eq!(fs::read_to_string(store).unwrap(), "no store");
+}
+
+#[test]
+fn policy_and_check_say_what_is_saved() {
+    let world = world();
+    let root = world.root().display().to_string();
+    let file = format!("{root}/data/a");
+    let mut shell = Shell::start(&world);
+    answered(&world, &mut shell, &format!("cat {file}"), "allow-always");
+    let checked = ended(world.command().args(["check", "--read", &file]));
+    let said = format!("allow read {file}\n  allowed always: \"{file}\" r (guard/approvals.json)\n");
+    assert!(checked.stdout.starts_with(&said), "{}", checked.stdout);
+    let shown = ended(world.command().args(["policy", "show", "--effective"]));
+    let line = format!("  r  {file}  (saved, saved.agents.main.permissions.filesystem.rules[\"{file}\"])");
+    assert!(shown.stdout.lines().any(|shown| shown == line), "{}", shown.stdout);
+    world.write("home/.openclaw/guard/approvals.json", "{\n  \"version\": 2\n}");
+    let broken = world.guarded(&["cat", "/dev/null"]);
+    assert!(broken.stderr.contains("approvals.json:2:"), "{}", broken.stderr);
+    assert!(broken.stderr.contains("nothing that was allowed always counts"), "{}", broken.stderr);
+}
