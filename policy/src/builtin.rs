@@ -5,7 +5,9 @@ use crate::allowlist::Entry;
 use crate::approval::Approvals;
 use crate::because::UNMENTIONED;
 use crate::build::MapBuilder;
-use crate::compile::{DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs};
+use crate::compile::{
+    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs,
+};
 use crate::document::AllowlistEntry;
 use crate::environment::Inherit;
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
@@ -72,6 +74,7 @@ impl Policy {
             programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None),
             roots,
             timeout_ms: DEFAULT_TIMEOUT_MS,
+            running_notice_ms: DEFAULT_RUNNING_NOTICE_MS,
             approvals: Approvals::default(),
             unix_datagram: false,
             allow_ptrace: false,

@@ -16,6 +16,8 @@ use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security,
 
 /// What a scalar is where `guard.json` leaves it out.
 pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+/// As OpenClaw 2026.4.12 says "still running" (src/agents/bash-tools.exec-runtime.ts).
+pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
 
 /// A section of the document that speaks for the agent.
 pub(crate) struct Layer<'d> {
@@ -103,6 +105,7 @@ impl Policy {
             programs: programs(&modes, entries, skills, carriers, safe_bins, strict(&layers)),
             roots,
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
+            running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
             approvals: doc.approvals.clone(),
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),

@@ -56,6 +56,10 @@ pub(crate) struct ExecSection {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub(crate) timeout_ms: Option<u64>,
+    /// How long an approved program may run until that is told, in milliseconds; 10000 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) running_notice_ms: Option<u64>,
     /// Programs that only start others: they need `x` and no entry in an allowlist.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(regex(pattern = PROGRAM)))]

@@ -99,7 +99,7 @@ impl Policy {
             let (on, source, path) = given.unwrap_or((false, Source::Default, String::new()));
             Setting::new(Section::Values, format!("exec.{key}"), on.to_string(), (source, path.as_str()))
         };
-        let ExecSection { timeout_ms, allow_ptrace, environment, path_prepend, .. } = exec;
+        let ExecSection { timeout_ms, running_notice_ms, allow_ptrace, environment, path_prepend, .. } = exec;
         let asked = &self.approvals;
         let routes = asked.routes().map_or_else(
             || Route::NAMES.join(", "),
@@ -112,6 +112,7 @@ impl Policy {
             mode("exec.ask", self.ask().as_str(), &reasons.always),
             mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback),
             single("exec.timeoutMs", self.timeout_ms.to_string(), timeout_ms.is_some()),
+            single("exec.runningNoticeMs", self.running_notice_ms.to_string(), running_notice_ms.is_some()),
             switch("strictInlineEval", |mode| mode.strict_inline_eval),
             switch("autoAllowSkills", |mode| mode.auto_allow_skills),
             single("exec.environment", self.inherit.as_str().to_owned(), environment.is_some()),

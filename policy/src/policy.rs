@@ -47,6 +47,7 @@ pub struct Policy {
     pub(crate) programs: Programs,
     pub(crate) roots: Vec<Vec<u8>>,
     pub(crate) timeout_ms: u64,
+    pub(crate) running_notice_ms: u64,
     pub(crate) approvals: Approvals,
     pub(crate) unix_datagram: bool,
     pub(crate) allow_ptrace: bool,
@@ -80,6 +81,11 @@ impl Policy {
     /// `exec.strictInlineEval`.
     pub fn strict_inline_eval(&self) -> StrictInlineEval {
         if self.programs.strict_inline_eval.is_some() { StrictInlineEval::On } else { StrictInlineEval::Off }
+    }
+
+    /// `exec.runningNoticeMs`: how long an approved program may run until that is told.
+    pub fn running_notice_ms(&self) -> u64 {
+        self.running_notice_ms
     }
 
     /// `exec.timeoutMs`: how long a human has to answer.

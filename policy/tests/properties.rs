@@ -97,6 +97,7 @@ fn others() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
             ("skills", json!({ "bins": [{ "name": name, "resolvedPath": path }] }))
         }),
         (1..u64::MAX).prop_map(|ms| ("timeoutMs", json!(ms))),
+        (1..u64::MAX).prop_map(|ms| ("runningNoticeMs", json!(ms))),
         any::<bool>().prop_map(|on| ("allowPtrace", json!(on))),
     ];
     (prop::collection::vec(other, 0..4), modes()).prop_map(|(one, other)| [one, other].concat())

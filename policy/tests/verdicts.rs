@@ -259,7 +259,7 @@ fn defaults_are_closed() {
     assert_eq!(policy.security(), Security::Allowlist);
     assert_eq!(policy.ask(), Ask::OnMiss);
     assert_eq!(policy.ask_fallback(), Security::Deny);
-    assert_eq!(policy.timeout_ms(), 120_000);
+    assert_eq!((policy.timeout_ms(), policy.running_notice_ms()), (120_000, 10_000));
     assert!(!policy.unix_datagram() && !policy.allow_ptrace());
     let verdict = file(&policy, "/srv/x", Access::WRITE);
     assert_eq!(verdict.because.rule(), "permissions.filesystem.default \"---\"");

@@ -29,6 +29,8 @@ pub enum Answer {
     Continue(Harmless),
     /// The handler has answered already.
     Done,
+    /// The same: the program that was asked for runs.
+    Started,
 }
 
 /// What our own descriptor of an injected file would do while it lingers.
@@ -65,7 +67,7 @@ pub fn give(caller: &Caller<'_>, outcome: Outcome) {
         return;
     }
     let response = match outcome {
-        Ok(Answer::Done) => return,
+        Ok(Answer::Done | Answer::Started) => return,
         Ok(Answer::Value(value)) => Response::Value(value),
         Ok(Answer::Interrupted) => Response::Interrupted,
         Ok(Answer::Continue(why)) => {

@@ -35,7 +35,8 @@ pub struct Change {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
-    /// `requested`, `joined`, `resolved`, `expired`, `withdrawn`, `refused`, `granted`, `consumed` or `saved`.
+    /// `requested`, `joined`, `resolved`, `expired`, `withdrawn`, `refused`, `granted`, `consumed`,
+    /// `saved`, `running`, `finished` or `denied`.
     event: &'static str,
     /// The question's; for `joined` there is a `call` of its own.
     id: String,
@@ -85,6 +86,7 @@ impl Asked {
             What::Refused(refusal) => (asked.event, asked.text) = ("refused", Some(refusal.to_string())),
             What::Granted => asked.event = "granted",
             What::Consumed => asked.event = "consumed",
+            What::Told(told) => (asked.event, asked.text) = (told.word(), Some(told.to_string())),
             What::Saved(saved) => {
                 asked.event = "saved";
                 asked.text = Some(saved.clone().unwrap_or_else(|problem| format!("not saved: {problem}")));

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide};
 use rustix::io::Errno;
 
-use crate::approval::{Approvals, Question};
+use crate::approval::{Approvals, Question, Reason};
 use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
 use crate::exec::{Scripts, Turns};
@@ -189,7 +189,7 @@ impl Guard {
     /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.
     pub fn stand(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> Stand {
         if self.approvals.is_none() {
-            return Stand::Unanswered(String::new());
+            return Stand::Unanswered(Reason::Failed, String::new());
         }
         caller.consent().stand(question())
     }

@@ -2,6 +2,7 @@
 
 mod always;
 mod answers;
+mod lifecycle;
 mod moot;
 mod replays;
 mod shell;

@@ -11,12 +11,13 @@ use crate::environment::Inherit;
 use crate::safe_bins::Profile;
 use crate::{Ask, Preset, Security, pattern};
 
-pub(super) const EXEC: [&str; 16] = [
+pub(super) const EXEC: [&str; 17] = [
     "mode",
     "security",
     "ask",
     "askFallback",
     "timeoutMs",
+    "runningNoticeMs",
     "strictInlineEval",
     "autoAllowSkills",
     "safeBins",
@@ -48,6 +49,17 @@ impl Reader<'_> {
         true
     }
 
+    fn milliseconds(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
+        let number = match value {
+            Value::NumberLit(number) => number.value.parse().ok().filter(|&ms| ms > 0),
+            _ => None,
+        };
+        if number.is_none() {
+            self.wrong(value, key, "must be a whole number of milliseconds above 0");
+        }
+        number
+    }
+
     pub(super) fn exec(&mut self, value: &Value<'_>, key: &str) -> ExecSection {
         let mut exec = ExecSection::default();
         for (name, key, property) in self.object(value, key, Some(&EXEC)) {
@@ -56,12 +68,8 @@ impl Reader<'_> {
                 continue;
             }
             match name.as_str() {
-                "timeoutMs" => match value {
-                    Value::NumberLit(n) if n.value.parse::<u64>().is_ok_and(|ms| ms > 0) => {
-                        exec.timeout_ms = n.value.parse().ok();
-                    }
-                    _ => self.wrong(value, &key, "must be a whole number of milliseconds above 0"),
-                },
+                "timeoutMs" => exec.timeout_ms = self.milliseconds(value, &key),
+                "runningNoticeMs" => exec.running_notice_ms = self.milliseconds(value, &key),
                 "carriers" => exec.carriers = self.strings(value, &key, program_problem),
                 "safeBins" => exec.safe_bins = self.strings(value, &key, program_problem),
                 "safeBinTrustedDirs" => {

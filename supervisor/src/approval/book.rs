@@ -15,6 +15,7 @@ use super::decision::{By, Decision, End, Grant, Refusal, ResolveError, Span};
 use super::ended::{Ended, Record};
 use super::event::What;
 use super::lasting::Lasting;
+use super::lifecycle::Told;
 use super::outcome::{Found, Happened, Listing, Registered, Resolved, Save, permitted};
 use super::request::{Id, LONGEST, Repeat, Request};
 
@@ -290,6 +291,11 @@ impl Book {
             }
             self.note(*question, What::Saved(outcome.clone()), None);
         }
+    }
+
+    /// Notes how a program goes on.
+    pub fn tell(&mut self, told: Told) {
+        self.note(told.id, What::Told(told), None);
     }
 
     /// Whether something that the answer to a call's question saves is still to be saved.

@@ -1,6 +1,7 @@
 //! What happens to questions, for the audit log and for whoever shows them.
 
 use super::decision::{By, Decision, Refusal};
+use super::lifecycle::Told;
 use super::request::{Id, Question};
 
 /// One thing that happened.
@@ -46,6 +47,8 @@ pub enum What {
     Consumed,
     /// What "always" saves is saved, where; or why not.
     Saved(Result<String, String>),
+    /// How its program goes on.
+    Told(Told),
 }
 
 /// A card at one time: an answer for it names the revision that was seen.

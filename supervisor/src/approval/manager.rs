@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::book::Book;
 use super::decision::{By, Decision, End, Grant, Refusal, ResolveError};
 use super::event::{Event, Log};
+use super::lifecycle::Told;
 use super::notify::Program;
 use super::outcome::{Found, Listing, Registered, Resolved, Save};
 use super::request::{Id, Question, Request};
@@ -26,6 +27,8 @@ const BACKLOG: usize = 1024;
 pub struct Settings {
     /// `exec.timeoutMs`.
     pub timeout: Duration,
+    /// `exec.runningNoticeMs`.
+    pub running_notice: Duration,
     /// `approvals.maxPending`.
     pub max_pending: usize,
     /// `approvals.routes`; `None` stands for every way there is.
@@ -39,6 +42,7 @@ impl Settings {
     pub fn of(policy: &Policy) -> Settings {
         Settings {
             timeout: Duration::from_millis(policy.timeout_ms()),
+            running_notice: Duration::from_millis(policy.running_notice_ms()),
             max_pending: policy.approvals().max_pending(),
             routes: policy.approvals().routes().map(<[Route]>::to_vec),
             notify: Program::of(policy),
@@ -128,6 +132,11 @@ impl Manager {
         self.with(|state, _| state.settings.notify.clone())
     }
 
+    /// How long a program may run until that is told.
+    pub fn running_notice(&self) -> Duration {
+        self.with(|state, _| state.settings.running_notice)
+    }
+
     /// A request that begins now.
     pub fn create(&self, question: Question) -> Request {
         let timeout = self.with(|state, _| state.settings.timeout);
@@ -190,6 +199,11 @@ impl Manager {
     /// Where none is known, or more than one.
     pub fn find(&self, id: &str) -> Result<Found, ResolveError> {
         self.with(|state, now| state.book.find(id, now))
+    }
+
+    /// Tells how a program goes on that was asked for.
+    pub fn tell(&self, told: Told) {
+        self.with(|state, _| state.book.tell(told));
     }
 
     /// What waits now.

@@ -129,6 +129,14 @@ impl Request {
 }
 
 impl Question {
+    /// The program's arguments as a line; None for a file.
+    pub fn command(&self) -> Option<String> {
+        match &self.subject {
+            Subject::Exec(exec) => Some(super::lifecycle::command(exec)),
+            Subject::File { .. } => None,
+        }
+    }
+
     /// What it takes in memory, about.
     pub fn size(&self) -> usize {
         let own = match &self.subject {

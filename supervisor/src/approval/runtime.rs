@@ -6,16 +6,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use guard_policy::approval::Route;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::control::{Server, Socket};
 use super::decision::Refusal;
 use super::event::Log;
 use super::keep::Keeper;
+use super::lifecycle;
 use super::manager::{Asked, Manager, Settings};
 use super::notify::Notifier;
-use super::request::Question;
+use super::request::{Id, Question};
 use super::socket::{Client, Find, Meeting, Probe};
+use crate::kernel::ended::Process;
 use crate::setup;
 
 /// Whether a process is a member of the guarded tree: it must not answer its own questions.
@@ -43,6 +46,7 @@ pub struct Approvals {
     find: Find,
     probe: Probe,
     started: OnceLock<Result<(), String>>,
+    handle: OnceLock<Handle>,
     ending: Arc<Notify>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -59,6 +63,7 @@ impl Approvals {
             find,
             probe: Probe::default(),
             started: OnceLock::new(),
+            handle: OnceLock::new(),
             ending: Arc::default(),
             thread: Mutex::default(),
         }
@@ -69,14 +74,25 @@ impl Approvals {
         &self.manager
     }
 
-    /// Asks, and returns at once.
-    pub fn ask(&self, question: Question) -> Asked {
-        match self.start() {
+    /// Asks, and returns at once, with the call's id.
+    pub fn ask(&self, question: Question) -> (Id, Asked) {
+        let request = Arc::new(self.manager.create(question));
+        let asked = match self.start() {
             Ok(()) => {
                 self.probe.tell(&self.manager, &self.find, &self.around.is_member);
-                self.manager.register(&Arc::new(self.manager.create(question)))
+                self.manager.register(&request)
             }
             Err(why) => Asked::Refused(Refusal::Broken(why)),
+        };
+        (request.id, asked)
+    }
+
+    /// Tells of a program that has started, until its end.
+    pub fn follow(&self, id: Id, command: String, process: Process) {
+        // It was asked for: so the thread runs.
+        if let Some(handle) = self.handle.get() {
+            let notice = self.manager.running_notice();
+            handle.spawn(lifecycle::follow(self.manager.clone(), id, command, process, notice));
         }
     }
 
@@ -106,6 +122,7 @@ impl Approvals {
             // The first question is put before the thread runs.
             manager.reach(Route::Terminal, true);
         }
+        let _ = self.handle.set(runtime.handle().clone());
         let time = manager.clone().keep_time();
         let keeper = Keeper::new(&around.state);
         let client = Client::new(

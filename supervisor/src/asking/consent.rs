@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use guard_policy::{Because, Outcome, Verdict};
 
-use crate::approval::{Binding, Question};
+use crate::approval::{Binding, Question, Reason};
 
 /// How a call stands with a human.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub enum Stand {
     /// It may go on; how that came.
     Approved(&'static str),
     /// Nobody answered, why: what `exec.askFallback` says holds.
-    Unanswered(String),
+    Unanswered(Reason, String),
     /// It may not, why.
-    Refused(String),
+    Refused(Reason, String),
 }
 
 impl Stand {
@@ -33,11 +33,13 @@ impl Stand {
         };
         match self {
             Stand::Approved(how) => Verdict { outcome: Outcome::Allow, because: because(how, &asks.because) },
-            Stand::Unanswered(why) => match unanswered(asks) {
+            Stand::Unanswered(_, why) => match unanswered(asks) {
                 verdict if verdict.outcome == Outcome::Allow || why.is_empty() => verdict,
                 verdict => Verdict { outcome: Outcome::Deny, because: because(why, &verdict.because) },
             },
-            Stand::Refused(why) => Verdict { outcome: Outcome::Deny, because: because(why, &asks.because) },
+            Stand::Refused(_, why) => {
+                Verdict { outcome: Outcome::Deny, because: because(why, &asks.because) }
+            }
             Stand::Unasked => Verdict { outcome: Outcome::Deny, ..asks },
         }
     }
@@ -68,7 +70,9 @@ impl Consent {
         }
         // One call starts one program.
         if inner.approved.iter().any(|(approved, _)| approved.is_exec() && binding.is_exec()) {
-            return Stand::Refused("changed while waiting for an answer".to_owned());
+            let changed = Stand::Refused(Reason::Changed, "changed while waiting for an answer".to_owned());
+            inner.end = Some(changed.clone());
+            return changed;
         }
         inner.question = Some(Box::new(question));
         Stand::Unasked
@@ -77,6 +81,14 @@ impl Consent {
     /// What is to be asked.
     pub fn take_question(&self) -> Option<Question> {
         self.0.borrow_mut().question.take().map(|question| *question)
+    }
+
+    /// Why it may not go on; None where it may, or might.
+    pub fn reason(&self) -> Option<Reason> {
+        match &self.0.borrow().end {
+            Some(Stand::Unanswered(reason, _) | Stand::Refused(reason, _)) => Some(*reason),
+            _ => None,
+        }
     }
 
     /// Keeps what came of a question.
@@ -116,14 +128,19 @@ mod tests {
         let consent = Consent::default();
         consent.settle(&question(&["/bin/a", "x"]), YES);
         assert_eq!(consent.stand(question(&["/bin/a", "x"])), YES);
-        let Stand::Refused(why) = consent.stand(question(&["/bin/a", "y"])) else { panic!("not refused") };
+        let Stand::Refused(Reason::Changed, why) = consent.stand(question(&["/bin/a", "y"])) else {
+            panic!("not refused")
+        };
         assert!(why.contains("changed while waiting"), "{why}");
         assert_eq!(consent.take_question(), None);
     }
 
     #[test]
     fn nothing_is_asked_after_a_no() {
-        for end in [Stand::Refused("no".to_owned()), Stand::Unanswered("late".to_owned())] {
+        for end in [
+            Stand::Refused(Reason::User, "no".to_owned()),
+            Stand::Unanswered(Reason::Timeout, "late".to_owned()),
+        ] {
             let consent = Consent::default();
             consent.settle(&file("/a"), end.clone());
             assert_eq!(consent.stand(file("/b")), end);

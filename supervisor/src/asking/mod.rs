@@ -17,10 +17,13 @@ pub use log::{Announce, ApprovalLog};
 pub use question::{about_exec, about_file};
 
 use crate::answer::{Answer, Outcome};
-use crate::approval::{Approvals, Asked, Decision, End, Manager, Question, Refusal, Ticket};
+use crate::approval::{
+    Approvals, Asked, Decision, End, Going, Id, Manager, Question, Reason, Refusal, Ticket, Told,
+};
 use crate::broker::{Request, handle};
 use crate::caller::Caller;
 use crate::current::Current;
+use crate::kernel::ended::Process;
 use crate::pool;
 
 /// A call names two paths at most, and a program has few interpreters. One that goes on finding something else to ask is
@@ -43,39 +46,81 @@ enum Reply {
 /// # Errors
 /// As [`handle`].
 pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
+    let mut program = None;
     for _ in 0..MOST_QUESTIONS {
         let guard = current.guard();
         let outcome = handle(&Request { guard: &guard, caller });
-        let Some(question) = caller.consent().take_question() else { return outcome };
         let Some(approvals) = guard.approvals() else { return outcome };
         // Whatever else is wrong needs no human.
-        if !matches!(outcome, Err(Errno::ACCESS)) {
+        let question = caller.consent().take_question().filter(|_| matches!(outcome, Err(Errno::ACCESS)));
+        let Some(question) = question else {
+            if let Some(program) = program {
+                tell(approvals, caller, program, &outcome);
+            }
             return outcome;
-        }
+        };
         // Another guard may have saved the answer a moment ago.
         if current.newer(&guard).is_some() {
             caller.start_again();
             continue;
         }
-        match ask(approvals, caller, question.clone())? {
+        let command = question.command();
+        let (id, reply) = ask(approvals, caller, question.clone())?;
+        match reply {
             Reply::Stands(stand) => caller.consent().settle(&question, stand),
             Reply::Interrupted => return Ok(Answer::Interrupted),
+        }
+        if let Some(command) = command {
+            // Now, as long as it cannot have ended.
+            let process = caller.status().and_then(|status| Process::hold(status.tgid)).ok();
+            caller.check()?;
+            program = Some(Program { id, command, process });
         }
         caller.start_again();
     }
     Err(Errno::ACCESS)
 }
 
-fn ask(approvals: &Approvals, caller: &Caller<'_>, question: Question) -> Result<Reply, Errno> {
-    let stand = match approvals.ask(question) {
+/// A program that was asked for.
+struct Program {
+    id: Id,
+    command: String,
+    process: Option<Process>,
+}
+
+/// Tells how it goes on.
+fn tell(approvals: &Approvals, caller: &Caller<'_>, program: Program, outcome: &Outcome) {
+    let Program { id, command, process } = program;
+    match (outcome, process, caller.consent().reason()) {
+        (Ok(Answer::Started), Some(process), _) => approvals.follow(id, command, process),
+        (Err(Errno::ACCESS), _, Some(reason)) => {
+            approvals.manager().tell(Told { id, command, going: Going::Denied(reason) });
+        }
+        _ => {}
+    }
+}
+
+fn ask(approvals: &Approvals, caller: &Caller<'_>, question: Question) -> Result<(Id, Reply), Errno> {
+    let (id, asked) = approvals.ask(question);
+    let stand = match asked {
         Asked::Granted(grant) if grant.until.is_none() => Stand::Approved("granted for the session"),
         Asked::Granted(_) => Stand::Approved("granted for a time"),
-        Asked::Refused(Refusal::NoRoute) => Stand::Unanswered(Refusal::NoRoute.to_string()),
-        Asked::Refused(refusal) => Stand::Refused(refusal.to_string()),
+        Asked::Refused(refusal) => refused(&refusal),
         Asked::Ended(end) => stand(end, || false),
-        Asked::Waiting(ticket) => return wait(approvals.manager(), caller, ticket),
+        Asked::Waiting(ticket) => return Ok((id, wait(approvals.manager(), caller, ticket)?)),
     };
-    Ok(Reply::Stands(stand))
+    Ok((id, Reply::Stands(stand)))
+}
+
+fn refused(refusal: &Refusal) -> Stand {
+    let why = refusal.to_string();
+    match refusal {
+        Refusal::NoRoute => Stand::Unanswered(Reason::NoRoute, why),
+        Refusal::DeniedLately => Stand::Refused(Reason::User, why),
+        Refusal::TooMany { .. } | Refusal::Full | Refusal::TooLong { .. } | Refusal::Broken(_) => {
+            Stand::Refused(Reason::Failed, why)
+        }
+    }
 }
 
 fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Reply, Errno> {
@@ -97,10 +142,12 @@ fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Reply,
 /// `consume` says whether a yes is this call's to use.
 fn stand(end: End, consume: impl FnOnce() -> bool) -> Stand {
     match end {
-        End::Resolved(Decision::Deny) => Stand::Refused("denied by the operator".to_owned()),
+        End::Resolved(Decision::Deny) => Stand::Refused(Reason::User, "denied by the operator".to_owned()),
         End::Resolved(_) if consume() => Stand::Approved("approved by the operator"),
-        End::Resolved(_) => Stand::Refused("approved, but too late for this call".to_owned()),
-        End::Expired => Stand::Unanswered("nobody answered in time".to_owned()),
-        End::Withdrawn => Stand::Refused("nobody can answer any more".to_owned()),
+        End::Resolved(_) => {
+            Stand::Refused(Reason::Timeout, "approved, but too late for this call".to_owned())
+        }
+        End::Expired => Stand::Unanswered(Reason::Timeout, "nobody answered in time".to_owned()),
+        End::Withdrawn => Stand::Refused(Reason::Failed, "nobody can answer any more".to_owned()),
     }
 }

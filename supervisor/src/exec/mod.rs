@@ -102,7 +102,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
     }
     drop(turn);
-    Ok(Answer::Done)
+    Ok(if followed == Followed::Runs { Answer::Started } else { Answer::Done })
 }
 
 /// Judges the program, its interpreters and its loader; the result is what the kernel must find.

@@ -3,7 +3,7 @@
 use guard_policy::{Exec, Outcome, Request as Asked, Role, Verdict};
 use rustix::io::Errno;
 
-use crate::approval;
+use crate::approval::{self, Reason};
 use crate::asking::{Stand, about_exec};
 use crate::broker::Request;
 use crate::report::Operation;
@@ -66,7 +66,7 @@ impl<'p> Steps<'p> {
     ) -> Result<Option<approval::Exec>, Errno> {
         let (guard, caller) = (request.guard, request.caller);
         let mut approved = None;
-        let mut stand = Stand::Unanswered(String::new());
+        let mut stand = Stand::Unanswered(Reason::Failed, String::new());
         if self.asked().next().is_some() && guard.approvals().is_some() {
             let subject = subject()?;
             stand = guard.stand(caller, || about_exec(guard, caller, subject.clone(), self));

@@ -6,6 +6,7 @@
 
 pub mod apart;
 pub mod descriptors;
+pub mod ended;
 pub mod errno;
 #[cfg(test)]
 pub mod fake;

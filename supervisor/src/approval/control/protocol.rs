@@ -65,6 +65,8 @@ pub enum Said {
     Error { code: String, message: String },
     /// It waits now.
     Requested { approval: Box<Approval> },
+    /// How its program goes on: `running`, `finished` or `denied`, and a line that says it.
+    Told { id: String, going: String, text: String },
     /// It does not wait any more.
     Ended { id: String, state: State },
 }

@@ -225,6 +225,9 @@ impl Server {
             }
             What::Expired => ended(State::Expired),
             What::Withdrawn => ended(State::Withdrawn),
+            What::Told(told) => {
+                Some(Said::Told { id, going: told.word().to_owned(), text: told.to_string() })
+            }
             What::Joined { .. } | What::Refused(_) | What::Granted | What::Consumed | What::Saved(_) => None,
         }
     }

@@ -43,7 +43,7 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
 }
 
 fn waiting(approvals: &Approvals, argv: &[&str]) -> Ticket {
-    match approvals.ask(question(argv)) {
+    match approvals.ask(question(argv)).1 {
         Asked::Waiting(ticket) => ticket,
         other => panic!("{other:?}"),
     }
@@ -301,7 +301,7 @@ fn the_fronts_answers_are_the_terminals() {
     // A front that is gone cannot be asked.
     drop(lines);
     ours.shutdown(std::net::Shutdown::Both).unwrap();
-    while let Asked::Waiting(ticket) = approvals.ask(question(&["/bin/b", "x"])) {
+    while let Asked::Waiting(ticket) = approvals.ask(question(&["/bin/b", "x"])).1 {
         drop(ticket);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }

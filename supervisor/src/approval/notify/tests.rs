@@ -37,7 +37,7 @@ fn told_by(argv: &[&str]) -> Told {
 
 impl Told {
     fn ask(&self, argv: &[&str]) -> Ticket {
-        match self.approvals.ask(question(argv)) {
+        match self.approvals.ask(question(argv)).1 {
             Asked::Waiting(ticket) => ticket,
             other => panic!("{other:?}"),
         }

@@ -72,7 +72,7 @@ impl Place {
     }
 
     fn waiting(&self, question: Question) -> Ticket {
-        match self.approvals.ask(question) {
+        match self.approvals.ask(question).1 {
             Asked::Waiting(ticket) => ticket,
             other => panic!("{other:?}"),
         }
@@ -316,7 +316,7 @@ fn only_a_socket_of_this_user_is_connected_to() {
 }
 
 fn refused(place: &Place) -> bool {
-    matches!(place.approvals.ask(question(&["/bin/a"])), Asked::Refused(Refusal::NoRoute))
+    matches!(place.approvals.ask(question(&["/bin/a"])).1, Asked::Refused(Refusal::NoRoute))
 }
 
 #[test]

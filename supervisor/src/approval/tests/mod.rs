@@ -23,7 +23,7 @@ use super::request::{Always, Exec, Executable, Process, Question, Repeat, Reques
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub fn settings() -> Settings {
-    Settings { timeout: TIMEOUT, max_pending: 16, routes: None, notify: None }
+    Settings { timeout: TIMEOUT, running_notice: TIMEOUT, max_pending: 16, routes: None, notify: None }
 }
 
 fn because(rule: &'static str) -> Because<'static> {

@@ -16,8 +16,7 @@ fn race<A: Send, B: Send>(
     one: impl Fn(&Manager, &str) -> A + Sync,
     other: impl Fn(&Manager, &str) -> B + Sync,
 ) {
-    let manager =
-        Manager::new(Settings { timeout: TIMEOUT, max_pending: 1024, routes: None, notify: None }, ());
+    let manager = Manager::new(Settings { max_pending: 1024, ..settings() }, ());
     for round in 0..ROUNDS {
         let ticket = waiting(&manager, &question(&["/bin/a", &round.to_string()]));
         let (call, id) = (ticket.call(), ticket.call().to_string());
@@ -116,10 +115,8 @@ async fn an_answer_at_the_last_moment_counts_and_a_later_one_does_not() {
 #[test]
 fn answers_and_the_end_of_the_time_race() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let manager = Manager::new(
-        Settings { timeout: Duration::from_millis(5), max_pending: 1024, routes: None, notify: None },
-        (),
-    );
+    let manager =
+        Manager::new(Settings { timeout: Duration::from_millis(5), max_pending: 1024, ..settings() }, ());
     let keeper = manager.clone();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let time = thread::spawn(move || {

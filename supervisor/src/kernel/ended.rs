@@ -1,0 +1,128 @@
+//! How a process ended that is no child of ours.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::Tid;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this status.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+    /// Its parent had taken the status, and the kernel is older than Linux 6.15.
+    Unknown,
+}
+
+/// A process, held by a descriptor.
+#[derive(Debug)]
+pub struct Process {
+    pid: Tid,
+    held: OwnedFd,
+}
+
+mod ioctl {
+    nix::ioctl_readwrite!(pidfd_get_info, 0xFF, 11, libc::pidfd_info);
+}
+
+impl Process {
+    /// Of a process that is known to live.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn hold(pid: Tid) -> Result<Process, Errno> {
+        let held = pidfd_open(Pid::from_raw(pid).ok_or(Errno::SRCH)?, PidfdFlags::NONBLOCK)?;
+        Ok(Process { pid, held })
+    }
+
+    /// Waits for its end, in a runtime; where that cannot be done, it is unknown at once.
+    pub async fn ended(self) -> Ending {
+        let Ok(held) = self.held.try_clone() else { return Ending::Unknown };
+        // SAFETY: the descriptor is owned by what is registered, and closed by nobody before.
+        let Ok(held) = (unsafe { AsyncFd::register_with_interest(held, Interest::READABLE) }) else {
+            return Ending::Unknown;
+        };
+        // Readable when it has ended (pidfd_open(2)).
+        match held.readable().await {
+            Ok(_) => self.ending(),
+            Err(_) => Ending::Unknown,
+        }
+    }
+
+    fn ending(&self) -> Ending {
+        self.reaped().or_else(|| self.unreaped()).or_else(|| self.reaped()).map_or(Ending::Unknown, of_status)
+    }
+
+    /// What the kernel keeps for whoever holds a descriptor, from Linux 6.15 on.
+    fn reaped(&self) -> Option<i32> {
+        let mask = u64::from(libc::PIDFD_INFO_EXIT);
+        // SAFETY: integers only, for which zeros are values.
+        let mut info: libc::pidfd_info = unsafe { std::mem::zeroed() };
+        info.mask = mask;
+        // SAFETY: the structure is initialised, has the size that the request's number states, and outlives the call.
+        unsafe { ioctl::pidfd_get_info(self.held.as_raw_fd(), &raw mut info) }.ok()?;
+        (info.mask & mask != 0).then_some(info.exit_code)
+    }
+
+    /// Field 52 of proc_pid_stat(5), as long as its parent has not taken the status.
+    fn unreaped(&self) -> Option<i32> {
+        let stat = procfs::process::Process::new(self.pid).ok()?.stat().ok()?;
+        // Another process has the number only when this one has none any more.
+        stat.exit_code.filter(|_| stat.state == 'Z' && self.is_there())
+    }
+
+    /// Whether it still has its number (`Pid:` of a pidfd's fdinfo, proc(5); -1 afterwards).
+    fn is_there(&self) -> bool {
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", self.held.as_raw_fd()));
+        let info = info.unwrap_or_default();
+        let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"));
+        pid.is_some_and(|pid| pid.trim().parse() == Ok(self.pid))
+    }
+}
+
+/// What wait(2) tells.
+fn of_status(status: i32) -> Ending {
+    match status & 0x7f {
+        0 => Ending::Code(status >> 8 & 0xff),
+        signal => Ending::Signal(signal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::process::Command;
+
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    use super::*;
+
+    fn ended(script: &str, is_reaped: bool) -> Ending {
+        let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let process = Process::hold(child.id() as i32).unwrap();
+        if is_reaped {
+            let _ = child.wait().unwrap();
+        }
+        poll(&mut [PollFd::new(process.held.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE).unwrap();
+        let ending = process.ending();
+        let _ = child.wait();
+        ending
+    }
+
+    #[test]
+    fn the_status_is_seen_before_the_parent_takes_it() {
+        assert_eq!(ended("exit 3", false), Ending::Code(3));
+        assert_eq!(ended("kill -TERM $$", false), Ending::Signal(15));
+    }
+
+    #[test]
+    fn and_afterwards_where_the_kernel_keeps_it() {
+        assert!([Ending::Code(3), Ending::Unknown].contains(&ended("exit 3", true)));
+    }
+}
