@@ -3,7 +3,10 @@
 mod always;
 mod answers;
 mod lifecycle;
+mod load;
 mod moot;
+mod own;
+mod peers;
 mod replays;
 mod shell;
 mod tools;

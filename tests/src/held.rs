@@ -114,15 +114,20 @@ impl Held<'_> {
         self.said(status)
     }
 
-    /// What it has written so far.
+    /// What it has written on stdout so far.
+    #[must_use]
+    pub fn stdout(&self) -> String {
+        self.world.read(format!("out.{}", self.number)).unwrap_or_default()
+    }
+
+    /// What it and the guard have written on stderr so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.world.read(format!("err.{}", self.number)).unwrap_or_default()
     }
 
     fn said(&self, status: i32) -> Ended {
-        let stdout = self.world.read(format!("out.{}", self.number)).unwrap_or_default();
-        Ended { stdout, stderr: self.stderr(), status }
+        Ended { stdout: self.stdout(), stderr: self.stderr(), status }
     }
 }
 

@@ -25,8 +25,9 @@ pub const BURST: Duration = Duration::from_secs(5);
 
 /// Questions that may wait.
 const MOST_PENDING: usize = Approvals::MOST_PENDING as usize;
-/// Calls that may wait for them: as many as there are workers.
-const MOST_WAITERS: usize = 4096;
+/// Calls that may wait for them. Each holds a worker, of which there are 4096 (`pool`): enough are left for calls that
+/// nobody is asked about.
+const MOST_WAITERS: usize = 3072;
 /// What all waiting questions may take in memory.
 const MOST_BYTES: usize = 16 << 20;
 

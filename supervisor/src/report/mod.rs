@@ -3,20 +3,23 @@
 //! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can stop its
 //! terminal, or not read the pipe that is its stderr: that costs lines, and nothing of the log.
 
-use std::collections::HashMap;
+mod printer;
+
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use guard_policy::{Because, Outcome};
+
+pub use printer::print;
 
 use crate::audit::{Asked, AuditLog, Change, Context};
 use crate::kernel::Tid;
 use crate::text::shown;
 use crate::tree::Tree;
+use printer::Printer;
 
 /// What a caller wanted to do, in the words of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
@@ -127,8 +130,6 @@ pub struct Manner {
     pub allowed: bool,
 }
 
-/// Repeats of a line within this time are counted and not printed.
-const FOLD: Duration = Duration::from_secs(5);
 /// How long the end of the command may wait for the log.
 const FLUSH: Duration = Duration::from_secs(2);
 /// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded. Lines that nobody
@@ -162,7 +163,7 @@ impl Reporter {
         let (entries, to_log) = sync_channel(BACKLOG);
         let (lines, to_print) = sync_channel(BACKLOG);
         let quiet = Arc::new(AtomicBool::new(!manner.lines));
-        let printer = Printer { quiet: Arc::clone(&quiet), recent: HashMap::new() };
+        let printer = Printer::new(Arc::clone(&quiet));
         std::thread::Builder::new().name("report".into()).spawn(move || printer.run(&to_print))?;
         let logger = Logger { audit, context, tree, lines: lines.clone() };
         std::thread::Builder::new().name("audit".into()).spawn(move || logger.run(&to_log))?;
@@ -283,84 +284,6 @@ impl Logger {
             let _ = self.lines.try_send(Line::Problem(line));
         }
     }
-}
-
-struct Printer {
-    quiet: Arc<AtomicBool>,
-    /// Lines printed lately, and how often they came again.
-    recent: HashMap<String, (Instant, usize)>,
-}
-
-impl Printer {
-    fn run(mut self, receiver: &Receiver<Line>) {
-        loop {
-            // Repeats are summed up when things go quiet, even if nothing else ever comes.
-            let line = if self.recent.is_empty() {
-                receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
-            } else {
-                receiver.recv_timeout(FOLD)
-            };
-            match line {
-                // Nobody may be waiting any more when it is printed.
-                Ok(Line::Print(line, _printed)) => {
-                    if !self.is_quiet() {
-                        self.print(line);
-                    }
-                }
-                Ok(Line::Problem(line)) => self.print(line),
-                Ok(Line::News(line)) => print(&line),
-                Ok(Line::Flush(done)) => {
-                    self.fold(Duration::ZERO);
-                    let _ = done.send(());
-                }
-                Err(RecvTimeoutError::Timeout) => self.fold(FOLD),
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-        }
-    }
-
-    /// Prints a line that was not printed lately.
-    fn print(&mut self, line: String) {
-        self.fold(FOLD);
-        if let Some((_, repeats)) = self.recent.get_mut(&line) {
-            *repeats += 1;
-            return;
-        }
-        print(&line);
-        self.recent.insert(line, (Instant::now(), 0));
-    }
-
-    /// Sums up and forgets the lines that are older than `age`.
-    fn fold(&mut self, age: Duration) {
-        let quiet = self.is_quiet();
-        self.recent.retain(|line, (since, repeats)| {
-            if since.elapsed() < age {
-                return true;
-            }
-            if *repeats > 0 && !quiet {
-                print(&format!("{line} [{repeats} more times]"));
-            }
-            false
-        });
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.quiet.load(Ordering::Relaxed)
-    }
-}
-
-/// Writes a line on stderr.
-pub fn print(line: &str) {
-    // One write, so that lines of several processes do not mix; nobody can be told that stderr is gone.
-    let end = if is_raw_terminal() { "\r\n" } else { "\n" };
-    let _ = std::io::stderr().write_all(format!("{line}{end}").as_bytes());
-}
-
-/// Whether stderr is a terminal on which a line feed goes straight down.
-fn is_raw_terminal() -> bool {
-    use rustix::termios::OutputModes;
-    rustix::termios::tcgetattr(std::io::stderr())
-        .is_ok_and(|modes| !modes.output_modes.contains(OutputModes::OPOST))
 }
 
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`

@@ -1,0 +1,105 @@
+//! More questions than anybody could answer.
+
+use std::fs;
+
+use guard_tests::{World, rounds, until};
+use serde_json::Value;
+
+use crate::world::{path, world_with};
+
+/// Opens files of `else/` in as many threads as there are names, and says how each went.
+const OPENER: &str = r#"
+import sys, threading
+def look(name):
+    try:
+        text = open(sys.argv[1] + '/' + name).read()
+    except PermissionError:
+        text = 'no'
+    print(name + ' ' + text + '\n', end='', flush=True)
+threads = [threading.Thread(target=look, args=(str(n),)) for n in range(int(sys.argv[2]))]
+threading.stack_size(262144)
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"#;
+
+/// Memory of a process in KiB.
+fn resident(pid: &Value) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the guard");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+fn files(world: &World, count: usize) {
+    for number in 0..count {
+        world.write(format!("else/{number}"), "yes");
+    }
+}
+
+#[test]
+fn five_hundred_are_answered_in_any_order() {
+    const COUNT: usize = 500;
+    let world = world_with(100_000, r#", "approvals": {"maxPending": 600}"#);
+    files(&world, COUNT);
+    world.write("work/opener.py", OPENER);
+    let held = world.start(&["/usr/bin/python3", "opener.py", &path(&world, "else"), &COUNT.to_string()]);
+    let mut pending = world.wait_for(COUNT);
+    // As good as any order, and the same each time.
+    pending.sort_by_key(|asked| asked["id"].as_str().map(str::to_owned));
+    let mut expected = Vec::new();
+    for (index, asked) in pending.iter().enumerate() {
+        let (decision, answer) = if index % 2 == 0 { ("allow-once", "yes") } else { ("deny", "no") };
+        assert_eq!(world.resolve(asked, decision).status, 0);
+        let path = asked["resolvedPath"].as_str().expect("a path");
+        expected.push(format!("{} {answer}", path.rsplit('/').next().expect("a name")));
+    }
+    let ended = held.end();
+    let mut said: Vec<&str> = ended.stdout.lines().collect();
+    said.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn a_flood_is_refused_and_costs_no_memory() {
+    let count = rounds(5_000, 50_000);
+    let world = world_with(100_000, "");
+    files(&world, 16);
+    world.write("work/opener.py", OPENER);
+    let flood = format!(
+        r#"
+import time
+begin, refused = time.monotonic(), 0
+for n in range({count}):
+    try:
+        open('{}/flood%d' % n, 'w')
+    except PermissionError:
+        refused += 1
+print('flood', refused, file=open('flooded', 'w'))
+print('flood of', {count}, 'in', round(time.monotonic() - begin, 1), 's', flush=True)
+"#,
+        path(&world, "else")
+    );
+    world.write("work/flood.py", flood);
+    let line = format!(
+        "/usr/bin/python3 opener.py {} 16 & sleep 2; /usr/bin/python3 flood.py; wait",
+        path(&world, "else")
+    );
+    let held = world.start(&["bash", "-c", &line]);
+    let pending = world.wait_for(16);
+    let before = resident(&pending[0]["guard"]);
+    until("the flood is over", || world.work().join("flooded").exists());
+    let after = resident(&pending[0]["guard"]);
+    assert!(after < before + 64 * 1024, "{before} KiB became {after} KiB");
+    assert_eq!(world.read("work/flooded").as_deref(), Some(&*format!("flood {count}\n")));
+    // Nothing of it has come between the operator and what waited before.
+    assert_eq!(world.pending(), pending);
+    let lines = held.stderr().lines().count();
+    assert!(lines < 500, "{lines} lines for the operator");
+    for asked in &pending {
+        assert_eq!(world.resolve(asked, "allow-once").status, 0);
+    }
+    let ended = held.end();
+    assert_eq!(ended.stdout.matches(" yes").count(), 16, "{}", ended.stdout);
+    // What `make soak` is run for.
+    println!("{}", ended.stdout.lines().find(|line| line.starts_with("flood")).unwrap_or_default());
+}

@@ -1,0 +1,143 @@
+//! What is guarded cannot answer for itself.
+
+use std::process::{Command, Stdio};
+
+use guard_tests::{World, guard, until};
+
+use crate::world::{path, world};
+
+/// Everything is allowed but what no policy can open, and `bin/asked`.
+fn permissive() -> World {
+    let text = r#"{"version": 1, "exec": {"security": "allowlist", "ask": "on-miss", "carriers": ["bash", "sh"]},
+        "agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"}]}},
+        "permissions": {"filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    world().policy(&text.replace("GUARD", guard().canonicalize().expect("the guard").to_str().expect("text")))
+}
+
+/// Attacks while `bin/asked` waits: none has an effect, and the question is left.
+fn in_vain(world: &World, attack: &str) -> String {
+    let home = path(world, "home");
+    let attack = attack.replace("HOME", &home).replace("GUARD", guard().to_str().expect("a path"));
+    let held =
+        world.start(&["bash", "-c", &format!("{} x & {attack}; echo over; wait", path(world, "bin/asked"))]);
+    let asked = world.wait_for(1).remove(0);
+    until("the attack is over", || held.stdout().contains("over"));
+    assert_eq!(world.pending(), std::slice::from_ref(&asked), "{attack}");
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    let ended = held.end();
+    assert!(!ended.stdout.contains("x\n"), "{attack}: {}", ended.stdout);
+    ended.stdout + &ended.stderr
+}
+
+#[test]
+fn by_the_command_line() {
+    let world = permissive();
+    let said = in_vain(
+        &world,
+        "sleep 0.5; GUARD approvals list; GUARD approvals list --json; GUARD approvals watch --json & sleep 0.5; kill %2",
+    );
+    assert!(!said.contains("bin/asked  ") && !said.contains("\"id\""), "{said}");
+}
+
+#[test]
+fn by_the_socket() {
+    let world = permissive();
+    let code = r#"
+import glob, json, os, socket, time
+time.sleep(0.5)
+run = 'HOME/.openclaw/guard/run'
+def ways():
+    yield run
+    yield '/proc/self/root' + run
+    yield '/proc/thread-self/root' + run
+    os.chdir('HOME'); yield '.openclaw/guard/run'
+    os.symlink(run, 'there') if not os.path.lexists('there') else None; yield 'there'
+found = 0
+for way in ways():
+    try:
+        names = os.listdir(way)
+    except OSError:
+        names = ['%d.sock' % pid for pid in range(os.getppid() - 40, os.getpid())]
+    for name in names:
+        try:
+            peer = socket.socket(socket.AF_UNIX); peer.settimeout(2)
+            peer.connect(way + '/' + name)
+            peer.sendall(b'{"version": 1, "method": "list"}\n')
+            found += len(peer.recv(10))
+        except OSError:
+            pass
+print('found', found)
+"#;
+    world.write("work/attack.py", code.replace("HOME", &path(&world, "home")));
+    let said = in_vain(&world, "/usr/bin/python3 attack.py");
+    assert!(said.contains("found 0\n"), "{said}");
+}
+
+#[test]
+fn by_the_files() {
+    let world = permissive();
+    let state = "HOME/.openclaw";
+    let said = in_vain(
+        &world,
+        &format!(
+            "sleep 0.5; echo '{{}}' > {state}/exec-approvals.json; echo '{{}}' > {state}/guard/approvals.json; \
+             mv {state} HOME/other; ln {state}/guard/approvals.json stolen; cat {state}/guard/*; rm -rf {state}; \
+             mkdir -p {state}/guard; chmod 777 {state}"
+        ),
+    );
+    assert!(!world.home().join(".openclaw/exec-approvals.json").exists(), "{said}");
+    assert!(!world.home().join(".openclaw/guard/approvals.json").exists(), "{said}");
+    assert!(world.home().join(".openclaw/guard/run").exists() && !world.work().join("stolen").exists());
+}
+
+#[test]
+fn by_the_guards_own_processes() {
+    let world = permissive();
+    let attack = "sleep 0.5; for p in $(cat pids); do kill -CONT $p; kill -USR1 $p; kill -KILL $p; cat /proc/$p/environ /proc/$p/mem; \
+                  ls /proc/$p/fd; done";
+    let line = format!("{} x & {attack}; echo over; wait", path(&world, "bin/asked"));
+    // Its own are the front, and what the front has started that is not below the shell.
+    let held = world.start(&["bash", "-c", &line]);
+    let asked = world.wait_for(1).remove(0);
+    let pids = format!("{} {}", held.pid(), asked["guard"]);
+    world.write("work/pids", pids);
+    until("the attack is over", || held.stdout().contains("over"));
+    assert_eq!(world.pending(), std::slice::from_ref(&asked));
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    assert_eq!(held.end().stdout, "over\n");
+}
+
+#[test]
+fn by_one_that_has_left_its_parents() {
+    let world = permissive();
+    let code = format!(
+        "import os, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+time.sleep(0.5)
+os.system('{} approvals list --json > listed 2>&1; echo done >> listed')",
+        guard().display()
+    );
+    world.write("work/leave.py", code);
+    in_vain(&world, "/usr/bin/python3 leave.py; sleep 1.5");
+    until("it has tried", || world.read("work/listed").is_some_and(|text| text.ends_with("done\n")));
+    assert!(!world.read("work/listed").expect("a file").contains("\"id\""));
+}
+
+#[test]
+fn a_guard_that_is_killed_lets_nothing_go() {
+    let world = world();
+    let held =
+        world.start(&["bash", "-c", &format!("{} x; echo $?; cat /etc/hostname", path(&world, "bin/asked"))]);
+    let asked = world.wait_for(1).remove(0);
+    let pid = asked["guard"].to_string();
+    let killed = Command::new("kill").args(["-KILL", &pid]).stdin(Stdio::null()).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    let ended = held.end();
+    assert_eq!(ended.status, 125, "{ended:?}");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let said = world.read("out.0").unwrap_or_default();
+    assert!(!said.contains('x'), "{said}");
+    assert_eq!(world.pending().len(), 0, "a socket without a guard is nothing");
+}

@@ -1,0 +1,51 @@
+//! Peers of the control socket that do not keep to the rules.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use crate::world::{path, world};
+
+#[test]
+fn broken_answers_answer_nothing() {
+    let world = world();
+    let held = world.start(&["bash", "-c", &format!("{} x", path(&world, "bin/asked"))]);
+    let asked = world.wait_for(1).remove(0);
+    let socket = world.home().join(format!(".openclaw/guard/run/{}.sock", asked["guard"]));
+    let mode = |path: &std::path::Path| path.metadata().expect("it").permissions().mode() & 0o777;
+    assert_eq!((mode(&socket), mode(socket.parent().expect("a directory"))), (0o600, 0o700));
+    let id = asked["id"].as_str().expect("an id");
+    let whole = format!(
+        "{{\"version\": 1, \"method\": \"resolve\", \"id\": \"{id}\", \"decision\": \"allow-once\"}}\n"
+    );
+    let long = format!("{{\"version\": 1, \"method\": \"resolve\", \"id\": \"{}\"}}\n", "a".repeat(10 << 20));
+    let lines = [
+        &whole[..whole.len() / 2],
+        whole.trim_end(),
+        &long,
+        "\n",
+        "allow-once\n",
+        "{\"version\": 2, \"method\": \"list\"}\n",
+        "{\"version\": 1, \"method\": \"resolve\", \"id\": \"\", \"decision\": \"allow-once\"}\n",
+        &whole.replace("allow-once", "allow"),
+        "\u{0}\u{0}\u{0}\n",
+    ];
+    for line in lines {
+        let mut peer = UnixStream::connect(&socket).expect("the guard");
+        peer.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        // It may have turned away before all of it was written.
+        let _ = peer.write_all(line.as_bytes());
+        let _ = peer.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = peer.read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said);
+        assert!(!said.contains("\"resolved\""), "{said}");
+        assert_eq!(world.pending(), std::slice::from_ref(&asked), "{said}");
+    }
+    // Nor do silent ones keep others from it.
+    let silent: Vec<_> = (0..31).map(|_| UnixStream::connect(&socket).expect("the guard")).collect();
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    drop(silent);
+    assert_eq!(held.end().stdout, "x\n");
+}
