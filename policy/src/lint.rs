@@ -1,7 +1,7 @@
 //! What an operator may have meant otherwise. Told by `openclaw-guard policy validate`, not at every start.
 
-use crate::glob::Below;
-use crate::rwx::Entry;
+use crate::glob::{Below, Glob};
+use crate::rwx::Reason;
 use crate::{Document, Policy, Rights, Source};
 
 /// Programs whose standard input is a program: as safe bins they would run whatever they are given.
@@ -34,10 +34,10 @@ impl Policy {
         let written =
             self.map.rules.iter().filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
         for rule in written.filter(|rule| rule.rights != Rights::NONE) {
-            if let Some(deny) = self.map.denies.iter().find(|deny| denies_all_of(deny, rule)) {
-                let (path, by) = (&rule.reason.path, &deny.reason.rule);
-                found.push(format!("{path}: has no effect, for all of it is denied ({by})"));
-            }
+            found.extend(self.denied(&rule.glob, &rule.reason));
+        }
+        for answer in self.map.answers.iter() {
+            found.extend(self.denied(&answer.glob, &answer.reason));
         }
         found.extend(self.programs.allowlist.missing(exists));
         for name in document.exec.safe_bins.iter().flatten() {
@@ -54,14 +54,20 @@ impl Policy {
         found.dedup();
         found
     }
+
+    /// That a pattern has no effect, if all of it is denied.
+    fn denied(&self, glob: &Glob, reason: &Reason) -> Option<String> {
+        let deny = self.map.denies.iter().find(|deny| denies_all_of(&deny.glob, glob))?;
+        Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
+    }
 }
 
-/// Whether nothing that the rule covers escapes the denial.
-fn denies_all_of(deny: &Entry, rule: &Entry) -> bool {
-    let literal = rule.glob.literal();
-    if rule.glob.is_literal() {
-        return deny.glob.covers(literal);
+/// Whether nothing that the pattern covers escapes the denial.
+fn denies_all_of(deny: &Glob, glob: &Glob) -> bool {
+    let literal = glob.literal();
+    if glob.is_literal() {
+        return deny.covers(literal);
     }
     let end = literal.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-    end > 0 && deny.glob.below(&literal[..end]) == Below::Everything
+    end > 0 && deny.below(&literal[..end]) == Below::Everything
 }

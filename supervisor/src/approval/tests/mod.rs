@@ -1,5 +1,6 @@
 //! The manager under a clock that the tests move, and the book under any operations at all.
 
+mod keep;
 mod limits;
 mod load;
 mod model;

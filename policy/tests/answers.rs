@@ -1,0 +1,435 @@
+//! The guard's own approvals store in a policy: it turns an ask into a yes, and nothing else.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{HOME, compile, compile_with, exec, file, host, outcomes};
+use guard_policy::approval::{Always, FileRule, Saving, always};
+use guard_policy::store::{Added, NewEntry, Reading, Store};
+use guard_policy::{
+    Access, Bits, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Request, Role,
+    Source, decide,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn own(store: &Value) -> Reading {
+    let read = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids());
+    read.unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+fn with_own(guard: &Value, store: &Value) -> Policy {
+    let reading = own(store);
+    let host = Host { own: OwnStore::Present(&reading), ..host() };
+    compile_with(guard, "main", &host, &Overrides::default())
+}
+
+fn rules(rules: &Value) -> Value {
+    json!({"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rules": rules}}}}})
+}
+
+fn guard() -> Value {
+    json!({"version": 1, "permissions": {"base": false, "filesystem": {
+        "rules": {"/open/**": "r--", "/never/**": "---", "/asked/**": "???"}, "deny": ["/secret/**"], "default": "---"}},
+        "agents": {"main": {"allowlist": [{"pattern": "/asked/listed"}]}}})
+}
+
+#[test]
+fn an_ask_becomes_a_yes_and_nothing_else_does() {
+    let store = rules(&json!({"/**": "rwx"}));
+    let before = compile(&guard());
+    let after = with_own(&guard(), &store);
+    for (path, asked, answered) in [
+        ("/x", "???", "aa?"),
+        ("/asked/x", "???", "aa?"),
+        ("/asked/listed", "???", "aaa"),
+        ("/open/x", "add", "add"),
+        ("/never/x", "ddd", "ddd"),
+        ("/secret/x", "ddd", "ddd"),
+        ("/home/u/.openclaw/guard.json", "ddd", "ddd"),
+    ] {
+        assert_eq!((&*outcomes(&before, path), &*outcomes(&after, path)), (asked, answered), "{path}");
+    }
+    let because = file(&after, "/x", Access::READ).because;
+    assert_eq!(because.source, Source::Saved);
+    assert_eq!(because.path, "saved.agents.main.permissions.filesystem.rules[\"/**\"]");
+    assert_eq!(because.rule(), "allowed always: \"/**\" rwx (guard/approvals.json)");
+    assert_eq!(because.text, "\"/**\" rwx was allowed always (guard/approvals.json)");
+}
+
+#[test]
+fn a_denial_that_is_written_later_stands() {
+    let store = rules(&json!({"/asked/a": "rw"}));
+    assert_eq!(outcomes(&with_own(&guard(), &store), "/asked/a"), "aa?");
+    for (edit, after) in [
+        (json!({"rules": {"/asked/**": "-??"}}), "da?"),
+        (json!({"rules": {"/asked/a": "r--"}}), "add"),
+        (json!({"deny": ["/asked/**"]}), "ddd"),
+    ] {
+        let mut guard = guard();
+        for (key, value) in edit.as_object().unwrap() {
+            guard["permissions"]["filesystem"][key] = value.clone();
+        }
+        assert_eq!(outcomes(&with_own(&guard, &store), "/asked/a"), after, "{edit}");
+    }
+    let mut off = guard();
+    off["exec"] = json!({"ask": "off"});
+    let policy = with_own(&off, &store);
+    assert_eq!(outcomes(&policy, "/asked/a"), "ddd");
+    let said = policy.warnings().iter().any(|warning| warning.contains("do nothing while exec.ask is off"));
+    assert!(said, "{:?}", policy.warnings());
+}
+
+#[test]
+fn only_the_named_bits_of_the_agents_rules_count() {
+    let store = json!({"version": 1, "agents": {
+        "*": {"permissions": {"filesystem": {"rules": {"/a": "r"}}}},
+        "main": {"permissions": {"filesystem": {"rules": {"/a": "w", "/b/**": "r"}}}},
+        "other": {"permissions": {"filesystem": {"rules": {"/c": "rwx"}}}}}});
+    let policy = with_own(&guard(), &store);
+    let found = ["/a", "/b", "/b/c", "/bb", "/c"].map(|path| outcomes(&policy, path));
+    assert_eq!(found, ["aa?", "a??", "a??", "???", "???"]);
+    let both = file(&policy, "/b/c", Access::READ | Access::WRITE);
+    assert_eq!((both.outcome, both.because.source), (Outcome::Ask, Source::Global));
+}
+
+#[test]
+fn entries_count_in_either_store() {
+    let entries =
+        |pattern: &str| json!({"version": 1, "agents": {"main": {"allowlist": [{"pattern": pattern}]}}});
+    let mut guard = guard();
+    guard["permissions"]["filesystem"]["rules"]["/usr/**"] = json!("r-x");
+    let saved = own(&entries("/usr/own"));
+    let theirs =
+        Store::parse("exec-approvals.json", &entries("/usr/theirs").to_string(), &mut common::ids()).unwrap();
+    let host = Host { own: OwnStore::Present(&saved), openclaw: OpenclawStore::Present(&theirs), ..host() };
+    let policy = compile_with(&guard, "main", &host, &Overrides::default());
+    let of = |path: &str| {
+        let verdict = exec(&policy, &[path]);
+        (verdict.outcome, verdict.because.source)
+    };
+    assert_eq!(of("/usr/own"), (Outcome::Allow, Source::Saved));
+    assert_eq!(of("/usr/theirs"), (Outcome::Allow, Source::Openclaw));
+    assert_eq!(of("/usr/other").0, Outcome::Ask);
+    // A list is no way around a mode.
+    for theirs in [json!({"version": 1, "defaults": {"security": "deny"}}), json!({"version": 1})] {
+        let closes = theirs.get("defaults").is_some();
+        let theirs = Store::parse("exec-approvals.json", &theirs.to_string(), &mut common::ids()).unwrap();
+        let (own, openclaw) = (OwnStore::Present(&saved), OpenclawStore::Present(&theirs));
+        let host = Host { own, openclaw, ..common::host() };
+        let policy = compile_with(&guard, "main", &host, &Overrides::default());
+        let expected = if closes { Outcome::Deny } else { Outcome::Allow };
+        assert_eq!(exec(&policy, &["/usr/own"]).outcome, expected);
+    }
+    let bare = Host { own: OwnStore::Present(&saved), ..common::host() };
+    let policy = Policy::without_file("main", &bare, &Overrides::default());
+    assert_eq!(exec(&policy, &["/usr/own"]).outcome, Outcome::Allow);
+}
+
+#[test]
+fn a_broken_store_allows_nothing_and_is_told_of() {
+    let line = "approvals.json:3:1: trailing comma";
+    let host = Host { own: OwnStore::Broken(line), ..host() };
+    let policy = compile_with(&guard(), "main", &host, &Overrides::default());
+    assert_eq!(outcomes(&policy, "/asked/listed"), outcomes(&compile(&guard()), "/asked/listed"));
+    assert!(policy.warnings()[0].starts_with(line), "{:?}", policy.warnings());
+}
+
+#[test]
+fn what_does_nothing_there_is_said() {
+    let store = json!({"version": 1, "defaults": {"security": "deny"}, "agents": {"main": {"ask": "always",
+        "permissions": {"base": false, "filesystem": {"deny": ["/x"], "default": "---",
+            "rules": {"/a": "r--", "/b": 7, "/c/../d": "r", "e": "r", "/f": "r"}}}}}});
+    let policy = with_own(&guard(), &store);
+    let warnings = policy.warnings();
+    for said in [
+        "guard/approvals.json: defaults.security does nothing here",
+        "guard/approvals.json: agents.main.ask does nothing here",
+        "agents.main.permissions.base does nothing here",
+        "agents.main.permissions.filesystem.deny does nothing here",
+        "agents.main.permissions.filesystem.default does nothing here",
+        "rules[\"/a\"]: \"r--\" is none of r, w, x, rw",
+        "rules[\"/b\"]: 7 is none of",
+        "saved.agents.main.permissions.filesystem.rules[\"/c/../d\"]: ",
+        "saved.agents.main.permissions.filesystem.rules[\"e\"]: ",
+    ] {
+        assert!(warnings.iter().any(|warning| warning.contains(said)), "{said}: {warnings:#?}");
+    }
+    assert_eq!(warnings.len(), 9, "{warnings:#?}");
+    assert_eq!(outcomes(&policy, "/f"), "a??");
+    assert_eq!((policy.ask().as_str(), policy.security().as_str()), ("on-miss", "allowlist"));
+}
+
+#[test]
+fn a_rule_is_added_beside_what_is_there() {
+    let rule = |pattern: &str, bits: &str| FileRule {
+        pattern: pattern.to_owned(),
+        bits: Bits::parse(bits).unwrap(),
+    };
+    let mut store = own(&json!({"version": 1})).store;
+    assert_eq!(store.add_rule("main", &rule("/a", "r")), Some(Added::New));
+    assert_eq!(store.add_rule("main", &rule("/a", "w")), Some(Added::Marked));
+    assert_eq!(store.add_rule("", &rule("/a", "rw")), Some(Added::Known));
+    let rules: Vec<_> = store.rules("main").into_iter().map(|(_, rule)| rule).collect();
+    assert_eq!(rules, [rule("/a", "rw")]);
+    assert_eq!(store.rules("other"), []);
+    // OpenClaw's store may have anything under these keys, which it does not know.
+    for text in [r#"{"permissions": 1}"#, r#"{"permissions": {"filesystem": {"rules": {"/a": 1}}}}"#] {
+        let text = format!(r#"{{"version": 1, "agents": {{"main": {text}}}}}"#);
+        let mut store = Store::parse("x", &text, &mut common::ids()).unwrap().store;
+        let before = store.clone();
+        assert_eq!(store.add_rule("main", &rule("/a", "r")), None);
+        assert!(store == before && store.rules("main").is_empty());
+    }
+}
+
+#[test]
+fn a_link_in_a_saved_path_is_not_followed() {
+    let realpath = |path: &[u8]| match path {
+        b"/asked/link" => Some(b"/secret2".to_vec()),
+        _ => None,
+    };
+    let reading = own(&rules(&json!({"/asked/link/a": "r"})));
+    let host = Host { own: OwnStore::Present(&reading), realpath: &realpath, ..host() };
+    let policy = compile_with(&guard(), "main", &host, &Overrides::default());
+    assert_eq!(outcomes(&policy, "/secret2/a"), "???");
+}
+
+#[test]
+fn a_link_where_a_saved_answer_lets_the_tree_write_is_not_followed_by_rules() {
+    let realpath = |path: &[u8]| match path {
+        b"/asked/link" | b"/data" => Some(b"/data".to_vec()),
+        b"/asked" => Some(b"/asked".to_vec()),
+        _ => None,
+    };
+    let mut guard = guard();
+    guard["permissions"]["filesystem"]["rules"]["/asked/link/a"] = json!("r--");
+    let of = |store: &Value| {
+        let reading = own(store);
+        let host = Host { own: OwnStore::Present(&reading), realpath: &realpath, ..host() };
+        outcomes(&compile_with(&guard, "main", &host, &Overrides::default()), "/data/a")
+    };
+    assert_eq!(of(&rules(&json!({}))), "add");
+    assert_eq!(of(&rules(&json!({"/asked/**": "w"}))), "???");
+}
+
+#[test]
+fn a_directory_is_not_moved_to_where_an_answer_gives_it_more() {
+    let guard = json!({"version": 1, "permissions": {"base": false, "filesystem": {
+        "rules": {"/old/**": "rw?", "/new/**": "rw?"}}}});
+    let may = |saved: &Value, is_directory| {
+        with_own(&guard, &rules(saved)).may_move(b"/old/d", b"/new/d", is_directory)
+    };
+    let below = json!({"/new/d/tool": "x"});
+    assert_eq!([may(&json!({}), true), may(&below, true), may(&below, false)], [true, false, true]);
+    assert!(!may(&json!({"/new/d": "x"}), false));
+    assert!(may(&json!({"/old/**": "x", "/new/d/tool": "r"}), true));
+    // What an answer lets be read below a directory is not all of it.
+    let uniform = |saved: &Value| {
+        let asked = json!({"version": 1, "permissions": {"base": false, "filesystem": {"default": "???"}}});
+        with_own(&asked, &rules(saved)).reads_uniform(b"/d")
+    };
+    assert!(!uniform(&json!({"/d": "r", "/d/a": "r"})));
+}
+
+#[test]
+fn what_is_saved_is_listed() {
+    let policy = with_own(&guard(), &rules(&json!({"/a/**": "rw"})));
+    let settings = serde_json::to_value(policy.explain(None)).unwrap();
+    let saved = settings.as_array().unwrap().iter().find(|setting| setting["section"] == "saved").unwrap();
+    let path = "saved.agents.main.permissions.filesystem.rules[\"/a/**\"]";
+    let expected =
+        json!({"section": "saved", "name": "/a/**", "value": "rw", "source": "saved", "path": path});
+    assert_eq!(*saved, expected);
+}
+
+#[test]
+fn validate_says_which_answers_are_denied() {
+    let policy = with_own(&guard(), &rules(&json!({"/secret/a": "r", "/secret/b/**": "w", "/asked/a": "r"})));
+    let found = policy.lint(&common::parse(&guard().to_string()).unwrap(), &|_| true);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let said = "rules[\"/secret/a\"]: has no effect, for all of it is denied (permissions.filesystem.deny";
+    assert!(found[0].contains(said), "{found:?}");
+}
+
+/// Saves all of it, as "always" does.
+fn saved(savings: &[Saving]) -> Reading {
+    let mut reading = own(&json!({"version": 1}));
+    for saving in savings {
+        match saving {
+            Saving::Rule(rule) => assert!(reading.store.add_rule("main", rule).is_some()),
+            Saving::Entry(entry) => {
+                let new = NewEntry::new(&entry.pattern).unwrap().with_arg_pattern(&entry.arg_pattern);
+                reading.store.add("main", new.from_allow_always(), 0, &mut common::ids());
+            }
+        }
+    }
+    // As it is read again.
+    own(&serde_json::from_str(&reading.store.to_text()).unwrap())
+}
+
+fn component() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "a", "b", "ab", "*", "?", "a*", "**", "é", "a\nb", " a", "~", "\\", "[a]", "{a}"
+        ])
+        .prop_map(str::to_owned),
+        "[^/\0]{1,4}",
+    ]
+    .prop_filter("no dots", |part| part != "." && part != "..")
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop::collection::vec(component(), 1..4).prop_map(|parts| format!("/{}", parts.join("/")))
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let part = prop::sample::select(vec!["a", "b", "ab", "*", "**", "a*", "?", "é"]);
+    prop::collection::vec(part, 1..4).prop_map(|parts| format!("/{}", parts.join("/")))
+}
+
+fn permission() -> impl Strategy<Value = String> {
+    "[r?-][w?-][x?-]"
+}
+
+fn bits() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["r", "w", "x", "rw", "rx", "wx", "rwx"]).prop_map(str::to_owned)
+}
+
+fn map<T: Strategy<Value = String>>(values: T) -> impl Strategy<Value = Value> {
+    prop::collection::btree_map(pattern(), values, 0..6).prop_map(|map| json!(map))
+}
+
+fn any_guard() -> impl Strategy<Value = Value> {
+    let asks = prop::sample::select(vec!["off", "on-miss", "on-miss", "always"]);
+    (map(permission()), prop::collection::vec(pattern(), 0..2), permission(), asks).prop_map(
+        |(rules, deny, default, ask)| {
+            json!({"version": 1, "exec": {"ask": ask}, "permissions": {"base": false, "filesystem": {
+                "rules": rules, "deny": deny, "default": default}},
+                "agents": {"main": {"allowlist": [{"pattern": "/a/**"}]}}})
+        },
+    )
+}
+
+const ACCESSES: [Access; 3] = [Access::READ, Access::WRITE, Access::MAP];
+
+fn requests<'a>(path: &'a str, argv: &'a [Vec<u8>]) -> Vec<Request<'a>> {
+    let path = path.as_bytes();
+    let mut requests: Vec<_> = ACCESSES.into_iter().map(|access| Request::File { path, access }).collect();
+    requests.push(Request::File { path, access: Access::READ | Access::WRITE });
+    requests.extend(
+        [Role::Program, Role::Interpreter, Role::Loader]
+            .map(|role| Request::Exec(Exec { path, argv, cwd: HOME, role })),
+    );
+    requests
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn where_nothing_is_asked_nothing_changes(
+        guard in any_guard(), saved in map(bits()), paths in prop::collection::vec(path(), 1..8),
+    ) {
+        let (before, after) = (compile(&guard), with_own(&guard, &rules(&saved)));
+        let argv = [b"x".to_vec()];
+        for path in &paths {
+            for request in requests(path, &argv) {
+                let (old, new) = (decide(&before, &request), decide(&after, &request));
+                if old.outcome != Outcome::Ask {
+                    prop_assert_eq!(old, new);
+                } else {
+                    prop_assert!(new.outcome != Outcome::Deny, "{:?}", request);
+                }
+            }
+            // Bit by bit: granted are those that were, and those that were asked and are saved.
+            let (old, new) = (before.rights(path.as_bytes()), after.rights(path.as_bytes()));
+            let covers = |pattern: &str, bit: char| {
+                let alone = json!({"version": 1, "exec": {"ask": "off"}, "permissions": {"base": false,
+                    "filesystem": {"rules": {pattern: "rwx"}}}});
+                saved[pattern].as_str().unwrap().contains(bit)
+                    && compile(&alone).rights(path.as_bytes()).r == Grant::Yes
+            };
+            for (bit, old, new) in [('r', old.r, new.r), ('w', old.w, new.w), ('x', old.x, new.x)] {
+                let is_saved = saved.as_object().unwrap().keys().any(|pattern| covers(pattern, bit));
+                let denied = path.starts_with("/home/u/.openclaw");
+                let expected = if old == Grant::Ask && is_saved && !denied { Grant::Yes } else { old };
+                prop_assert_eq!(new, expected, "{} of {}", bit, path);
+            }
+        }
+    }
+
+    #[test]
+    fn what_may_be_moved_gains_nothing_by_an_answer(
+        guard in any_guard(), saved in map(bits()), old in path(), new in path(),
+        below in prop::collection::vec(path(), 1..8),
+    ) {
+        let policy = with_own(&guard, &rules(&saved));
+        let uniform = policy.reads_uniform(old.as_bytes());
+        let may = policy.may_move(old.as_bytes(), new.as_bytes(), true);
+        for path in below {
+            let at = |dir: &str| policy.rights(format!("{dir}{path}").as_bytes());
+            prop_assert!(!may || at(&new).within(at(&old)), "{} from {} to {}", path, old, new);
+            prop_assert!(!uniform || at(&old).r == Grant::Yes, "{} below {}", path, old);
+        }
+    }
+
+    /// The saved rule is for that file and nothing else; the second choice for its directory and nothing else.
+    #[test]
+    fn a_saved_file_is_that_file(
+        path in path(), others in prop::collection::vec(path(), 1..12), below in component(),
+    ) {
+        let guard = guard();
+        let asking = compile(&guard);
+        let request = Request::File { path: path.as_bytes(), access: Access::READ };
+        let found = always(&asking, &[request], &|_| false);
+        let Always::Saves { narrow, directory } = found else {
+            prop_assert!(path.contains(['*', '?']), "{path:?}: {found:?}");
+            return Ok(());
+        };
+        let with = |savings: &[Saving]| {
+            let reading = saved(savings);
+            let host = Host { own: OwnStore::Present(&reading), ..host() };
+            compile_with(&guard, "main", &host, &Overrides::default())
+        };
+        let others = others.into_iter().chain([format!("{path}/{below}"), format!("{path}{below}")]);
+        let others: Vec<String> = others.filter(|other| *other != path).collect();
+        let (narrow, directory) = (with(&narrow), (!directory.is_empty()).then(|| with(&directory)));
+        prop_assert_eq!(decide(&narrow, &request).outcome, Outcome::Allow);
+        let parent = path.rsplit_once('/').unwrap().0;
+        for other in &others {
+            prop_assert_eq!(outcomes(&narrow, other), outcomes(&asking, other), "{:?} by {:?}", other, path);
+        }
+        let Some(directory) = directory else {
+            prop_assert!(parent.is_empty() || "/home/u".starts_with(parent), "{}", path);
+            return Ok(());
+        };
+        prop_assert_eq!(decide(&directory, &request).outcome, Outcome::Allow);
+        for other in others {
+            let is_below = other == parent || other.starts_with(&format!("{parent}/"));
+            if !is_below {
+                prop_assert_eq!(outcomes(&directory, &other), outcomes(&asking, &other), "{:?}", other);
+            }
+        }
+    }
+
+    /// What is offered is enough: the same call is not asked for again.
+    #[test]
+    fn what_is_saved_answers_the_question(
+        name in "[a-z?*]{1,6}", arguments in prop::collection::vec("[ -~]{0,4}", 0..4), ask in any::<bool>(),
+    ) {
+        let mut guard = guard();
+        guard["exec"] = json!({"ask": if ask { "always" } else { "on-miss" }});
+        let path = format!("/asked/{name}");
+        let argv: Vec<Vec<u8>> = std::iter::once(name.clone()).chain(arguments).map(String::into_bytes).collect();
+        let requests = requests(&path, &argv);
+        if let Always::Saves { narrow, .. } = always(&compile(&guard), &requests, &|_| false) {
+            let reading = saved(&narrow);
+            let host = Host { own: OwnStore::Present(&reading), ..host() };
+            let policy = compile_with(&guard, "main", &host, &Overrides::default());
+            for request in requests {
+                prop_assert_eq!(decide(&policy, &request).outcome, Outcome::Allow, "{:?}", request);
+            }
+        }
+    }
+}
