@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod emulator;
 mod held;
 mod needs;
 mod run;
@@ -18,6 +19,7 @@ use guard_policy::environment::{Inherit, inherited};
 use tempfile::TempDir;
 
 pub use compare::{Same, Tree, compile, program, program_text, tree};
+pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};

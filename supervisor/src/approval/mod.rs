@@ -27,7 +27,7 @@ mod socket;
 pub mod tests;
 
 pub use binding::Binding;
-pub use control::command;
+pub use control::{command, protocol};
 pub use decision::{Decision, End, Refusal};
 pub use digest::Digest;
 pub use event::{Event, Log, What};

@@ -72,9 +72,20 @@ impl Console {
     /// Carries what is ready between the terminals.
     pub fn carry(&mut self, source: Source) {
         for signal in self.relay.carry(source, self.command) {
+            if signal == Signal::SIGTSTP {
+                self.suspend();
+                continue;
+            }
             // The others of the operator's job. This process holds the signal and knows it for its own.
             let _ = killpg(nix::unistd::getpgrp(), signal);
         }
+    }
+
+    /// The operator suspends at a prompt. What the command does is not known: the call that is asked for is held.
+    fn suspend(&mut self) {
+        self.relay.ignore();
+        self.stop(Signal::SIGTSTP);
+        self.resume();
     }
 
     /// A signal came to the front.

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -71,7 +73,12 @@ struct Front {
 ///
 /// # Errors
 /// When the supervisor ends first.
-pub fn wait(news: OwnedFd, signals: &SigSet, console: Option<Console>) -> Result<Exit, ProcessError> {
+pub fn wait(
+    news: OwnedFd,
+    signals: &SigSet,
+    console: Option<Console>,
+    link: Option<UnixStream>,
+) -> Result<Exit, ProcessError> {
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let mut front = Front {
         news: File::from(news),
@@ -81,6 +88,9 @@ pub fn wait(news: OwnedFd, signals: &SigSet, console: Option<Console>) -> Result
         console,
     };
     if let Some(console) = &mut front.console {
+        if let Some(link) = link {
+            console.relay.prompt_by(link);
+        }
         console.settle();
     }
     let end = front.work()?;
@@ -96,7 +106,11 @@ pub fn wait(news: OwnedFd, signals: &SigSet, console: Option<Console>) -> Result
 impl Front {
     fn work(&mut self) -> Result<End, ProcessError> {
         loop {
-            for event in self.ready() {
+            let events = self.ready();
+            if let Some(console) = &mut self.console {
+                console.relay.tick();
+            }
+            for event in events {
                 match event {
                     Event::Signal => self.pass_signals(),
                     Event::Leader => {
@@ -136,7 +150,11 @@ impl Front {
             waiting.extend(sources.map(|(source, fd, flags)| (Event::Terminal(source), fd, flags)));
         }
         let mut polled: Vec<_> = waiting.iter().map(|(_, fd, flags)| PollFd::new(*fd, *flags)).collect();
-        if poll(&mut polled, PollTimeout::NONE).is_err() {
+        let due = self.console.as_ref().and_then(|console| console.relay.due());
+        // A millisecond more: it would end just before, else.
+        let due = due.map(|due| due + Duration::from_millis(1));
+        let timeout = due.map_or(PollTimeout::NONE, |due| due.try_into().unwrap_or(PollTimeout::MAX));
+        if poll(&mut polled, timeout).is_err() {
             return Vec::new();
         }
         let ready = polled.iter().map(|fd| fd.any().unwrap_or(true));
@@ -169,6 +187,7 @@ impl Front {
 /// Shows the last of what was written, and gives the terminal back. What the command left running may go on writing:
 /// a process stays for that, as long as one of them has the terminal open.
 fn let_go(mut console: Console) {
+    console.relay.prompt_no_more();
     let more = console.relay.drain();
     console.relay.ignore();
     if more && matches!(split(), Ok(Side::Child)) {

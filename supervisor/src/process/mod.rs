@@ -102,7 +102,7 @@ pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
             drop((to_front, jobs, order, link));
-            front::wait(news, &signals, console)
+            front::wait(news, &signals, console, to_supervisor)
         }
         Side::Child => {
             drop((news, console, to_supervisor));

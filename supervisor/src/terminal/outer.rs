@@ -80,6 +80,14 @@ impl Outer {
         rustix::termios::tcgetwinsize(&self.screen)
     }
 
+    /// Rows and columns; of a terminal that does not say, the usual ones.
+    pub fn rows_and_columns(&self) -> (u16, u16) {
+        match self.size() {
+            Ok(Winsize { ws_row: rows @ 1.., ws_col: columns @ 1.., .. }) => (rows, columns),
+            _ => (24, 80),
+        }
+    }
+
     /// Whether it passes everything on as it is.
     pub fn is_raw(&self) -> bool {
         self.usual.is_some()

@@ -1,6 +1,7 @@
 //! Carries what is typed to the command's terminal, and what is written there to the operator's.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -8,7 +9,10 @@ use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
 use super::keys::Keys;
+use super::model::Model;
 use super::outer::{Outer, ends_lines};
+use super::prompt::{Prompt, Terminal};
+use super::sieve::{Passed, Sieve};
 
 /// What is carried at once; no more is read before it is written.
 const CHUNK: usize = 16 * 1024;
@@ -25,21 +29,30 @@ pub enum Source {
     Screen,
     /// The command's terminal has something, or takes more.
     Master,
+    /// The supervisor has something to say.
+    Supervisor,
 }
 
 /// Both terminals, and what is under way between them.
-#[derive(Debug)]
 pub struct Relay {
-    outer: Outer,
+    pub(super) outer: Outer,
     /// None when the operator's terminal is gone.
-    master: Option<OwnedFd>,
-    typed: Vec<u8>,
-    shown: Vec<u8>,
+    pub(super) master: Option<OwnedFd>,
+    pub(super) typed: Vec<u8>,
+    pub(super) shown: Vec<u8>,
+    pub(super) sieve: Sieve,
+    passed: Passed,
+    pub(super) model: Model,
+    /// What the operator's terminal can do.
+    pub(super) terminal: Terminal,
+    pub(super) prompt: Option<Prompt>,
+    /// When the command's terminal gets its size back, whose change has it draw again.
+    pub(super) redraws: Option<Instant>,
     keys: Keys,
     /// The modes that the command's terminal was given last.
     given: Option<Termios>,
     /// Whether what is typed is for the command. The operator's terminal is raw then.
-    attentive: bool,
+    pub(super) attentive: bool,
     /// Whether the last thing shown was a carriage return that is held back.
     returned: bool,
     /// How many bytes were read of what the command writes.
@@ -49,7 +62,15 @@ pub struct Relay {
 impl Relay {
     /// Between these two.
     pub fn new(outer: Outer, master: OwnedFd) -> Relay {
+        let term = std::env::var("TERM").unwrap_or_default();
+        let terminal = Terminal::of(&term);
         Relay {
+            sieve: Sieve::new(&term),
+            passed: Passed::default(),
+            model: Model::new(outer.rows_and_columns(), terminal == Terminal::Single),
+            terminal,
+            prompt: None,
+            redraws: None,
             given: rustix::termios::tcgetattr(&master).ok(),
             outer,
             master: Some(master),
@@ -89,6 +110,7 @@ impl Relay {
         }
         self.outer.make_raw();
         self.attentive = true;
+        self.update();
     }
 
     /// Takes the lines that were typed ahead: in raw mode the end of an input among them would read as a zero.
@@ -115,16 +137,18 @@ impl Relay {
 
     /// Leaves the keyboard to others.
     pub fn ignore(&mut self) {
+        self.lower();
         self.outer.restore();
         self.attentive = false;
     }
 
     /// The command's terminal takes the size of the operator's; the kernel tells its foreground group.
-    pub fn resize(&self) {
+    pub fn resize(&mut self) {
         if let (Some(master), Ok(size)) = (&self.master, self.outer.size()) {
             // The size is a courtesy.
             let _ = rustix::termios::tcsetwinsize(master, size);
         }
+        self.resized();
     }
 
     /// Ends the input of a command that waits for a keyboard which nobody will let it have.
@@ -138,12 +162,18 @@ impl Relay {
     pub fn sources(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
         let mut sources = Vec::new();
         let Some(master) = &self.master else { return sources };
-        if self.attentive && self.typed.is_empty() {
+        let is_up = self.prompt.as_ref().is_some_and(Prompt::is_up);
+        sources.extend(
+            self.prompt.as_ref().map(|prompt| (Source::Supervisor, prompt.link(), PollFlags::POLLIN)),
+        );
+        // A prompt is answered even where the command does not read.
+        if self.attentive && (self.typed.is_empty() || is_up && self.typed.len() < CHUNK) {
             sources.push((Source::Keyboard, self.outer.keyboard(), PollFlags::POLLIN));
         }
         let mut events = PollFlags::empty();
         events.set(PollFlags::POLLOUT, !self.typed.is_empty());
-        events.set(PollFlags::POLLIN, self.shown.is_empty());
+        // Under a prompt nothing is shown: the kernel holds up whoever writes.
+        events.set(PollFlags::POLLIN, self.shown.is_empty() && !is_up);
         if !events.is_empty() {
             sources.push((Source::Master, master.as_fd(), events));
         }
@@ -161,8 +191,11 @@ impl Relay {
             Source::Screen => self.show(),
             Source::Master => {
                 self.write_master();
-                self.read_master();
+                if !self.is_covered() {
+                    self.read_master();
+                }
             }
+            Source::Supervisor => self.hear(),
         }
         Vec::new()
     }
@@ -180,21 +213,26 @@ impl Relay {
             }
             Err(_) => 0,
         };
-        let Some(master) = self.master.as_ref().filter(|_| count > 0) else {
+        if self.master.is_none() || count == 0 {
             self.hang_up();
             return Vec::new();
-        };
+        }
+        let (keys, suspends) = self.answered(&buffer[..count]);
+        if suspends {
+            return vec![Signal::SIGTSTP];
+        }
+        let Some(master) = &self.master else { return Vec::new() };
         let front = rustix::termios::tcgetpgrp(master).map(|group| group.as_raw_nonzero().get());
         let signals = match rustix::termios::tcgetattr(master) {
-            Ok(modes) if front.ok() == job => self.keys.signals(&buffer[..count], &modes),
+            Ok(modes) if front.ok() == job => self.keys.signals(&keys, &modes),
             _ => Vec::new(),
         };
-        self.typed.extend_from_slice(&buffer[..count]);
+        self.typed.extend_from_slice(&keys);
         self.write_master();
         signals
     }
 
-    fn write_master(&mut self) {
+    pub(super) fn write_master(&mut self) {
         let Some(master) = self.master.as_ref().filter(|_| !self.typed.is_empty()) else { return };
         match rustix::io::write(master, &self.typed) {
             Ok(count) => drop(self.typed.drain(..count)),
@@ -213,7 +251,10 @@ impl Relay {
                 self.taken = self.taken.wrapping_add(count);
                 let plain = self.outer.ends_lines()
                     && rustix::termios::tcgetattr(master).is_ok_and(|modes| ends_lines(&modes));
-                plain_lines(&buffer[..count], plain, &mut self.returned, &mut self.shown);
+                self.passed.clear();
+                self.sieve.take(&buffer[..count], &mut self.passed);
+                self.model.take(&self.passed);
+                plain_lines(&self.passed.bytes, plain, &mut self.returned, &mut self.shown);
                 self.show();
                 true
             }
@@ -223,7 +264,10 @@ impl Relay {
         }
     }
 
-    fn show(&mut self) {
+    pub(super) fn show(&mut self) {
+        if self.shown.is_empty() {
+            return;
+        }
         match rustix::io::write(self.outer.screen(), &self.shown) {
             Ok(count) => drop(self.shown.drain(..count)),
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -233,6 +277,7 @@ impl Relay {
 
     /// The operator's terminal is gone, and so is the command's.
     pub fn hang_up(&mut self) {
+        self.prompt = None;
         self.ignore();
         self.master = None;
         self.typed.clear();
@@ -241,6 +286,7 @@ impl Relay {
 
     /// Shows what was written so far, and little of what others write meanwhile. False when no process can write more.
     pub fn drain(&mut self) -> bool {
+        self.lower();
         let before = self.taken;
         loop {
             if self.master.is_none() {
@@ -271,8 +317,11 @@ impl Relay {
     fn finish(&mut self) {
         if std::mem::take(&mut self.returned) {
             self.shown.push(b'\r');
-            self.show();
         }
+        self.passed.clear();
+        self.sieve.finish(&mut self.passed);
+        self.shown.extend_from_slice(&self.passed.bytes);
+        self.show();
     }
 
     /// Carries what is still written, until no process has the terminal open.
@@ -285,8 +334,15 @@ impl Relay {
     }
 }
 
+impl Drop for Relay {
+    /// A panic leaves the screen as it was.
+    fn drop(&mut self) {
+        self.lower();
+    }
+}
+
 /// Waits so long for a terminal. What it is ready for, or an end of it; None for nothing.
-fn ready(terminal: BorrowedFd<'_>, events: PollFlags, timeout: PollTimeout) -> Option<PollFlags> {
+pub(super) fn ready(terminal: BorrowedFd<'_>, events: PollFlags, timeout: PollTimeout) -> Option<PollFlags> {
     let mut polled = [PollFd::new(terminal, events)];
     let count = poll(&mut polled, timeout).ok()?;
     polled[0].revents().filter(|_| count > 0)

@@ -7,7 +7,7 @@
 mod client;
 pub mod command;
 mod place;
-mod protocol;
+pub mod protocol;
 mod server;
 #[cfg(test)]
 mod tests;

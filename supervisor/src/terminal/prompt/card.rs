@@ -1,0 +1,226 @@
+//! A card in words: what a human needs to answer it, with nothing in it that acts on a terminal.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::queue::Card;
+use crate::approval::protocol::{Approval, OneSaved, Saved};
+use crate::text::shown;
+
+/// The width of the names in front.
+const NAMES: usize = 9;
+/// Where there is less room, names stand on lines of their own... before the text.
+const NARROW: usize = 40;
+
+/// What "always" is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// What is asked for.
+    This,
+    /// Its directory.
+    Directory,
+}
+
+/// A line about one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    name: String,
+    text: String,
+}
+
+impl Field {
+    fn new(name: impl Into<String>, text: impl Into<String>) -> Field {
+        Field { name: name.into(), text: text.into() }
+    }
+
+    /// In lines of this width.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let (first, next) = if width < NARROW {
+            (format!("{} ", self.name), String::new())
+        } else {
+            (format!(" {:<NAMES$} ", self.name), " ".repeat(NAMES + 2))
+        };
+        let room = width.saturating_sub(first.width()).max(1);
+        let mut lines = Vec::new();
+        for (n, part) in
+            wrapped(&self.text, room, width.saturating_sub(next.width()).max(1)).into_iter().enumerate()
+        {
+            lines.push(format!("{}{part}", if n == 0 { &first } else { &next }));
+        }
+        lines
+    }
+}
+
+/// The text in parts that fit: the first into `first` cells, the others into `others`. Nothing is left out.
+pub fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let (mut used, mut room) = (0, first);
+    for character in text.chars() {
+        let width = character.width().unwrap_or(0);
+        if used + width > room {
+            parts.push(String::new());
+            (used, room) = (0, others);
+        }
+        used += width;
+        if let Some(part) = parts.last_mut() {
+            part.push(character);
+        }
+    }
+    parts
+}
+
+/// What is asked.
+pub fn question(card: &Card) -> &'static str {
+    match card.approvals.first().map(|first| first.operation.as_str()) {
+        Some("exec") => "may this program run?",
+        _ => "may this file be used?",
+    }
+}
+
+/// What the decision is about, the most important first.
+pub fn subject(card: &Card) -> Vec<Field> {
+    let Some(first) = card.approvals.first() else { return Vec::new() };
+    let mut fields = Vec::new();
+    if first.operation == "exec" {
+        fields.push(Field::new("program", text(&first.resolved_path)));
+    } else {
+        fields.push(Field::new("file", text(&first.resolved_path)));
+        fields.push(Field::new("use", text(&first.operation)));
+    }
+    fields
+}
+
+/// The arguments of each call.
+pub fn arguments(card: &Card) -> Vec<Field> {
+    let mut fields = Vec::new();
+    let count = card.approvals.len();
+    for (n, approval) in card.approvals.iter().enumerate() {
+        if count > 1 {
+            fields.push(Field::new(format!("call {}", n + 1), format!("of {count}")));
+        }
+        for (i, argument) in approval.argv.iter().enumerate() {
+            fields.push(Field::new(format!("argv[{i}]"), text(argument)));
+        }
+    }
+    fields
+}
+
+/// Where it is asked, by whom, and why.
+pub fn context(card: &Card) -> Vec<Field> {
+    let Some(first) = card.approvals.first() else { return Vec::new() };
+    let mut fields = Vec::new();
+    if let Some(script) = &first.script {
+        fields.push(Field::new("script", text(&script.path)));
+    }
+    if let Some(cwd) = &first.cwd {
+        fields.push(Field::new("in", text(cwd)));
+    }
+    fields.push(Field::new(
+        "because",
+        format!("{} ({})", text(&first.because.text), text(&first.because.rule)),
+    ));
+    fields.push(asked_by(first));
+    fields.extend(always(card));
+    if card.approvals.iter().any(|approval| !approval.is_text) {
+        fields.push(Field::new("note", "not all of it is UTF-8: \u{fffd} stands for other bytes"));
+    }
+    let calls: usize = card.approvals.iter().map(|approval| approval.calls).sum();
+    if calls > card.approvals.len() {
+        fields.push(Field::new("calls", format!("{calls} calls wait for this answer")));
+    }
+    fields
+}
+
+fn asked_by(approval: &Approval) -> Field {
+    let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", text(&by.name), by.pid)).collect();
+    Field::new("asked by", format!("{} (agent {})", line.join(" < "), text(&approval.agent_id)))
+}
+
+/// What "always" would save; the same for several calls is said once.
+fn always(card: &Card) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for approval in &card.approvals {
+        let field = match &approval.always {
+            Saved::Saves { saves, .. } => Field::new("always", format!("would save {}", texts(saves))),
+            Saved::Never { never } => Field::new("always", format!("would save nothing: {}", text(never))),
+        };
+        if !fields.contains(&field) {
+            fields.push(field);
+        }
+    }
+    fields
+}
+
+/// Why "always" cannot be, if it cannot.
+pub fn no_always(card: &Card) -> Option<String> {
+    card.approvals.iter().find_map(|approval| match &approval.always {
+        Saved::Never { never } => Some(text(never)),
+        Saved::Saves { .. } => None,
+    })
+}
+
+/// What would be saved, each pattern in full.
+pub fn entries(card: &Card, extent: Extent) -> Vec<Field> {
+    let mut fields = Vec::new();
+    for approval in &card.approvals {
+        let Saved::Saves { saves, directory } = &approval.always else { continue };
+        for one in if extent == Extent::Directory { directory } else { saves } {
+            fields.push(Field::new("save", text(&one.pattern)));
+            fields.extend(one.arg_pattern.as_ref().map(|pattern| Field::new("arguments", text(pattern))));
+            fields.extend(one.bits.as_ref().map(|bits| Field::new("for", text(bits))));
+            fields.push(Field::new("meaning", text(&one.text)));
+        }
+    }
+    fields
+}
+
+/// Whether there is a choice of the whole directory.
+pub fn has_directory(card: &Card) -> bool {
+    let has = |approval: &Approval| matches!(&approval.always, Saved::Saves { directory, .. } if !directory.is_empty());
+    card.approvals.iter().all(has)
+}
+
+fn texts(saves: &[OneSaved]) -> String {
+    saves.iter().map(|one| text(&one.text)).collect::<Vec<_>>().join("; ")
+}
+
+/// Everything.
+pub fn everything(card: &Card) -> Vec<Field> {
+    let mut fields = subject(card);
+    for approval in &card.approvals {
+        fields.push(Field::new("id", text(&approval.id)));
+        for (i, argument) in approval.argv.iter().enumerate() {
+            fields.push(Field::new(format!("argv[{i}]"), text(argument)));
+        }
+        let mut add = |name: &str, value: Option<String>| {
+            fields.extend(value.map(|value| Field::new(name, value)));
+        };
+        add("in", approval.cwd.as_deref().map(text));
+        add("sha256", approval.sha256.as_deref().map(text));
+        add("script", approval.script.as_ref().map(|script| text(&script.path)));
+        add("sha256", approval.script.as_ref().map(|script| text(&script.sha256)));
+        add("env", approval.environment_sha256.as_ref().map(|digest| format!("sha256 {}", text(digest))));
+        add("because", Some(format!("{} ({})", text(&approval.because.text), text(&approval.because.rule))));
+        add("rule of", Some(format!("{} {}", text(&approval.because.source), text(&approval.because.path))));
+        fields.push(asked_by(approval));
+        fields.push(Field::new("session", text(&approval.session)));
+        fields.push(Field::new("calls", approval.calls.to_string()));
+    }
+    fields.extend(always(card));
+    fields.extend(entries(card, Extent::This));
+    fields.push(Field::new("card", format!("{}, revision {}", card.number, card.revision)));
+    fields
+}
+
+/// One line for where no prompt can be drawn.
+pub fn waiting(approval: &Approval) -> String {
+    let id: String = text(&approval.id).chars().take(8).collect();
+    format!(
+        "openclaw-guard: waiting for approval: {} {}: openclaw-guard approvals resolve {id} allow-once",
+        text(&approval.operation),
+        text(&approval.resolved_path)
+    )
+}
+
+fn text(text: &str) -> String {
+    shown(text.as_bytes())
+}

@@ -1,0 +1,67 @@
+//! The way to the supervisor, which holds the calls: the lines of `approval::protocol`.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use memchr::memchr;
+
+use crate::approval::protocol::{Call, Method, Reply, Said, VERSION};
+
+/// One connection.
+#[derive(Debug)]
+pub struct Link {
+    stream: UnixStream,
+    read: Vec<u8>,
+}
+
+impl Link {
+    /// Subscribes: the supervisor reads that when the first question is asked.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new(stream: UnixStream) -> io::Result<Link> {
+        stream.set_nonblocking(true)?;
+        let mut link = Link { stream, read: Vec::new() };
+        link.send(Method::Subscribe)?;
+        Ok(link)
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// When the supervisor is gone, or does not read.
+    pub fn send(&mut self, method: Method) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&Call { version: VERSION, method })?;
+        line.push(b'\n');
+        self.stream.write_all(&line)
+    }
+
+    /// What it has said since.
+    ///
+    /// # Errors
+    /// When it is gone, or says nothing that can be read.
+    pub fn receive(&mut self) -> io::Result<Vec<Said>> {
+        let mut buffer = [0; 65536];
+        let mut said = Vec::new();
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.read.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(said),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            while let Some(at) = memchr(b'\n', &self.read) {
+                let line: Vec<u8> = self.read.drain(..=at).collect();
+                said.push(serde_json::from_slice::<Reply>(&line)?.said);
+            }
+        }
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

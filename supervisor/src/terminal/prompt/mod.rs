@@ -1,0 +1,478 @@
+//! A prompt on the operator's terminal, for calls that wait for an answer.
+//!
+//! `link` is the way to the supervisor, `queue` what it has said waits; `card` puts that into words and `panel` into
+//! lines; `typed` is what comes back, `query` how it is known to come after the prompt was seen, and `answer` when it is
+//! one. `cover` is how the prompt gets onto the screen and off it.
+
+mod answer;
+mod card;
+mod cover;
+mod link;
+mod panel;
+mod query;
+mod queue;
+mod typed;
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::approval::protocol::{Method, Said, State};
+use crate::text::shown;
+use answer::{Asking, Reading};
+use card::Extent;
+use cover::Cover;
+pub use cover::{Surface, Terminal};
+use link::Link;
+use panel::{Page, Panel};
+use query::Query;
+use queue::{Card, Queue};
+use typed::{Reader, Scroll, Typed};
+
+/// After this time a terminal that was asked does not answer.
+const SILENT: Duration = Duration::from_secs(2);
+/// Nothing typed so soon after a card is seen is an answer to it.
+const TOO_SOON: Duration = Duration::from_millis(500);
+/// The rest of a sequence comes before this, or never.
+const SEQUENCE: Duration = Duration::from_millis(100);
+/// So long stands what became of a card.
+const NOTICE: Duration = Duration::from_millis(1500);
+
+/// The prompts of a front.
+pub struct Prompt {
+    link: Link,
+    queue: Queue,
+    reader: Reader,
+    /// When the beginning of a sequence came.
+    begun: Option<Instant>,
+    up: Option<Up>,
+    /// A question to the terminal that was not answered before the prompt went.
+    late: Option<(Query, Instant)>,
+    /// Ids that were spoken of where no prompt can be drawn.
+    told: Vec<String>,
+}
+
+/// A prompt that is seen.
+struct Up {
+    cover: Cover,
+    asking: Asking,
+    query: Query,
+    /// The card as it was drawn.
+    card: Option<Card>,
+    page: Page,
+    note: Option<String>,
+    /// Until when a notice stands in place of a card.
+    notice: Option<(String, Instant)>,
+    /// What was typed before it was seen, for the program.
+    ahead: Vec<u8>,
+    /// What is drawn, and how many seconds were left then.
+    drawn: Option<u64>,
+    /// An answer was given, and its outcome is not known.
+    sent: Option<Instant>,
+}
+
+/// What is to be done when a prompt goes.
+#[derive(Debug, Default)]
+pub struct Fall {
+    /// For the screen.
+    pub shown: Vec<u8>,
+    /// For the program: typed before the prompt was seen.
+    pub keys: Vec<u8>,
+    /// The program must draw again.
+    pub is_lossy: bool,
+}
+
+/// What comes of something typed.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// For the program.
+    pub keys: Vec<u8>,
+    /// The operator suspends.
+    pub suspends: bool,
+}
+
+impl Prompt {
+    /// Asks the supervisor to be told.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn new(stream: UnixStream) -> std::io::Result<Prompt> {
+        Ok(Prompt {
+            link: Link::new(stream)?,
+            queue: Queue::default(),
+            reader: Reader::default(),
+            begun: None,
+            up: None,
+            late: None,
+            told: Vec::new(),
+        })
+    }
+
+    /// What to wait for.
+    pub fn link(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+
+    /// Whether there is something to be seen.
+    pub fn wants_up(&self) -> bool {
+        self.queue.first().is_some() || self.up.as_ref().is_some_and(|up| up.notice.is_some())
+    }
+
+    /// Whether it is seen.
+    pub fn is_up(&self) -> bool {
+        self.up.is_some()
+    }
+
+    /// Whether what is typed must come here first.
+    pub fn reads(&self) -> bool {
+        self.up.is_some() || self.late.is_some()
+    }
+
+    /// Takes what the supervisor says. False when it is gone.
+    pub fn receive(&mut self, now: Instant) -> bool {
+        let Ok(said) = self.link.receive() else {
+            self.queue = Queue::default();
+            return false;
+        };
+        said.into_iter().for_each(|said| self.hear(said, now));
+        true
+    }
+
+    fn hear(&mut self, said: Said, now: Instant) {
+        match said {
+            Said::Approvals { approvals } => self.queue.replace(approvals),
+            Said::Requested { approval } => self.queue.add(*approval),
+            Said::Ended { id, state } => {
+                let card = self.queue.remove(&id);
+                let is_gone = card.is_some_and(|card| !self.has(card));
+                if let Some(up) = &mut self.up
+                    && is_gone
+                    && up.card.as_ref().map(|card| card.number) == card
+                {
+                    up.end(&state, now);
+                }
+            }
+            Said::Resolved { unsaved, .. } => {
+                if let Some(up) = &mut self.up {
+                    up.sent = None;
+                    if let Some(why) = unsaved.first() {
+                        let text = format!("allowed this time, but not saved: {}", shown(why.as_bytes()));
+                        up.notice = Some((text, now + 2 * NOTICE));
+                    }
+                }
+            }
+            Said::Error { message, .. } => {
+                if let Some(up) = &mut self.up {
+                    up.sent = None;
+                    up.note = Some(shown(message.as_bytes()));
+                    up.drawn = None;
+                }
+            }
+            Said::Found { .. } | Said::Told { .. } => {}
+        }
+    }
+
+    fn has(&self, number: u64) -> bool {
+        self.queue.first().is_some_and(|first| first.number == number)
+    }
+
+    /// What to say of calls that wait where no prompt can be drawn: a line for each, once.
+    pub fn lines(&mut self) -> Vec<String> {
+        let Some(card) = self.queue.first() else {
+            self.told.clear();
+            return Vec::new();
+        };
+        let new = card.approvals.iter().filter(|approval| !self.told.contains(&approval.id));
+        let lines: Vec<_> = new.map(card::waiting).collect();
+        self.told = card.approvals.iter().map(|approval| approval.id.clone()).collect();
+        lines
+    }
+
+    /// Brings it onto the screen.
+    pub fn rise(&mut self, surface: &Surface<'_>) -> Vec<u8> {
+        let mut up = Up {
+            cover: Cover::new(surface),
+            asking: Asking::default(),
+            query: Query::new(surface.size(), false),
+            card: None,
+            page: Page::default(),
+            note: None,
+            notice: None,
+            ahead: Vec::new(),
+            drawn: None,
+            sent: None,
+        };
+        up.query = up.cover.query(surface);
+        let bytes = up.cover.begin(surface, &up.query);
+        self.up = Some(up);
+        bytes
+    }
+
+    /// Takes it off the screen.
+    pub fn fall(&mut self, surface: &Surface<'_>, now: Instant) -> Fall {
+        let Some(mut up) = self.up.take() else { return Fall::default() };
+        let (shown, is_lossy) = (up.cover.end(surface), up.cover.is_lossy(surface.model));
+        if !up.asking.is_answered() && up.cover.asks() {
+            self.late = Some((up.query, now + SILENT));
+        }
+        if let Some((_, rest)) = self.reader.give_up() {
+            up.ahead.extend(rest);
+        }
+        Fall { shown, keys: up.ahead, is_lossy }
+    }
+
+    /// Draws what has changed.
+    pub fn draw(&mut self, surface: &Surface<'_>, now: Instant) -> Vec<u8> {
+        let Some(up) = &mut self.up else { return Vec::new() };
+        if let Some((text, _)) = &up.notice {
+            if up.drawn == Some(u64::MAX) {
+                return Vec::new();
+            }
+            up.drawn = Some(u64::MAX);
+            let lines = [format!(" openclaw-guard: {text}")];
+            let width = usize::from(surface.size().1).max(1);
+            let lines: Vec<_> = lines.iter().flat_map(|line| card::wrapped(line, width, width)).collect();
+            return up.cover.draw(surface, &lines, None);
+        }
+        let Some(card) = self.queue.first() else { return Vec::new() };
+        let left = left(card);
+        if up.card.as_ref() == Some(card) && up.drawn == Some(left) {
+            return Vec::new();
+        }
+        let is_other = up.card.as_ref() != Some(card);
+        if is_other {
+            // Nothing typed for what was drawn before counts for this.
+            let is_first = up.card.is_none();
+            up.card = Some(card.clone());
+            (up.page, up.note, up.sent) = Default::default();
+            up.asking.restart(now);
+            if !is_first {
+                up.query = Query::new(surface.size(), false);
+            }
+        }
+        up.drawn = Some(left);
+        let panel = Panel {
+            size: surface.size(),
+            card,
+            waiting: self.queue.len(),
+            left,
+            page: &up.page,
+            line: up.asking.line(),
+            note: up.note.as_deref(),
+            letters: up.asking.takes_letters(),
+        };
+        up.cover.draw(surface, &panel.lines(), is_other.then_some(&up.query))
+    }
+
+    /// The screen has another size, or was drawn on.
+    pub fn redraw(&mut self, surface: &Surface<'_>) -> Vec<u8> {
+        let Some(up) = &mut self.up else { return Vec::new() };
+        up.drawn = None;
+        up.cover.again(surface)
+    }
+
+    /// Takes what is typed.
+    pub fn typed(&mut self, bytes: &[u8], now: Instant) -> Outcome {
+        let mut outcome = Outcome::default();
+        let taken = self.reader.take(bytes);
+        self.begun = self.reader.waits().then_some(now);
+        let was_listening = self.up.as_ref().is_some_and(|up| up.listens(now));
+        let mut keys = Vec::new();
+        for (typed, bytes) in taken {
+            match typed {
+                Typed::Cursor(row, column) => self.located((row, column), bytes, &mut outcome.keys, now),
+                Typed::Reply => outcome.keys.extend(bytes),
+                _ => match &mut self.up {
+                    Some(_) if was_listening => keys.push(typed),
+                    Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
+                    // Typed between two cards: for neither, and not for the program.
+                    Some(_) => {}
+                    None => outcome.keys.extend(bytes),
+                },
+            }
+        }
+        outcome.suspends = self.read(&keys, now);
+        outcome
+    }
+
+    /// An answer of the terminal's, ours or not.
+    fn located(&mut self, place: query::Place, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
+        let query = match (&mut self.up, &mut self.late) {
+            (Some(up), _) if !up.asking.is_answered() => &mut up.query,
+            (_, Some((late, _))) => late,
+            _ => {
+                keys.extend(bytes);
+                return;
+            }
+        };
+        let mut complete = None;
+        for answer in query.take(place, bytes) {
+            match answer {
+                query::Answer::Other(bytes) => keys.extend(bytes),
+                query::Answer::Complete(cursor) => complete = Some(cursor),
+            }
+        }
+        if let Some(cursor) = complete {
+            match &mut self.up {
+                Some(up) if !up.asking.is_answered() => {
+                    up.asking.answered(now);
+                    up.cover.found(cursor);
+                }
+                _ => self.late = None,
+            }
+        }
+    }
+
+    /// Keys that were typed while the card was seen. True when they suspend.
+    fn read(&mut self, keys: &[Typed], now: Instant) -> bool {
+        let Some(up) = &mut self.up else { return false };
+        if keys.is_empty() || up.sent.is_some() {
+            return keys.contains(&Typed::Suspend);
+        }
+        if up.notice.is_some() {
+            up.notice = Some((String::new(), now));
+            return false;
+        }
+        let Some(card) = up.card.clone() else { return false };
+        up.drawn = None;
+        up.note = None;
+        if let (Page::Everything(from), [Typed::Scroll(scroll)]) = (&mut up.page, keys) {
+            let most = Panel {
+                size: up.cover.size(),
+                card: &card,
+                waiting: 0,
+                left: 0,
+                page: &Page::Question,
+                line: "",
+                note: None,
+                letters: true,
+            }
+            .most();
+            let page = usize::from(up.cover.size().0).saturating_sub(4).max(1);
+            *from = match scroll {
+                Scroll::Up => from.saturating_sub(1),
+                Scroll::Down => *from + 1,
+                Scroll::PageUp => from.saturating_sub(page),
+                Scroll::PageDown => *from + page,
+                Scroll::Home => 0,
+                Scroll::End => most,
+            }
+            .min(most);
+            return false;
+        }
+        match up.asking.read(keys, &up.page) {
+            Reading::Nothing => {}
+            Reading::Suspend => return true,
+            Reading::Redraw => up.cover.forget(),
+            Reading::Note(note) => up.note = Some(note.to_owned()),
+            Reading::Page(Page::Always(extent)) => match card::no_always(&card) {
+                Some(why) => up.note = Some(format!("always is unavailable: {why}")),
+                None if extent == Extent::Directory && !card::has_directory(&card) => {
+                    up.note = Some("no directory can be saved for this".to_owned());
+                }
+                None => up.page = Page::Always(extent),
+            },
+            Reading::Page(page) => up.page = page,
+            Reading::Answer(answer) => {
+                if let Some(first) = card.approvals.first() {
+                    let (id, revision) = (first.id.clone(), Some(card.revision));
+                    let decision = answer.decision().to_owned();
+                    up.sent = Some(now);
+                    if self.link.send(Method::Resolve { id, decision, revision }).is_err() {
+                        up.note = Some("the guard does not answer".to_owned());
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// When to look again, whatever happens.
+    pub fn due(&self, now: Instant) -> Option<Duration> {
+        let begun = self.begun.map(|begun| begun + SEQUENCE);
+        let late = self.late.as_ref().map(|(_, until)| *until);
+        let up = self.up.as_ref().map(|up| match &up.notice {
+            Some((_, until)) => *until,
+            // The seconds that are left, and the end of waiting for an answer of the terminal's.
+            None => now + Duration::from_millis(250),
+        });
+        let first = [begun, late, up].into_iter().flatten().min()?;
+        Some(first.saturating_duration_since(now))
+    }
+
+    /// The time has come for something. What is for the program after all.
+    pub fn tick(&mut self, now: Instant) -> Outcome {
+        let mut outcome = Outcome::default();
+        if self.begun.is_some_and(|begun| now >= begun + SEQUENCE) {
+            self.begun = None;
+            if let Some((typed, bytes)) = self.reader.give_up() {
+                match &mut self.up {
+                    Some(up) if up.listens(now) => drop(self.read(&[typed], now)),
+                    Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
+                    Some(_) => {}
+                    None => outcome.keys.extend(bytes),
+                }
+            }
+        }
+        if let Some((mut query, until)) = self.late.take() {
+            if now < until {
+                self.late = Some((query, until));
+            } else {
+                outcome.keys.extend(query.give_up());
+            }
+        }
+        if let Some(up) = &mut self.up {
+            if up.notice.as_ref().is_some_and(|(_, until)| now >= *until) {
+                (up.notice, up.drawn, up.card) = Default::default();
+                up.asking.later();
+            }
+            if up.sent.is_some_and(|sent| now >= sent + 5 * SILENT) {
+                up.sent = None;
+                up.note = Some("the guard does not answer; the call still waits".to_owned());
+                up.drawn = None;
+            }
+            if up.asking.gives_up(now) {
+                up.drawn = None;
+                outcome.keys.extend(up.query.give_up());
+            }
+        }
+        outcome
+    }
+}
+
+impl Up {
+    /// Whether what is typed now is for the card that is seen.
+    fn listens(&self, now: Instant) -> bool {
+        self.notice.is_some() || self.asking.listens(now)
+    }
+
+    /// The card that is seen has ended.
+    fn end(&mut self, state: &State, now: Instant) {
+        let text = match state {
+            // Its own answer needs no telling.
+            State::Resolved { by, .. } if by.as_deref() == Some("terminal") => None,
+            State::Resolved { decision, by } => {
+                let by = match by.as_deref() {
+                    Some("cli") => "approvals resolve".to_owned(),
+                    by => shown(by.unwrap_or("others").as_bytes()),
+                };
+                Some(format!("{}: answered by {by}", shown(decision.as_bytes())))
+            }
+            State::Expired => Some("nobody answered in time: refused".to_owned()),
+            State::Withdrawn => Some("withdrawn: the caller has gone".to_owned()),
+            State::Pending => None,
+        };
+        self.sent = None;
+        self.drawn = None;
+        if let Some(text) = text {
+            self.notice = Some((text, now + NOTICE));
+        }
+    }
+}
+
+/// Seconds until nobody is asked any more.
+fn left(card: &Card) -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let first = card.approvals.iter().map(|approval| approval.expires_at_ms).min().unwrap_or_default();
+    first.saturating_sub(now).div_ceil(1000)
+}

@@ -1,0 +1,209 @@
+//! How a prompt stands on the screen: lines at its lower edge, over whatever is there.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::card::{self, Extent, Field, wrapped};
+use super::queue::Card;
+
+/// What is shown of a card.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Page {
+    /// The question.
+    #[default]
+    Question,
+    /// What "always" would save, to be confirmed.
+    Always(Extent),
+    /// Everything, from this line.
+    Everything(usize),
+    /// What the keys do.
+    Help,
+}
+
+/// What to draw.
+#[derive(Debug)]
+pub struct Panel<'a> {
+    /// Rows and columns of the terminal.
+    pub size: (u16, u16),
+    /// The card.
+    pub card: &'a Card,
+    /// Of how many.
+    pub waiting: usize,
+    /// Until nobody is asked any more, in seconds.
+    pub left: u64,
+    /// Which part.
+    pub page: &'a Page,
+    /// What is typed so far.
+    pub line: &'a str,
+    /// What was wrong with the last answer, or came of it.
+    pub note: Option<&'a str>,
+    /// Whether single letters count. If not, words do: this terminal answers no questions.
+    pub letters: bool,
+}
+
+/// Lines; the first is the title, and the last is where the cursor is, at its end.
+pub type Lines = Vec<String>;
+
+impl Panel<'_> {
+    /// In lines, no more than there are rows, none wider than there are columns.
+    pub fn lines(&self) -> Lines {
+        let (rows, width) = (usize::from(self.size.0).max(1), usize::from(self.size.1).max(1));
+        let mut end = Vec::new();
+        if let Some(note) = self.note {
+            end.extend(wrapped(note, width, width));
+        }
+        end.extend(self.keys(width));
+        end.push(last(&format!("> {}", self.line), width));
+        // The title, and at least one line of what it is about, go before the keys.
+        let room = rows.saturating_sub(2);
+        if end.len() > room {
+            let skipped = end.len() - room.max(1);
+            end.drain(..skipped);
+        }
+        let room = rows.saturating_sub(1 + end.len());
+        let mut lines = vec![self.title(width)];
+        lines.extend(self.body(room, width));
+        lines.extend(end);
+        lines.truncate(rows);
+        lines
+    }
+
+    fn title(&self, width: usize) -> String {
+        let left = format!("{} s left ", self.left);
+        let count = if self.waiting > 1 { format!("1 of {}, ", self.waiting) } else { String::new() };
+        let right = format!("{count}{left}");
+        let names = [
+            format!(" openclaw-guard: {} ", card::question(self.card)),
+            " openclaw-guard asks ".to_owned(),
+            " guard? ".to_owned(),
+            String::new(),
+        ];
+        let fits = |name: &&String| name.width() + right.width() <= width;
+        let name = names.iter().find(fits).map_or("", |name| name);
+        let space = width.saturating_sub(name.width() + right.width());
+        first(&format!("{name}{}{right}", " ".repeat(space)), width)
+    }
+
+    fn keys(&self, width: usize) -> Vec<String> {
+        let choices: &[&str] = match (self.page, self.letters) {
+            (Page::Everything(_), _) => &[" arrows, PgUp, PgDn scroll   q back", "q: back"],
+            (Page::Help, _) => &[" q back", "q: back"],
+            (Page::Always(_), true) => &[" y save and allow   q back - then Enter", "y or q + Enter"],
+            (Page::Always(_), false) => &[" yes: save and allow   no: deny - then Enter", "yes/no + Enter"],
+            (Page::Question, true) if card::has_directory(self.card) => &[
+                " y once   s this session   a always   d directory   n deny   v view all   ? help - then Enter",
+                " y once  s session  a always  d directory  n deny  v view  ? help",
+                "y s a d n v ? +Enter",
+            ],
+            (Page::Question, true) => &[
+                " y once   s this session   a always   n deny   v view all   ? help - then Enter",
+                " y once  s session  a always  n deny  v view  ? help",
+                "y s a n v ? + Enter",
+            ],
+            (Page::Question, false) => &[" type yes (once) or no, then Enter", "yes/no + Enter"],
+        };
+        let fits = |text: &&&str| text.width() <= width;
+        choices.iter().find(fits).map(|text| vec![(*text).to_owned()]).unwrap_or_default()
+    }
+
+    fn body(&self, room: usize, width: usize) -> Vec<String> {
+        let lines = |fields: &[Field]| fields.iter().flat_map(|field| field.lines(width)).collect::<Vec<_>>();
+        match self.page {
+            Page::Question => {
+                let subject = lines(&card::subject(self.card));
+                let context = lines(&card::context(self.card));
+                let arguments = card::arguments(self.card);
+                self.question(room, width, subject, &arguments, context)
+            }
+            Page::Always(extent) => folded(lines(&card::entries(self.card, *extent)), room, width),
+            Page::Everything(from) => {
+                let all = lines(&card::everything(self.card));
+                let from = (*from).min(all.len().saturating_sub(room));
+                all.into_iter().skip(from).take(room).collect()
+            }
+            Page::Help => {
+                folded(HELP.iter().flat_map(|text| wrapped(text, width, width)).collect(), room, width)
+            }
+        }
+    }
+
+    /// The arguments are folded before anything else is.
+    fn question(
+        &self,
+        room: usize,
+        width: usize,
+        subject: Vec<String>,
+        arguments: &[Field],
+        context: Vec<String>,
+    ) -> Vec<String> {
+        let mut lines = subject;
+        let rest = room.saturating_sub(lines.len());
+        let wanted: Vec<Vec<String>> = arguments.iter().map(|field| field.lines(width)).collect();
+        let all: usize = wanted.iter().map(Vec::len).sum();
+        // Half of the room at least, and what the context leaves.
+        let for_arguments = rest.saturating_sub(context.len()).max(rest / 2);
+        if all <= for_arguments {
+            lines.extend(wanted.into_iter().flatten());
+        } else {
+            let mut used = 0;
+            let mut left = wanted.len();
+            for argument in wanted {
+                if used + argument.len() + 1 > for_arguments {
+                    break;
+                }
+                used += argument.len();
+                left -= 1;
+                lines.extend(argument);
+            }
+            lines.push(more(left, width));
+        }
+        lines.extend(context);
+        folded(lines, room, width)
+    }
+
+    /// How far everything can be scrolled.
+    pub fn most(&self) -> usize {
+        let width = usize::from(self.size.1).max(1);
+        let all: usize = card::everything(self.card).iter().map(|field| field.lines(width).len()).sum();
+        all.saturating_sub(usize::from(self.size.0).saturating_sub(3))
+    }
+}
+
+/// No more lines than there is room for; how many are left out is said.
+fn folded(mut lines: Vec<String>, room: usize, width: usize) -> Vec<String> {
+    if lines.len() > room && room > 0 {
+        let left = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        lines.push(more(left, width));
+    }
+    lines.truncate(room);
+    lines
+}
+
+fn more(count: usize, width: usize) -> String {
+    let texts = [format!(" +{count} more, v to view"), format!("+{count} more: v")];
+    texts.into_iter().find(|text| text.width() <= width).unwrap_or_else(|| "+".to_owned())
+}
+
+/// The first cells of a text that is not the guarded program's.
+fn first(text: &str, width: usize) -> String {
+    wrapped(text, width, width).swap_remove(0)
+}
+
+/// The last cells of what is typed: one is left for the cursor.
+fn last(text: &str, width: usize) -> String {
+    let over = text.width().saturating_sub(width.saturating_sub(1));
+    text.chars().skip(over).collect()
+}
+
+/// What the keys do.
+const HELP: [&str; 9] = [
+    " y  these calls go on; the next one is asked for again",
+    " s  and equal ones go on as long as the guard runs",
+    " a  and an entry is saved, which is shown first; d, where it is offered, one for the whole directory",
+    " n  they are refused, as is Control-C; so is what nobody answers",
+    " v  everything that is known of the call",
+    " An answer is one of these keys, and Enter. What was typed before this was seen goes to the program.",
+    " Pasted text answers nothing.",
+    " Control-Z suspends: the call waits on, as long as the time runs.",
+    " The same from elsewhere: openclaw-guard approvals list",
+];

@@ -1,0 +1,113 @@
+//! A question to the operator's terminal: what was typed before it is answered was typed before the prompt was seen.
+//!
+//! The cursor is put in two places at random, and the terminal is asked where it is. The command may ask the same, and
+//! its answers come on the same way, but it cannot know those places.
+
+use std::mem::take;
+
+/// Where the cursor is, row and column from 1.
+pub type Place = (u16, u16);
+
+/// The question, until it is answered.
+#[derive(Debug)]
+pub struct Query {
+    places: [Place; 2],
+    /// Whether the place of the cursor before is asked for as well.
+    with_cursor: bool,
+    /// What came, which may be ours or the command's.
+    held: Vec<(Place, Vec<u8>)>,
+}
+
+/// What an answer was.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Ours has come, and the cursor was there.
+    Complete(Option<Place>),
+    /// The command's, as far as is known.
+    Other(Vec<u8>),
+}
+
+impl Query {
+    /// Two places on a screen of this size.
+    pub fn new((rows, columns): (u16, u16), with_cursor: bool) -> Query {
+        let mut bytes = [0; 8];
+        // Without randomness the places are guessed more easily, and the pause after it still counts.
+        let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+        let number = |at: usize, most: u16| u16::from_ne_bytes([bytes[at], bytes[at + 1]]) % most.max(1) + 1;
+        let places = [(number(0, rows), number(2, columns)), (number(4, rows), number(6, columns))];
+        Query { places, with_cursor, held: Vec::new() }
+    }
+
+    /// What is sent first, before the cursor moves.
+    pub fn before(&self) -> &'static [u8] {
+        if self.with_cursor { b"\x1b[6n" } else { b"" }
+    }
+
+    /// What is sent when the prompt is drawn. The cursor moves.
+    pub fn after(&self) -> Vec<u8> {
+        let [first, second] = self.places.map(|(row, column)| format!("\x1b[{row};{column}H\x1b[6n"));
+        (first + &second).into_bytes()
+    }
+
+    /// The terminal says where the cursor is.
+    pub fn take(&mut self, place: Place, bytes: Vec<u8>) -> Vec<Answer> {
+        self.held.push((place, bytes));
+        let count = self.held.len();
+        let places: Vec<Place> = self.held.iter().map(|(place, _)| *place).collect();
+        if !places.ends_with(&self.places) {
+            // The last two may be the first of ours, and what was asked before.
+            let older = count.saturating_sub(if self.with_cursor { 2 } else { 1 });
+            return self.held.drain(..older).map(|(_, bytes)| Answer::Other(bytes)).collect();
+        }
+        let mut others = take(&mut self.held);
+        others.truncate(count - 2);
+        let cursor = if self.with_cursor { others.pop().map(|(place, _)| place) } else { None };
+        let others = others.into_iter().map(|(_, bytes)| Answer::Other(bytes));
+        others.chain([Answer::Complete(cursor)]).collect()
+    }
+
+    /// No answer comes any more: what was kept is the command's, after all.
+    pub fn give_up(&mut self) -> Vec<u8> {
+        take(&mut self.held).into_iter().flat_map(|(_, bytes)| bytes).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(with_cursor: bool) -> Query {
+        Query { places: [(3, 4), (5, 6)], with_cursor, held: Vec::new() }
+    }
+
+    #[test]
+    fn ours_is_known_by_its_places() {
+        let mut query = query(true);
+        // Two of the command's, then where the cursor was, then the two places.
+        assert_eq!(query.take((1, 1), b"a".to_vec()), []);
+        assert_eq!(query.take((3, 4), b"b".to_vec()), []);
+        assert_eq!(query.take((9, 9), b"c".to_vec()), [Answer::Other(b"a".to_vec())]);
+        assert_eq!(query.take((3, 4), b"d".to_vec()), [Answer::Other(b"b".to_vec())]);
+        assert_eq!(query.take((5, 6), b"e".to_vec()), [Answer::Complete(Some((9, 9)))]);
+    }
+
+    #[test]
+    fn what_is_the_commands_is_the_commands() {
+        let mut query = query(false);
+        assert_eq!(query.take((3, 4), b"a".to_vec()), []);
+        assert_eq!(query.take((3, 4), b"b".to_vec()), [Answer::Other(b"a".to_vec())]);
+        assert_eq!(query.give_up(), b"b");
+        assert_eq!(query.take((3, 4), Vec::new()), []);
+        assert_eq!(query.take((5, 6), Vec::new()), [Answer::Complete(None)]);
+    }
+
+    #[test]
+    fn places_are_on_the_screen() {
+        for _ in 0..1000 {
+            let query = Query::new((5, 20), false);
+            assert!(
+                query.places.iter().all(|(row, column)| (1..=5).contains(row) && (1..=20).contains(column))
+            );
+        }
+    }
+}

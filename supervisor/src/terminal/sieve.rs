@@ -1,0 +1,551 @@
+//! Takes apart what the command writes, and keeps back what its terminal should not be told (`refused`).
+//!
+//! What comes out ends between characters and sequences, whatever the reads were: something else can be shown then.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+
+use super::refused;
+
+/// Longer control sequences are none.
+const LONGEST_CSI: usize = 256;
+/// A string is judged by so much of it.
+const LONGEST_HEAD: usize = 4096;
+
+const ESC: u8 = 0x1b;
+const ENQ: u8 = 0x05;
+const BEL: u8 = 0x07;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Characters and the controls among them.
+    Text,
+    /// An escape sequence that is none of the others.
+    Escape,
+    /// A control sequence.
+    Csi,
+    /// A string, or its first part.
+    String(Text),
+    /// More of a long string.
+    More,
+}
+
+/// What a string is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// The operating system: titles, colours, links.
+    Osc,
+    /// The device: pictures.
+    Dcs,
+    /// The application: kitty's pictures.
+    Apc,
+    /// The window of screen(1) and tmux: its title.
+    Title,
+    /// Nobody that is known (SOS, PM).
+    Other,
+}
+
+/// What may be shown.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// As it is.
+    pub bytes: Vec<u8>,
+    pieces: Vec<(Kind, Range<usize>)>,
+}
+
+/// The state between two reads.
+#[derive(Debug, Default)]
+pub struct Sieve {
+    state: State,
+    /// The beginning of what is not complete.
+    held: Vec<u8>,
+    /// Whether the terminal is screen(1) or tmux, to which `ESC k` begins a string.
+    in_window: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Between sequences; `held` may be the beginning of a character.
+    #[default]
+    Ground,
+    Escape,
+    Csi,
+    /// A control sequence that is no such; until its end.
+    NoCsi,
+    String(Text, Way),
+    /// After an ESC within a string.
+    StringEscape(Text, Way),
+}
+
+/// What becomes of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Held,
+    Shown,
+    Dropped,
+}
+
+impl Passed {
+    /// The pieces, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = (Kind, &[u8])> {
+        self.pieces.iter().map(|(kind, range)| (*kind, &self.bytes[range.clone()]))
+    }
+
+    /// Nothing again.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.pieces.clear();
+    }
+
+    fn push(&mut self, kind: Kind, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        match self.pieces.last_mut() {
+            Some((Kind::Text, range)) if kind == Kind::Text => range.end = self.bytes.len(),
+            _ => self.pieces.push((kind, start..self.bytes.len())),
+        }
+    }
+}
+
+impl Sieve {
+    /// For a terminal of this kind (`TERM`).
+    pub fn new(term: &str) -> Sieve {
+        let in_window = ["screen", "tmux"].iter().any(|name| term.starts_with(name));
+        Sieve { in_window, ..Sieve::default() }
+    }
+
+    /// Takes what was written.
+    pub fn take(&mut self, mut bytes: &[u8], passed: &mut Passed) {
+        while !bytes.is_empty() {
+            let count = match self.state {
+                State::Ground => self.ground(bytes, passed),
+                State::Escape => self.escape(bytes[0], passed),
+                State::Csi | State::NoCsi => self.csi(bytes[0], passed),
+                State::String(kind, way) => self.string(kind, way, bytes, passed),
+                State::StringEscape(kind, way) => self.string_escape(kind, way, bytes[0], passed),
+            };
+            bytes = &bytes[count..];
+        }
+    }
+
+    /// Whether the terminal is in the middle of a long string.
+    #[cfg(test)]
+    fn is_within(&self) -> bool {
+        matches!(self.state, State::String(_, Way::Shown) | State::StringEscape(_, Way::Shown))
+    }
+
+    /// Ends a string that is under way; the rest of it is dropped.
+    pub fn interrupt(&mut self) -> &'static [u8] {
+        match self.state {
+            State::String(kind, Way::Shown) => self.state = State::String(kind, Way::Dropped),
+            State::StringEscape(kind, Way::Shown) => self.state = State::StringEscape(kind, Way::Dropped),
+            _ => return b"",
+        }
+        b"\x18\x1b\\"
+    }
+
+    /// The last that was held back of a character, when nothing more comes.
+    pub fn finish(&mut self, passed: &mut Passed) {
+        if self.state == State::Ground {
+            let rest = std::mem::take(&mut self.held);
+            passed.push(Kind::Text, &rest);
+        }
+    }
+
+    fn ground(&mut self, bytes: &[u8], passed: &mut Passed) -> usize {
+        let end = memchr2(ESC, ENQ, bytes);
+        let text = &bytes[..end.unwrap_or(bytes.len())];
+        if self.held.is_empty() && text.is_ascii() {
+            passed.push(Kind::Text, text);
+        } else if self.held.is_empty() {
+            self.text(text, end.is_none(), passed);
+        } else {
+            let mut whole = std::mem::take(&mut self.held);
+            whole.extend_from_slice(text);
+            self.text(&whole, end.is_none(), passed);
+        }
+        match end {
+            Some(at) => {
+                if bytes[at] == ESC {
+                    self.begin();
+                }
+                at + 1
+            }
+            None => bytes.len(),
+        }
+    }
+
+    /// Text without C1 controls: some terminals take them for sequences, coded in UTF-8 or not. The beginning of a
+    /// character at the end is held back where more may come.
+    fn text(&mut self, mut text: &[u8], may_go_on: bool, passed: &mut Passed) {
+        while let Some(chunk) = text.utf8_chunks().next() {
+            let mut valid = chunk.valid().as_bytes();
+            while let Some(at) = memchr(0xc2, valid) {
+                let is_control = valid.get(at + 1).is_some_and(|byte| *byte < 0xa0);
+                passed.push(Kind::Text, &valid[..if is_control { at } else { at + 2 }]);
+                valid = &valid[at + 2..];
+            }
+            passed.push(Kind::Text, valid);
+            let bad = chunk.invalid();
+            text = &text[chunk.valid().len() + bad.len()..];
+            let is_begun = str::from_utf8(bad).is_err_and(|error| error.error_len().is_none());
+            if may_go_on && text.is_empty() && is_begun {
+                self.held = bad.to_vec();
+                return;
+            }
+            for byte in bad {
+                let is_control = (0x80..0xa0).contains(byte);
+                passed.push(
+                    Kind::Text,
+                    if is_control { "\u{fffd}".as_bytes() } else { std::slice::from_ref(byte) },
+                );
+            }
+        }
+    }
+
+    /// An ESC came.
+    fn begin(&mut self) {
+        self.held.clear();
+        self.held.push(ESC);
+        self.state = State::Escape;
+    }
+
+    fn end(&mut self) {
+        self.held.clear();
+        self.state = State::Ground;
+    }
+
+    /// A control within a sequence acts at once, and the sequence goes on. False when it ends it.
+    fn control(&mut self, byte: u8, passed: &mut Passed) -> bool {
+        match byte {
+            ESC => self.begin(),
+            CAN | SUB => self.end(),
+            ENQ | 0x7f => {}
+            _ => passed.push(Kind::Text, &[byte]),
+        }
+        !matches!(byte, ESC | CAN | SUB)
+    }
+
+    fn escape(&mut self, byte: u8, passed: &mut Passed) -> usize {
+        match byte {
+            0x00..=0x1f | 0x7f => drop(self.control(byte, passed)),
+            b' '..=b'/' if self.held.len() < 4 => self.held.push(byte),
+            b'[' if self.held.len() == 1 => {
+                self.held.push(byte);
+                self.state = State::Csi;
+            }
+            b']' | b'P' | b'_' | b'X' | b'^' if self.held.len() == 1 => {
+                self.held.push(byte);
+                let kind = match byte {
+                    b']' => Text::Osc,
+                    b'P' => Text::Dcs,
+                    b'_' => Text::Apc,
+                    _ => Text::Other,
+                };
+                self.state = State::String(kind, Way::Held);
+            }
+            b'k' if self.in_window && self.held.len() == 1 => {
+                self.held.push(byte);
+                self.state = State::String(Text::Title, Way::Held);
+            }
+            b'0'..=b'~' => {
+                self.held.push(byte);
+                if !refused::escape(&self.held) {
+                    passed.push(Kind::Escape, &self.held);
+                }
+                self.end();
+            }
+            // No sequence has so many, or such bytes.
+            b' '..=b'/' => self.end(),
+            0x80.. => {
+                self.end();
+                return 0;
+            }
+        }
+        1
+    }
+
+    fn csi(&mut self, byte: u8, passed: &mut Passed) -> usize {
+        match byte {
+            0x00..=0x1f | 0x7f => drop(self.control(byte, passed)),
+            b' '..=b'?' => {
+                let after_intermediate = self.held.last().is_some_and(|last| (b' '..=b'/').contains(last));
+                let is_late = byte >= b'0' && after_intermediate || byte >= b'<' && self.held.len() > 2;
+                if is_late || self.held.len() >= LONGEST_CSI {
+                    self.state = State::NoCsi;
+                } else {
+                    self.held.push(byte);
+                }
+            }
+            b'@'..=b'~' => {
+                self.held.push(byte);
+                if self.state == State::Csi && !refused::csi(&self.held) {
+                    passed.push(Kind::Csi, &self.held);
+                }
+                self.end();
+            }
+            0x80.. => {
+                self.end();
+                return 0;
+            }
+        }
+        1
+    }
+
+    fn string(&mut self, kind: Text, way: Way, bytes: &[u8], passed: &mut Passed) -> usize {
+        let ends = |byte: &u8| matches!(*byte, ESC | CAN | SUB) || (*byte == BEL && kind == Text::Osc);
+        let end = bytes.iter().position(ends);
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        let way = self.more(kind, way, part, passed);
+        match end.map(|at| bytes[at]) {
+            None => self.state = State::String(kind, way),
+            Some(ESC) => self.state = State::StringEscape(kind, way),
+            Some(BEL) => self.end_string(kind, way, &[BEL], passed),
+            Some(_) => self.abandon(way, passed),
+        }
+        end.map_or(bytes.len(), |at| at + 1)
+    }
+
+    /// More of a string. One that is long is shown, or dropped, by what it begins with.
+    fn more(&mut self, kind: Text, way: Way, part: &[u8], passed: &mut Passed) -> Way {
+        match way {
+            Way::Dropped => Way::Dropped,
+            Way::Shown if hides_controls(part) => {
+                passed.push(Kind::More, &[CAN]);
+                Way::Dropped
+            }
+            Way::Shown => {
+                passed.push(Kind::More, part);
+                Way::Shown
+            }
+            Way::Held => {
+                self.held.extend_from_slice(part);
+                if self.held.len() < LONGEST_HEAD {
+                    return Way::Held;
+                }
+                if hides_controls(&self.held) || refused::string(kind, &self.held[2..], false) {
+                    return Way::Dropped;
+                }
+                passed.push(Kind::String(kind), &self.held);
+                Way::Shown
+            }
+        }
+    }
+
+    fn end_string(&mut self, kind: Text, way: Way, end: &[u8], passed: &mut Passed) {
+        match way {
+            Way::Held if !hides_controls(&self.held) && !refused::string(kind, &self.held[2..], true) => {
+                self.held.extend_from_slice(end);
+                passed.push(Kind::String(kind), &self.held);
+            }
+            Way::Shown => passed.push(Kind::More, end),
+            Way::Held | Way::Dropped => {}
+        }
+        self.end();
+    }
+
+    fn abandon(&mut self, way: Way, passed: &mut Passed) {
+        if way == Way::Shown {
+            passed.push(Kind::More, &[CAN]);
+        }
+        self.end();
+    }
+
+    fn string_escape(&mut self, kind: Text, way: Way, byte: u8, passed: &mut Passed) -> usize {
+        if byte == b'\\' {
+            self.end_string(kind, way, b"\x1b\\", passed);
+            return 1;
+        }
+        // Another sequence begins.
+        self.abandon(way, passed);
+        self.begin();
+        0
+    }
+}
+
+/// Whether some terminal would see the end of a string in it: a C1 control, coded in UTF-8 or not. Or a question, where
+/// it knows no such strings.
+fn hides_controls(part: &[u8]) -> bool {
+    if memchr(ENQ, part).is_some() {
+        return true;
+    }
+    if part.is_ascii() {
+        return false;
+    }
+    let is_control = |character: char| ('\u{80}'..'\u{a0}').contains(&character);
+    part.utf8_chunks().any(|chunk| chunk.valid().contains(is_control) || !chunk.invalid().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sifted(chunks: &[&[u8]]) -> Vec<u8> {
+        let (mut sieve, mut passed) = (Sieve::default(), Passed::default());
+        for chunk in chunks {
+            sieve.take(chunk, &mut passed);
+        }
+        sieve.finish(&mut passed);
+        let pieces: Vec<u8> = passed.pieces().flat_map(|(_, bytes)| bytes.to_vec()).collect();
+        assert_eq!(pieces, passed.bytes);
+        passed.bytes
+    }
+
+    /// Whole, and byte by byte.
+    fn both(text: &str) -> String {
+        let bytes = text.as_bytes();
+        let whole = sifted(&[bytes]);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(sifted(&single), whole, "{text:?}");
+        String::from_utf8(whole).unwrap()
+    }
+
+    #[test]
+    fn what_programs_show_and_ask_passes() {
+        for text in [
+            "plain\r\n\ttext \u{e9} \u{65e5}\u{672c} \u{1f600}\x0e\x0f\x08\x07",
+            "\x1b[1;31mred\x1b[m\x1b[2J\x1b[H\x1b[?1049h\x1b[?2004h\x1b(0\x1b(B\x1b7\x1b8\x1bM\x1bc",
+            "\x1b[6n\x1b[5n\x1b[c\x1b[>c\x1b[=c\x1b[?6n\x1b[?2026$p\x1b[>q\x1b[14t\x1b[18t\x1b[22;0t\x1b[?u",
+            "\x1b]0;a title\x07\x1b]2;\u{fc}ber\x1b\\\x1b]10;?\x07\x1b]11;?\x1b\\\x1b]4;1;?\x07\x1b]8;;http://a/\x1b\\",
+            "\x1b]1337;File=inline=1:AAAA\x07\x1b]133;A\x07\x1b]7;file://h/\x07\x1bP+q544e\x1b\\",
+            "\x1bPq#0;2;0;0;0~~\x1b\\\x1bP0;1;8q~\x1b\\\x1b_Ga=T;AAAA\x1b\\",
+        ] {
+            assert_eq!(both(text), text);
+        }
+    }
+
+    #[test]
+    fn what_types_or_reaches_past_the_screen_is_kept_back() {
+        for text in [
+            "\x1b]52;c;cm0gLXJmIH4K\x07",
+            "\x1b]52;c;?\x1b\\",
+            "\x1b]052;c;AAAA\x07",
+            "\x1b[21t",
+            "\x1b[020t",
+            "\x1b[21;1t",
+            "\x1b[21:1t",
+            "\x05",
+            "\x1b[\x0521t",
+            "\x1bP$qm\x1b\\",
+            "\x1bP0;1|17/0a\x1b\\",
+            "\x1bPtmux;\x1b\x1b]52;c;AAAA\x07\x1b\\",
+            "\x1bP1;1;1;10;0;2;24{B~\x1b\\",
+            "\x1b[5i",
+            "\x1b[?5i",
+            "\x1b[1$}",
+            "\x1b[2$~",
+            "\x1b[?38h",
+            "\x1b[?2l",
+            "\x1b[4;2h",
+            "\x1b[1;1;1;1;9;9*y",
+            "\x1b]50;?\x07",
+            "\x1b]51;[\"call\",\"Tapi_x\",[]]\x07",
+            "\x1b]1337;ReportVariable=AAAA\x07",
+            "\x1b]1337;Copy=:AAAA\x07",
+            "\x1b]99;i=echo:p=?;\x1b\\",
+            "\x1b]21;x=?\x1b\\",
+            "\x1b^text\x1b\\",
+            "\x1bXtext\x1b\\",
+            "\x1b G",
+            "\x1b%@",
+            "\x1b]P1ff0000\x07",
+        ] {
+            let shown = both(&format!("a{text}b"));
+            // The end of what was tmux's stands alone, and does nothing.
+            let shown = shown.replace("\x1b\\", "");
+            assert!(
+                shown.starts_with('a') && shown.ends_with('b') && !shown.contains('\x1b'),
+                "{text:?}: {shown:?}"
+            );
+            assert!(!shown.contains("AAAA") && !shown.contains('\x05'), "{text:?}: {shown:?}");
+        }
+    }
+
+    #[test]
+    fn sequences_do_not_hide_in_others() {
+        // C1 controls, in both codes, alone and within strings.
+        assert_eq!(both("a\u{9b}21tb"), "a21tb");
+        assert_eq!(sifted(&[b"a\x9b21tb"]), "a\u{fffd}21tb".as_bytes());
+        assert_eq!(both("\x1b]2;x\u{9c}\u{9d}52;c;AAAA\x07b"), "b");
+        assert_eq!(sifted(&[b"\x1b]2;x\x9c\x9d52;c;AAAA\x07b"]), b"b");
+        assert_eq!(both("\x1b]2;x\x1b]52;c;AAAA\x07b"), "b");
+        assert_eq!(both("\x1b[3\x1b[21tb"), "b");
+        // Controls within a sequence act, and it goes on.
+        assert_eq!(both("\x1b[\n3\rmb"), "\n\r\x1b[3mb");
+        assert_eq!(both("\x1b[3\x18mb"), "mb");
+        assert_eq!(both("\x1b[3 1mb\x1b[1?mb\x1b[??1hb"), "bbb");
+        assert_eq!(both(&format!("\x1b[{}mb", "1".repeat(300))), "b");
+        // What is never ended is never shown.
+        assert_eq!(both("a\x1b]2;title"), "a");
+    }
+
+    #[test]
+    fn long_strings_are_shown_as_they_come() {
+        let picture = format!("\x1bPq{}\x1b\\b", "~".repeat(3 * LONGEST_HEAD));
+        assert_eq!(both(&picture), picture);
+        assert_eq!(both(&format!("\x1b]52;c;{}\x07b", "A".repeat(3 * LONGEST_HEAD))), "b");
+        assert_eq!(both(&format!("\x1b]21;{}\x07b", "A".repeat(3 * LONGEST_HEAD))), "b");
+        let (mut sieve, mut passed) = (Sieve::default(), Passed::default());
+        sieve.take(&picture.as_bytes()[..LONGEST_HEAD * 2], &mut passed);
+        assert!(sieve.is_within());
+        assert_eq!(sieve.interrupt(), b"\x18\x1b\\");
+        passed.clear();
+        sieve.take(&picture.as_bytes()[LONGEST_HEAD * 2..], &mut passed);
+        assert_eq!(passed.bytes, b"b");
+        assert!(!sieve.is_within() && sieve.interrupt().is_empty());
+    }
+
+    #[test]
+    fn titles_of_windows_are_strings_there_only() {
+        let (mut sieve, mut passed) = (Sieve::new("screen-256color"), Passed::default());
+        sieve.take(b"\x1bka\x1b\\b", &mut passed);
+        let kinds: Vec<_> = passed.pieces().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, [Kind::String(Text::Title), Kind::Text]);
+        assert_eq!(both("\x1bka\x1b\\b"), "\x1bka\x1b\\b");
+    }
+
+    fn hostile() -> impl Strategy<Value = Vec<u8>> {
+        let part = prop_oneof![
+            4 => proptest::sample::select(vec![
+                &b"\x1b["[..], b"\x1b]", b"\x1bP", b"\x1b_", b"\x1b\\", b"\x07", b"\x18", b"52;c;", b"21t", b"\x05",
+                b"\xc2\x9b", b"\x9d", b"\xc2", b"\x1b", b"?38h", b"$q", b"5i", b"\xe2\x82", b"\n", b"2l", b"?",
+            ]).prop_map(<[u8]>::to_vec),
+            1 => proptest::collection::vec(any::<u8>(), 0..6),
+        ];
+        proptest::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn reads_make_no_difference(bytes in hostile(), cuts in proptest::collection::vec(1usize..9, 1..40)) {
+            let mut chunks = Vec::new();
+            let mut rest = &bytes[..];
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (chunk, after) = rest.split_at((*cut).min(rest.len()));
+                chunks.push(chunk);
+                rest = after;
+            }
+            prop_assert_eq!(sifted(&chunks), sifted(&[&bytes]));
+        }
+
+        /// What passed once passes again, and so hides nothing.
+        #[test]
+        fn nothing_refused_is_left(bytes in hostile()) {
+            let once = sifted(&[&bytes]);
+            prop_assert_eq!(&sifted(&[&once]), &once);
+            prop_assert!(!once.contains(&ENQ));
+        }
+    }
+}

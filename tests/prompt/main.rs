@@ -1,0 +1,5 @@
+//! Prompts on the operator's terminal, cell by cell.
+
+mod answers;
+mod screens;
+mod session;

@@ -1,0 +1,132 @@
+//! A guarded shell on a terminal of cells, in which `bin/asked` is asked for.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use guard_tests::{Emulator, Picture, Replies, World};
+
+/// The usual size.
+pub const SIZE: (u16, u16) = (30, 100);
+/// The command's prompt.
+const PROMPT: &str = "IN> ";
+
+/// `bin/asked` prints its arguments, and is in no allowlist. Everything else of the system may run.
+pub fn world() -> World {
+    world_with(600_000)
+}
+
+/// With so many milliseconds to answer.
+pub fn world_with(timeout: u64) -> World {
+    let text = format!(
+        r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
+            "carriers": ["bash", "sh", "dash", "env", "vim.basic", "vim", "less", "tmux"]}},
+            "agents": {{"*": {{"allowlist": [{{"pattern": "/usr/**"}}]}}}},
+            "permissions": {{"filesystem": {{"rules": {{SYSTEM, "@/work/**": "rwx", "@/bin/**": "r-x", "/tmp/**": "rw-"}}, "default": "---"}}}}}}"#
+    );
+    let world = World::bare().policy(&text).attended();
+    let path = world.write("bin/asked", std::fs::read("/bin/echo").expect("echo"));
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("to change a mode");
+    world
+}
+
+/// A guarded shell.
+pub struct Session {
+    pub emulator: Emulator,
+    root: String,
+}
+
+impl Session {
+    /// One in this world, on a terminal of the usual size that answers.
+    pub fn start(world: &World) -> Session {
+        Session::on(world, SIZE, Replies::Given, "xterm-256color")
+    }
+
+    /// On another terminal.
+    pub fn on(world: &World, size: (u16, u16), replies: Replies, term: &str) -> Session {
+        let mut command = world.command();
+        command.args(["-q", "--", "bash", "--norc", "--noprofile", "-i"]);
+        command.env("TERM", term).env("PS1", PROMPT).env("HISTFILE", "/dev/null").env("LC_ALL", "C.UTF-8");
+        command.env("ASKED", world.root().join("bin/asked")).env_remove("TMUX");
+        let session = Session::of(world, &command, size, replies);
+        session.emulator.expect(PROMPT.trim_end());
+        session
+    }
+
+    /// Of another command.
+    pub fn of(world: &World, command: &Command, size: (u16, u16), replies: Replies) -> Session {
+        Session {
+            emulator: Emulator::start(command, size, replies),
+            root: world.root().display().to_string(),
+        }
+    }
+
+    /// Types a line.
+    pub fn line(&mut self, line: &str) {
+        self.emulator.keys(&format!("{line}\n"));
+    }
+
+    /// Waits for a prompt of the guard's, and until it is listened to.
+    pub fn prompted(&self) -> Picture {
+        let picture = self.emulator.expect(" s left");
+        // Nothing typed in the first half second counts.
+        sleep(Duration::from_millis(1000));
+        picture
+    }
+
+    /// Waits until no prompt is there.
+    pub fn unprompted(&self) -> Picture {
+        self.emulator.wait("no prompt", |picture| !picture.text.contains(" s left"))
+    }
+
+    /// Answers, as a human does.
+    pub fn answer(&mut self, key: &str) {
+        self.emulator.keys(key);
+        sleep(Duration::from_millis(100));
+        self.emulator.keys("\r");
+    }
+
+    /// What is shown, with everything made equal that differs from run to run.
+    pub fn snapshot(&self, picture: &Picture) -> String {
+        normalised(&picture.text, &self.root)
+    }
+
+    /// Leaves.
+    pub fn leave(mut self) -> i32 {
+        self.line("exit");
+        self.emulator.end()
+    }
+}
+
+/// Directories, digests, ids, processes and seconds: others of the same width.
+fn normalised(text: &str, root: &str) -> String {
+    let name = root.rsplit('/').next().unwrap_or_default();
+    let text = text.replace(name, &"guard-XXXXXX"[..name.len().min(12)]);
+    let mut out = String::new();
+    for word in text.split_inclusive([' ', '\n']) {
+        let (core, end) = word.split_at(word.trim_end_matches([' ', '\n', ',', ')']).len());
+        let hex = |core: &str| core.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        if core.len() >= 32 && hex(core) {
+            out.push_str(&"0".repeat(core.len()));
+        } else if core.len() >= 3 && core.bytes().all(|byte| byte.is_ascii_digit()) {
+            out.push_str("999");
+        } else {
+            out.push_str(core);
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+/// Compares with a file of this directory. With BLESS set, writes it instead.
+pub fn assert_snapshot(name: &str, text: &str) {
+    let path = guard_tests::sources().join("prompt/screens").join(format!("{name}.txt"));
+    let text = format!("{}\n", text.trim_end());
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).expect("to write a screen");
+        return;
+    }
+    let known = std::fs::read_to_string(&path).expect("a screen: BLESS=1 writes it");
+    assert_eq!(text, known, "{}", path.display());
+}

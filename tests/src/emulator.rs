@@ -1,0 +1,294 @@
+//! A human at a terminal that shows cells: what stands where, and a terminal's own answers.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sys::termios::tcgetattr;
+use rustix::io::FdFlags;
+
+use crate::{limit, program, status_of};
+
+/// What the terminal does when it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replies {
+    /// It answers, as terminals do.
+    Given,
+    /// It says nothing.
+    Silent,
+}
+
+/// A terminal of cells, with a command on it.
+pub struct Emulator {
+    child: Child,
+    master: File,
+    /// Kept open, so that nothing is lost between two commands that have it open.
+    slave: OwnedFd,
+    inside: Arc<Mutex<Inside>>,
+    over: Arc<AtomicBool>,
+}
+
+struct Inside {
+    parser: vt100::Parser<Questions>,
+    shown: Vec<u8>,
+}
+
+/// Answers that are due, and what was asked that terminals should not be.
+struct Questions {
+    replies: Replies,
+    due: Vec<u8>,
+}
+
+impl vt100::Callbacks for Questions {
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut vt100::Screen,
+        private: Option<u8>,
+        _: Option<u8>,
+        params: &[&[u16]],
+        last: char,
+    ) {
+        let reply = match (private, params, last) {
+            (None, [[6]], 'n') => {
+                let (row, column) = screen.cursor_position();
+                let (_, columns) = screen.size();
+                format!("\x1b[{};{}R", row + 1, (column + 1).min(columns))
+            }
+            (None, [[5]], 'n') => "\x1b[0n".to_owned(),
+            (None, [] | [[0]], 'c') => "\x1b[?62;22c".to_owned(),
+            (None, [[21]], 't') => "\x1b]ltitle\x1b\\".to_owned(),
+            _ => return,
+        };
+        if self.replies == Replies::Given {
+            self.due.extend_from_slice(reply.as_bytes());
+        }
+    }
+
+    fn paste_from_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8]) {
+        self.due.extend_from_slice(b"CLIPBOARD READ\r");
+    }
+
+    fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], _: &[u8]) {
+        self.due.extend_from_slice(b"CLIPBOARD WRITTEN\r");
+    }
+
+    fn unhandled_control(&mut self, _: &mut vt100::Screen, control: u8) {
+        if control == 5 {
+            self.due.extend_from_slice(b"y\r");
+        }
+    }
+}
+
+/// What a terminal shows at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Each row as text.
+    pub text: String,
+    /// Each cell: what is in it, and how it is drawn.
+    pub cells: Vec<String>,
+    /// Row and column, from 0, and whether it is seen.
+    pub cursor: (u16, u16, bool),
+    /// Alternate screen, keys, paste, mouse, pen.
+    pub modes: String,
+}
+
+impl Emulator {
+    /// Starts a command that leads a session on a new terminal of so many rows and columns.
+    ///
+    /// # Panics
+    /// When that fails.
+    #[must_use]
+    pub fn start(command: &Command, (rows, columns): (u16, u16), replies: Replies) -> Emulator {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let OpenptyResult { master, slave } = openpty(Some(&size), None).expect("a terminal");
+        for end in [&master, &slave] {
+            rustix::io::fcntl_setfd(end, FdFlags::CLOEXEC).expect("a flag");
+        }
+        let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
+        let mut leader = Command::new(program("setsid"));
+        leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => leader.env(name, value),
+                None => leader.env_remove(name),
+            };
+        }
+        leader.current_dir(command.get_current_dir().unwrap_or_else(|| "/".as_ref()));
+        let child = leader.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid");
+        let master = File::from(master);
+        let questions = Questions { replies, due: Vec::new() };
+        let parser = vt100::Parser::new_with_callbacks(rows, columns, 0, questions);
+        let inside = Arc::new(Mutex::new(Inside { parser, shown: Vec::new() }));
+        let over = Arc::<AtomicBool>::default();
+        let (from, into, until) =
+            (master.try_clone().expect("a descriptor"), Arc::clone(&inside), Arc::clone(&over));
+        thread::spawn(move || emulate(from, &into, &until));
+        Emulator { child, master, slave, inside, over }
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Types.
+    ///
+    /// # Panics
+    /// When nobody has the terminal open.
+    pub fn keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).expect("to type");
+    }
+
+    /// What it shows now.
+    #[must_use]
+    pub fn picture(&self) -> Picture {
+        Picture::of(self.inside().parser.screen())
+    }
+
+    /// Waits until what is shown is so.
+    ///
+    /// # Panics
+    /// When it never is.
+    pub fn wait(&self, what: &str, is_so: impl Fn(&Picture) -> bool) -> Picture {
+        let end = Instant::now() + limit();
+        loop {
+            let picture = self.picture();
+            if is_so(&picture) {
+                return picture;
+            }
+            assert!(Instant::now() < end, "{what}: never; there is:\n{}", picture.text);
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until this stands somewhere.
+    ///
+    /// # Panics
+    /// When it never does.
+    pub fn expect(&self, text: &str) -> Picture {
+        self.wait(text, |picture| picture.text.contains(text))
+    }
+
+    /// Waits until nothing has changed for some time.
+    #[must_use]
+    pub fn rest(&self) -> Picture {
+        let mut last = self.picture();
+        let mut since = Instant::now();
+        while since.elapsed() < Duration::from_millis(400) {
+            thread::sleep(Duration::from_millis(20));
+            let now = self.picture();
+            if now != last {
+                (last, since) = (now, Instant::now());
+            }
+        }
+        last
+    }
+
+    /// All that was written to it.
+    #[must_use]
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.inside().shown).into_owned()
+    }
+
+    /// Gives it another size.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        self.inside().parser.screen_mut().set_size(rows, columns);
+        let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(self.master.as_fd(), size).expect("to resize");
+    }
+
+    /// The modes of the line discipline, as text that can be compared.
+    ///
+    /// # Panics
+    /// When it cannot be asked.
+    #[must_use]
+    pub fn modes(&self) -> String {
+        let modes = tcgetattr(&self.slave).expect("modes");
+        format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
+    }
+
+    /// The command's process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the command's end: its status.
+    #[must_use]
+    pub fn end(mut self) -> i32 {
+        let status = status_of(&mut self.child);
+        self.over.store(true, Ordering::Relaxed);
+        status
+    }
+}
+
+impl Picture {
+    fn of(screen: &vt100::Screen) -> Picture {
+        let (rows, columns) = screen.size();
+        let cell = |row: u16, column: u16| {
+            let cell = screen.cell(row, column).expect("a cell");
+            // An erased cell and a blank one look the same.
+            let text = if cell.has_contents() { cell.contents() } else { " " };
+            let flags =
+                [cell.bold(), cell.dim(), cell.italic(), cell.underline(), cell.inverse(), cell.is_wide()];
+            format!("{text}{:?}{:?}{flags:?}", cell.fgcolor(), cell.bgcolor())
+        };
+        let cells = (0..rows).flat_map(|row| (0..columns).map(move |column| cell(row, column))).collect();
+        let text: Vec<_> = screen.rows(0, columns).map(|row| row.trim_end().to_owned()).collect();
+        let (row, column) = screen.cursor_position();
+        let modes = format!(
+            "alternate {} keypad {} cursor keys {} paste {} mouse {:?} {:?} pen {:?}",
+            screen.alternate_screen(),
+            screen.application_keypad(),
+            screen.application_cursor(),
+            screen.bracketed_paste(),
+            screen.mouse_protocol_mode(),
+            screen.mouse_protocol_encoding(),
+            String::from_utf8_lossy(&screen.attributes_formatted()),
+        );
+        Picture { text: text.join("\n"), cells, cursor: (row, column, !screen.hide_cursor()), modes }
+    }
+
+    /// Fails where another picture differs, and says where.
+    ///
+    /// # Panics
+    /// Then.
+    pub fn assert_same(&self, other: &Picture) {
+        assert_eq!(self.text, other.text);
+        for (at, (one, two)) in self.cells.iter().zip(&other.cells).enumerate() {
+            assert_eq!(one, two, "cell {at} of\n{}", self.text);
+        }
+        assert_eq!((self.cursor, &self.modes), (other.cursor, &other.modes), "{}", self.text);
+    }
+}
+
+/// Reads until it is told that it is over, or nobody has the terminal open; answers what is asked.
+fn emulate(mut master: File, inside: &Mutex<Inside>, over: &AtomicBool) {
+    let mut buffer = [0; 65536];
+    while !over.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ready, PollTimeout::from(20u8)) {
+            Ok(0) => continue,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        let Ok(count @ 1..) = master.read(&mut buffer) else { return };
+        let due = {
+            let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
+            inside.shown.extend_from_slice(&buffer[..count]);
+            inside.parser.process(&buffer[..count]);
+            std::mem::take(&mut inside.parser.callbacks_mut().due)
+        };
+        // A full buffer is no reason to stop reading.
+        let _ = master.write(&due);
+    }
+}
