@@ -64,6 +64,8 @@ fn a_file_is_saved_with_the_bits_that_are_asked() {
         ("/home/u", Access::READ, true, "\"/home/u\" r", ""),
         ("/home/other", Access::READ, false, "\"/home/other\" r", ""),
         ("/a", Access::WRITE, false, "\"/a\" w", ""),
+        ("/proc/meminfo", Access::READ, false, "\"/proc/meminfo\" r", ""),
+        ("/proc/sys/a", Access::READ, false, "\"/proc/sys/a\" r", "\"/proc/sys/**\" r"),
         ("/srv/.. \u{7}\n", Access::READ, false, "\"/srv/.. \u{7}\n\" r", "\"/srv/**\" r"),
         ("/kept/a", Access::READ, false, "\"/kept/a\" r", "\"/kept/**\" r"),
         ("/usr/a", both, false, "", ""),
@@ -87,6 +89,8 @@ fn what_a_rule_cannot_name_alone_is_not_saved() {
         (b"/srv/\xff", "no UTF-8"),
         (b"/", "no rule can name its path alone"),
         (b"/srv/a/", "no rule can name its path alone"),
+        (b"/proc/12/maps", "another process may have that number"),
+        (b"/proc/12", "another process may have that number"),
     ] {
         let found = of_file(path, Access::READ, false);
         assert!(told(&found).is_err_and(|said| said.contains(why)), "{path:?}: {found:?}");

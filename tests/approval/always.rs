@@ -64,6 +64,9 @@ fn a_program_is_not_asked_for_again() {
     assert_eq!(one.tell("uname -s"), "Linux\n");
     assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
     assert_eq!((events(&world, "requested"), events(&world, "granted")), (1, 0));
+    // Whoever has just answered need not be told that it is in force.
+    let errors = world.read("stderr").expect("a file");
+    assert!(!errors.contains("was read again"), "{errors}");
     let reasons: Vec<Value> = world.audit().into_iter().map(|line| line["because"]["path"].clone()).collect();
     assert!(reasons.contains(&json!("saved.agents.main.allowlist[0]")), "{reasons:?}");
 

@@ -70,6 +70,7 @@ const EACH_TIME: &str = "the effective policy requires approval every time";
 const NOTHING_MISSED: &str = "nothing that is saved would change the answer";
 const IS_PATTERN: &str = "its path holds * or ?, which a rule would read as a pattern for others";
 const NO_TEXT: &str = "its path is no UTF-8 text, which a rule must be";
+const OF_PROCESS: &str = "another process may have that number later";
 const NO_RULE: &str = "no rule can name its path alone";
 
 /// What "always" saves where these requests, all of one question, are asked for. What is allowed anyway needs nothing;
@@ -195,6 +196,9 @@ fn literal(path: &[u8]) -> Result<String, String> {
     if text.contains(['*', '?']) {
         return Err(IS_PATTERN.to_owned());
     }
+    if text.strip_prefix("/proc/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(OF_PROCESS.to_owned());
+    }
     // A slash at the end would open it to everything below.
     if !text.starts_with('/') || text.ends_with('/') || problem(text).is_some() {
         return Err(NO_RULE.to_owned());
@@ -206,8 +210,8 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// The directory with all below it; not for the whole system.
+/// The directory with all below it; not for the whole system, nor for all processes.
 fn hierarchy(directory: &str) -> Option<String> {
     let pattern = format!("{directory}/**");
-    (!directory.is_empty() && problem(&pattern).is_none()).then_some(pattern)
+    (!matches!(directory, "" | "/proc") && problem(&pattern).is_none()).then_some(pattern)
 }

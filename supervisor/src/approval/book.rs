@@ -16,7 +16,7 @@ use super::ended::{Ended, Record};
 use super::event::What;
 use super::lasting::Lasting;
 use super::lifecycle::Told;
-use super::outcome::{Found, Happened, Listing, Registered, Resolved, Save, permitted};
+use super::outcome::{Found, Happened, Listing, Registered, Resolved, Save, saves};
 use super::request::{Id, LONGEST, Repeat, Request};
 
 /// How long a denial stands for equal calls, so that a loop that tries again asks nobody again; and how long after an
@@ -198,21 +198,8 @@ impl Book {
                 listed.filter(|listed| listed.contains(&id)).ok_or(ResolveError::NoRevision(revision))?
             }
         };
-        let mut saves: Vec<Save> = Vec::new();
-        for id in &answered {
-            let Some(pending) = self.pending.get(id) else { continue };
-            let question = &pending.request.question;
-            for saving in permitted(question, decision)? {
-                match saves.iter_mut().find(|save| save.saving == *saving && save.agent == question.agent) {
-                    Some(save) => save.questions.push(*id),
-                    None => saves.push(Save {
-                        questions: vec![*id],
-                        agent: question.agent.clone(),
-                        saving: saving.clone(),
-                    }),
-                }
-            }
-        }
+        let questions = answered.iter().filter_map(|id| Some((*id, &self.pending.get(id)?.request.question)));
+        let saves = saves(questions, decision)?;
         for id in &answered {
             self.answer(*id, decision, by, now);
         }

@@ -71,8 +71,32 @@ pub struct Happened {
     pub request: Option<Arc<Request>>,
 }
 
+/// What is saved where all these questions are answered so, each thing once.
+///
+/// # Errors
+/// Where one of them cannot be answered so.
+pub fn saves<'q>(
+    questions: impl Iterator<Item = (Id, &'q Question)>,
+    decision: Decision,
+) -> Result<Vec<Save>, ResolveError> {
+    let mut saves: Vec<Save> = Vec::new();
+    for (id, question) in questions {
+        for saving in permitted(question, decision)? {
+            match saves.iter_mut().find(|save| save.saving == *saving && save.agent == question.agent) {
+                Some(save) => save.questions.push(id),
+                None => saves.push(Save {
+                    questions: vec![id],
+                    agent: question.agent.clone(),
+                    saving: saving.clone(),
+                }),
+            }
+        }
+    }
+    Ok(saves)
+}
+
 /// Whether a question can be answered so, and what is saved then.
-pub fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], ResolveError> {
+fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], ResolveError> {
     match decision {
         Decision::AllowOnce | Decision::Deny => Ok(&[]),
         _ if question.repeat == Repeat::AskedEachTime => Err(ResolveError::AskedEachTime(decision)),

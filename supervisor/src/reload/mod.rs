@@ -238,6 +238,8 @@ impl Reader {
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
         // OpenClaw notes each use of an entry in its store: that is no news.
         let is_news = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
+        // Somebody has just said it, and need not be told.
+        let is_answer = text.is_none() && beside.openclaw == self.source.stores.openclaw;
         if let Some(approvals) = before.approvals() {
             approvals.manager().configure(Settings::of(&policy));
         }
@@ -248,19 +250,17 @@ impl Reader {
                 self.source.text = Some(text);
                 self.source.places.policy.clone()
             }
-            None => {
-                let [openclaws, own] = self.source.stores();
-                let is_openclaws =
-                    stores.as_ref().is_some_and(|new| new.openclaw != self.source.stores.openclaw);
-                if is_openclaws { openclaws } else { own }
-            }
+            None if is_answer => store::own(&self.source.places.state_directory),
+            None => self.source.places.state_directory.join(store::NAME),
         };
         if let Some(stores) = stores {
             self.source.stores = stores;
         }
         if is_news {
-            let path = shown(file.as_os_str().as_bytes());
-            self.reporter.news(format!("openclaw-guard: {path} was read again and is in force"));
+            if !is_answer {
+                let path = shown(file.as_os_str().as_bytes());
+                self.reporter.news(format!("openclaw-guard: {path} was read again and is in force"));
+            }
             for line in &lines {
                 self.reporter.news(format!("openclaw-guard: {}", shown(line.as_bytes())));
             }
