@@ -125,6 +125,38 @@ fn an_interpreter_reads_the_script_that_was_approved() {
 }
 
 #[test]
+fn a_script_that_is_replaced_after_the_yes_is_not_read() {
+    let world = world();
+    let code = "#!/bin/sh\necho approved\n";
+    // As soon as one of the shell's children is a new program, the script and the link to it lead elsewhere.
+    let other = "#!/bin/sh\necho BAD\n";
+    for name in ["./t", "./link", "TOP/t", "TOP/link"] {
+        for _ in 0..10 {
+            executable(&world.write("work/t", code));
+            executable(&world.write("work/bad", other));
+            let _ = fs::remove_file(world.work().join("link"));
+            std::os::unix::fs::symlink("t", world.work().join("link")).expect("a link");
+            let name = name.replace("TOP", &path(&world, "work"));
+            let held = world.start(&["bash", "-c", &format!("{name} & wait")]);
+            let asked = world.wait_for(1).remove(0);
+            let exe = format!("/proc/{}/exe", asked["askedBy"][0]["pid"]);
+            let before = fs::read_link(&exe).expect("a program");
+            let work = world.work();
+            let swap = std::thread::spawn(move || {
+                while fs::read_link(&exe).is_ok_and(|now| now == before) {}
+                fs::rename(work.join("bad"), work.join("t")).expect("to replace");
+                let _ = fs::remove_file(work.join("link"));
+                std::os::unix::fs::symlink("bad", work.join("link")).expect("a link");
+            });
+            assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+            let ended = held.end();
+            swap.join().expect("to have swapped");
+            assert!(!ended.stdout.contains("BAD"), "{name}: {ended:?}");
+        }
+    }
+}
+
+#[test]
 fn a_path_that_leads_elsewhere_by_then_is_another_file() {
     let world = world();
     world.write("else/other", "other\n");

@@ -63,6 +63,13 @@ fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
 }
 
 fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+    if only_reads(how) {
+        let guard = request.guard;
+        if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
+            judge(request, &real, None, how.access())?;
+            return finish(script, how);
+        }
+    }
     if is_plain(path)
         && how.resolve().is_empty()
         && let Some(outcome) = open_plain(request, path, how)
@@ -120,18 +127,27 @@ fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcom
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: How) -> Outcome {
     let object = Object::of(file)?;
     judge(request, path, Some(&object), how.access())?;
-    match approved_script(request, &object, how)? {
+    match approved_script(request, &object, path, how)? {
         Some(script) => finish(script, how),
         None => finish(object, how),
     }
 }
 
 /// The script that was approved for the caller, where this is it and is only read.
-fn approved_script(request: &Request<'_, '_>, object: &Object, how: How) -> Result<Option<Object>, Errno> {
-    if how.changes() || how.access() != Access::READ || object.kind() != FileType::RegularFile {
+fn approved_script(
+    request: &Request<'_, '_>,
+    object: &Object,
+    path: &[u8],
+    how: How,
+) -> Result<Option<Object>, Errno> {
+    if !only_reads(how) || object.kind() != FileType::RegularFile {
         return Ok(None);
     }
-    request.guard.scripts.instead(request.caller, &request.guard.tree, object)
+    request.guard.scripts.instead(request.caller, &request.guard.tree, object, path)
+}
+
+fn only_reads(how: How) -> bool {
+    !how.changes() && how.access() == Access::READ
 }
 
 /// Opens or creates a name in a directory. None: the name changed meanwhile.
@@ -165,7 +181,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
 fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
     refuse_kind(object, how)?;
     judge(request, path, Some(object), how.access())?;
-    if let Some(script) = approved_script(request, object, how)? {
+    if let Some(script) = approved_script(request, object, path, how)? {
         return finish(script, how);
     }
     if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {

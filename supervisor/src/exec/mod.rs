@@ -17,6 +17,7 @@ use guard_policy::{Exec, Role};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 
+use scripts::Named;
 pub use scripts::Scripts;
 pub use steps::Steps;
 pub use turns::Turns;
@@ -140,13 +141,14 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     }
                 };
                 let environment = wish.environment.items;
-                let mut script_file = None;
+                let here = Identity::of(&rustix::fs::fstat(&directory)?);
+                let mut named = None;
                 let approved = steps.settle(request, || {
                     let program = subject::executable(request.caller, &object, &path, &file)?;
                     let script = script.or_else(|| subject::operand(request, &path, &argv));
-                    let script = script.map(|(path, file)| {
-                        let script = subject::script(request.caller, path, &file);
-                        script_file = Some(file);
+                    let script = script.map(|(path, written, file)| {
+                        let script = subject::script(request.caller, path.clone(), &file);
+                        named = Some(Named { path, written, cwd: here, file });
                         script
                     });
                     Ok(approval::Exec {
@@ -157,10 +159,9 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
                     })
                 })?;
-                if let (Some(file), Some(script)) =
-                    (script_file, approved.as_ref().and_then(|approved| approved.script.as_ref()))
-                {
-                    subject::bind_script(request, script, &file)?;
+                let script = approved.as_ref().and_then(|approved| approved.script.as_ref());
+                if let Some((named, script)) = named.zip(script) {
+                    subject::bind_script(request, script, named)?;
                 }
                 return Ok(Expected {
                     program: Identity::of(&object.stat),
@@ -168,19 +169,19 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     loader,
                     arguments: arguments::joined(&argv),
                     environment: arguments::joined(&environment),
-                    cwd: Identity::of(&rustix::fs::fstat(&directory)?),
+                    cwd: here,
                     path,
                 });
             }
             Image::Script { interpreter, argument } => {
                 // What the kernel makes of it (fs/binfmt_script.c): argv[0] gives way to these.
-                let lead = [Some(interpreter.clone()), argument, Some(name)];
+                let lead = [Some(interpreter.clone()), argument, Some(name.clone())];
                 argv.splice(..1, lead.into_iter().flatten());
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
-                name = interpreter;
+                let written = std::mem::replace(&mut name, interpreter);
                 role = Role::Interpreter;
                 // The one that was named: others are interpreters, which are programs.
-                script.get_or_insert((path, file));
+                script.get_or_insert((path, written, file));
             }
             Image::Foreign => {
                 request.guard.refuse(

@@ -8,7 +8,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::find;
-use super::scripts::{self, Copied};
+use super::scripts::{self, Copied, Named};
 use crate::approval::{Digest, Executable, Script};
 use crate::broker::Request;
 use crate::caller::Caller;
@@ -41,8 +41,9 @@ pub fn script(caller: &Caller<'_>, path: Vec<u8>, file: &File) -> Result<Script,
     Ok(Script { path, sha256: Digest::of_file(file, || caller.check())? })
 }
 
-/// The file that an interpreter is told to run, where its arguments say so and it can be read.
-pub fn operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>]) -> Option<(Vec<u8>, File)> {
+/// The file that an interpreter is told to run, where its arguments say so and it can be read: its real path, its name as
+/// written, and the file.
+pub fn operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>]) -> Option<(Vec<u8>, Vec<u8>, File)> {
     let written = &argv[script_operand(path, argv)?];
     let (object, path) = find(request, libc::AT_FDCWD, written, 0).ok()?.into_object().ok()?;
     if object.kind() != FileType::RegularFile {
@@ -50,19 +51,19 @@ pub fn operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>]) -> Opti
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty()).ok()?;
-    Some((path, file.into()))
+    Some((path, written.clone(), file.into()))
 }
 
 /// Sees to it that the interpreter reads the script that was approved.
 ///
 /// # Errors
 /// EACCES when it holds something else by now; the kernel's; ESRCH when the caller is gone.
-pub fn bind_script(request: &Request<'_, '_>, script: &Script, file: &File) -> Result<(), Errno> {
+pub fn bind_script(request: &Request<'_, '_>, script: &Script, named: Named) -> Result<(), Errno> {
     let (guard, caller) = (request.guard, request.caller);
-    if rustix::fs::fstat(file)?.st_size as u64 > scripts::LONGEST {
+    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::LONGEST {
         return Ok(());
     }
-    let bound = Copied::of(caller, file, script.sha256)
+    let bound = Copied::of(caller, named, script.sha256)
         .and_then(|copied| guard.scripts.bind(caller, &guard.tree, copied));
     match bound {
         Err(Errno::ACCESS) => {
