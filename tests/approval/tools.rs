@@ -174,3 +174,16 @@ fn a_script_by_way_of_env() {
     assert_eq!(asked["script"]["path"], path(&world, "bin/tool"));
     assert_eq!(held.end().stdout, "by env x\n");
 }
+
+#[test]
+fn variables_that_make_another_program_of_it_are_told() {
+    let world = world();
+    let line = format!("A=b LD_PRELOAD=./evil.so {} x", path(&world, "bin/asked"));
+    let held = world.start(&["bash", "-c", &line]);
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(asked["environment"], serde_json::json!(["LD_PRELOAD=./evil.so"]));
+    let listed = world.approvals(&["list"]).stdout;
+    assert!(listed.contains("LD_PRELOAD=./evil.so") && !listed.contains("A=b"), "{listed}");
+    assert_eq!(world.resolve(&asked, "deny").status, 0);
+    drop(held.end());
+}

@@ -40,7 +40,7 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A program starts.
-    Exec(Exec),
+    Exec(Box<Exec>),
     /// A file is used.
     File {
         /// The real path.
@@ -63,6 +63,9 @@ pub struct Exec {
     pub cwd: Vec<u8>,
     /// Of the whole environment, by [`Digest::of_environment`].
     pub environment: Digest,
+    /// What of it can make another program of this one (`LD_PRELOAD=…`), as far as the names tell: what no command
+    /// inherits from the operator, and which somebody has set since.
+    pub telling: Vec<Vec<u8>>,
 }
 
 /// A program's file, as it was found and as it is.
@@ -144,7 +147,9 @@ impl Question {
                 let argv: usize =
                     exec.argv.iter().map(|argument| argument.len() + size_of::<Vec<u8>>()).sum();
                 let script = exec.script.as_ref().map_or(0, |script| script.path.len());
-                argv + exec.cwd.len() + exec.executable.path.len() + script
+                let telling: usize =
+                    exec.telling.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();
+                argv + telling + exec.cwd.len() + exec.executable.path.len() + script
             }
             Subject::File { path, .. } => path.len(),
         };

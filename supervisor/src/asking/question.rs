@@ -29,7 +29,7 @@ pub fn about_exec(guard: &Guard, caller: &Caller<'_>, exec: Exec, steps: &Steps<
     let because = steps.asked().next().map(|step| step.verdict().because.clone());
     let because = because.unwrap_or_else(|| Because::unmentioned("nothing is asked"));
     let asked: Vec<_> = steps.asked().map(|step| Request::Exec(step.exec())).collect();
-    about(guard, caller, Subject::Exec(exec), &because, &asked)
+    about(guard, caller, Subject::Exec(Box::new(exec)), &because, &asked)
 }
 
 fn about(

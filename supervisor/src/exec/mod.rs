@@ -157,6 +157,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                         script: script.transpose()?,
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
+                        telling: subject::telling(&environment),
                     })
                 })?;
                 let script = approved.as_ref().and_then(|approved| approved.script.as_ref());

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 
 use guard_policy::analysis::script_operand;
+use guard_policy::environment::{Inherit, inherited};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -39,6 +40,21 @@ pub fn executable(
 /// As [`executable`].
 pub fn script(caller: &Caller<'_>, path: Vec<u8>, file: &File) -> Result<Script, Errno> {
     Ok(Script { path, sha256: Digest::of_file(file, || caller.check())? })
+}
+
+/// The variables that a command does not inherit, for what they can do, and that are set all the same.
+pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let named = environment.iter().map(|string| {
+        let end = string.iter().position(|&byte| byte == b'=').unwrap_or(string.len());
+        (string[..end].to_vec(), string[(end + 1).min(string.len())..].to_vec())
+    });
+    let dropped = inherited(named, Inherit::Host).dropped;
+    let is_dropped = |string: &&Vec<u8>| {
+        dropped.iter().any(|dropped| {
+            string.strip_prefix(&*dropped.name).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
+        })
+    };
+    environment.iter().filter(is_dropped).cloned().collect()
 }
 
 /// The file that an interpreter is told to run, where its arguments say so and it can be read: its real path, its name as

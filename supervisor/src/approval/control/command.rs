@@ -149,6 +149,9 @@ pub(super) fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
     if let Some(cwd) = &approval.cwd {
         add("in", show(cwd));
     }
+    for variable in &approval.environment {
+        add("with", show(variable));
+    }
     if let Some(sha256) = &approval.sha256 {
         add("sha256", show(sha256));
     }

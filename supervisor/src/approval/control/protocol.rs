@@ -116,6 +116,9 @@ pub struct Approval {
     pub sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_sha256: Option<String>,
+    /// What of the environment can make another program of this one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub environment: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
     /// The caller first.
@@ -249,6 +252,8 @@ impl Approval {
             inode: exec.map(|exec| exec.executable.inode),
             sha256: exec.map(|exec| exec.executable.sha256.to_string()),
             environment_sha256: exec.map(|exec| exec.environment.to_string()),
+            environment: exec
+                .map_or_else(Vec::new, |exec| exec.telling.iter().map(|string| text(string)).collect()),
             script: exec
                 .and_then(|exec| exec.script.as_ref())
                 .map(|script| Script { path: text(&script.path), sha256: script.sha256.to_string() }),

@@ -42,7 +42,7 @@ pub fn question(argv: &[&str]) -> Question {
     Question {
         agent: "main".to_owned(),
         session: "s".to_owned(),
-        subject: Subject::Exec(Exec {
+        subject: Subject::Exec(Box::new(Exec {
             argv: argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
             executable: Executable {
                 sha256: Digest::of_parts([&path[..]]),
@@ -53,7 +53,8 @@ pub fn question(argv: &[&str]) -> Question {
             script: None,
             cwd: b"/work".to_vec(),
             environment: Digest::of_environment([&b"A=1"[..]]),
-        }),
+            telling: Vec::new(),
+        })),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
         because: because("allowlist miss"),
         always: saves(vec![Saving::Entry(Entry {

@@ -97,6 +97,8 @@ pub fn arguments(card: &Card) -> Vec<Field> {
         if count > 1 {
             fields.push(Field::new(format!("call {}", n + 1), format!("of {count}")));
         }
+        // First: each can make another program of what the arguments say.
+        fields.extend(approval.environment.iter().map(|variable| Field::new("with", text(variable))));
         for (i, argument) in approval.argv.iter().enumerate() {
             fields.push(Field::new(format!("argv[{i}]"), text(argument)));
         }
@@ -188,6 +190,7 @@ pub fn everything(card: &Card) -> Vec<Field> {
     let mut fields = subject(card);
     for approval in &card.approvals {
         fields.push(Field::new("id", text(&approval.id)));
+        fields.extend(approval.environment.iter().map(|variable| Field::new("with", text(variable))));
         for (i, argument) in approval.argv.iter().enumerate() {
             fields.push(Field::new(format!("argv[{i}]"), text(argument)));
         }
