@@ -3,8 +3,7 @@
 //! `book` is the state: which questions wait, on which `cards`, with which `binding`, what has `ended`, what holds for
 //! a while (`lasting`). It is told the time. `manager` puts a lock, a clock and a log around it; `runtime` is the thread
 //! on which time is kept and routes run. Routes: `control`, the guard's own socket with the command line at its other
-//! end; `socket`, OpenClaw's. `notify` tells a program, which
-//! cannot answer.
+//! end; `socket`, OpenClaw's. `notify` tells a program, which cannot answer. `watch` is the other end of both sockets.
 
 mod binding;
 mod book;
@@ -25,6 +24,7 @@ mod runtime;
 mod socket;
 #[cfg(test)]
 pub mod tests;
+mod watch;
 
 pub use binding::Binding;
 pub use control::{command, protocol};

@@ -66,18 +66,71 @@ impl Guards {
     }
 }
 
+/// A guard that is followed.
+#[derive(Debug)]
+pub struct Subscription {
+    // Both ends stay open: a guard takes the end of one for a peer that has gone.
+    stream: BufReader<UnixStream>,
+}
+
+impl Guards {
+    /// The guards that have a socket, or had one.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn pids(&self) -> io::Result<Vec<u32>> {
+        self.place.as_ref().map_or(Ok(Vec::new()), Place::pids)
+    }
+
+    /// Follows one of them. The socket that a dead guard left is removed.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn subscribe(&self, pid: u32) -> io::Result<Subscription> {
+        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let mut stream = match UnixStream::connect(place.path(pid)).await {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                place.remove_dead(pid);
+                return Err(error);
+            }
+            connected => connected?,
+        };
+        stream.write_all(&line(&Method::Subscribe)?).await?;
+        Ok(Subscription { stream: BufReader::new(stream) })
+    }
+}
+
+impl Subscription {
+    /// What is said next.
+    ///
+    /// # Errors
+    /// When the guard has gone, or says what cannot be read.
+    pub async fn next(&mut self) -> io::Result<Said> {
+        let mut reply = Vec::new();
+        (&mut self.stream).take(LONGEST_REPLY).read_until(b'\n', &mut reply).await?;
+        said(&reply)
+    }
+}
+
+fn line(method: &Method) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&Call { version: VERSION, method: method.clone() })?;
+    line.push(b'\n');
+    Ok(line)
+}
+
 async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Said> {
     let mut stream = UnixStream::connect(path).await?;
-    let call = Call { version: VERSION, method: method.clone() };
-    let mut line = serde_json::to_vec(&call)?;
-    line.push(b'\n');
-    stream.write_all(&line).await?;
+    stream.write_all(&line(method)?).await?;
     let mut reply = Vec::new();
     BufReader::new(stream.take(LONGEST_REPLY)).read_until(b'\n', &mut reply).await?;
+    said(&reply)
+}
+
+fn said(reply: &[u8]) -> io::Result<Said> {
     if reply.is_empty() {
         return Err(io::Error::other("it has turned this process away"));
     }
-    let reply: Reply = serde_json::from_slice(&reply)?;
+    let reply: Reply = serde_json::from_slice(reply)?;
     if reply.version != VERSION {
         return Err(io::Error::other(format!("it speaks version {}, this is {VERSION}", reply.version)));
     }

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::super::decision::{Decision, ResolveError};
+use super::super::watch::{WatchArguments, WatchError, watch};
 use super::client::{Answer, Guards};
 use super::protocol::{Approval, Method, Said, Saved, State};
 use crate::cli::Options;
@@ -22,6 +23,8 @@ pub enum Action {
     List(ListArguments),
     /// Answer
     Resolve(ResolveArguments),
+    /// See what waits as it comes, of all guards and of whoever asks on OpenClaw's approvals socket, and answer
+    Watch(WatchArguments),
 }
 
 /// How to list.
@@ -60,6 +63,8 @@ pub struct ResolveArguments {
 pub enum ApprovalsError {
     #[error(transparent)]
     Setup(#[from] SetupError),
+    #[error(transparent)]
+    Watch(#[from] WatchError),
     #[error("cannot look for guards in {path}: {error}")]
     Place { path: String, error: std::io::Error },
     #[error("cannot ask guard {pid}: {error}")]
@@ -73,12 +78,17 @@ pub enum ApprovalsError {
 /// # Errors
 /// When guards cannot be asked, or nothing can be written.
 pub fn act(options: &Options, action: &Action) -> Result<Exit, ApprovalsError> {
-    let state = Places::find(options)?.state_directory;
+    let places = Places::find(options)?;
+    if let Action::Watch(arguments) = action {
+        return Ok(watch(&places, arguments)?);
+    }
+    let state = places.state_directory;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         match action {
             Action::List(arguments) => list(&state, arguments).await,
             Action::Resolve(arguments) => resolve(&state, arguments).await,
+            Action::Watch(_) => Ok(Exit::Success),
         }
     });
     match done {
@@ -130,7 +140,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
 }
 
 /// A question for a human, each argument on a line of its own. Nothing in it acts on a terminal.
-pub(super) fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
+pub fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
     let show = |text: &str| shown(text.as_bytes());
     let left = Duration::from_millis(approval.expires_at_ms.saturating_sub(now_ms)).as_secs();
     let mut lines = vec![format!(

@@ -12,6 +12,8 @@ mod server;
 #[cfg(test)]
 mod tests;
 
+pub use client::Guards;
+pub use command::told;
 pub use place::Socket;
-pub use protocol::Approval;
+pub use protocol::{Approval, Method, Said, Saved, State};
 pub use server::Server;

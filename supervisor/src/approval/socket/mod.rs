@@ -14,6 +14,8 @@ mod tests;
 mod text;
 mod wire;
 
-pub use place::{Find, Meeting};
+pub use peer::Peer;
+pub use place::{Find, Meeting, Token, make};
 pub use probe::Probe;
 pub use route::Client;
+pub use wire::{Asked, Line, Problem, Reply, Word};

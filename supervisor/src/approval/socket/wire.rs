@@ -75,11 +75,25 @@ impl From<Word> for Decision {
     }
 }
 
+impl Problem {
+    /// With OpenClaw's code, and its reason where it has one.
+    pub fn new(code: &str, message: &str, reason: Option<&str>) -> Problem {
+        Problem { code: code.to_owned(), message: message.to_owned(), reason: reason.map(str::to_owned) }
+    }
+}
+
 impl Line {
     /// A question, as a line.
     pub fn request(token: &Token, id: &str, asked: &Asked) -> Vec<u8> {
         let request = Box::new(asked.clone());
         line(&Line::Request { token: token.text().to_owned(), id: id.to_owned(), request })
+    }
+}
+
+impl Reply {
+    /// As a line.
+    pub fn line(&self) -> Vec<u8> {
+        line(self)
     }
 }
 

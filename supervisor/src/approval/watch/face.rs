@@ -1,0 +1,136 @@
+//! What a human, or a script, sees of the queue.
+
+use std::io;
+use std::path::Path;
+
+use ratatui::crossterm::event::Event;
+
+use super::super::control::told;
+use super::super::decision::Decision;
+use super::super::socket::Asked;
+use super::lines::Lines;
+use super::news::Sender;
+use super::queue::{Change, Key, Queue, Row};
+use super::screen::Screen;
+use crate::text::shown;
+
+/// A face.
+pub enum Face {
+    /// A screen.
+    Screen(Box<Screen>),
+    /// Lines.
+    Lines(Lines),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    Nothing,
+    Answer(Key, Decision),
+    End,
+}
+
+impl Face {
+    /// Begins; what is typed comes as news.
+    ///
+    /// # Errors
+    /// The terminal's, or the pipe's: of everything here.
+    pub fn start(&mut self, path: &Path, news: &Sender) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => screen.start(news.clone()),
+            Face::Lines(lines) => lines.start(path, news.clone()),
+        }
+    }
+
+    pub fn show(&mut self, queue: &Queue) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => screen.show(queue),
+            Face::Lines(_) => Ok(()),
+        }
+    }
+
+    pub fn changed(&mut self, change: &Change, queue: &Queue) -> io::Result<()> {
+        match self {
+            // It shows the queue as it is.
+            Face::Screen(_) => Ok(()),
+            Face::Lines(lines) => lines.changed(change, queue),
+        }
+    }
+
+    pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => {
+                let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
+                screen.note(&format!("turned away: {who}{why}"));
+                Ok(())
+            }
+            Face::Lines(lines) => lines.turned(pid, why),
+        }
+    }
+
+    pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => {
+                screen.note(match outcome {
+                    Ok(text) | Err(text) => text,
+                });
+                Ok(())
+            }
+            Face::Lines(lines) => lines.answered(key, outcome),
+        }
+    }
+
+    pub fn told(&mut self, key: &Key, text: &str) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => {
+                screen.note(text);
+                Ok(())
+            }
+            Face::Lines(lines) => lines.told(key, text),
+        }
+    }
+
+    pub fn typed(&mut self, event: &Event, queue: &Queue) -> Act {
+        match self {
+            Face::Screen(screen) => screen.typed(event, queue),
+            Face::Lines(_) => Act::Nothing,
+        }
+    }
+
+    pub fn line(&mut self, line: &str, queue: &Queue) -> io::Result<Act> {
+        match self {
+            Face::Screen(_) => Ok(Act::Nothing),
+            Face::Lines(lines) => lines.line(line, queue),
+        }
+    }
+}
+
+/// A row for a human: what is asked first, then each thing on a line of its own. Nothing in it acts on a terminal.
+pub fn text(key: &Key, row: &Row, now_ms: u64) -> String {
+    match (&row.approval, &row.asked) {
+        (Some(approval), _) => told(key.pid, approval, now_ms),
+        (None, Some(asked)) => told_on_socket(key, asked),
+        (None, None) => String::new(),
+    }
+}
+
+fn told_on_socket(key: &Key, asked: &Asked) -> String {
+    let show = |text: &str| shown(text.as_bytes());
+    let mut lines = vec![format!("{}  {}", show(&key.id), show(&asked.command))];
+    for (name, value) in [
+        ("program", &asked.resolved_path),
+        ("in", &asked.cwd),
+        ("host", &asked.host),
+        ("agent", &asked.agent_id),
+        ("session", &asked.session_key),
+        ("security", &asked.security),
+        ("ask", &asked.ask),
+    ] {
+        if let Some(value) = value {
+            lines.push(format!("  {name:<9} {}", show(value)));
+        }
+    }
+    lines.push(format!("  {:<9} process {} on the approvals socket", "asked by", key.pid));
+    lines.push(format!("  {:<9} whoever asks decides what it saves", "always"));
+    lines.join("\n") + "\n"
+}

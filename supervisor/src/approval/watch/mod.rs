@@ -1,0 +1,21 @@
+//! `openclaw-guard approvals watch`: one queue of what waits, of every guard of this user and of whoever asks on OpenClaw's
+//! approvals socket, which it serves.
+//!
+//! `place` binds the socket, `server` talks to those who connect, by what `gate` lets pass. `guards` follows the guards.
+//! All of it comes as `news` to the `queue`, which a `face` shows: a `screen`, or lines.
+
+mod command;
+mod face;
+mod gate;
+mod guards;
+mod inside;
+mod lines;
+mod news;
+mod place;
+mod queue;
+mod screen;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use command::{WatchArguments, WatchError, watch};

@@ -1,0 +1,40 @@
+//! What happens around the queue.
+
+use ratatui::crossterm::event::Event;
+use tokio::sync::{mpsc, oneshot};
+
+use super::super::control::{Approval, State};
+use super::super::socket::{Asked, Word};
+use super::queue::Key;
+
+/// One thing that happened.
+#[derive(Debug)]
+pub enum News {
+    /// A guard says all that waits there.
+    Listed { guard: u32, approvals: Vec<Approval> },
+    /// Something waits in a guard now.
+    Requested { guard: u32, approval: Box<Approval> },
+    /// Something does not wait there any more.
+    Ended { guard: u32, id: String, state: State },
+    /// How a program goes on that was let go.
+    Told { key: Key, text: String },
+    /// A guard cannot be followed any more.
+    Gone { guard: u32 },
+    /// Somebody asks on the socket, on this connection.
+    Asked { key: Key, asked: Box<Asked>, connection: u64, answer: oneshot::Sender<Word> },
+    /// That connection has ended.
+    Dropped { key: Key, connection: u64 },
+    /// Somebody was turned away there.
+    Turned { pid: Option<i32>, why: String },
+    /// What a guard said to an answer.
+    Answered { key: Key, outcome: Result<String, String> },
+    /// A human types at a screen, or changes its size.
+    Typed(Event),
+    /// A line of standard input.
+    Line(String),
+    /// It is to end.
+    End,
+}
+
+/// Takes news.
+pub type Sender = mpsc::UnboundedSender<News>;
