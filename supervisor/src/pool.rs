@@ -206,8 +206,12 @@ impl Pool {
             let asks = slot.asks().clone();
             let Some(cancel) = asks else { continue };
             // Of another call that the worker has come to meanwhile nothing is cancelled: the handle is for this one.
-            if self.is_moot(slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32) {
+            let (call, caller) =
+                (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
+            if !self.kernel.valid(call) {
                 cancel.cancel();
+            } else if self.kernel.is_signalled(caller) {
+                cancel.pause();
             }
         }
     }

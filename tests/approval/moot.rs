@@ -105,3 +105,23 @@ fn a_rename_that_waits_holds_up_no_other() {
     world.answer("deny");
     assert_eq!(held.end().status, 0);
 }
+
+#[test]
+fn a_timer_that_ticks_asks_nobody_anew() {
+    let world = world();
+    let code = format!(
+        "import signal
+ticks = []
+signal.signal(signal.SIGALRM, lambda *_: ticks.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+text = open('{}').read()
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(text, len(ticks) > 3)",
+        path(&world, "else/file")
+    );
+    let held = world.start(&["/usr/bin/python3", "-c", &code]);
+    let asked = world.wait_for(1).remove(0);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(world.answer("allow-once")["id"], asked["id"]);
+    assert_eq!(held.end().stdout, "secret\n True\n");
+}

@@ -23,6 +23,10 @@ use super::request::{Id, LONGEST, Repeat, Request};
 /// "always" equal calls are let go, until its entry is read.
 pub const BURST: Duration = Duration::from_secs(5);
 
+/// How long a question stays when its last caller has a signal to take: most come back at once, as from the timer by
+/// which git(1) shows progress, and a human must not be asked anew each second.
+pub const LINGER: Duration = Duration::from_secs(1);
+
 /// Questions that may wait.
 const MOST_PENDING: usize = Approvals::MOST_PENDING as usize;
 /// Calls that may wait for them. Each holds a worker, of which there are 4096 (`pool`): enough are left for calls that
@@ -38,7 +42,7 @@ struct Pending {
     binding: Binding,
     card: CardKey,
     size: usize,
-    /// The calls that wait for the answer. None is without a waiter.
+    /// The calls that wait for the answer. None is without a waiter; without any, the question lingers.
     calls: BTreeMap<Id, Vec<Waiter>>,
 }
 
@@ -55,6 +59,8 @@ pub struct Book {
     pending: HashMap<Id, Pending>,
     by_binding: HashMap<Binding, Id>,
     deadlines: BTreeSet<(Instant, Id)>,
+    /// Questions whose last caller has a signal to take, and until when they wait for it to come back.
+    lingering: BTreeSet<(Instant, Id)>,
     cards: Cards,
     /// The question of each call, as long as it is known.
     calls: HashMap<Id, Id>,
@@ -234,6 +240,7 @@ impl Book {
         self.bytes -= size;
         self.by_binding.remove(&binding);
         self.deadlines.remove(&(request.deadline, id));
+        self.lingering.retain(|(_, other)| *other != id);
         self.cards.remove(&card, id);
         let is_yes = matches!(end, End::Resolved(decision) if decision.allows());
         let binding = binding.digest();
@@ -295,14 +302,30 @@ impl Book {
     /// Somebody does not wait for a call's answer any more; `None`: the call itself is gone. The last one takes the
     /// question back; a yes that was not used is void.
     pub fn leave(&mut self, call: Id, waiter: Option<u64>, now: Instant) {
+        if let Some(question) = self.take_out(call, waiter, now) {
+            self.end(question, End::Withdrawn, What::Withdrawn, now);
+        }
+    }
+
+    /// A call's caller has a signal to take, and may come back after it with an equal call. Whoever waits for this one is
+    /// told that it is withdrawn; the question stays for [`LINGER`].
+    pub fn pause(&mut self, call: Id, now: Instant) {
+        if let Some(question) = self.take_out(call, None, now) {
+            self.lingering.retain(|(_, other)| *other != question);
+            self.lingering.insert((now + LINGER, question));
+        }
+    }
+
+    /// Takes waiters of a call out; the question, where nobody is left that waits for it.
+    fn take_out(&mut self, call: Id, waiter: Option<u64>, now: Instant) -> Option<Id> {
         self.pass(now);
-        let Some(question) = self.calls.get(&call).copied() else { return };
+        let question = self.calls.get(&call).copied()?;
         if let Some(record) = self.ended.get_mut(&question) {
             record.claims.remove(&call);
-            return;
+            return None;
         }
-        let Some(pending) = self.pending.get_mut(&question) else { return };
-        let Some(waiters) = pending.calls.get_mut(&call) else { return };
+        let pending = self.pending.get_mut(&question)?;
+        let waiters = pending.calls.get_mut(&call)?;
         let before = waiters.len();
         let (gone, stay) = std::mem::take(waiters)
             .into_iter()
@@ -318,9 +341,7 @@ impl Book {
             // Where it was the waiter itself that left, nobody listens.
             let _ = one.sender.send(End::Withdrawn);
         }
-        if is_last {
-            self.end(question, End::Withdrawn, What::Withdrawn, now);
-        }
+        is_last.then_some(question)
     }
 
     /// Ends every question: nobody will answer.
@@ -336,6 +357,12 @@ impl Book {
         while let Some((_, id)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).copied() {
             self.end(id, End::Expired, What::Expired, now);
         }
+        while let Some((_, id)) = self.lingering.first().filter(|(until, _)| *until <= now).copied() {
+            self.lingering.pop_first();
+            if self.pending.get(&id).is_some_and(|pending| pending.calls.is_empty()) {
+                self.end(id, End::Withdrawn, What::Withdrawn, now);
+            }
+        }
         let forgotten = self.ended.forget(now);
         self.forget(forgotten);
         self.denials.forget(now);
@@ -344,7 +371,8 @@ impl Book {
 
     /// When [`Book::pass`] has to be called next.
     pub fn next(&self) -> Option<Instant> {
-        self.deadlines.first().map(|(deadline, _)| *deadline).into_iter().chain(self.ended.next()).min()
+        let first = |times: &BTreeSet<(Instant, Id)>| times.first().map(|(time, _)| *time);
+        [first(&self.deadlines), first(&self.lingering), self.ended.next()].into_iter().flatten().min()
     }
 
     /// Finds the one question whose id begins so, in whatever case; those that wait before those that have ended.

@@ -193,6 +193,12 @@ impl Manager {
         self.with(|state, now| state.book.leave(call, None, now));
     }
 
+    /// Lets a call's question stay for a moment, for the same caller to come back to; whoever waits is told that it is
+    /// withdrawn.
+    pub fn pause(&self, call: Id) {
+        self.with(|state, now| state.book.pause(call, now));
+    }
+
     /// Finds a question by its id or the unique beginning of it.
     ///
     /// # Errors
@@ -372,6 +378,11 @@ impl Cancel {
     /// Whoever waits is told that the question was withdrawn; a yes that was not used is void.
     pub fn cancel(&self) {
         self.manager.withdraw(self.call);
+    }
+
+    /// The caller has a signal to take: whoever waits is told so, and the question stays for a moment.
+    pub fn pause(&self) {
+        self.manager.pause(self.call);
     }
 }
 

@@ -6,6 +6,7 @@ mod load;
 mod model;
 mod races;
 mod rows;
+mod signals;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
