@@ -176,7 +176,8 @@ fn approvals(
     let problems = reporter.clone();
     let around = Surroundings {
         state: source.places.state_directory.clone(),
-        is_member: Arc::new(move |pid| tree.contains(pid)),
+        // Sockets that a member connects are connected by the supervisor.
+        is_member: Arc::new(move |pid| tree.contains(pid) || tree.is_guard(pid)),
         complain: Arc::new(move |line| problems.problem(line)),
         terminal: link.map(Arc::new),
     };

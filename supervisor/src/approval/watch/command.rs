@@ -61,8 +61,8 @@ pub enum WatchError {
 /// When somebody else does, or the socket or the terminal cannot be used.
 pub fn watch(places: &Places, arguments: &WatchArguments) -> Result<Exit, WatchError> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    if let Some(supervisor) = inside::supervisor_of(own) {
-        return Err(WatchError::Inside(supervisor));
+    if let Some(guard) = inside::guard_above(own) {
+        return Err(WatchError::Inside(guard));
     }
     let place = Place::bind(&places.state_directory, &places.home)?;
     let is_screen = io::stdout().is_terminal() && io::stdin().is_terminal();
@@ -84,7 +84,7 @@ pub fn watch(places: &Places, arguments: &WatchArguments) -> Result<Exit, WatchE
 
 async fn run(place: &Place, state: PathBuf, mut face: Face) -> io::Result<()> {
     let (news, mut receiver) = unbounded_channel();
-    let is_member = Arc::new(|pid| inside::supervisor_of(pid).is_some());
+    let is_member = Arc::new(|pid| inside::guard_above(pid).is_some());
     let server = Server::new(Gate::new(place.token.clone()), is_member, news.clone());
     tokio::spawn(server.run(place.listener()?));
     tokio::spawn(guards::follow(state.clone(), news.clone()));

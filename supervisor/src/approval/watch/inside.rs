@@ -1,13 +1,16 @@
 //! Whether a process is inside of a guarded tree, as seen by somebody who is not its supervisor.
 
+use rustix::io::Errno;
+
 use crate::kernel::{Tid, proc};
 
 /// A line of parents longer than this is no line.
 const LONGEST: usize = 4096;
 
-/// Above every member of a tree stand its reaper and its supervisor, one the parent of the other, both by the name of
-/// this program. Returns the supervisor.
-pub fn supervisor_of(pid: Tid) -> Option<Tid> {
+/// The process of a guard that stands above this one, if one does. Above every member of a tree stand its reaper and its
+/// supervisor, one the parent of the other, both by the name of this program; who looks from inside is refused their
+/// files in /proc, which are for everybody otherwise.
+pub fn guard_above(pid: Tid) -> Option<Tid> {
     let own = name(rustix::process::getpid().as_raw_nonzero().get())?;
     let mut below_is_ours = false;
     let mut at = proc::stat(pid).ok()?.ppid;
@@ -20,7 +23,11 @@ pub fn supervisor_of(pid: Tid) -> Option<Tid> {
             return Some(at);
         }
         below_is_ours = is_ours;
-        at = proc::stat(at).ok()?.ppid;
+        at = match proc::stat(at) {
+            Ok(stat) => stat.ppid,
+            Err(Errno::ACCESS) => return Some(at),
+            Err(_) => return None,
+        };
     }
     None
 }

@@ -126,6 +126,30 @@ async fn a_member_of_a_tree_is_turned_away() {
 }
 
 #[tokio::test]
+async fn another_user_is_turned_away() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root has other users");
+        return;
+    }
+    let mut served = served(false);
+    let socket = served.directory.path().join("s");
+    fs::set_permissions(served.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
+    let say = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.send(sys.argv[2].encode()); \
+        sys.exit(len(s.recv(1)))";
+    let line = String::from_utf8(request("secret", "q")).unwrap();
+    let mut peer = std::process::Command::new("/usr/bin/python3");
+    let Ok(mut peer) = peer.args(["-c", say]).arg(&socket).arg(line).uid(12_345).gid(12_345).spawn() else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    assert_eq!(served.turned().await, "a process of another user (12345) is at its other end");
+    assert!(served.news.try_recv().is_err());
+    let _ = peer.wait();
+}
+
+#[tokio::test]
 async fn what_is_no_request_is_not_answered() {
     let mut served = served(false);
     let mut whole = request("secret", "q");

@@ -1,0 +1,54 @@
+//! `approvals.notify`: a program beside the tree.
+
+use guard_tests::until;
+use serde_json::Value;
+
+use crate::world::{executable, path, world_with};
+
+#[test]
+fn a_program_is_told_of_what_waits() {
+    let world = world_with(100_000, r#", "approvals": {"notify": ["@/bin/notify", "an argument"]}"#);
+    let out = path(&world, "told");
+    // Into a place that the tree may not write: it is no member.
+    let script = format!(
+        "#!/bin/sh\n{{ cat; pwd; umask; ps -o sid= -p $$ | tr -d ' '; }} > {out}.new; mv {out}.new {out}\n"
+    );
+    executable(&world.write("bin/notify", script));
+    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+    until("it is told", || world.read("told").is_some());
+    let told = world.read("told").expect("it");
+    let lines: Vec<_> = told.lines().collect();
+    let value: Value = serde_json::from_str(lines[0]).expect("JSON");
+    let mut listed = world.answer("allow-once");
+    listed["more"] = 0.into();
+    assert_eq!(value, listed);
+    assert_eq!(lines[1], "/");
+    let ended = held.end();
+    assert_eq!((&*ended.stdout, &*ended.stderr.replace(lines[0], "")), ("one\n", &*ended.stderr));
+    assert!(!ended.stderr.contains("approvals.notify"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_the_tree_may_write_is_not_run() {
+    let world = world_with(100_000, r#", "approvals": {"notify": ["@/work/notify"]}"#);
+    let out = path(&world, "told");
+    executable(&world.write("work/notify", format!("#!/bin/sh\ntouch {out}\n")));
+    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+    until("it is complained of", || held.stderr().contains("would run unguarded"));
+    world.answer("allow-once");
+    assert_eq!(held.end().stdout, "one\n");
+    assert!(world.read("told").is_none());
+}
+
+#[test]
+fn a_program_that_is_missing_hinders_nothing() {
+    let world = world_with(100_000, r#", "approvals": {"notify": ["no-such-program"]}"#);
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} one; {asked} two")]);
+    world.answer("allow-once");
+    until("it is complained of", || held.stderr().contains("there is no program no-such-program"));
+    world.answer("allow-once");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "one\ntwo\n");
+    assert_eq!(ended.stderr.matches("approvals.notify").count(), 1, "{}", ended.stderr);
+}

@@ -1,0 +1,281 @@
+//! `approvals watch`, beside guards whose calls are held.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use guard_tests::{Emulator, Replies, World, ended, guard, limit, until};
+use serde_json::Value;
+
+use crate::world::{path, world, world_with};
+
+const SIZE: (u16, u16) = (30, 110);
+const ONLY_SOCKET: &str = r#", "approvals": {"routes": ["socket"]}"#;
+
+fn command(world: &World) -> Command {
+    let mut command = Command::new(guard());
+    command.args(["approvals", "watch"]).env("HOME", world.home()).current_dir(world.root());
+    command.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME").env("TERM", "xterm");
+    command
+}
+
+/// A watch that says what happens in JSON, and is told what to answer.
+struct Watch {
+    child: Child,
+    input: ChildStdin,
+    said: Receiver<Value>,
+}
+
+impl Watch {
+    fn start(world: &World) -> Watch {
+        let mut child = command(world)
+            .arg("--json")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("to start the watch");
+        let (sender, said) = channel();
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if sender.send(serde_json::from_str(&line).expect("JSON")).is_err() {
+                    return;
+                }
+            }
+        });
+        let input = child.stdin.take().expect("a pipe");
+        let watch = Watch { child, input, said };
+        assert_eq!(watch.next()["event"], "listening");
+        watch
+    }
+
+    fn next(&self) -> Value {
+        self.said.recv_timeout(limit()).expect("something is said")
+    }
+
+    /// The next of these events.
+    fn wait(&self, event: &str) -> Value {
+        loop {
+            let next = self.next();
+            if next["event"] == event {
+                return next;
+            }
+        }
+    }
+
+    fn answer(&mut self, id: &Value, decision: &str) {
+        writeln!(self.input, "{} {decision}", id.as_str().expect("an id")).expect("to answer");
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn questions_are_answered_on_the_screen() {
+    let world = world();
+    let mut screen = Emulator::start(&command(&world), SIZE, Replies::Given);
+    let modes = screen.modes();
+    screen.expect("nothing waits for an answer");
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} one; {asked} two; echo $?")]);
+    for (key, question) in [("y", "Enter: allow once"), ("n", "Enter: deny")] {
+        screen.expect("1 waiting");
+        screen.expect("argv[1]");
+        // Nothing that is typed as soon as it is there counts.
+        let _ = screen.rest();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        screen.keys(key);
+        screen.expect(question);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        screen.keys("\r");
+        screen.wait("it is answered", |picture| !picture.text.contains(question));
+    }
+    let ended = held.end();
+    assert_eq!(ended.stdout, "one\n126\n", "{}", ended.stderr);
+    screen.expect("nothing waits for an answer");
+    screen.keys("q");
+    until("the terminal is given back", || screen.modes() == modes);
+    assert!(!screen.picture().modes.contains("alternate: true"));
+    assert_eq!(screen.end(), 0);
+}
+
+#[test]
+fn what_is_pasted_answers_nothing() {
+    let world = world();
+    let mut screen = Emulator::start(&command(&world), SIZE, Replies::Given);
+    screen.expect("nothing waits for an answer");
+    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+    screen.expect("1 waiting");
+    let _ = screen.rest();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    for text in ["y\r", "\u{1b}[200~y\r\u{1b}[201~", "yyy\ry\r"] {
+        screen.keys(text);
+        let _ = screen.rest();
+        assert_eq!(world.pending().len(), 1, "{text:?}");
+    }
+    // No size is too small to go on.
+    for (rows, columns) in [(1, 1), (2, 30), (5, 10), (60, 200), SIZE] {
+        screen.resize(rows, columns);
+        let _ = screen.rest();
+    }
+    screen.expect("1 waiting");
+    world.answer("allow-once");
+    screen.expect("nothing waits for an answer");
+    assert_eq!(held.end().stdout, "one\n");
+}
+
+#[test]
+fn a_signal_gives_the_terminal_back() {
+    let world = world();
+    let screen = Emulator::start(&command(&world), SIZE, Replies::Given);
+    let modes = screen.modes();
+    screen.expect("nothing waits for an answer");
+    assert_ne!(screen.modes(), modes);
+    let kill = ended(Command::new("kill").args(["-TERM", &screen.pid().to_string()]));
+    assert_eq!(kill.status, 0);
+    until("the terminal is given back", || screen.modes() == modes);
+    assert_eq!(screen.end(), 0);
+    assert!(!world.home().join(".openclaw/exec-approvals.sock").exists());
+}
+
+#[test]
+fn a_question_that_comes_both_ways_is_one_row() {
+    let world = world();
+    let mut watch = Watch::start(&world);
+    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+    let requested = watch.wait("requested");
+    // By the guard's own socket, or by OpenClaw's: whichever was first.
+    let id = if requested["id"].is_null() { &requested["approval"]["id"] } else { &requested["id"] };
+    // Both have come by now.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(watch.said.try_recv().is_err());
+    watch.answer(id, "allow-session");
+    assert_eq!(watch.wait("answered")["message"], "allow-session");
+    assert_eq!(held.end().stdout, "one\n");
+}
+
+#[test]
+fn the_socket_alone_is_enough() {
+    let world = world_with(100_000, ONLY_SOCKET);
+    let mut watch = Watch::start(&world);
+    let asked = path(&world, "bin/asked");
+    let line = format!("{asked} 'x y' $'\\e[2J'; {asked} 2; cat {}", path(&world, "else/file"));
+    let held = world.start(&["bash", "-c", &line]);
+    let first = watch.wait("requested");
+    assert_eq!(first["request"]["command"], format!("{asked} 'x y' '\\u{{1B}}[2J'"));
+    watch.answer(&first["id"], "allow-once");
+    let second = watch.wait("requested");
+    watch.answer(&second["id"], "deny");
+    let file = watch.wait("requested");
+    assert_eq!(file["request"]["command"], format!("[read] {}", path(&world, "else/file")));
+    watch.answer(&file["id"], "allow-always");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "x y \u{1b}[2J\nsecret\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
+    let saved = world.read("home/.openclaw/guard/approvals.json").expect("it is saved");
+    assert!(saved.contains("else/file"), "{saved}");
+    assert!(!world.home().join(".openclaw/exec-approvals.json").exists());
+}
+
+#[test]
+fn a_watch_that_dies_answers_nothing() {
+    let world = world_with(100_000, ONLY_SOCKET);
+    let watch = Watch::start(&world);
+    let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
+    let before = watch.wait("requested");
+    // Killed: its socket stays behind.
+    drop(watch);
+    assert!(world.home().join(".openclaw/exec-approvals.sock").exists());
+    let mut watch = Watch::start(&world);
+    let again = watch.wait("requested");
+    assert_eq!(again["id"], before["id"]);
+    watch.answer(&again["id"], "allow-once");
+    assert_eq!(held.end().stdout, "one\n");
+
+    let world = world_with(1500, ONLY_SOCKET);
+    let watch = Watch::start(&world);
+    let held = world.start(&["bash", "-c", &format!("{} one; echo $?", path(&world, "bin/asked"))]);
+    watch.wait("requested");
+    drop(watch);
+    let ended = held.end();
+    assert_eq!(ended.stdout, "126\n");
+    assert!(ended.stderr.contains("nobody answered in time"), "{}", ended.stderr);
+    // And where nobody listens from the start, nobody is waited for.
+    let ended = world.start(&[path(&world, "bin/asked")]).end();
+    assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
+}
+
+#[test]
+fn two_do_not_watch() {
+    let world = world();
+    let _watch = Watch::start(&world);
+    let second = ended(command(&world).arg("--json").stdin(Stdio::null()));
+    assert_eq!(second.status, 125);
+    assert!(second.stderr.contains("another `approvals watch` runs already"), "{}", second.stderr);
+}
+
+#[test]
+fn nobody_watches_from_inside() {
+    let world = World::open();
+    let guard = guard();
+    let guard = guard.to_str().expect("a plain path");
+    let ended = world.guarded(&[guard, "approvals", "watch", "--json"]);
+    assert_eq!(ended.status, 125);
+    assert!(ended.stderr.contains("this shell is guarded itself"), "{}", ended.stderr);
+}
+
+/// Connects, and says what comes of it; and looks for the token.
+const INTRUDER: &str = "\
+import socket, sys
+for path in sys.argv[1:]:
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(path)
+        print('connected')
+    except OSError as error:
+        print(error.errno)
+    for name in (path, path + '.new'):
+        try:
+            socket.socket(socket.AF_UNIX).bind(name)
+            print('bound', name)
+        except OSError:
+            pass
+try:
+    print(open(sys.argv[1].rsplit('/', 1)[0] + '/guard/socket-token').read())
+except OSError as error:
+    print(error.errno)
+";
+
+#[test]
+fn the_tree_reaches_neither_the_socket_nor_the_token() {
+    let world = World::open();
+    let state = world.home().join(".openclaw");
+    let default = state.join("exec-approvals.sock");
+    let watch = Watch::start(&world);
+    let intrude = |socket: &std::path::Path| {
+        let ended = world.guarded(&["python3", "-c", INTRUDER, socket.to_str().expect("a plain path")]);
+        assert!(!ended.stdout.contains("connected"), "{}{}", ended.stdout, ended.stderr);
+        ended.stdout
+    };
+    let said = intrude(&default);
+    assert_eq!(said, "13\n13\n");
+    drop(watch);
+    // Nor one that the store has elsewhere, where the tree may write.
+    let elsewhere = world.work().join("a.sock");
+    let store = serde_json::json!({"version": 1, "socket": {"path": elsewhere, "token": "t"}});
+    world.write("home/.openclaw/exec-approvals.json", store.to_string());
+    let _watch = Watch::start(&world);
+    assert!(elsewhere.exists());
+    let said = intrude(&elsewhere);
+    assert!(
+        said.starts_with("13\n") && !said.contains(&format!("bound {}\n", elsewhere.display())),
+        "{said}"
+    );
+    let removed = world.sh(&format!("rm -f {0}; mv {0} {0}2; ls {0}", elsewhere.display()));
+    assert!(elsewhere.exists(), "{removed:?}");
+}
