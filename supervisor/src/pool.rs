@@ -27,6 +27,8 @@ const MOST: usize = 4096;
 const WATCH: Duration = Duration::from_millis(5);
 /// How often it is looked whether any is blocked.
 const GLANCE: Duration = Duration::from_millis(50);
+/// Callers that wait for a human and are looked at in one glance: with hundreds of them each is looked at less often.
+const LOOKS: usize = 32;
 
 /// What one worker is blocked in; all zero when it is not.
 #[derive(Debug, Default)]
@@ -180,6 +182,7 @@ impl Pool {
         // Calls that were under way at the last look: most opens are over before anybody could be waiting for them.
         let mut seen = Vec::new();
         let mut glanced = Instant::now();
+        let mut turn = 0;
         loop {
             std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
             let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -193,18 +196,26 @@ impl Pool {
             }
             seen = now;
             if glanced.elapsed() >= GLANCE {
-                self.cancel_moot(&slots);
+                turn = self.cancel_moot(&slots, turn);
                 glanced = Instant::now();
             }
         }
     }
 
-    /// Takes back what was asked for callers that no longer wait.
-    fn cancel_moot(&self, slots: &[Arc<Slot>]) {
-        for slot in slots {
+    /// Takes back what was asked for callers that no longer wait. Looks at some, from this one on; returns where the next
+    /// turn begins.
+    fn cancel_moot(&self, slots: &[Arc<Slot>], turn: usize) -> usize {
+        let mut looks = 0;
+        for at in 0..slots.len() {
+            let at = (turn + at) % slots.len();
+            let slot = &slots[at];
             // Not under its lock: whoever cancels is told of what ends by it.
             let asks = slot.asks().clone();
             let Some(cancel) = asks else { continue };
+            looks += 1;
+            if looks > LOOKS {
+                return at;
+            }
             // Of another call that the worker has come to meanwhile nothing is cancelled: the handle is for this one.
             let (call, caller) =
                 (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
@@ -214,6 +225,7 @@ impl Pool {
                 cancel.pause();
             }
         }
+        0
     }
 
     /// Whether the caller is gone, or has a signal to take.

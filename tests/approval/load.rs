@@ -61,7 +61,7 @@ fn five_hundred_are_answered_in_any_order() {
 
 #[test]
 fn a_flood_is_refused_and_costs_no_memory() {
-    let count = rounds(5_000, 50_000);
+    let count = rounds(5_000, 100_000);
     let world = world_with(100_000, "");
     files(&world, 16);
     world.write("work/opener.py", OPENER);
