@@ -17,7 +17,7 @@ impl Store {
         let mut rules = Vec::new();
         for name in lists(agent) {
             for (pattern, bits) in self.agent(name).and_then(section).into_iter().flatten() {
-                if let Some(bits) = bits.as_str().and_then(Bits::parse) {
+                if let Some(bits) = self::bits(bits) {
                     let place = format!("{}.{}[\"{pattern}\"]", place(name), SECTION.join("."));
                     rules.push((place, FileRule { pattern: pattern.clone(), bits }));
                 }
@@ -38,7 +38,7 @@ impl Store {
         let (bits, added) = match section.get(&rule.pattern) {
             None => (rule.bits, Added::New),
             Some(known) => {
-                let known = known.as_str().and_then(Bits::parse)?;
+                let known = bits(known)?;
                 (known.union(rule.bits), if known.contains(rule.bits) { Added::Known } else { Added::Marked })
             }
         };
@@ -65,49 +65,45 @@ pub(super) fn shape(root: &Map<String, Value>) -> Result<(), Misshapen> {
     Ok(())
 }
 
+/// Keys that have a meaning elsewhere.
+const MODES: [&str; 4] = ["security", "ask", "askFallback", "autoAllowSkills"];
+
 impl Store {
     /// What the guard's own store says to no effect, a sentence each: somebody may count on it.
     pub(super) fn idle(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        let mut modes = |section: &Map<String, Value>, place: &str| {
-            for key in ["security", "ask", "askFallback", "autoAllowSkills"] {
-                if section.contains_key(key) {
-                    notes.push(format!("{place}.{key} does nothing here: it belongs in guard.json"));
-                }
-            }
+        let elsewhere =
+            |place: &str, key: &str| format!("{place}.{key} does nothing here: it belongs in guard.json");
+        let modes = |place: &str, section: &Map<String, Value>| -> Vec<String> {
+            let present = MODES.iter().filter(|key| section.contains_key(**key));
+            present.map(|key| elsewhere(place, key)).collect()
         };
-        if let Some(defaults) = self.section("defaults") {
-            modes(defaults, "defaults");
-        }
-        let agents = self.section("agents").into_iter().flatten();
-        let agents: Vec<_> =
-            agents.filter_map(|(name, agent)| Some((format!("agents.{name}"), agent.as_object()?))).collect();
-        for (place, agent) in &agents {
-            modes(agent, place);
-        }
-        for (mut place, agent) in agents {
-            let mut section = agent;
-            for name in SECTION {
-                place = format!("{place}.{name}");
-                let Some(next) = section.get(name).and_then(Value::as_object) else { break };
-                section = next;
-                let only = SECTION.iter().skip_while(|own| **own != name).nth(1);
-                for key in section.keys().filter(|key| only.is_some_and(|only| key != only)) {
-                    notes.push(format!("{place}.{key} does nothing here: it belongs in guard.json"));
-                }
-                if only.is_none() {
-                    let wrong =
-                        section.iter().filter(|(_, bits)| bits.as_str().and_then(Bits::parse).is_none());
-                    notes.extend(wrong.map(|(pattern, bits)| {
-                        format!(
-                            "{place}[\"{pattern}\"]: {bits} is none of r, w, x, rw, … and counts for nothing"
-                        )
-                    }));
+        let mut notes = self.section("defaults").map_or_else(Vec::new, |section| modes("defaults", section));
+        for (name, agent) in self.section("agents").into_iter().flatten() {
+            let Some(mut section) = agent.as_object() else { continue };
+            let mut place = format!("agents.{name}");
+            notes.extend(modes(&place, section));
+            for (i, name) in SECTION.iter().enumerate() {
+                let Some(next) = section.get(*name).and_then(Value::as_object) else { break };
+                (section, place) = (next, format!("{place}.{name}"));
+                match SECTION.get(i + 1) {
+                    Some(only) => {
+                        let others = section.keys().filter(|key| key != only);
+                        notes.extend(others.map(|key| elsewhere(&place, key)));
+                    }
+                    None => notes.extend(section.iter().filter(|(_, bits)| self::bits(bits).is_none()).map(
+                        |(pattern, bits)| {
+                            format!("{place}[\"{pattern}\"]: {bits} is none of r, w, x, rw, … and counts for nothing")
+                        },
+                    )),
                 }
             }
         }
         notes
     }
+}
+
+fn bits(value: &Value) -> Option<Bits> {
+    Bits::parse(value.as_str()?)
 }
 
 fn section(agent: &Map<String, Value>) -> Option<&Map<String, Value>> {

@@ -1,5 +1,6 @@
-//! OpenClaw's approvals store on the disk, and one of the guard's own for where there is none: finding and reading it (`load`), changing it (`update`, by the steps of
-//! `disk`, under `lock`, without what dead writers left, `stale`). What it says is `guard_policy::store`.
+//! OpenClaw's approvals store on the disk, and one of the guard's own for what has no place there: finding and reading
+//! them (`load`), changing them (`update`, by the steps of `disk`, under `lock`, without what dead writers left, `stale`).
+//! What they say is `guard_policy::store`.
 
 mod directory;
 mod disk;
