@@ -32,10 +32,15 @@ impl Answers {
     }
 
     /// Answers what is asked of a path; each bit is told of by the first rule that has it.
+    #[inline]
     pub(crate) fn answer<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
-        if self.answers.is_empty() || !found.rights.any(Grant::Ask) {
-            return;
+        if !self.answers.is_empty() && found.rights.any(Grant::Ask) {
+            self.look(path, found);
         }
+    }
+
+    #[cold]
+    fn look<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
         self.index.candidates(path, |i| {
             let answer = &self.answers[i];
             if answer.glob.covers(path) {
