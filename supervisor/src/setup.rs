@@ -70,7 +70,15 @@ impl Places {
     /// # Errors
     /// When there is no home or no current directory.
     pub fn find(options: &Options) -> Result<Places, SetupError> {
-        let home = options.home.clone().or_else(home).ok_or(SetupError::NoHome)?;
+        let home = options
+            .home
+            .clone()
+            .or_else(|| directory("OPENCLAW_HOME"))
+            .or_else(|| directory("HOME"))
+            .or_else(|| {
+                nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
+            })
+            .ok_or(SetupError::NoHome)?;
         // Patterns are compared with real paths, and most of them start here.
         let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
@@ -98,17 +106,10 @@ impl Places {
     fn denied_with(&self, store: &store::File) -> Vec<Vec<u8>> {
         let mut denied = self.always_denied.clone();
         let store::File::Present(reading) = store else { return denied };
-        let socket = reading.store.socket_path().and_then(|path| store::socket(path, Some(&self.home)));
+        let socket = reading.store.socket_path().and_then(|path| store::socket(path, &self.home));
         denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
         denied
     }
-}
-
-/// What `~` means where nothing else is said: OPENCLAW_HOME, HOME, the password entry.
-pub fn home() -> Option<PathBuf> {
-    directory("OPENCLAW_HOME")
-        .or_else(|| directory("HOME"))
-        .or_else(|| nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir))
 }
 
 /// Paths as they are written and as they are.

@@ -13,6 +13,7 @@ mod decision;
 mod digest;
 mod ended;
 mod event;
+mod inside;
 mod keep;
 mod lasting;
 mod lifecycle;

@@ -19,7 +19,6 @@ use super::notify::Notifier;
 use super::request::{Id, Question};
 use super::socket::{Client, Find, Meeting, Probe};
 use crate::kernel::ended::Process;
-use crate::setup;
 
 /// Whether a process is a member of the guarded tree: it must not answer its own questions.
 pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
@@ -31,6 +30,8 @@ pub type Complain = Arc<dyn Fn(String) + Send + Sync>;
 pub struct Surroundings {
     /// The real path of the state directory.
     pub state: PathBuf,
+    /// What `~` means.
+    pub home: PathBuf,
     /// Who may not answer.
     pub is_member: IsMember,
     /// Where problems go.
@@ -54,8 +55,8 @@ pub struct Approvals {
 impl Approvals {
     /// Nothing runs yet.
     pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
-        let (state, home) = (around.state.clone(), setup::home());
-        let find: Find = Arc::new(move || Meeting::find(&state, home.as_deref()));
+        let (state, home) = (around.state.clone(), around.home.clone());
+        let find: Find = Arc::new(move || Meeting::find(&state, &home));
         let manager = Manager::new(settings, log);
         Approvals {
             manager,

@@ -176,6 +176,7 @@ fn approvals(
     let problems = reporter.clone();
     let around = Surroundings {
         state: source.places.state_directory.clone(),
+        home: source.places.home.clone(),
         // Sockets that a member connects are connected by the supervisor.
         is_member: Arc::new(move |pid| tree.contains(pid) || tree.is_guard(pid)),
         complain: Arc::new(move |line| problems.problem(line)),

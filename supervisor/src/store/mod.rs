@@ -38,10 +38,10 @@ pub fn own(state: &std::path::Path) -> std::path::PathBuf {
 }
 
 /// What a store's `socket.path` names: `~` is the home. `None` where that is no absolute path.
-pub fn socket(path: &str, home: Option<&std::path::Path>) -> Option<std::path::PathBuf> {
+pub fn socket(path: &str, home: &std::path::Path) -> Option<std::path::PathBuf> {
     let written = std::path::Path::new(path);
     let path = match written.strip_prefix("~") {
-        Ok(below) => home?.join(below),
+        Ok(below) => home.join(below),
         Err(_) => written.to_owned(),
     };
     path.is_absolute().then_some(path)

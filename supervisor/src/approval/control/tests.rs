@@ -33,6 +33,7 @@ fn real(state: &TempDir) -> PathBuf {
 fn approvals(state: &TempDir, is_member: bool) -> Approvals {
     let around = Surroundings {
         state: real(state),
+        home: "/nonexistent".into(),
         is_member: Arc::new(move |_| is_member),
         complain: Arc::new(|problem| panic!("{problem}")),
         terminal: None,
@@ -280,6 +281,7 @@ fn the_fronts_answers_are_the_terminals() {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let around = Surroundings {
         state: real(&state),
+        home: "/nonexistent".into(),
         is_member: Arc::new(|_| false),
         complain: Arc::new(|problem| panic!("{problem}")),
         terminal: Some(Arc::new(theirs)),

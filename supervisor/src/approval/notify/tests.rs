@@ -27,6 +27,7 @@ fn told_by(argv: &[&str]) -> Told {
     let into = Arc::clone(&complaints);
     let around = Surroundings {
         state: directory.path().canonicalize().unwrap(),
+        home: "/nonexistent".into(),
         is_member: Arc::new(|_| false),
         complain: Arc::new(move |problem| into.lock().unwrap().push(problem)),
         terminal: None,

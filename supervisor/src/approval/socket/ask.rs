@@ -23,7 +23,7 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8
 /// Why there is no answer yet.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nobody is there: that is nothing to complain of.
+    /// Nobody is there, or not any more: that is nothing to complain of.
     #[error("{path}: nobody listens")]
     Nobody { path: String },
     #[error("{path}: {error}")]
@@ -86,7 +86,11 @@ async fn once(meeting: &Meeting, is_member: &IsMember, id: &str, asked: &Asked) 
     })
     .await
     .map_err(failed)?;
-    answer(BufReader::new(stream), id).await.map_err(failed)
+    match answer(BufReader::new(stream), id).await {
+        Ok(Some(word)) => Ok(word),
+        Ok(None) => Err(nobody()),
+        Err(error) => Err(failed(error)),
+    }
 }
 
 /// Connects, and waits while more connections than it takes at a time wait there already.

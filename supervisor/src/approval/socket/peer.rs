@@ -8,6 +8,7 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::process::geteuid;
 
+use super::super::inside::guard_above;
 use super::super::runtime::IsMember;
 use crate::kernel::proc;
 
@@ -27,7 +28,7 @@ pub enum Turned {
     Unknown(Errno),
     #[error("the process that listened there has ended, and somebody else holds the socket")]
     Ended,
-    #[error("a process of the guarded tree ({0}) is at its other end: it may not answer for itself")]
+    #[error("a process of a guarded tree ({0}) is at its other end: it may not answer")]
     Member(i32),
 }
 
@@ -53,7 +54,8 @@ impl Peer {
             Err(Errno::ENOPROTOOPT) => None,
             Err(_) => return Err(Turned::Ended),
         };
-        if is_member(pid) {
+        // Of this guard's tree, or of another's: a member of that could answer for this one.
+        if is_member(pid) || guard_above(pid).is_some() {
             return Err(Turned::Member(pid));
         }
         let is_there = held.map_or_else(|| proc::stat(pid).is_ok(), lives);

@@ -66,11 +66,11 @@ pub struct Meeting {
 
 impl Meeting {
     /// By OpenClaw's store where there is one, else by what the guard has of its own. `state` is the real path of the
-    /// state directory, `home` what `~` means, if anything.
+    /// state directory, `home` what `~` means.
     ///
     /// # Errors
     /// A sentence for a human.
-    pub fn find(state: &Path, home: Option<&Path>) -> Result<Meeting, String> {
+    pub fn find(state: &Path, home: &Path) -> Result<Meeting, String> {
         let reading = match store::load(state) {
             store::File::Present(reading) => Some(reading),
             store::File::Absent | store::File::Elsewhere => None,
@@ -124,7 +124,7 @@ fn is_ours(stat: &Stat) -> bool {
 }
 
 /// What the store names. What leads there is resolved.
-fn named(path: &str, home: Option<&Path>) -> Result<PathBuf, String> {
+fn named(path: &str, home: &Path) -> Result<PathBuf, String> {
     let socket = store::socket(path, home);
     let parts = socket.as_deref().and_then(|path| path.parent().zip(path.file_name()));
     match parts {

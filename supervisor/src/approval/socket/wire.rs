@@ -105,21 +105,24 @@ fn line(message: &impl Serialize) -> Vec<u8> {
 }
 
 /// Reads until somebody answers the question of this id; what else is said does not count, and neither does a line
-/// without its end.
+/// without its end. `None` where the other end goes and has said nothing at all.
 ///
 /// # Errors
 /// When the other end goes, or says more than [`LONGEST_ANSWER`], without having answered.
-pub async fn answer(read: impl AsyncBufRead + Unpin, id: &str) -> io::Result<Word> {
+pub async fn answer(read: impl AsyncBufRead + Unpin, id: &str) -> io::Result<Option<Word>> {
     let mut read = read.take(LONGEST_ANSWER);
     let mut line = Vec::new();
     loop {
         line.clear();
         read.read_until(b'\n', &mut line).await?;
+        if line.is_empty() && read.limit() == LONGEST_ANSWER {
+            return Ok(None);
+        }
         if !line.ends_with(b"\n") {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended without an answer"));
         }
         match serde_json::from_slice(&line) {
-            Ok(Reply::Decision { id: answered, decision }) if answered == id => return Ok(decision),
+            Ok(Reply::Decision { id: answered, decision }) if answered == id => return Ok(Some(decision)),
             _ => {}
         }
     }

@@ -12,15 +12,16 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::control::{Guards, Method, Said};
 use super::super::decision::Decision;
+use super::super::inside::guard_above;
 use super::super::manager::now_ms;
 use super::face::{Act, Face};
 use super::gate::Gate;
+use super::guards;
 use super::lines::{Form, Lines};
 use super::news::{News, Sender};
 use super::place::{Place, PlaceError};
 use super::queue::{Key, Queue, Way};
 use super::server::Server;
-use super::{guards, inside};
 use crate::exit::Exit;
 use crate::setup::Places;
 
@@ -61,7 +62,7 @@ pub enum WatchError {
 /// When somebody else does, or the socket or the terminal cannot be used.
 pub fn watch(places: &Places, arguments: &WatchArguments) -> Result<Exit, WatchError> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    if let Some(guard) = inside::guard_above(own) {
+    if let Some(guard) = guard_above(own) {
         return Err(WatchError::Inside(guard));
     }
     let place = Place::bind(&places.state_directory, &places.home)?;
@@ -84,7 +85,8 @@ pub fn watch(places: &Places, arguments: &WatchArguments) -> Result<Exit, WatchE
 
 async fn run(place: &Place, state: PathBuf, mut face: Face) -> io::Result<()> {
     let (news, mut receiver) = unbounded_channel();
-    let is_member = Arc::new(|pid| inside::guard_above(pid).is_some());
+    // It has no tree of its own; members of others are never let in.
+    let is_member = Arc::new(|_| false);
     let server = Server::new(Gate::new(place.token.clone()), is_member, news.clone());
     tokio::spawn(server.run(place.listener()?));
     tokio::spawn(guards::follow(state.clone(), news.clone()));

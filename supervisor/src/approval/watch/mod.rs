@@ -8,7 +8,6 @@ mod command;
 mod face;
 mod gate;
 mod guards;
-mod inside;
 mod lines;
 mod news;
 mod place;

@@ -60,7 +60,7 @@ impl Place {
     /// Who listens already, or what is in the way.
     pub fn bind(state: &Path, home: &Path) -> Result<Place, PlaceError> {
         let lock = lock(state)?;
-        let Meeting { path, token } = Meeting::find(state, Some(home)).map_err(PlaceError::Store)?;
+        let Meeting { path, token } = Meeting::find(state, home).map_err(PlaceError::Store)?;
         let at = || shown(path.as_os_str().as_bytes());
         let failed = |what| move |error: io::Error| PlaceError::Failed { what, path: at(), error };
         let token = match token {
