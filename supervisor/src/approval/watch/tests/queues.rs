@@ -34,6 +34,11 @@ fn a_question_by_both_ways_is_one_row() {
     queue.asked(row.clone(), asked("harmless"), 1, answer, 0);
     queue.listed(7, all.clone());
     assert_eq!(queue.changes(), [appeared(&row)]);
+    // What changes nothing that is shown takes no answer back.
+    let version = queue.get(&row).unwrap().version;
+    let (again, _again) = oneshot::channel();
+    queue.asked(row.clone(), asked("other"), 3, again, 0);
+    assert_eq!(queue.get(&row).unwrap().version, version);
     // What the guard says is what holds, and the guard is who is told.
     assert_eq!(queue.get(&row).unwrap().approval.as_ref(), Some(&all[0]));
     assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(Way::Guard(Decision::AllowOnce)));
