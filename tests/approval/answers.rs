@@ -129,3 +129,16 @@ fn more_cards_than_anybody_reads_are_refused() {
     }
     assert_eq!(held.end().stdout.len(), 2);
 }
+
+#[test]
+fn equal_calls_that_wait_are_one_question() {
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("for i in 1 2 3; do {asked} x & done; wait; {asked} x")]);
+    guard_tests::until("all three wait", || world.pending().iter().any(|asked| asked["calls"] == 3));
+    let first = world.answer("allow-once");
+    // Each has used its own yes: there is none left for a fourth.
+    let fourth = world.answer("deny");
+    assert_ne!(first["id"], fourth["id"]);
+    assert_eq!(held.end().stdout, "x\nx\nx\n");
+}
