@@ -159,6 +159,10 @@ fn a_file_is_asked_for_with_its_use() {
     assert_eq!((asked.ask.as_deref(), asked.cwd), (Some("always"), None));
     // What would not be shown to its end is not asked.
     assert_eq!(super::text::asked(&question(&["/bin/a", &"x".repeat(20_000)])), None);
+    let mut preloaded = question(&["/bin/a", "x"]);
+    let Subject::Exec(exec) = &mut preloaded.subject else { panic!("no program") };
+    exec.telling = vec![b"LD_PRELOAD=./e vil.so".to_vec()];
+    assert_eq!(super::text::asked(&preloaded).unwrap().command, "'LD_PRELOAD=./e vil.so' /bin/a x");
 }
 
 #[test]

@@ -13,8 +13,9 @@ const HOST: &str = "openclaw-guard";
 pub fn asked(question: &Question) -> Option<Asked> {
     let (command, path, cwd) = match &question.subject {
         Subject::Exec(exec) => {
-            // Without a NUL, which no argument can hold, this always works.
-            let line = shlex::bytes::try_join(exec.argv.iter().map(Vec::as_slice)).ok()?;
+            // As a shell would set them. Without a NUL, which no argument can hold, this always works.
+            let words = exec.telling.iter().chain(&exec.argv);
+            let line = shlex::bytes::try_join(words.map(Vec::as_slice)).ok()?;
             (line, &exec.executable.path, Some(display_text(&exec.cwd)))
         }
         Subject::File { path, access } => {
