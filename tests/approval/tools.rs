@@ -149,6 +149,8 @@ fn a_pager_that_git_was_told_of() {
     let mut screen = Screen::start(&command);
     let question = world.wait_for(1).remove(0);
     assert_eq!(question["resolvedPath"], asked);
+    // The prompt is no way here: so a line says it.
+    screen.expect("waits for approval");
     assert!(EXEC.contains(&&*system_call(&question)));
     assert_eq!(world.resolve(&question, "allow-once").status, 0);
     screen.expect("paged");

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guard_policy::Policy;
+use guard_policy::approval::Route;
 use guard_shim::{Failure, Report, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
@@ -172,7 +173,8 @@ fn approvals(
     reporter: &Reporter,
     link: Option<UnixStream>,
 ) -> Arc<Approvals> {
-    let announce = if tree.leader.is_some() { Announce::Nothing } else { Announce::Lines };
+    let prompts = policy.approvals().routes().is_none_or(|routes| routes.contains(&Route::Terminal));
+    let announce = if tree.leader.is_some() && prompts { Announce::Nothing } else { Announce::Lines };
     let problems = reporter.clone();
     let around = Surroundings {
         state: source.places.state_directory.clone(),
