@@ -4,7 +4,7 @@ use std::fs;
 
 use guard_tests::World;
 
-use crate::world::{executable, path, world};
+use crate::world::{executable, path, world, world_with};
 
 /// Runs a line in which `bin/asked x` is approved at first and something else follows, which is asked for again.
 fn is_asked_again(world: &World, line: &str) {
@@ -169,4 +169,37 @@ fn a_path_that_leads_elsewhere_by_then_is_another_file() {
     let second = world.answer("deny");
     assert_eq!(second["resolvedPath"], path(&world, "else/other"));
     assert_eq!(held.end().stdout, "");
+}
+
+#[test]
+fn what_nobody_answered_is_not_let_go_as_another_program() {
+    let text = |text: String| {
+        text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
+    };
+    let world = world_with(2_000, "").policy_text(text);
+    let code = r#"
+        #include <pthread.h>
+        #include <string.h>
+        #include <unistd.h>
+        static char argument[] = "shown";
+        static void *change(void *unused) {
+            while (access("change", F_OK)) usleep(1000);
+            memcpy(argument, "other", 5);
+            return unused;
+        }
+        int main(int argc, char **argv) {
+            pthread_t thread;
+            pthread_create(&thread, 0, change, 0);
+            char *arguments[] = {argv[1], argument, 0}, *environment[] = {0};
+            execve(argv[1], arguments, environment);
+            return 9;
+        }"#;
+    guard_tests::compile(code, &world.root().join("bin/free"), &["-pthread"]);
+    let held = world.start(&[path(&world, "bin/free"), path(&world, "bin/asked")]);
+    world.answer("allow-once");
+    assert_eq!(world.wait_for(1)[0]["argv"][1], "shown");
+    world.write("work/change", "");
+    let ended = held.end();
+    assert_eq!((ended.status, &*ended.stdout), (9, ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
 }

@@ -52,8 +52,9 @@ pub struct Consent(RefCell<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     question: Option<Box<Question>>,
-    approved: Vec<(Binding, &'static str)>,
-    /// The answer that was no yes: there is no other question after it.
+    /// What was approved, or not answered: each for what was asked, and for nothing else.
+    asked: Vec<(Binding, Stand)>,
+    /// The answer that was a no: there is no other question after it.
     end: Option<Stand>,
 }
 
@@ -62,14 +63,14 @@ impl Consent {
     pub fn stand(&self, question: Question) -> Stand {
         let mut inner = self.0.borrow_mut();
         let binding = Binding::of(&question);
-        if let Some((_, how)) = inner.approved.iter().find(|(approved, _)| *approved == binding) {
-            return Stand::Approved(how);
+        if let Some((_, stand)) = inner.asked.iter().find(|(asked, _)| *asked == binding) {
+            return stand.clone();
         }
         if let Some(end) = &inner.end {
             return end.clone();
         }
         // One call starts one program.
-        if inner.approved.iter().any(|(approved, _)| approved.is_exec() && binding.is_exec()) {
+        if inner.asked.iter().any(|(asked, _)| asked.is_exec() && binding.is_exec()) {
             let changed = Stand::Refused(Reason::Changed, "changed while waiting for an answer".to_owned());
             inner.end = Some(changed.clone());
             return changed;
@@ -85,19 +86,21 @@ impl Consent {
 
     /// Why it may not go on; None where it may, or might.
     pub fn reason(&self) -> Option<Reason> {
-        match &self.0.borrow().end {
-            Some(Stand::Unanswered(reason, _) | Stand::Refused(reason, _)) => Some(*reason),
-            _ => None,
-        }
+        let inner = self.0.borrow();
+        let mut stands = inner.end.iter().chain(inner.asked.iter().map(|(_, stand)| stand));
+        stands.find_map(|stand| match stand {
+            Stand::Unanswered(reason, _) | Stand::Refused(reason, _) => Some(*reason),
+            Stand::Approved(_) | Stand::Unasked => None,
+        })
     }
 
-    /// Keeps what came of a question.
-    pub fn settle(&self, question: &Question, stand: Stand) {
+    /// Keeps what came of a question with this binding.
+    pub fn settle(&self, binding: Binding, stand: Stand) {
         let mut inner = self.0.borrow_mut();
         match stand {
-            Stand::Approved(how) => inner.approved.push((Binding::of(question), how)),
+            Stand::Approved(_) | Stand::Unanswered(..) => inner.asked.push((binding, stand)),
             Stand::Unasked => {}
-            end => inner.end = Some(end),
+            Stand::Refused(..) => inner.end = Some(stand),
         }
     }
 }
@@ -109,13 +112,17 @@ mod tests {
 
     const YES: Stand = Stand::Approved("approved");
 
+    fn late() -> Stand {
+        Stand::Unanswered(Reason::Timeout, "late".to_owned())
+    }
+
     #[test]
     fn a_yes_is_for_what_was_asked() {
         let consent = Consent::default();
         assert_eq!(consent.stand(file("/a")), Stand::Unasked);
         assert_eq!(consent.take_question(), Some(file("/a")));
         assert_eq!(consent.take_question(), None);
-        consent.settle(&file("/a"), YES);
+        consent.settle(Binding::of(&file("/a")), YES);
         assert_eq!(consent.stand(file("/a")), YES);
         assert_eq!(consent.take_question(), None);
         // The other path of a rename, say.
@@ -125,26 +132,36 @@ mod tests {
 
     #[test]
     fn another_program_is_not_what_was_approved() {
-        let consent = Consent::default();
-        consent.settle(&question(&["/bin/a", "x"]), YES);
-        assert_eq!(consent.stand(question(&["/bin/a", "x"])), YES);
-        let Stand::Refused(Reason::Changed, why) = consent.stand(question(&["/bin/a", "y"])) else {
-            panic!("not refused")
-        };
-        assert!(why.contains("changed while waiting"), "{why}");
-        assert_eq!(consent.take_question(), None);
+        // Nor what nobody has answered, which the policy may let go.
+        for stand in [YES, late()] {
+            let consent = Consent::default();
+            consent.settle(Binding::of(&question(&["/bin/a", "x"])), stand.clone());
+            assert_eq!(consent.stand(question(&["/bin/a", "x"])), stand);
+            let Stand::Refused(Reason::Changed, why) = consent.stand(question(&["/bin/a", "y"])) else {
+                panic!("not refused")
+            };
+            assert!(why.contains("changed while waiting"), "{why}");
+            assert_eq!(consent.take_question(), None);
+        }
     }
 
     #[test]
     fn nothing_is_asked_after_a_no() {
-        for end in [
-            Stand::Refused(Reason::User, "no".to_owned()),
-            Stand::Unanswered(Reason::Timeout, "late".to_owned()),
-        ] {
-            let consent = Consent::default();
-            consent.settle(&file("/a"), end.clone());
-            assert_eq!(consent.stand(file("/b")), end);
-            assert_eq!(consent.take_question(), None);
-        }
+        let no = Stand::Refused(Reason::User, "no".to_owned());
+        let consent = Consent::default();
+        consent.settle(Binding::of(&file("/a")), no.clone());
+        assert_eq!(consent.stand(file("/b")), no);
+        assert_eq!(consent.take_question(), None);
+        assert_eq!(consent.reason(), Some(Reason::User));
+    }
+
+    #[test]
+    fn what_nobody_answered_says_nothing_of_another_file() {
+        let consent = Consent::default();
+        consent.settle(Binding::of(&file("/a")), late());
+        assert_eq!(consent.stand(file("/a")), late());
+        assert_eq!(consent.reason(), Some(Reason::Timeout));
+        assert_eq!(consent.stand(file("/b")), Stand::Unasked);
+        assert_eq!(consent.take_question(), Some(file("/b")));
     }
 }

@@ -18,7 +18,7 @@ pub use question::{about_exec, about_file};
 
 use crate::answer::{Answer, Outcome};
 use crate::approval::{
-    Approvals, Asked, Decision, End, Going, Id, Manager, Question, Reason, Refusal, Ticket, Told,
+    Approvals, Asked, Binding, Decision, End, Going, Id, Manager, Question, Reason, Refusal, Ticket, Told,
 };
 use crate::broker::{Request, handle};
 use crate::caller::Caller;
@@ -65,9 +65,11 @@ pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
             continue;
         }
         let command = question.command();
-        let (id, reply) = ask(approvals, caller, question.clone())?;
+        // All that is kept while it waits: thousands may, each with long arguments.
+        let binding = Binding::of(&question);
+        let (id, reply) = ask(approvals, caller, question)?;
         match reply {
-            Reply::Stands(stand) => caller.consent().settle(&question, stand),
+            Reply::Stands(stand) => caller.consent().settle(binding, stand),
             Reply::Interrupted => return Ok(Answer::Interrupted),
         }
         if let Some(command) = command {
