@@ -9,6 +9,7 @@ mod notify;
 mod own;
 mod peers;
 mod replays;
+mod scripts;
 mod shell;
 mod tools;
 mod watch;

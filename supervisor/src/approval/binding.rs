@@ -20,7 +20,7 @@ enum Bound {
     Exec {
         argv: Digest,
         environment: Digest,
-        around: Around,
+        around: Box<Around>,
     },
     File {
         path: Vec<u8>,
@@ -33,6 +33,7 @@ enum Bound {
 struct Around {
     executable: Executable,
     script: Option<Script>,
+    through: Vec<Script>,
     cwd: Vec<u8>,
 }
 
@@ -47,7 +48,7 @@ pub struct CardKey {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum OnCard {
-    Exec(Around),
+    Exec(Box<Around>),
     File { path: Vec<u8>, access: Access },
 }
 
@@ -58,11 +59,12 @@ impl Binding {
             Subject::Exec(exec) => Bound::Exec {
                 argv: Digest::of_parts(exec.argv.iter().map(Vec::as_slice)),
                 environment: exec.environment,
-                around: Around {
+                around: Box::new(Around {
                     executable: exec.executable.clone(),
                     script: exec.script.clone(),
+                    through: exec.through.clone(),
                     cwd: exec.cwd.clone(),
-                },
+                }),
             },
             Subject::File { path, access } => Bound::File { path: path.clone(), access: *access },
         };
@@ -103,12 +105,14 @@ impl Binding {
         let number = |number: u64| number.to_le_bytes().to_vec();
         let mut parts = vec![self.agent.clone().into_bytes(), self.session.clone().into_bytes()];
         match &self.what {
-            Bound::Exec { argv, environment, around: Around { executable, script, cwd } } => {
+            Bound::Exec { argv, environment, around } => {
+                let Around { executable, script, through, cwd } = &**around;
                 let Executable { path, device, inode, sha256 } = executable;
                 parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
                 parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
-                parts
-                    .extend(script.iter().flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
+                // Which of them is the one that was called: without it there are none through which.
+                let scripts = script.iter().chain(through);
+                parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
             }
             Bound::File { path, access } => {
                 let bits =

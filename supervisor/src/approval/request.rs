@@ -59,6 +59,8 @@ pub struct Exec {
     pub executable: Executable,
     /// Where the program is an interpreter and its script is bound by content: the script.
     pub script: Option<Script>,
+    /// The scripts that interpret that one, from the one that its first line names to the one that names the program.
+    pub through: Vec<Script>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,
     /// Of the whole environment, by [`Digest::of_environment`].
@@ -146,7 +148,8 @@ impl Question {
             Subject::Exec(exec) => {
                 let argv: usize =
                     exec.argv.iter().map(|argument| argument.len() + size_of::<Vec<u8>>()).sum();
-                let script = exec.script.as_ref().map_or(0, |script| script.path.len());
+                let scripts = exec.script.iter().chain(&exec.through);
+                let script: usize = scripts.map(|script| script.path.len() + size_of::<Script>()).sum();
                 let telling: usize =
                     exec.telling.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();
                 argv + telling + exec.cwd.len() + exec.executable.path.len() + script

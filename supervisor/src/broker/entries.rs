@@ -82,6 +82,7 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> O
     };
     entry.there()?;
     judge(request, &entry)?;
+    super::moves::stay(request, &entry)?;
     // What is held open is removed in another way: NFS renames it.
     entry.object = None;
     // Whether it is a directory is for the kernel to say: what else is wrong may come first.

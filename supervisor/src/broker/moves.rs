@@ -30,6 +30,16 @@ fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
     request.guard.judge(request.caller, Operation::Write, &entry.path, entry.object.as_ref(), Access::WRITE)
 }
 
+/// Refuses to take away a name by which an approved script is about to be opened, as the kernel does for what is mounted
+/// upon.
+///
+/// # Errors
+/// EBUSY.
+pub fn stay(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+    let guard = request.guard;
+    if guard.scripts.await_entry(&guard.tree, &entry.path) { Err(Errno::BUSY) } else { Ok(()) }
+}
+
 /// Refuses what would gain rights by its new path, as the kernel refuses a move between file systems: mv(1) and the
 /// like then copy, and the copy is judged.
 fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
@@ -63,6 +73,8 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
         keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
     }
     keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    stay(request, &old)?;
+    stay(request, &new)?;
     // What is held open is replaced in another way: NFS renames it.
     (old.object, new.object) = (None, None);
     // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.

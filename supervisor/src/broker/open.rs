@@ -67,6 +67,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -
         let guard = request.guard;
         if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
             judge(request, &real, None, how.access())?;
+            refuse_kind(&script, how)?;
             return finish(script, how);
         }
     }

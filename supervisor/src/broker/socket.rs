@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, Shutdown, sockopt};
 
 use super::Request;
 use crate::answer::Outcome;
+use crate::exec::spelled;
 use crate::kernel::{errno, requests};
 use crate::pool::blocking;
 use crate::report::Operation;
@@ -206,13 +207,7 @@ fn parent_of(path: &[u8]) -> &[u8] {
 
 /// Whether a name is, letter for letter, the way down to `real`: no link and no `..` is part of it.
 fn leads_straight(directory: &[u8], written: &[u8], real: &[u8]) -> bool {
-    let mut way =
-        if written.starts_with(b"/") || directory == b"/" { Vec::new() } else { directory.to_vec() };
-    for part in written.split(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b".")) {
-        way.push(b'/');
-        way.extend_from_slice(part);
-    }
-    way == real
+    spelled(directory, written) == real
 }
 
 /// Binds by the name that the caller wrote, which is what getsockname(2) and every peer will see. The kernel walks that

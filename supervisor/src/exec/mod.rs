@@ -10,6 +10,7 @@ mod subject;
 mod traced;
 mod turns;
 mod verify;
+mod ways;
 
 use std::os::fd::AsFd;
 
@@ -32,6 +33,7 @@ use crate::resolve::{Last, Object, Target, link_to, real_path};
 use arguments::Strings;
 use image::Image;
 use verify::{Expected, Identity};
+pub use ways::spelled;
 
 /// execveat(2), Linux 6.14: whether the file could be run; nothing is.
 const AT_EXECVE_CHECK: i32 = 0x10000;
@@ -119,7 +121,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
     let mut target = find(request, wish.dirfd, &wish.path, wish.flags)?;
     let mut role = Role::Program;
     let mut steps = Steps::default();
-    let mut script = None;
+    let mut scripts = Vec::new();
     for _ in 0..=MAX_SCRIPTS {
         let (object, path) = target.into_object()?;
         let file = runnable(request, &object, &path)?;
@@ -142,27 +144,28 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                 };
                 let environment = wish.environment.items;
                 let here = Identity::of(&rustix::fs::fstat(&directory)?);
-                let mut named = None;
                 let approved = steps.settle(request, || {
                     let program = subject::executable(request.caller, &object, &path, &file)?;
-                    let script = script.or_else(|| subject::operand(request, &path, &argv));
-                    let script = script.map(|(path, written, file)| {
-                        let script = subject::script(request.caller, path.clone(), &file);
-                        named = Some(Named { path, written, cwd: here, file });
-                        script
-                    });
+                    if scripts.is_empty() {
+                        scripts.extend(subject::operand(request, &path, &argv, &cwd)?);
+                    }
+                    let held = scripts.iter().map(|named: &Named| subject::script(request.caller, named));
+                    let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
                     Ok(approval::Exec {
                         argv: argv.clone(),
                         executable: program,
-                        script: script.transpose()?,
+                        script: held.next(),
+                        through: held.collect(),
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
                         telling: subject::telling(&environment),
                     })
                 })?;
-                let script = approved.as_ref().and_then(|approved| approved.script.as_ref());
-                if let Some((named, script)) = named.zip(script) {
-                    subject::bind_script(request, script, named)?;
+                if let Some(approved) = &approved {
+                    let held = approved.script.iter().chain(&approved.through);
+                    for (script, named) in held.zip(scripts) {
+                        subject::bind_script(request, script, named)?;
+                    }
                 }
                 return Ok(Expected {
                     program: Identity::of(&object.stat),
@@ -181,8 +184,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
                 let written = std::mem::replace(&mut name, interpreter);
                 role = Role::Interpreter;
-                // The one that was named: others are interpreters, which are programs.
-                script.get_or_insert((path, written, file));
+                scripts.push(Named { path, name: spelled(&cwd, &written), file });
             }
             Image::Foreign => {
                 request.guard.refuse(

@@ -2,23 +2,27 @@
 //!
 //! The kernel starts an interpreter, and the interpreter opens the script by its name, later. Whatever stands there by
 //! then, a program for which a human has approved a script reads what was approved, from a sealed copy: by that name, by
-//! the script's real path, and where it is that file. An interpreter that follows links by itself before it opens
-//! anything (node) finds what they lead to by then; that is another file to the policy, too.
+//! the script's real path, and where it is that file. Where the program leaves the opening to a child of it (timeout),
+//! the first that opens it reads the copy.
+//!
+//! Some interpreters look at the name before they open anything: node follows links by itself, and python runs what lies
+//! in a directory. So until the script is opened the tree cannot move its names away, and nothing is ever below them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
 use super::verify::Identity;
+use super::ways::{is_below, spelled, ways};
 use crate::approval::Digest;
 use crate::caller::Caller;
 use crate::kernel::{Tid, errno};
-use crate::resolve::{Object, link_to};
+use crate::resolve::{Object, link_to, real_path};
 use crate::tree::Tree;
 
 /// A longer script is approved by what it holds, and its interpreter opens what is there.
@@ -31,10 +35,8 @@ const MOST: u64 = 512 << 20;
 pub struct Named {
     /// The real path.
     pub path: Vec<u8>,
-    /// The name that the interpreter opens.
-    pub written: Vec<u8>,
-    /// From where, if it is relative.
-    pub cwd: Identity,
+    /// The name that the interpreter opens, from the root.
+    pub name: Vec<u8>,
     /// The script.
     pub file: File,
 }
@@ -44,10 +46,19 @@ pub struct Named {
 pub struct Copied {
     file: Identity,
     path: Vec<u8>,
-    written: Vec<u8>,
-    cwd: Identity,
+    name: Vec<u8>,
+    /// The entries that must stay until it is opened; none where the name is another file to each process.
+    ways: Vec<Vec<u8>>,
     length: u64,
     copy: File,
+}
+
+/// A copy for a process.
+#[derive(Clone, Debug)]
+struct Held {
+    copied: Arc<Copied>,
+    /// Whether it was opened.
+    is_read: bool,
 }
 
 /// The copies for one process.
@@ -55,12 +66,20 @@ pub struct Copied {
 struct Process {
     /// Field 22 of proc_pid_stat(5): another process with the same number has another.
     started: u64,
-    copies: Vec<Copied>,
+    scripts: Vec<Held>,
 }
 
 /// The copies that are to be read, for whom.
 #[derive(Debug, Default)]
 pub struct Scripts(Mutex<HashMap<Tid, Process>>);
+
+/// What a path is to a script.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meant {
+    Itself,
+    /// As if the script were a directory.
+    Below,
+}
 
 impl Copied {
     /// Copies a script, if it holds what was approved.
@@ -68,7 +87,7 @@ impl Copied {
     /// # Errors
     /// EACCES when it holds something else; the kernel's; ESRCH when the caller is gone.
     pub fn of(caller: &Caller<'_>, script: Named, approved: Digest) -> Result<Copied, Errno> {
-        let Named { path, written, cwd, file: script } = script;
+        let Named { path, name, file: script } = script;
         let file = Identity::of(&rustix::fs::fstat(&script)?);
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut copy = File::from(memfd_create(c"script", flags)?);
@@ -82,7 +101,27 @@ impl Copied {
         if Digest::of_file(&copy, || caller.check())? != approved {
             return Err(Errno::ACCESS);
         }
-        Ok(Copied { file, path, written, cwd, length, copy })
+        let ways = ways(&name).unwrap_or_default();
+        Ok(Copied { file, path, name, ways, length, copy })
+    }
+
+    /// Whether its names lead to it as they did: they cannot be changed any more.
+    fn is_there(&self) -> bool {
+        let Some(last) = self.ways.last() else { return true };
+        ways(&self.name).as_ref() == Some(&self.ways)
+            && rustix::fs::lstat(&last[..]).is_ok_and(|stat| Identity::of(&stat) == self.file)
+    }
+
+    fn meant_by(&self, path: &[u8], own: &[u8]) -> Option<Meant> {
+        if path == own { Some(Meant::Itself) } else { is_below(path, own).then_some(Meant::Below) }
+    }
+
+    fn meant_by_name(&self, name: &[u8]) -> Option<Meant> {
+        self.meant_by(name, &self.name)
+    }
+
+    fn meant_by_file(&self, file: Identity, path: &[u8]) -> Option<Meant> {
+        if file == self.file { Some(Meant::Itself) } else { self.meant_by(path, &self.path) }
     }
 }
 
@@ -90,27 +129,38 @@ impl Scripts {
     /// The caller's process is to read the copy wherever it opens that file to read.
     ///
     /// # Errors
-    /// ESRCH when it is gone; ENOMEM when the copies take too much.
+    /// EACCES when its names lead elsewhere by now; ESRCH when it is gone; ENOMEM when the copies take too much.
     pub fn bind(&self, caller: &Caller<'_>, tree: &Tree, copied: Copied) -> Result<(), Errno> {
         let process = caller.status()?.tgid;
         let started = started(tree, process).ok_or(Errno::SRCH)?;
         caller.check()?;
+        let copied = Arc::new(copied);
+        self.hold(process, started, tree, &copied)?;
+        if copied.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    fn hold(&self, process: Tid, started: u64, tree: &Tree, copied: &Arc<Copied>) -> Result<(), Errno> {
         let mut processes = self.processes();
         processes.retain(|process, known| self::started(tree, *process) == Some(known.started));
-        let held: u64 = processes.values().flat_map(|known| &known.copies).map(|copied| copied.length).sum();
-        if held + copied.length > MOST {
+        let held = processes.values().flat_map(|known| &known.scripts);
+        let lengths: BTreeMap<_, _> =
+            held.map(|held| (Arc::as_ptr(&held.copied), held.copied.length)).collect();
+        if lengths.values().sum::<u64>() + copied.length > MOST {
             return Err(Errno::NOMEM);
         }
-        let known = processes.entry(process).or_insert(Process { started, copies: Vec::new() });
-        known.copies.retain(|other| other.file != copied.file);
-        known.copies.push(copied);
+        let known = processes.entry(process).or_insert(Process { started, scripts: Vec::new() });
+        // What was approved before under one of its names is not what was approved now.
+        known.scripts.retain(|Held { copied: other, .. }| {
+            other.file != copied.file && other.path != copied.path && other.name != copied.name
+        });
+        known.scripts.push(Held { copied: Arc::clone(copied), is_read: false });
         Ok(())
     }
 
     /// What the caller reads instead of this file, open anew: the file itself, or one that has taken its place.
     ///
     /// # Errors
-    /// The kernel's; ESRCH when the caller is gone.
+    /// ENOTDIR where the script has become a directory; the kernel's; ESRCH when the caller is gone.
     pub fn instead(
         &self,
         caller: &Caller<'_>,
@@ -119,7 +169,7 @@ impl Scripts {
         path: &[u8],
     ) -> Result<Option<Object>, Errno> {
         let identity = Identity::of(&object.stat);
-        let found = self.find(caller, tree, |copied| copied.file == identity || copied.path == path)?;
+        let found = self.find(caller, tree, |copied| copied.meant_by_file(identity, path))?;
         found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::of(copy).map(Some))
     }
 
@@ -135,37 +185,85 @@ impl Scripts {
         dirfd: i32,
         written: &[u8],
     ) -> Result<Option<(Vec<u8>, Object)>, Errno> {
-        if self.processes().is_empty() || !(written.starts_with(b"/") || dirfd == libc::AT_FDCWD) {
+        let is_absolute = written.starts_with(b"/");
+        if !(is_absolute || dirfd == libc::AT_FDCWD) || !self.may_name(written) {
             return Ok(None);
         }
-        let here = Identity::of(&rustix::fs::fstat(caller.directory(libc::AT_FDCWD)?)?);
-        let is_named =
-            |copied: &Copied| copied.written == written && (written.starts_with(b"/") || copied.cwd == here);
-        let found = self.find(caller, tree, is_named)?;
+        let here =
+            if is_absolute { Vec::new() } else { real_path(caller.directory(libc::AT_FDCWD)?.as_fd())? };
+        let name = spelled(&here, written);
+        let found = self.find(caller, tree, |copied| copied.meant_by_name(&name))?;
         found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::of(copy)?))))
     }
 
-    /// The first of the caller's copies that is meant: its real path, and the copy open anew.
+    /// Whether a path has a script's last component somewhere: most have not, and no more need be known of them.
+    fn may_name(&self, written: &[u8]) -> bool {
+        let processes = self.processes();
+        let mut scripts = processes.values().flat_map(|known| &known.scripts);
+        scripts.any(|held| {
+            let last = held.copied.name.rsplit(|&byte| byte == b'/').next();
+            written.split(|&byte| byte == b'/').any(|part| Some(part) == last)
+        })
+    }
+
+    /// Whether an approved script that nobody has opened yet is found by this entry, or below it: then it must stay.
+    pub fn await_entry(&self, tree: &Tree, path: &[u8]) -> bool {
+        let awaits = |held: &Held| {
+            !held.is_read && held.copied.ways.iter().any(|way| way == path || is_below(way, path))
+        };
+        let waiting: Vec<_> = self
+            .processes()
+            .iter()
+            .filter(|(_, known)| known.scripts.iter().any(awaits))
+            .map(|(process, known)| (*process, known.started))
+            .collect();
+        waiting.into_iter().any(|(process, started)| self::started(tree, process) == Some(started))
+    }
+
+    /// The caller's copy that is meant: its real path, and the copy open anew. It is the caller's own, or one of a parent
+    /// of it that nobody has opened yet.
     fn find(
         &self,
         caller: &Caller<'_>,
         tree: &Tree,
-        is_meant: impl Fn(&Copied) -> bool,
+        meant: impl Fn(&Copied) -> Option<Meant>,
     ) -> Result<Option<(Vec<u8>, OwnedFd)>, Errno> {
-        let processes = self.processes();
+        let is_meant = |held: &Held| meant(&held.copied).is_some();
         // Most opens are of something else: then nothing need be known of the caller.
-        if !processes.values().flat_map(|known| &known.copies).any(&is_meant) {
+        if !self.processes().values().flat_map(|known| &known.scripts).any(is_meant) {
             return Ok(None);
         }
         let process = caller.status()?.tgid;
-        let Some(known) = processes.get(&process) else { return Ok(None) };
-        let Some(copied) = known.copies.iter().find(|copied| is_meant(copied)) else { return Ok(None) };
-        if started(tree, process) != Some(known.started) {
-            return Ok(None);
+        let line: Vec<_> = tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect();
+        caller.check()?;
+        let mut processes = self.processes();
+        for &(pid, started) in &line {
+            let is_own = pid == process;
+            let Some(known) = processes.get_mut(&pid).filter(|known| known.started == started) else {
+                continue;
+            };
+            let mut scripts = known.scripts.iter_mut();
+            let Some(held) = scripts.find(|held| (is_own || !held.is_read) && is_meant(held)) else {
+                continue;
+            };
+            if meant(&held.copied) == Some(Meant::Below) {
+                return Err(Errno::NOTDIR);
+            }
+            held.is_read = true;
+            let held = held.clone();
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let copy = rustix::fs::open(link_to(held.copied.copy.as_fd()), flags, Mode::empty())?;
+            let path = held.copied.path.clone();
+            if let Some((own, started)) = line.first().filter(|_| !is_own).copied() {
+                let known = processes.entry(own).or_insert(Process { started, scripts: Vec::new() });
+                if known.started != started {
+                    *known = Process { started, scripts: Vec::new() };
+                }
+                known.scripts.push(held);
+            }
+            return Ok(Some((path, copy)));
         }
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let copy = rustix::fs::open(link_to(copied.copy.as_fd()), flags, Mode::empty())?;
-        Ok(Some((copied.path.clone(), copy)))
+        Ok(None)
     }
 
     fn processes(&self) -> MutexGuard<'_, HashMap<Tid, Process>> {

@@ -10,11 +10,12 @@ use rustix::io::Errno;
 
 use super::find;
 use super::scripts::{self, Copied, Named};
+use super::ways::spelled;
 use crate::approval::{Digest, Executable, Script};
 use crate::broker::Request;
 use crate::caller::Caller;
 use crate::report::Operation;
-use crate::resolve::{Object, link_to};
+use crate::resolve::{Object, Target, link_to};
 
 /// The program that runs in the end.
 ///
@@ -38,8 +39,8 @@ pub fn executable(
 ///
 /// # Errors
 /// As [`executable`].
-pub fn script(caller: &Caller<'_>, path: Vec<u8>, file: &File) -> Result<Script, Errno> {
-    Ok(Script { path, sha256: Digest::of_file(file, || caller.check())? })
+pub fn script(caller: &Caller<'_>, named: &Named) -> Result<Script, Errno> {
+    Ok(Script { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
 }
 
 /// The variables that a command does not inherit, for what they can do, and that are set all the same.
@@ -57,17 +58,32 @@ pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     environment.iter().filter(is_dropped).cloned().collect()
 }
 
-/// The file that an interpreter is told to run, where its arguments say so and it can be read: its real path, its name as
-/// written, and the file.
-pub fn operand(request: &Request<'_, '_>, path: &[u8], argv: &[Vec<u8>]) -> Option<(Vec<u8>, Vec<u8>, File)> {
-    let written = &argv[script_operand(path, argv)?];
-    let (object, path) = find(request, libc::AT_FDCWD, written, 0).ok()?.into_object().ok()?;
-    if object.kind() != FileType::RegularFile {
-        return None;
-    }
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty()).ok()?;
-    Some((path, written.clone(), file.into()))
+/// The file that an interpreter is told to run, where its arguments say so. None for what is no file: a directory, or a
+/// pipe of the shell's (`<(…)`).
+///
+/// # Errors
+/// EACCES when it cannot be read now: nobody can approve what it will hold by the time it can.
+pub fn operand(
+    request: &Request<'_, '_>,
+    path: &[u8],
+    argv: &[Vec<u8>],
+    cwd: &[u8],
+) -> Result<Option<Named>, Errno> {
+    let Some(at) = script_operand(path, argv) else { return Ok(None) };
+    let written = &argv[at];
+    let opened =
+        find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object).and_then(|(object, path)| {
+            if object.kind() != FileType::RegularFile {
+                return Ok(None);
+            }
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?;
+            Ok(Some(Named { path, name: spelled(cwd, written), file: file.into() }))
+        });
+    opened.or_else(|_| {
+        let text = "its script cannot be read, and could be any other once that is approved";
+        request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, written), text).and(Ok(None))
+    })
 }
 
 /// Sees to it that the interpreter reads the script that was approved.

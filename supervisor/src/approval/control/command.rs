@@ -165,8 +165,9 @@ pub fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
     if let Some(sha256) = &approval.sha256 {
         add("sha256", show(sha256));
     }
-    if let Some(script) = &approval.script {
-        add("script", format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
+    let through = approval.through.iter().map(|script| ("through", script));
+    for (name, script) in approval.script.iter().map(|script| ("script", script)).chain(through) {
+        add(name, format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
     }
     let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", show(&by.name), by.pid)).collect();
     add("asked by", format!("{} (agent {}, guard {pid})", line.join(" < "), show(&approval.agent_id)));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::event::Card;
 use super::super::outcome::Listing;
-use super::super::request::{Always, Process, Request, Subject};
+use super::super::request::{self, Always, Process, Request, Subject};
 
 /// The version of these lines. Another one is refused.
 pub const VERSION: u64 = 1;
@@ -121,6 +121,9 @@ pub struct Approval {
     pub environment: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
+    /// The scripts that interpret that one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub through: Vec<Script>,
     /// The caller first.
     pub asked_by: Vec<Asker>,
     pub because: Reason,
@@ -254,13 +257,18 @@ impl Approval {
             environment_sha256: exec.map(|exec| exec.environment.to_string()),
             environment: exec
                 .map_or_else(Vec::new, |exec| exec.telling.iter().map(|string| text(string)).collect()),
-            script: exec
-                .and_then(|exec| exec.script.as_ref())
-                .map(|script| Script { path: text(&script.path), sha256: script.sha256.to_string() }),
+            script: exec.and_then(|exec| exec.script.as_ref()).map(Script::of),
+            through: exec.map_or_else(Vec::new, |exec| exec.through.iter().map(Script::of).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
             because: reason(&question.because),
             always: saved(&question.always),
         }
+    }
+}
+
+impl Script {
+    fn of(script: &request::Script) -> Script {
+        Script { path: text(&script.path), sha256: script.sha256.to_string() }
     }
 }
 

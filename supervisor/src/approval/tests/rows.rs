@@ -182,6 +182,8 @@ async fn what_differs_in_anything_is_another_question() {
         exec(|exec| exec.executable.sha256 = Digest([0; 32])),
         exec(|exec| exec.script = Some(Script { path: b"/s".to_vec(), sha256: Digest([1; 32]) })),
         exec(|exec| exec.script = Some(Script { path: b"/s".to_vec(), sha256: Digest([2; 32]) })),
+        exec(|exec| exec.through = vec![Script { path: b"/i".to_vec(), sha256: Digest([1; 32]) }]),
+        exec(|exec| exec.through = vec![Script { path: b"/i".to_vec(), sha256: Digest([2; 32]) }]),
         file("/a"),
         file("/b"),
         Question {

@@ -112,6 +112,7 @@ pub fn context(card: &Card) -> Vec<Field> {
     let mut fields = Vec::new();
     if let Some(script) = &first.script {
         fields.push(Field::new("script", text(&script.path)));
+        fields.extend(first.through.iter().map(|script| Field::new("through", text(&script.path))));
     }
     if let Some(cwd) = &first.cwd {
         fields.push(Field::new("in", text(cwd)));
@@ -201,6 +202,10 @@ pub fn everything(card: &Card) -> Vec<Field> {
         add("sha256", approval.sha256.as_deref().map(text));
         add("script", approval.script.as_ref().map(|script| text(&script.path)));
         add("sha256", approval.script.as_ref().map(|script| text(&script.sha256)));
+        for script in &approval.through {
+            add("through", Some(text(&script.path)));
+            add("sha256", Some(text(&script.sha256)));
+        }
         add("env", approval.environment_sha256.as_ref().map(|digest| format!("sha256 {}", text(digest))));
         add("because", Some(format!("{} ({})", text(&approval.because.text), text(&approval.because.rule))));
         add("rule of", Some(format!("{} {}", text(&approval.because.source), text(&approval.because.path))));

@@ -1,0 +1,98 @@
+//! The names by which a script is found: what must stay as it is until its interpreter has opened it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+/// More links are not followed (fs/namei.c, MAXSYMLINKS).
+const MOST_LINKS: usize = 40;
+
+/// A name as it is written, from the root: what says nothing (`//`, `/.`) is left out, and what links and `..` lead to is
+/// not looked at.
+pub fn spelled(directory: &[u8], written: &[u8]) -> Vec<u8> {
+    let from_root = written.starts_with(b"/") || directory == b"/";
+    let mut name = if from_root { Vec::new() } else { directory.to_vec() };
+    for part in parts(written) {
+        name.push(b'/');
+        name.extend_from_slice(part);
+    }
+    name
+}
+
+/// The entries that a name from the root leads through: each link on the way by its real path, and the file last. None
+/// for a name that means something else to each process.
+pub fn ways(name: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    let mut left: Vec<Vec<u8>> = parts(name).map(<[u8]>::to_vec).rev().collect();
+    if left.last().is_some_and(|first| matches!(&first[..], b"proc" | b"dev")) {
+        return None;
+    }
+    let mut at = PathBuf::from("/");
+    while let Some(part) = left.pop() {
+        if part == b".." {
+            at.pop();
+            continue;
+        }
+        at.push(OsStr::from_bytes(&part));
+        let Ok(target) = at.read_link() else { continue };
+        found.push(at.clone().into_os_string().into_vec());
+        if found.len() > MOST_LINKS {
+            return None;
+        }
+        let target = target.into_os_string().into_vec();
+        at = if target.starts_with(b"/") { PathBuf::from("/") } else { at.parent()?.to_owned() };
+        left.extend(parts(&target).rev().map(<[u8]>::to_vec));
+    }
+    found.push(at.into_os_string().into_vec());
+    Some(found)
+}
+
+/// Whether `path` lies below `directory`.
+pub fn is_below(path: &[u8], directory: &[u8]) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+fn parts(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/').filter(|part| !matches!(*part, b"" | b"."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_says_nothing_is_left_out() {
+        for (directory, written, name) in [
+            ("/d", "x", "/d/x"),
+            ("/d", ".//./x", "/d/x"),
+            ("/", "x", "/x"),
+            ("/d", "/a//b/./c", "/a/b/c"),
+            ("/d", "../x", "/d/../x"),
+        ] {
+            assert_eq!(spelled(directory.as_bytes(), written.as_bytes()), name.as_bytes(), "{written}");
+        }
+    }
+
+    #[test]
+    fn each_link_is_a_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("real/sub")).unwrap();
+        std::fs::write(top.join("real/x"), "").unwrap();
+        symlink("real", top.join("dir")).unwrap();
+        symlink(top.join("dir/sub/../second"), top.join("first")).unwrap();
+        symlink("x", top.join("real/second")).unwrap();
+        let name = top.join("first").into_os_string().into_vec();
+        let expected = ["first", "dir", "real/second", "real/x"];
+        let expected = expected.map(|name| top.join(name).into_os_string().into_vec());
+        assert_eq!(ways(&name).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_another_file_to_each_process_has_none() {
+        assert_eq!(ways(b"/dev/fd/3"), None);
+        assert_eq!(ways(b"/proc/self/fd/3"), None);
+    }
+}

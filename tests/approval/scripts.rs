@@ -1,0 +1,163 @@
+//! What an interpreter runs is the script that was approved, whatever the tree does to its names.
+
+use std::fs;
+use std::path::Path;
+
+use guard_tests::{Ended, World, until};
+
+use crate::world::{executable, path, world};
+
+#[test]
+fn a_script_that_interprets_the_script_is_bound_too() {
+    let world = world();
+    let inner = path(&world, "work/inner");
+    executable(&world.write("work/inner", "#!/bin/sh\necho inner\n. \"$1\"\n"));
+    executable(&world.write("work/t", format!("#!{inner}\necho approved\n")));
+    let line = format!("./t; echo 'echo BAD' >> {inner}; ./t");
+    let held = world.start(&["bash", "-c", &line]);
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(asked["script"]["path"], path(&world, "work/t"));
+    assert_eq!(asked["through"][0]["path"], &*inner);
+    assert_eq!(world.resolve(&asked, "allow-session").status, 0);
+    let again = world.wait_for(1).remove(0);
+    assert_ne!(asked["through"], again["through"]);
+    // And while it is read.
+    fs::write(&inner, "#!/bin/sh\necho BAD\n").expect("to edit");
+    assert_eq!(world.resolve(&again, "allow-once").status, 0);
+    let ended = held.end();
+    assert_eq!(ended.stdout, "inner\napproved\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_newest_of_one_name_is_read() {
+    let world = world();
+    executable(&world.write("work/t", "#!/bin/sh\necho one\ntest \"$1\" || { mv t2 t; exec ./t again; }\n"));
+    executable(&world.write("work/t2", "#!/bin/sh\necho two\n"));
+    let held = world.start(&["./t"]);
+    world.answer("allow-once");
+    world.answer("allow-once");
+    assert_eq!(held.end().stdout, "one\ntwo\n");
+}
+
+#[test]
+fn a_child_that_opens_the_script_gets_it() {
+    for line in ["sh \"$0\"; exit", "sh .//t; exit", "exec sh \"$PWD/t\"", "sh -c 'sh ./t; exit'; exit"] {
+        let world = world();
+        let text = format!(
+            "#!/usr/bin/env -S sh -c 'echo up; while test -e wait; do sleep 0.1; done; {}'\necho approved\n",
+            line.replace('\'', "\\'")
+        );
+        executable(&world.write("work/t", text));
+        world.write("work/wait", "");
+        let held = world.start(&["./t"]);
+        world.answer("allow-once");
+        until("it runs", || held.stdout().contains("up"));
+        // Not by the tree, which could not.
+        fs::write(world.work().join("u"), "echo BAD\n").expect("to write");
+        fs::rename(world.work().join("u"), world.work().join("t")).expect("to replace");
+        fs::remove_file(world.work().join("wait")).expect("to go on");
+        let ended = held.end();
+        assert_eq!(ended.stdout, "up\napproved\n", "{line}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn once_it_is_open_others_see_what_stands_there() {
+    let world = world();
+    let text = "#!/bin/sh\nsed -i s/old/new/ t\ncat t | tail -n 1\nmv t u; mv u t\nrm t\n# old\n";
+    executable(&world.write("work/t", text));
+    let held = world.start(&["./t"]);
+    world.answer("allow-once");
+    let ended = held.end();
+    assert_eq!((&*ended.stdout, &*ended.stderr.replace('\n', "|")), ("# new\n", &*waits(&ended)));
+    assert!(!world.work().join("t").exists());
+}
+
+#[test]
+fn until_it_is_open_its_names_stay() {
+    for line in ["mv d/t u", "rm d/t", "mv u d/t", "mv d e", "ln -sfn ../u d/link", "mv d/link u"] {
+        let world = world();
+        let text = format!("#!/usr/bin/env -S sh -c '{line}; exec sh \"$0\"'\necho approved\n");
+        executable(&world.write("work/d/t", text));
+        world.write("work/u", "echo BAD\n");
+        std::os::unix::fs::symlink("t", world.work().join("d/link")).expect("a link");
+        let held = world.start(&["./d/link"]);
+        world.answer("allow-once");
+        let ended = held.end();
+        assert_eq!(ended.stdout, "approved\n", "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains("busy"), "{line}: {}", ended.stderr);
+    }
+}
+
+/// The one line that says that something waits.
+fn waits(ended: &Ended) -> String {
+    ended.stderr.lines().next().map(|line| format!("{line}|")).unwrap_or_default()
+}
+
+/// Starts a program, and does something to its script as soon as it is there: until that succeeds, or the program ends.
+const ATTACK: &str = r"
+import os, sys
+manner, argv = sys.argv[1], sys.argv[2:]
+os.symlink('bad', 'l')
+pid = os.fork()
+if pid == 0:
+    os.execv(argv[0], argv)
+def comm(): return open('/proc/%d/comm' % pid).read()
+def swap():
+    if manner == 'rename': os.rename('bad', 't')
+    elif manner == 'link': os.rename('l', 't')
+    elif manner == 'directory':
+        os.unlink('t')
+        os.rename('d', 't')
+before = comm()
+while comm() == before: pass
+while True:
+    try:
+        swap()
+        break
+    except OSError as error: pass
+    if os.waitpid(pid, os.WNOHANG)[0]: sys.exit()
+os.waitpid(pid, 0)
+";
+
+fn attacked(world: &World, manner: &str, argv: &[&str]) -> Ended {
+    world.write("work/attack.py", ATTACK);
+    let held = world.start(&[&["/usr/bin/python3", "attack.py", manner], argv].concat());
+    world.answer("allow-once");
+    held.end()
+}
+
+#[test]
+fn an_interpreter_that_looks_before_it_opens_finds_the_script() {
+    for (interpreter, good, bad) in [
+        ("/usr/bin/node", "console.log('approved')", "console.log('BAD')"),
+        ("/usr/bin/python3", "print('approved')", "print('BAD')"),
+        ("/usr/bin/php", "<?php echo 'approved', \"\\n\";", "<?php echo 'BAD', \"\\n\";"),
+        ("/usr/bin/bash", "echo approved", "echo BAD"),
+    ] {
+        if !Path::new(interpreter).exists() {
+            println!("without {interpreter}");
+            continue;
+        }
+        for manner in ["link", "directory", "rename"] {
+            for _ in 0..3 {
+                let world = world();
+                executable(&world.write("work/t", format!("#!{interpreter}\n{good}\n")));
+                world.write("work/bad", format!("{bad}\n"));
+                world.write("work/d/__main__.py", format!("{bad}\n"));
+                let ended = attacked(&world, manner, &["./t"]);
+                assert!(!ended.stdout.contains("BAD"), "{interpreter}, {manner}: {ended:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_script_that_is_not_there_yet_cannot_be_approved() {
+    let world = world();
+    executable(&world.write("bin/ksh", fs::read("/bin/sh").expect("a shell")));
+    let ended = world.start(&[&*path(&world, "bin/ksh"), "./x"]).end();
+    assert_eq!(ended.status, 126, "{ended:?}");
+    assert!(ended.stderr.contains("its script cannot be read"), "{}", ended.stderr);
+}
