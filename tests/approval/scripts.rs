@@ -100,11 +100,17 @@ const ATTACK: &str = r"
 import os, sys
 manner, argv = sys.argv[1], sys.argv[2:]
 os.symlink('bad', 'l')
-pid = os.fork()
-if pid == 0:
-    os.execv(argv[0], argv)
+pid, me = os.getpid(), os.fork()
+if manner.startswith('below '):
+    # The program's own child, from before it.
+    if me: os.execv(argv[0], argv)
+    manner = manner[6:]
+elif me: pid = me
+else: os.execv(argv[0], argv)
 def comm(): return open('/proc/%d/comm' % pid).read()
+def ended(): return pid != me and os.getppid() != pid or pid == me and os.waitpid(pid, os.WNOHANG)[0]
 def swap():
+    open(argv[0]).read()
     if manner == 'rename': os.rename('bad', 't')
     elif manner == 'link': os.rename('l', 't')
     elif manner == 'directory':
@@ -117,8 +123,8 @@ while True:
         swap()
         break
     except OSError as error: pass
-    if os.waitpid(pid, os.WNOHANG)[0]: sys.exit()
-os.waitpid(pid, 0)
+    if ended(): sys.exit()
+if pid == me: os.waitpid(pid, 0)
 ";
 
 fn attacked(world: &World, manner: &str, argv: &[&str]) -> Ended {
@@ -140,7 +146,7 @@ fn an_interpreter_that_looks_before_it_opens_finds_the_script() {
             println!("without {interpreter}");
             continue;
         }
-        for manner in ["link", "directory", "rename"] {
+        for manner in ["link", "directory", "rename", "below link", "below directory"] {
             for _ in 0..3 {
                 let world = world();
                 executable(&world.write("work/t", format!("#!{interpreter}\n{good}\n")));
@@ -151,6 +157,47 @@ fn an_interpreter_that_looks_before_it_opens_finds_the_script() {
             }
         }
     }
+}
+
+#[test]
+fn a_script_that_cannot_be_held_is_not_asked_for() {
+    let world = world();
+    let script = world.write("work/t", "#!/bin/sh\necho BAD\nexit\n");
+    executable(&script);
+    let file = fs::File::options().write(true).open(&script).expect("to open");
+    file.set_len((64 << 20) + 1).expect("to grow");
+    drop(file);
+    let ended = world.start(&["./t"]).end();
+    assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains("more than 64 MiB"), "{}", ended.stderr);
+}
+
+#[test]
+fn processes_of_one_script_share_what_is_held() {
+    let world = world();
+    let script = world.write("work/t", "#!/bin/sh\nread line < go\nexit\n");
+    executable(&script);
+    let file = fs::File::options().write(true).open(&script).expect("to open");
+    file.set_len(40 << 20).expect("to grow");
+    drop(file);
+    // Twenty would be more than may be held.
+    let line =
+        "./t & for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do ./t & done; wait; echo over";
+    let fifo = std::process::Command::new("mkfifo").arg(world.work().join("go")).status().expect("mkfifo");
+    assert!(fifo.success());
+    let held = world.start(&["bash", "-c", &format!("exec 9<> go; {line}")]);
+    let asked = world.wait_for(1).remove(0);
+    assert_eq!(world.resolve(&asked, "allow-session").status, 0);
+    let count = || guard_tests::descendants(held.pid()).iter().filter(|pid| is_script(**pid)).count();
+    until("all of them run", || count() == 20);
+    fs::write(world.work().join("go"), "\n".repeat(20)).expect("to let them go");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "over\n", "{}", ended.stderr);
+    assert!(!ended.stderr.contains("too many"), "{}", ended.stderr);
+}
+
+fn is_script(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "t\n")
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         let differs = verify::differs(caller.kernel(), pid, &expected);
         // A process that was killed meanwhile has nothing that could be compared: that is no news.
         mismatch = differs.filter(|_| !verify::is_dead(pid));
+        request.guard.scripts.begin(pid);
         differs.is_none() || is_off(Layer::Verify)
     });
     let followed = match followed {
@@ -149,7 +150,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     if scripts.is_empty() {
                         scripts.extend(subject::operand(request, &path, &argv, &cwd)?);
                     }
-                    let held = scripts.iter().map(|named: &Named| subject::script(request.caller, named));
+                    let held = scripts.iter().map(|named: &Named| subject::script(request, named));
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
                     Ok(approval::Exec {
                         argv: argv.clone(),

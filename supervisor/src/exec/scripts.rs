@@ -25,7 +25,7 @@ use crate::kernel::{Tid, errno};
 use crate::resolve::{Object, link_to, real_path};
 use crate::tree::Tree;
 
-/// A longer script is approved by what it holds, and its interpreter opens what is there.
+/// A longer script cannot be approved.
 pub const LONGEST: u64 = 64 << 20;
 /// What all copies may take. Beyond that no script is approved.
 const MOST: u64 = 512 << 20;
@@ -41,24 +41,60 @@ pub struct Named {
     pub file: File,
 }
 
+/// What a script held: sealed, so that nobody can change it.
+#[derive(Debug)]
+struct Sealed {
+    sha256: Digest,
+    length: u64,
+    file: File,
+}
+
 /// A script and the copy of what it held.
 #[derive(Debug)]
-pub struct Copied {
+struct Copied {
     file: Identity,
     path: Vec<u8>,
     name: Vec<u8>,
     /// The entries that must stay until it is opened; none where the name is another file to each process.
     ways: Vec<Vec<u8>>,
-    length: u64,
-    copy: File,
+    copy: Arc<Sealed>,
 }
 
 /// A copy for a process.
 #[derive(Clone, Debug)]
 struct Held {
     copied: Arc<Copied>,
-    /// Whether it was opened.
+    /// When the program was there that it was approved for.
+    birth: Option<Birth>,
+    /// Whether that has opened it.
     is_read: bool,
+}
+
+/// When a program took the place of another, whose children go on.
+#[derive(Clone, Debug)]
+struct Birth {
+    /// As [`Process::started`].
+    at: u64,
+    /// The children of that time, where the kernel tells them (CONFIG_PROC_CHILDREN).
+    before: Option<Vec<Tid>>,
+}
+
+impl Birth {
+    /// Now; the process is stopped.
+    fn of(process: Tid) -> Birth {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let ticks = procfs::ticks_per_second();
+        let at = now.tv_sec as u64 * ticks + now.tv_nsec as u64 * ticks / 1_000_000_000;
+        let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
+        let pids = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+        Birth { at, before: children.ok().map(pids) }
+    }
+
+    /// Whether a child of the process came after it.
+    fn is_before(&self, child: Tid, started: u64) -> bool {
+        let is_new = || self.before.as_ref().is_some_and(|before| !before.contains(&child));
+        started > self.at || (started == self.at && is_new())
+    }
 }
 
 /// The copies for one process.
@@ -71,7 +107,11 @@ struct Process {
 
 /// The copies that are to be read, for whom.
 #[derive(Debug, Default)]
-pub struct Scripts(Mutex<HashMap<Tid, Process>>);
+pub struct Scripts {
+    processes: Mutex<HashMap<Tid, Process>>,
+    /// One copy is made at a time: together they take no more than they may.
+    copying: Mutex<()>,
+}
 
 /// What a path is to a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,34 +121,41 @@ enum Meant {
     Below,
 }
 
-impl Copied {
+impl Sealed {
     /// Copies a script, if it holds what was approved.
     ///
     /// # Errors
     /// EACCES when it holds something else; the kernel's; ESRCH when the caller is gone.
-    pub fn of(caller: &Caller<'_>, script: Named, approved: Digest) -> Result<Copied, Errno> {
-        let Named { path, name, file: script } = script;
-        let file = Identity::of(&rustix::fs::fstat(&script)?);
+    fn of(caller: &Caller<'_>, script: &File, approved: Digest) -> Result<Sealed, Errno> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let mut copy = File::from(memfd_create(c"script", flags)?);
+        let mut file = File::from(memfd_create(c"script", flags)?);
         let source =
             rustix::fs::open(link_to(script.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         // One that grows meanwhile is another one.
         let length =
-            std::io::copy(&mut File::from(source).take(LONGEST), &mut copy).map_err(errno::from_io)?;
-        copy.flush().map_err(errno::from_io)?;
-        fcntl_add_seals(&copy, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
-        if Digest::of_file(&copy, || caller.check())? != approved {
+            std::io::copy(&mut File::from(source).take(LONGEST), &mut file).map_err(errno::from_io)?;
+        file.flush().map_err(errno::from_io)?;
+        fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+        if Digest::of_file(&file, || caller.check())? != approved {
             return Err(Errno::ACCESS);
         }
-        let ways = ways(&name).unwrap_or_default();
-        Ok(Copied { file, path, name, ways, length, copy })
+        Ok(Sealed { sha256: approved, length, file })
+    }
+}
+
+impl Copied {
+    fn new(script: Named, copy: Arc<Sealed>) -> Result<Copied, Errno> {
+        let Named { path, name, file } = script;
+        let file = Identity::of(&rustix::fs::fstat(file)?);
+        // A name that is another file to each process leads to the real path all the same.
+        let found = ways(&name).or_else(|| ways(&path)).unwrap_or_default();
+        Ok(Copied { file, path, name, ways: found, copy })
     }
 
     /// Whether its names lead to it as they did: they cannot be changed any more.
     fn is_there(&self) -> bool {
         let Some(last) = self.ways.last() else { return true };
-        ways(&self.name).as_ref() == Some(&self.ways)
+        ways(&self.name).or_else(|| ways(&self.path)).as_ref() == Some(&self.ways)
             && rustix::fs::lstat(&last[..]).is_ok_and(|stat| Identity::of(&stat) == self.file)
     }
 
@@ -126,26 +173,46 @@ impl Copied {
 }
 
 impl Scripts {
-    /// The caller's process is to read the copy wherever it opens that file to read.
+    /// The caller's process is to read what was approved wherever it opens that file to read.
     ///
     /// # Errors
-    /// EACCES when its names lead elsewhere by now; ESRCH when it is gone; ENOMEM when the copies take too much.
-    pub fn bind(&self, caller: &Caller<'_>, tree: &Tree, copied: Copied) -> Result<(), Errno> {
+    /// EACCES when it holds something else, or its names lead elsewhere by now; ESRCH when the caller is gone; ENOMEM when
+    /// the copies take too much; the kernel's.
+    pub fn bind(
+        &self,
+        caller: &Caller<'_>,
+        tree: &Tree,
+        script: Named,
+        approved: Digest,
+    ) -> Result<(), Errno> {
         let process = caller.status()?.tgid;
         let started = started(tree, process).ok_or(Errno::SRCH)?;
         caller.check()?;
-        let copied = Arc::new(copied);
+        let alone = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = match self.copy_of(approved) {
+            Some(copy) => copy,
+            None => Arc::new(Sealed::of(caller, &script.file, approved)?),
+        };
+        let copied = Arc::new(Copied::new(script, copy)?);
         self.hold(process, started, tree, &copied)?;
+        drop(alone);
         if copied.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// One that is there already: a hundred processes of one script need no more.
+    fn copy_of(&self, approved: Digest) -> Option<Arc<Sealed>> {
+        let processes = self.processes();
+        let mut copies = processes.values().flat_map(|known| &known.scripts).map(|held| &held.copied.copy);
+        copies.find(|copy| copy.sha256 == approved).cloned()
     }
 
     fn hold(&self, process: Tid, started: u64, tree: &Tree, copied: &Arc<Copied>) -> Result<(), Errno> {
         let mut processes = self.processes();
         processes.retain(|process, known| self::started(tree, *process) == Some(known.started));
         let held = processes.values().flat_map(|known| &known.scripts);
-        let lengths: BTreeMap<_, _> =
-            held.map(|held| (Arc::as_ptr(&held.copied), held.copied.length)).collect();
-        if lengths.values().sum::<u64>() + copied.length > MOST {
+        let copies = held.map(|held| &held.copied.copy).chain([&copied.copy]);
+        let lengths: BTreeMap<_, _> = copies.map(|copy| (Arc::as_ptr(copy), copy.length)).collect();
+        if lengths.values().sum::<u64>() > MOST {
             return Err(Errno::NOMEM);
         }
         let known = processes.entry(process).or_insert(Process { started, scripts: Vec::new() });
@@ -153,8 +220,18 @@ impl Scripts {
         known.scripts.retain(|Held { copied: other, .. }| {
             other.file != copied.file && other.path != copied.path && other.name != copied.name
         });
-        known.scripts.push(Held { copied: Arc::clone(copied), is_read: false });
+        known.scripts.push(Held { copied: Arc::clone(copied), birth: None, is_read: false });
         Ok(())
+    }
+
+    /// The program is there for which scripts were approved: what the one before it has opened, and its children are,
+    /// says nothing.
+    pub fn begin(&self, process: Tid) {
+        let mut processes = self.processes();
+        let scripts = processes.get_mut(&process).into_iter().flat_map(|known| &mut known.scripts);
+        for held in scripts.filter(|held| held.birth.is_none()) {
+            held.birth = Some(Birth::of(process));
+        }
     }
 
     /// What the caller reads instead of this file, open anew: the file itself, or one that has taken its place.
@@ -237,22 +314,29 @@ impl Scripts {
         let line: Vec<_> = tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect();
         caller.check()?;
         let mut processes = self.processes();
+        let mut child = None;
         for &(pid, started) in &line {
             let is_own = pid == process;
+            let below = child.replace((pid, started));
             let Some(known) = processes.get_mut(&pid).filter(|known| known.started == started) else {
                 continue;
             };
             let mut scripts = known.scripts.iter_mut();
-            let Some(held) = scripts.find(|held| (is_own || !held.is_read) && is_meant(held)) else {
+            let is_for = |held: &Held| match (below, &held.birth) {
+                (None, _) => true,
+                (Some((child, started)), Some(birth)) => !held.is_read && birth.is_before(child, started),
+                (Some(_), None) => false,
+            };
+            let Some(held) = scripts.find(|held| is_for(held) && is_meant(held)) else {
                 continue;
             };
             if meant(&held.copied) == Some(Meant::Below) {
                 return Err(Errno::NOTDIR);
             }
-            held.is_read = true;
+            held.is_read = held.birth.is_some();
             let held = held.clone();
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let copy = rustix::fs::open(link_to(held.copied.copy.as_fd()), flags, Mode::empty())?;
+            let copy = rustix::fs::open(link_to(held.copied.copy.file.as_fd()), flags, Mode::empty())?;
             let path = held.copied.path.clone();
             if let Some((own, started)) = line.first().filter(|_| !is_own).copied() {
                 let known = processes.entry(own).or_insert(Process { started, scripts: Vec::new() });
@@ -267,7 +351,7 @@ impl Scripts {
     }
 
     fn processes(&self) -> MutexGuard<'_, HashMap<Tid, Process>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::find;
-use super::scripts::{self, Copied, Named};
+use super::scripts::{self, Named};
 use super::ways::spelled;
 use crate::approval::{Digest, Executable, Script};
 use crate::broker::Request;
@@ -38,8 +38,14 @@ pub fn executable(
 /// A script that it interprets.
 ///
 /// # Errors
-/// As [`executable`].
-pub fn script(caller: &Caller<'_>, named: &Named) -> Result<Script, Errno> {
+/// As [`executable`]; EACCES when it is too long.
+pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<Script, Errno> {
+    let caller = request.caller;
+    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::LONGEST {
+        let text =
+            "a script of more than 64 MiB, which cannot be held until it is read; an allowlist entry lets it";
+        request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
+    }
     Ok(Script { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
 }
 
@@ -92,12 +98,7 @@ pub fn operand(
 /// EACCES when it holds something else by now; the kernel's; ESRCH when the caller is gone.
 pub fn bind_script(request: &Request<'_, '_>, script: &Script, named: Named) -> Result<(), Errno> {
     let (guard, caller) = (request.guard, request.caller);
-    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::LONGEST {
-        return Ok(());
-    }
-    let bound = Copied::of(caller, named, script.sha256)
-        .and_then(|copied| guard.scripts.bind(caller, &guard.tree, copied));
-    match bound {
+    match guard.scripts.bind(caller, &guard.tree, named, script.sha256) {
         Err(Errno::ACCESS) => {
             guard.refuse(caller, Operation::Exec, &script.path, "changed while waiting for an answer")
         }

@@ -42,6 +42,7 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
     let before = Running::of(process, caller.tid())?;
     caller.check()?;
+    request.guard.scripts.begin(process);
     caller.kernel().respond(caller.call().id, Response::Continue)?;
     let mut task = caller.tid();
     for look in 0_u32.. {
