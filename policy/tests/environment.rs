@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::data;
-use guard_policy::environment::{Inherit, Inherited, Variable, inherited, with_overrides};
+use guard_policy::environment::{Inherit, Inherited, Variable, inherited, tells, with_overrides};
 use guard_policy::{Host, Overrides, Policy};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -261,4 +261,21 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_the_tree_has_set_tells_of_another_program() {
+    for never in ["LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS", "OPENCLAW_STATE_DIR", "perl5opt"] {
+        assert!(tells(never.as_bytes(), true) && tells(never.as_bytes(), false), "{never}");
+    }
+    for changed in ["HOME", "ZDOTDIR", "GIT_CONFIG_KEY_0", "npm_config_script_shell", "PAGER", "TAR_OPTIONS"]
+    {
+        assert!(!tells(changed.as_bytes(), true) && tells(changed.as_bytes(), false), "{changed}");
+    }
+    for ordinary in
+        ["PATH", "PWD", "OLDPWD", "SHLVL", "_", "LANG", "TERM", "COLUMNS", "A", "", "OPENCLAW_CLI"]
+    {
+        assert!(!tells(ordinary.as_bytes(), false), "{ordinary}");
+    }
+    assert!(!tells(b"\xff", false) && tells(b"GIT_CONFIG_\xff", false));
 }

@@ -104,6 +104,32 @@ pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> 
     result
 }
 
+/// Variables beside OpenClaw's by which what sets them for one command makes another of it. A command inherits them.
+const TELLING: &[&[u8]] = &[
+    b"CVS_RSH",
+    b"ELECTRON_RUN_AS_NODE",
+    b"JULIA_LOAD_PATH",
+    b"PYTHONPLATLIBDIR",
+    b"PYTHONPYCACHEPREFIX",
+    b"PYTHONWARNINGS",
+    b"RIPGREP_CONFIG_PATH",
+    b"RSYNC_RSH",
+    b"TAR_OPTIONS",
+];
+
+/// Whether a variable can make another program of the one that gets it, as far as the name tells. One that the operator
+/// has and a command inherits says nothing, as long as it `is_inherited` as it is.
+pub fn tells(name: &[u8], is_inherited: bool) -> bool {
+    let judged = judged_name(name);
+    if judged == MARK.0 {
+        return false;
+    }
+    let is_never_inherited = own::reason(&judged).is_some() || host::inherited_reason(&judged).is_some();
+    let is_set =
+        || TELLING.contains(&&*judged) || host::override_reason(&String::from_utf8_lossy(&judged)).is_some();
+    is_never_inherited || (!is_inherited && is_set())
+}
+
 /// The form of a name that is compared: without white space around it, in capitals. Rules are never about case, for
 /// curl and many others read `http_proxy` as well as `HTTP_PROXY`.
 fn judged_name(name: &[u8]) -> Vec<u8> {

@@ -1,10 +1,12 @@
 //! What a human approves of a program: its files, by what they hold.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 
 use guard_policy::analysis::script_operand;
-use guard_policy::environment::{Inherit, inherited};
+use guard_policy::environment::tells;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -49,19 +51,17 @@ pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<Script, Errno>
     Ok(Script { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
 }
 
-/// The variables that a command does not inherit, for what they can do, and that are set all the same.
+/// The variables that can make another program of this one, and which the tree has set.
 pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let named = environment.iter().map(|string| {
+    let is_telling = |string: &&Vec<u8>| {
         let end = string.iter().position(|&byte| byte == b'=').unwrap_or(string.len());
-        (string[..end].to_vec(), string[(end + 1).min(string.len())..].to_vec())
-    });
-    let dropped = inherited(named, Inherit::Host).dropped;
-    let is_dropped = |string: &&Vec<u8>| {
-        dropped.iter().any(|dropped| {
-            string.strip_prefix(&*dropped.name).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')
-        })
+        let (name, value) = (&string[..end], &string[(end + 1).min(string.len())..]);
+        // The supervisor's are the operator's. A name that is empty or has a NUL cannot be asked for.
+        let is_inherited = !name.is_empty()
+            && std::env::var_os(OsStr::from_bytes(name)).is_some_and(|own| own.as_bytes() == value);
+        tells(name, is_inherited)
     };
-    environment.iter().filter(is_dropped).cloned().collect()
+    environment.iter().filter(is_telling).cloned().collect()
 }
 
 /// The file that an interpreter is told to run, where its arguments say so. None for what is no file: a directory, or a
