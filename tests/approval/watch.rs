@@ -132,8 +132,20 @@ fn what_is_pasted_answers_nothing() {
 #[test]
 fn a_signal_gives_the_terminal_back() {
     let world = world();
-    let screen = Emulator::start(&command(&world), SIZE, Replies::Given);
+    let watch = command(&world);
+    let mut later = Command::new("sh");
+    later.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(watch.get_program()).args(watch.get_args());
+    for (name, value) in watch.get_envs() {
+        match value {
+            Some(value) => later.env(name, value),
+            None => later.env_remove(name),
+        };
+    }
+    later.current_dir(watch.get_current_dir().expect("a directory"));
+    let mut screen = Emulator::start(&later, SIZE, Replies::Given);
+    // Before it can have changed them.
     let modes = screen.modes();
+    screen.keys("\n");
     screen.expect("nothing waits for an answer");
     assert_ne!(screen.modes(), modes);
     let kill = ended(Command::new("kill").args(["-TERM", &screen.pid().to_string()]));
