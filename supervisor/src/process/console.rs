@@ -23,6 +23,8 @@ pub struct Console {
     pub jobs: File,
     /// Whether the command is to have the keyboard when the front is in the foreground.
     wants_keyboard: bool,
+    /// Whether the keyboard may be taken for a question of the guard's.
+    may_ask: bool,
     command: Option<i32>,
 }
 
@@ -44,10 +46,14 @@ impl Console {
         let Inner { master, slave } = Inner::open(&outer)?;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let replace = outer.replaces();
-        let foreground = replace != [false; 3] && outer.has_jobs() && outer.is_foreground() && !in_pipeline();
+        let may_ask = replace != [false; 3] && outer.has_jobs() && !in_pipeline();
+        let foreground = may_ask && outer.is_foreground();
         let far = Far { terminal: guard_shim::Terminal { slave, replace, foreground }, jobs: theirs };
         let relay = Relay::new(outer, master);
-        Ok((Console { relay, jobs: File::from(ours), wants_keyboard: foreground, command: None }, far))
+        Ok((
+            Console { relay, jobs: File::from(ours), wants_keyboard: foreground, may_ask, command: None },
+            far,
+        ))
     }
 
     /// The command runs.
@@ -60,18 +66,25 @@ impl Console {
         // A change while another job was in the foreground was told to that one.
         self.relay.resize();
         let foreground = self.relay.outer().is_foreground();
-        if foreground && self.wants_keyboard {
+        if foreground && (self.wants_keyboard || self.may_ask && self.relay.asks()) {
+            self.wants_keyboard = true;
             self.relay.attend();
             self.order(Job::Foreground);
         } else if !foreground {
             self.relay.ignore();
             self.order(Job::Background);
         }
+        self.relay.announce();
     }
 
     /// Carries what is ready between the terminals.
     pub fn carry(&mut self, source: Source) {
-        for signal in self.relay.carry(source, self.command) {
+        let signals = self.relay.carry(source, self.command);
+        if source == Source::Supervisor && self.relay.asks() && !self.relay.is_attentive() {
+            // A question may be put where the command has not wanted the keyboard yet.
+            self.settle();
+        }
+        for signal in signals {
             if signal == Signal::SIGTSTP {
                 self.suspend();
                 continue;
@@ -86,6 +99,14 @@ impl Console {
         self.relay.ignore();
         self.stop(Signal::SIGTSTP);
         self.resume();
+    }
+
+    /// Does what is due. Nobody tells a job that runs already when it comes to the foreground.
+    pub fn tick(&mut self) {
+        self.relay.tick();
+        if self.may_ask && self.relay.looks() && self.relay.outer().is_foreground() {
+            self.settle();
+        }
     }
 
     /// A signal came to the front.

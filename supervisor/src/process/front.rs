@@ -108,7 +108,7 @@ impl Front {
         loop {
             let events = self.ready();
             if let Some(console) = &mut self.console {
-                console.relay.tick();
+                console.tick();
             }
             for event in events {
                 match event {

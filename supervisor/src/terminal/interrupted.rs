@@ -11,6 +11,8 @@ use crate::report::print;
 
 /// So long the command's terminal is a row smaller, for its programs to see it and draw.
 const SMALLER: Duration = Duration::from_millis(150);
+/// So often it is looked whether the keyboard may be taken for a question.
+const LOOK: Duration = Duration::from_millis(500);
 /// So long the operator's terminal may take to show what is put back.
 const SLOWEST: Duration = Duration::from_secs(2);
 
@@ -42,6 +44,23 @@ impl Relay {
         self.update();
     }
 
+    /// Whether a call waits for an answer.
+    pub fn asks(&self) -> bool {
+        self.prompt.as_ref().is_some_and(Prompt::wants_up)
+    }
+
+    /// Whether a call waits and the keyboard is others'.
+    pub fn looks(&self) -> bool {
+        self.asks() && !self.attentive
+    }
+
+    /// Says what waits where no prompt is drawn: in the background, in a pipeline.
+    pub fn announce(&mut self) {
+        if let Some(prompt) = self.prompt.as_mut().filter(|_| !self.attentive) {
+            prompt.lines().iter().for_each(|line| print(line));
+        }
+    }
+
     /// Keys were typed: what of them is for the command, and whether the operator suspends.
     pub(super) fn answered(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
         let Some(prompt) = self.prompt.as_mut().filter(|prompt| prompt.reads()) else {
@@ -57,7 +76,8 @@ impl Relay {
         let now = Instant::now();
         let redraws = self.redraws.map(|at| at.saturating_duration_since(now));
         let prompt = self.prompt.as_ref().and_then(|prompt| prompt.due(now));
-        [redraws, prompt].into_iter().flatten().min()
+        let look = self.looks().then_some(LOOK);
+        [redraws, prompt, look].into_iter().flatten().min()
     }
 
     /// Does what is due.
@@ -79,8 +99,6 @@ impl Relay {
     pub(super) fn update(&mut self) {
         let Some(prompt) = &mut self.prompt else { return };
         if !self.attentive {
-            // Not read again when the keyboard is taken: the prompt says it then.
-            prompt.lines().iter().for_each(|line| print(line));
             return;
         }
         if !prompt.wants_up() {

@@ -253,6 +253,7 @@ impl Relay {
                     && rustix::termios::tcgetattr(master).is_ok_and(|modes| ends_lines(&modes));
                 self.passed.clear();
                 self.sieve.take(&buffer[..count], &mut self.passed);
+                self.passed.leave_before_resets();
                 self.model.take(&self.passed);
                 plain_lines(&self.passed.bytes, plain, &mut self.returned, &mut self.shown);
                 self.show();

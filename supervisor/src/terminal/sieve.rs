@@ -101,6 +101,22 @@ impl Passed {
         self.pieces.clear();
     }
 
+    /// A reset leaves the alternate screen in some terminals only: here it always does, and where it is is known.
+    pub fn leave_before_resets(&mut self) {
+        const RESET: &[u8] = b"\x1bc";
+        if !self.pieces().any(|(kind, bytes)| kind == Kind::Escape && bytes == RESET) {
+            return;
+        }
+        let mut passed = Passed::default();
+        for (kind, bytes) in self.pieces() {
+            if kind == Kind::Escape && bytes == RESET {
+                passed.push(Kind::Csi, b"\x1b[?1049l");
+            }
+            passed.push(kind, bytes);
+        }
+        *self = passed;
+    }
+
     fn push(&mut self, kind: Kind, bytes: &[u8]) {
         if bytes.is_empty() {
             return;

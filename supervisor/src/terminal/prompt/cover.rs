@@ -106,7 +106,9 @@ impl Cover {
 
     /// The terminal has said where the cursor was.
     pub fn found(&mut self, cursor: Option<Place>) {
-        self.cursor = self.cursor.or(cursor);
+        // Behind the last column it is on it, in most terminals' words.
+        let columns = self.size.1;
+        self.cursor = self.cursor.or(cursor.map(|(row, column)| (row, column.min(columns))));
     }
 
     /// Draws all of it, the next time.

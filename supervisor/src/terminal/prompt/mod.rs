@@ -57,18 +57,28 @@ struct Up {
     cover: Cover,
     asking: Asking,
     query: Query,
+    /// The question to the terminal is not sent yet.
+    asks_again: bool,
     /// The card as it was drawn.
     card: Option<Card>,
     page: Page,
     note: Option<String>,
-    /// Until when a notice stands in place of a card.
-    notice: Option<(String, Instant)>,
+    /// What stands in place of a card.
+    notice: Option<Notice>,
     /// What was typed before it was seen, for the program.
     ahead: Vec<u8>,
     /// What is drawn, and how many seconds were left then.
     drawn: Option<u64>,
     /// An answer was given, and its outcome is not known.
     sent: Option<Instant>,
+}
+
+/// What became of a card.
+struct Notice {
+    text: String,
+    until: Instant,
+    /// Whether it is said beside the next card, too.
+    matters: bool,
 }
 
 /// What is to be done when a prompt goes.
@@ -157,7 +167,7 @@ impl Prompt {
                     up.sent = None;
                     if let Some(why) = unsaved.first() {
                         let text = format!("allowed this time, but not saved: {}", shown(why.as_bytes()));
-                        up.notice = Some((text, now + 2 * NOTICE));
+                        up.notice = Some(Notice { text, until: now + 2 * NOTICE, matters: true });
                     }
                 }
             }
@@ -194,6 +204,7 @@ impl Prompt {
             cover: Cover::new(surface),
             asking: Asking::default(),
             query: Query::new(surface.size(), false),
+            asks_again: false,
             card: None,
             page: Page::default(),
             note: None,
@@ -203,6 +214,9 @@ impl Prompt {
             sent: None,
         };
         up.query = up.cover.query(surface);
+        if let Some((late, _)) = self.late.take() {
+            up.query = up.query.instead(surface.size(), &late);
+        }
         let bytes = up.cover.begin(surface, &up.query);
         self.up = Some(up);
         bytes
@@ -224,7 +238,14 @@ impl Prompt {
     /// Draws what has changed.
     pub fn draw(&mut self, surface: &Surface<'_>, now: Instant) -> Vec<u8> {
         let Some(up) = &mut self.up else { return Vec::new() };
-        if let Some((text, _)) = &up.notice {
+        let mut note = None;
+        if self.queue.first().is_some()
+            && let Some(notice) = up.notice.take()
+        {
+            // What waits is not kept waiting: it is said there.
+            (note, up.card) = (notice.matters.then_some(notice.text), None);
+        }
+        if let Some(Notice { text, .. }) = &up.notice {
             if up.drawn == Some(u64::MAX) {
                 return Vec::new();
             }
@@ -241,13 +262,14 @@ impl Prompt {
         }
         let is_other = up.card.as_ref() != Some(card);
         if is_other {
-            // Nothing typed for what was drawn before counts for this.
-            let is_first = up.card.is_none();
             up.card = Some(card.clone());
-            (up.page, up.note, up.sent) = Default::default();
+            (up.page, up.note, up.sent) = (Page::default(), note, None);
+            // Nothing typed for what was drawn before counts for this.
+            let was_answered = up.asking.is_answered();
             up.asking.restart(now);
-            if !is_first {
-                up.query = Query::new(surface.size(), false);
+            if !up.asking.is_first() {
+                let query = Query::new(surface.size(), false);
+                up.query = if was_answered { query } else { query.instead(surface.size(), &up.query) };
             }
         }
         up.drawn = Some(left);
@@ -261,13 +283,18 @@ impl Prompt {
             note: up.note.as_deref(),
             letters: up.asking.takes_letters(),
         };
-        up.cover.draw(surface, &panel.lines(), is_other.then_some(&up.query))
+        let asks = is_other || std::mem::take(&mut up.asks_again);
+        up.cover.draw(surface, &panel.lines(), asks.then_some(&up.query))
     }
 
     /// The screen has another size, or was drawn on.
     pub fn redraw(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let Some(up) = &mut self.up else { return Vec::new() };
         up.drawn = None;
+        if !up.asking.is_answered() {
+            up.query = Query::new(surface.size(), false).instead(surface.size(), &up.query);
+            up.asks_again = true;
+        }
         up.cover.again(surface)
     }
 
@@ -330,7 +357,7 @@ impl Prompt {
             return keys.contains(&Typed::Suspend);
         }
         if up.notice.is_some() {
-            up.notice = Some((String::new(), now));
+            up.notice.iter_mut().for_each(|notice| notice.until = now);
             return false;
         }
         let Some(card) = up.card.clone() else { return false };
@@ -392,7 +419,7 @@ impl Prompt {
         let begun = self.begun.map(|begun| begun + SEQUENCE);
         let late = self.late.as_ref().map(|(_, until)| *until);
         let up = self.up.as_ref().map(|up| match &up.notice {
-            Some((_, until)) => *until,
+            Some(notice) => notice.until,
             // The seconds that are left, and the end of waiting for an answer of the terminal's.
             None => now + Duration::from_millis(250),
         });
@@ -422,7 +449,7 @@ impl Prompt {
             }
         }
         if let Some(up) = &mut self.up {
-            if up.notice.as_ref().is_some_and(|(_, until)| now >= *until) {
+            if up.notice.as_ref().is_some_and(|notice| now >= notice.until) {
                 (up.notice, up.drawn, up.card) = Default::default();
                 up.asking.later();
             }
@@ -465,7 +492,9 @@ impl Up {
         self.sent = None;
         self.drawn = None;
         if let Some(text) = text {
-            self.notice = Some((text, now + NOTICE));
+            // A caller that a signal has interrupted asks again at once.
+            let matters = *state != State::Withdrawn;
+            self.notice = Some(Notice { text, until: now + NOTICE, matters });
         }
     }
 }

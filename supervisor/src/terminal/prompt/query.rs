@@ -8,6 +8,9 @@ use std::mem::take;
 /// Where the cursor is, row and column from 1.
 pub type Place = (u16, u16);
 
+/// So many places of questions before are remembered.
+const MOST: usize = 32;
+
 /// The question, until it is answered.
 #[derive(Debug)]
 pub struct Query {
@@ -16,6 +19,8 @@ pub struct Query {
     with_cursor: bool,
     /// What came, which may be ours or the command's.
     held: Vec<(Place, Vec<u8>)>,
+    /// Places of questions before this one, whose answers are still to come.
+    older: Vec<Place>,
 }
 
 /// What an answer was.
@@ -35,7 +40,16 @@ impl Query {
         let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
         let number = |at: usize, most: u16| u16::from_ne_bytes([bytes[at], bytes[at + 1]]) % most.max(1) + 1;
         let places = [(number(0, rows), number(2, columns)), (number(4, rows), number(6, columns))];
-        Query { places, with_cursor, held: Vec::new() }
+        Query { places, with_cursor, held: Vec::new(), older: Vec::new() }
+    }
+
+    /// Another one in place of one that was not answered. A terminal that became smaller has moved its cursor.
+    pub fn instead(mut self, size: (u16, u16), before: &Query) -> Query {
+        let asked = before.older.iter().chain(&before.places).copied();
+        let moved = |(row, column): Place| (row.min(size.0), column.min(size.1));
+        self.older = asked.flat_map(|place| [place, moved(place)]).collect();
+        self.older.drain(..self.older.len().saturating_sub(MOST));
+        self
     }
 
     /// What is sent first, before the cursor moves.
@@ -51,6 +65,9 @@ impl Query {
 
     /// The terminal says where the cursor is.
     pub fn take(&mut self, place: Place, bytes: Vec<u8>) -> Vec<Answer> {
+        if self.older.contains(&place) && !self.places.contains(&place) {
+            return Vec::new();
+        }
         self.held.push((place, bytes));
         let count = self.held.len();
         let places: Vec<Place> = self.held.iter().map(|(place, _)| *place).collect();
@@ -77,7 +94,7 @@ mod tests {
     use super::*;
 
     fn query(with_cursor: bool) -> Query {
-        Query { places: [(3, 4), (5, 6)], with_cursor, held: Vec::new() }
+        Query { places: [(3, 4), (5, 6)], with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
     #[test]
@@ -99,6 +116,19 @@ mod tests {
         assert_eq!(query.give_up(), b"b");
         assert_eq!(query.take((3, 4), Vec::new()), []);
         assert_eq!(query.take((5, 6), Vec::new()), [Answer::Complete(None)]);
+    }
+
+    #[test]
+    fn answers_to_questions_before_are_nobodys() {
+        let mut query = Query::new((24, 80), false).instead((4, 4), &query(false));
+        for place in [(3, 4), (5, 6), (4, 4)] {
+            if !query.places.contains(&place) {
+                assert_eq!(query.take(place, Vec::new()), []);
+            }
+        }
+        let [first, second] = query.places;
+        assert_eq!(query.take(first, Vec::new()), []);
+        assert_eq!(query.take(second, Vec::new()), [Answer::Complete(None)]);
     }
 
     #[test]
