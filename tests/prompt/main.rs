@@ -1,5 +1,9 @@
 //! Prompts on the operator's terminal, cell by cell.
 
 mod answers;
+mod hostile;
+mod places;
+mod restored;
 mod screens;
 mod session;
+mod typed;

@@ -1,15 +1,116 @@
 //! What a prompt looks like. The files in `screens/` are what is drawn; BLESS=1 writes them.
 
-use crate::session::{Session, assert_snapshot, world};
+use guard_tests::Replies;
 
-#[test]
-fn a_prompt() {
+use crate::session::{SIZE, Session, assert_snapshot, world};
+
+/// Draws what is asked for by a line, and leaves.
+fn drawn(name: &str, size: (u16, u16), line: &str) {
     let world = world();
-    let mut session = Session::start(&world);
-    session.line("$ASKED -fsSL 'https://example.org/a b'");
+    let mut session = Session::on(&world, size, Replies::Given, "xterm-256color");
+    session.line(line);
     let picture = session.prompted();
-    assert_snapshot("question", &session.snapshot(&picture));
+    assert_snapshot(name, &session.snapshot(&picture));
     session.answer("n");
     session.unprompted();
+    session.leave();
+}
+
+#[test]
+fn a_question() {
+    drawn("question", SIZE, "$ASKED -fsSL 'https://example.org/a b'");
+}
+
+#[test]
+fn many_arguments_are_folded_and_counted() {
+    drawn("many-arguments", (24, 80), "$ASKED {1..60}");
+    drawn("long-argument", (24, 80), "$ASKED $(printf %2000d 1)");
+}
+
+#[test]
+fn what_acts_is_written_out() {
+    drawn(
+        "controls",
+        (24, 80),
+        r"$ASKED $'\e[2J\e[31mred' $'two\nlines' $'\u202eevil\u200b' $'\xff' '日本語 é'",
+    );
+}
+
+#[test]
+fn terminals_of_any_size() {
+    drawn("tiny", (5, 20), "$ASKED a");
+    drawn("small", (8, 40), "$ASKED a");
+    drawn("huge", (100, 300), "$ASKED {1..60}");
+}
+
+#[test]
+fn a_file() {
+    let world = world();
+    let mut session = Session::start(&world);
+    world.write("else/file", "secret");
+    session.line("cat ../else/file");
+    let picture = session.prompted();
+    assert_snapshot("file", &session.snapshot(&picture));
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect("secret");
+    session.leave();
+}
+
+#[test]
+fn everything_help_and_always() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line("$ASKED {1..40}");
+    session.prompted();
+    for (name, keys) in
+        [("everything", "v"), ("everything-below", "\x1b[6~"), ("question-again", "q"), ("help", "?")]
+    {
+        session.emulator.keys(keys);
+        let picture = session.emulator.rest();
+        assert_snapshot(name, &session.snapshot(&picture));
+    }
+    session.emulator.keys("q");
+    let _ = session.emulator.rest();
+    session.answer("a");
+    let picture = session.emulator.expect("meaning");
+    assert_snapshot("always", &session.snapshot(&picture));
+    session.answer("q");
+    let _ = session.emulator.rest();
+    session.answer("x");
+    let picture = session.emulator.expect("that is no answer");
+    assert_snapshot("no-answer", &session.snapshot(&picture));
+    let _ = session.emulator.rest();
+    session.answer("n");
+    session.unprompted();
+    session.leave();
+}
+
+#[test]
+fn several() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line(
+        "for i in one two three; do $ASKED $i & done; cp $ASKED other; ./other four & ./other five & clear",
+    );
+    session.emulator.expect("call 3");
+    session.emulator.expect("1 of 2");
+    let picture = session.prompted();
+    let text = session.snapshot(&picture);
+    assert!(["one", "two", "three"].iter().all(|argument| text.contains(argument)), "{text}");
+    // A yes is for all that the card lists.
+    session.answer("y");
+    let picture = session.emulator.expect("work/other");
+    assert!(!picture.text.contains("1 of"), "{}", picture.text);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    session.answer("n");
+    let after = session.unprompted();
+    session.emulator.expect("three");
+    assert!(
+        after.text.contains("ermission") || session.emulator.expect("ermission").text.contains("ermission")
+    );
+    let text = session.emulator.rest().text;
+    assert!(["one", "two", "three"].iter().all(|argument| text.contains(argument)), "{text}");
+    assert!(!text.contains("\nfour") && !text.contains("\nfive"), "{text}");
     session.leave();
 }

@@ -23,7 +23,7 @@ pub fn world_with(timeout: u64) -> World {
         r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
             "carriers": ["bash", "sh", "dash", "env", "vim.basic", "vim", "less", "tmux"]}},
             "agents": {{"*": {{"allowlist": [{{"pattern": "/usr/**"}}]}}}},
-            "permissions": {{"filesystem": {{"rules": {{SYSTEM, "@/work/**": "rwx", "@/bin/**": "r-x", "/tmp/**": "rw-"}}, "default": "---"}}}}}}"#
+            "permissions": {{"filesystem": {{"rules": {{SYSTEM, "@/work/**": "rwx", "@/bin/**": "r-x", "@/home/**": "rwx"}}, "default": "---"}}}}}}"#
     );
     let world = World::bare().policy(&text).attended();
     let path = world.write("bin/asked", std::fs::read("/bin/echo").expect("echo"));
@@ -80,6 +80,13 @@ impl Session {
         self.emulator.wait("no prompt", |picture| !picture.text.contains(" s left"))
     }
 
+    /// Types a line that has something asked for in a moment, out of sight, and something else shown until then.
+    pub fn later(&mut self, shown: &str) {
+        self.line(&format!(
+            "(sleep 3; exec $ASKED later ${{EPOCHREALTIME#*.}}) >/dev/null 2>&1 & clear; {shown}"
+        ));
+    }
+
     /// Answers, as a human does.
     pub fn answer(&mut self, key: &str) {
         self.emulator.keys(key);
@@ -102,13 +109,15 @@ impl Session {
 /// Directories, digests, ids, processes and seconds: others of the same width.
 fn normalised(text: &str, root: &str) -> String {
     let name = root.rsplit('/').next().unwrap_or_default();
-    let text = text.replace(name, &"guard-XXXXXX"[..name.len().min(12)]);
+    let text = unnamed(text, name);
     let mut out = String::new();
     for word in text.split_inclusive([' ', '\n']) {
         let (core, end) = word.split_at(word.trim_end_matches([' ', '\n', ',', ')']).len());
         let hex = |core: &str| core.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if core.len() >= 32 && hex(core) {
-            out.push_str(&"0".repeat(core.len()));
+        let digest = core.rsplit(':').next().unwrap_or_default();
+        if digest.len() >= 16 && hex(digest) {
+            out.push_str(&core[..core.len() - digest.len()]);
+            out.push_str(&"0".repeat(digest.len()));
         } else if core.len() >= 3 && core.bytes().all(|byte| byte.is_ascii_digit()) {
             out.push_str("999");
         } else {
@@ -117,6 +126,22 @@ fn normalised(text: &str, root: &str) -> String {
         out.push_str(end);
     }
     out
+}
+
+/// Without the name of the world's directory, which lines may cut.
+fn unnamed(text: &str, name: &str) -> String {
+    let mut characters: Vec<char> = text.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    for start in 0..characters.len() {
+        let spaces = |at: &usize| matches!(characters[*at], ' ' | '\n');
+        let places: Vec<usize> =
+            (start..characters.len()).filter(|at| !spaces(at)).take(name.len()).collect();
+        let same = places.iter().zip(&name).take_while(|(at, letter)| characters[**at] == **letter).count();
+        if same > "guard-".len() {
+            places[..same].iter().skip("guard-".len()).for_each(|at| characters[*at] = 'X');
+        }
+    }
+    characters.into_iter().collect()
 }
 
 /// Compares with a file of this directory. With BLESS set, writes it instead.

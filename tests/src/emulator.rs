@@ -156,7 +156,7 @@ impl Emulator {
     /// # Panics
     /// When it never is.
     pub fn wait(&self, what: &str, is_so: impl Fn(&Picture) -> bool) -> Picture {
-        let end = Instant::now() + limit();
+        let end = Instant::now() + limit() / 4;
         loop {
             let picture = self.picture();
             if is_so(&picture) {

@@ -1,0 +1,100 @@
+//! A command that works against the prompt, and against the terminal.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::session::{Session, world};
+
+#[test]
+fn the_terminal_types_nothing_for_a_command() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line(r"printf 'a\005b\e]52;c;cm0K\ac\e]52;c;?\ad\e[21te\eP$qm\e\\f\n'");
+    session.emulator.expect("abcdef");
+    let text = session.emulator.rest().text;
+    assert!(!text.contains("CLIPBOARD") && !text.contains("ltitle"), "{text}");
+    assert!(!session.emulator.written().contains("\u{1b}]52;"));
+    // What it may ask is answered.
+    session.line(r"printf '\e[6n'; read -rsd R; printf '%q\n' $REPLY");
+    session.emulator.expect(r"E[");
+    session.leave();
+}
+
+#[test]
+fn answers_to_the_command_are_the_commands() {
+    let world = world();
+    let mut session = Session::start(&world);
+    // Asked before the call that is held, answered while the prompt is up, twice.
+    let script = r#"stty -echo raw; printf '\e[6n\e[5n'; $ASKED x >/dev/null; printf '\e[6n'
+        IFS= read -rd R first; IFS= read -rd n second; IFS= read -rd R third; stty sane
+        printf 'first %q second %q third %q\n' "$first" "$second" "$third""#;
+    world.write("work/script", script);
+    session.line("clear; . ./script");
+    session.prompted();
+    session.answer("y");
+    session.unprompted();
+    let text = session.emulator.expect("third $").text;
+    // The first row, where the command was, and nothing of the places where the guard asked.
+    let line = text.lines().find(|line| line.starts_with("first")).expect("a line");
+    assert_eq!(line.matches("E[1;1").count(), 2, "{text}");
+    assert_eq!(line.matches("E[0").count(), 1, "{text}");
+    session.leave();
+}
+
+#[test]
+fn what_is_written_under_a_prompt_comes_after_it() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line("(sleep 2; for i in {1..500}; do printf '\\e[H\\e[2Jfake: allow? %s\n' $i; done; echo last) & $ASKED x");
+    session.prompted();
+    sleep(Duration::from_secs(3));
+    let picture = session.emulator.picture();
+    assert!(
+        picture.text.contains("may this program run?") && !picture.text.contains("fake"),
+        "{}",
+        picture.text
+    );
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect("last");
+    session.leave();
+}
+
+#[test]
+fn no_state_of_the_terminal_hides_it() {
+    let world = world();
+    let mut session = Session::start(&world);
+    for (set, reset) in [
+        (r"\e[?2026h", r"\e[?2026l"),
+        (r"\e[8m\e[30;40m", r"\e[m"),
+        (r"\e(0", r"\e(B"),
+        (r"\x0e\e)0", r"\x0f"),
+        (r"\e[4h\e[?6h\e[10;11r", r"\e[4l\e[?6l\e[r"),
+        (r"\e[?7l\e[?25l", r"\e[?7h\e[?25h"),
+        (r"\e[", "m"),
+        (r"\e]0;title", r"\a"),
+        (r"\ePq#0;2;0;0;0~~~~", r"\e\\"),
+        (r"\xe2\x82", r"\xac"),
+        (r"\e[?1049h", r"\e[?1049l"),
+    ] {
+        session.line(&format!("clear; printf '{set}'; $ASKED x >/dev/null; printf '{reset}'; clear"));
+        let picture = session.prompted();
+        assert!(picture.text.contains("argv[1]   x"), "{set}: {}", picture.text);
+        assert!(
+            picture.text.lines().last().is_some_and(|line| line.starts_with('>')),
+            "{set}: {}",
+            picture.text
+        );
+        session.answer("y");
+        session.unprompted();
+        session.emulator.wait(set, |picture| picture.text.trim_start().starts_with("IN>"));
+    }
+    // A long picture under way: a part of it is out already.
+    session.line(r"clear; printf '\ePq%09000d' 0; $ASKED x >/dev/null; printf '%05000d\e\\' 0; echo over");
+    session.prompted();
+    session.answer("y");
+    session.unprompted();
+    let text = session.emulator.expect("over").text;
+    assert!(!text.contains("000000"), "{text}");
+    session.leave();
+}

@@ -1,0 +1,123 @@
+//! What is no answer: keys typed before the prompt was seen, pasted text, the mouse, and what a terminal says.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use guard_tests::Replies;
+
+use crate::session::{SIZE, Session, world};
+
+/// Nothing of this answers: the prompt is there still.
+fn ignored(session: &mut Session, keys: &str) {
+    session.emulator.keys(keys);
+    sleep(Duration::from_millis(300));
+    assert!(session.emulator.picture().text.contains(" s left"), "{keys:?} answers");
+}
+
+#[test]
+fn what_was_typed_ahead_is_for_the_program() {
+    let world = world();
+    let mut session = Session::start(&world);
+    // bash reads none of it while the command runs.
+    session.line("sleep 1; $ASKED x; read a; echo \"got <$a>\"");
+    sleep(Duration::from_millis(300));
+    session.emulator.keys("y\r");
+    session.emulator.expect(" s left");
+    // As it comes up, too.
+    session.emulator.keys("y");
+    session.emulator.keys("\r");
+    session.prompted();
+    assert!(session.emulator.picture().text.contains(" s left"));
+    session.answer("n");
+    session.unprompted();
+    session.emulator.expect("got <y>");
+    // The second one is the shell's next line.
+    session.emulator.expect("y: command not found");
+    session.leave();
+}
+
+#[test]
+fn nothing_but_a_key_and_enter_answers() {
+    let world = world();
+    let mut session = Session::start(&world);
+    // What looks like answers of the terminal's goes to the command, which takes it for nothing.
+    session.line("$ASKED x; read -rs -t 2 -N 9999; exit");
+    session.prompted();
+    for keys in [
+        "\x1b[200~y\r\x1b[201~",
+        "yes\r",
+        "y\ry\r",
+        "\x1by",
+        "\x1b[121u\r",
+        "\x1b[M yy",
+        "\x1b[<0;12;5My",
+        "\x1bOy",
+        "\x1b]52;c;eQ0K\x1b\\",
+        "\x1bP1$ry\r\x1b\\",
+        "\x1b[5;5R",
+        "\t",
+        "\x04",
+    ] {
+        ignored(&mut session, keys);
+    }
+    // A single Enter does not answer, whatever came before; a second one refuses.
+    ignored(&mut session, "x");
+    ignored(&mut session, "\r");
+    ignored(&mut session, "\r");
+    session.emulator.keys("\r");
+    session.unprompted();
+    session.emulator.expect("ermission");
+    let _ = session.emulator.end();
+}
+
+#[test]
+fn control_c_refuses_one_call_and_nothing_else() {
+    let world = world();
+    let mut session = Session::start(&world);
+    session.line("$ASKED one; echo after; $ASKED two");
+    session.prompted();
+    session.emulator.keys("\x03");
+    // The shell was not interrupted.
+    session.emulator.expect("argv[1]   two");
+    sleep(Duration::from_secs(1));
+    session.answer("y");
+    session.unprompted();
+    let text = session.emulator.expect("\ntwo\n").text;
+    assert!(text.contains("\nafter\n") && !text.contains("\none\n"), "{text}");
+    session.leave();
+}
+
+#[test]
+fn a_terminal_that_says_nothing_takes_words() {
+    let world = world();
+    let mut session = Session::on(&world, SIZE, Replies::Silent, "xterm");
+    session.line("$ASKED one");
+    session.emulator.expect("type yes");
+    ignored(&mut session, "y");
+    ignored(&mut session, "\r");
+    for key in "yes".chars() {
+        session.emulator.keys(&key.to_string());
+        sleep(Duration::from_millis(50));
+    }
+    session.emulator.keys("\r");
+    session.unprompted();
+    session.emulator.expect("\none\n");
+    session.leave();
+}
+
+#[test]
+fn a_terminal_that_knows_no_sequences_has_lines() {
+    let world = world();
+    let mut session = Session::on(&world, SIZE, Replies::Silent, "dumb");
+    session.line("$ASKED one");
+    session.emulator.expect("may this program run?");
+    sleep(Duration::from_millis(2500));
+    for key in "yes".chars() {
+        session.emulator.keys(&key.to_string());
+        sleep(Duration::from_millis(50));
+    }
+    session.emulator.keys("\r");
+    session.emulator.expect("\none\n");
+    assert!(!session.emulator.written().contains("\x1b["), "{:?}", session.emulator.written());
+    session.leave();
+}
