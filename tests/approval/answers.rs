@@ -104,8 +104,9 @@ fn files_are_asked_for_too() {
     assert_eq!((&reads["operation"], &reads["resolvedPath"]), (&"read".into(), &file.clone().into()));
     let writes = world.answer("allow-once");
     assert_eq!((&writes["operation"], &writes["resolvedPath"]), (&"write".into(), &file.clone().into()));
+    assert_eq!((&reads["call"], &writes["call"]), (&"open".into(), &"open".into()));
     let from = world.answer("allow-once");
-    assert_eq!(from["resolvedPath"], file);
+    assert_eq!((&from["call"], &from["resolvedPath"]), (&"rename".into(), &file.clone().into()));
     let to = world.answer("allow-once");
     assert_eq!(to["resolvedPath"], format!("{file}2"));
     let ended = held.end();

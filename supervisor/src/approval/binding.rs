@@ -25,6 +25,7 @@ enum Bound {
     File {
         path: Vec<u8>,
         access: Access,
+        call: &'static str,
     },
 }
 
@@ -49,7 +50,7 @@ pub struct CardKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum OnCard {
     Exec(Box<Around>),
-    File { path: Vec<u8>, access: Access },
+    File { path: Vec<u8>, access: Access, call: &'static str },
 }
 
 impl Binding {
@@ -66,7 +67,7 @@ impl Binding {
                     cwd: exec.cwd.clone(),
                 }),
             },
-            Subject::File { path, access } => Bound::File { path: path.clone(), access: *access },
+            Subject::File { path, access, call } => Bound::File { path: path.clone(), access: *access, call },
         };
         Binding { agent: question.agent.clone(), session: question.session.clone(), what }
     }
@@ -85,7 +86,7 @@ impl Binding {
     pub fn card(&self, question: &Question) -> CardKey {
         let what = match &self.what {
             Bound::Exec { around, .. } => OnCard::Exec(around.clone()),
-            Bound::File { path, access } => OnCard::File { path: path.clone(), access: *access },
+            Bound::File { path, access, call } => OnCard::File { path: path.clone(), access: *access, call },
         };
         let rule = format!("{} {}", question.because.path, question.because.rule());
         CardKey { agent: self.agent.clone(), session: self.session.clone(), rule, what }
@@ -114,10 +115,10 @@ impl Binding {
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
             }
-            Bound::File { path, access } => {
+            Bound::File { path, access, call } => {
                 let bits =
                     [Access::READ, Access::WRITE, Access::MAP].map(|bit| u8::from(access.contains(bit)));
-                parts.extend([path.clone(), bits.to_vec()]);
+                parts.extend([path.clone(), bits.to_vec(), call.as_bytes().to_vec()]);
             }
         }
         Digest::of_parts(parts.iter().map(Vec::as_slice))

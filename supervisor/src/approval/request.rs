@@ -47,6 +47,8 @@ pub enum Subject {
         path: Vec<u8>,
         /// How.
         access: Access,
+        /// By which system call, without its forms: `open`, `unlink`, `rename`.
+        call: &'static str,
     },
 }
 

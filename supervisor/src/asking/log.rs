@@ -47,7 +47,7 @@ fn short(event: &Event) -> String {
 fn waiting(event: &Event, question: &Question) -> String {
     let what = match &question.subject {
         Subject::Exec(exec) => format!("exec {}", shown(&exec.executable.path)),
-        Subject::File { path, access } => format!("{} {}", access.word(), shown(path)),
+        Subject::File { path, access, .. } => format!("{} {}", access.word(), shown(path)),
     };
     let id = short(event);
     format!(

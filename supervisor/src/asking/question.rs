@@ -7,6 +7,7 @@ use guard_policy::approval::always;
 use guard_policy::{Access, Because, Request};
 
 use crate::approval::{Exec, Process, Question, Repeat, Subject};
+use crate::broker::number::FCHMODAT2;
 use crate::caller::Caller;
 use crate::exec::Steps;
 use crate::guard::Guard;
@@ -19,7 +20,7 @@ pub fn about_file(
     access: Access,
     because: &Because<'_>,
 ) -> Question {
-    let subject = Subject::File { path: path.to_vec(), access };
+    let subject = Subject::File { path: path.to_vec(), access, call: name(caller.call().number) };
     about(guard, caller, subject, because, &[Request::File { path, access }])
 }
 
@@ -56,5 +57,30 @@ fn about(
         because: because.clone().into_owned(),
         always: always(policy, asked, &is_directory),
         repeat: if each_time { Repeat::AskedEachTime } else { Repeat::Allowed },
+    }
+}
+
+/// The system call by which a file is used, as people know it: the forms of one are one.
+fn name(number: i64) -> &'static str {
+    match number {
+        libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 | libc::SYS_creat => "open",
+        libc::SYS_unlink | libc::SYS_unlinkat | libc::SYS_rmdir => "unlink",
+        libc::SYS_rename | libc::SYS_renameat | libc::SYS_renameat2 => "rename",
+        libc::SYS_link | libc::SYS_linkat => "link",
+        libc::SYS_symlink | libc::SYS_symlinkat => "symlink",
+        libc::SYS_mkdir | libc::SYS_mkdirat => "mkdir",
+        libc::SYS_mknod | libc::SYS_mknodat => "mknod",
+        libc::SYS_truncate => "truncate",
+        libc::SYS_chmod | libc::SYS_fchmod | libc::SYS_fchmodat | FCHMODAT2 => "chmod",
+        libc::SYS_chown | libc::SYS_lchown | libc::SYS_fchown | libc::SYS_fchownat => "chown",
+        libc::SYS_utime | libc::SYS_utimes | libc::SYS_futimesat | libc::SYS_utimensat => "utimes",
+        libc::SYS_setxattr | libc::SYS_lsetxattr | libc::SYS_fsetxattr => "setxattr",
+        libc::SYS_removexattr | libc::SYS_lremovexattr | libc::SYS_fremovexattr => "removexattr",
+        libc::SYS_connect => "connect",
+        libc::SYS_bind => "bind",
+        libc::SYS_ioctl => "ioctl",
+        libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => "mmap",
+        libc::SYS_execve | libc::SYS_execveat => "execve",
+        _ => "another call",
     }
 }

@@ -35,7 +35,8 @@ pub struct Request<'r, 'k> {
 }
 
 /// Numbers that the libc crate does not name yet (arch/x86/entry/syscalls/syscall_64.tbl).
-mod number {
+pub mod number {
+    /// fchmodat2(2).
     pub const FCHMODAT2: i64 = 452;
 }
 

@@ -159,6 +159,9 @@ pub fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
     if let Some(cwd) = &approval.cwd {
         add("in", show(cwd));
     }
+    if let Some(call) = &approval.call {
+        add("call", show(call));
+    }
     for variable in &approval.environment {
         add("with", show(variable));
     }

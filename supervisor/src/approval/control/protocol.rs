@@ -101,6 +101,9 @@ pub struct Approval {
     pub calls: usize,
     /// `exec`, or how the file is used.
     pub operation: String,
+    /// By which system call a file is used: `open`, `unlink`, `rename`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// Empty for a file.
     pub argv: Vec<String>,
     /// The real path of the program or the file.
@@ -247,6 +250,10 @@ impl Approval {
             revision: card.revision,
             calls,
             operation: operation.to_owned(),
+            call: match &question.subject {
+                Subject::Exec(_) => None,
+                Subject::File { call, .. } => Some((*call).to_owned()),
+            },
             is_text: all.into_iter().all(|bytes| str::from_utf8(bytes).is_ok()),
             argv: argv.iter().map(|argument| text(argument)).collect(),
             resolved_path: text(path),

@@ -150,7 +150,11 @@ fn a_question_is_asked_and_answered_in_openclaws_words() {
 #[test]
 fn a_file_is_asked_for_with_its_use() {
     let file = Question {
-        subject: Subject::File { path: b"/a b\x1b[2J\n".to_vec(), access: guard_policy::Access::WRITE },
+        subject: Subject::File {
+            path: b"/a b\x1b[2J\n".to_vec(),
+            access: guard_policy::Access::WRITE,
+            call: "open",
+        },
         repeat: Repeat::AskedEachTime,
         ..question(&["/x"])
     };

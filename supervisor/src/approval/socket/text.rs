@@ -18,7 +18,7 @@ pub fn asked(question: &Question) -> Option<Asked> {
             let line = shlex::bytes::try_join(words.map(Vec::as_slice)).ok()?;
             (line, &exec.executable.path, Some(display_text(&exec.cwd)))
         }
-        Subject::File { path, access } => {
+        Subject::File { path, access, .. } => {
             ([format!("[{}] ", access.word()).into_bytes(), path.clone()].concat(), path, None)
         }
     };

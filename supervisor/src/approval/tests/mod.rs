@@ -70,7 +70,7 @@ pub fn question(argv: &[&str]) -> Question {
 /// A file that is read.
 pub fn file(path: &str) -> Question {
     Question {
-        subject: Subject::File { path: path.as_bytes().to_vec(), access: Access::READ },
+        subject: Subject::File { path: path.as_bytes().to_vec(), access: Access::READ, call: "open" },
         always: Always::Never("files are not saved".to_owned()),
         ..question(&["/x"])
     }

@@ -187,11 +187,15 @@ async fn what_differs_in_anything_is_another_question() {
         file("/a"),
         file("/b"),
         Question {
-            subject: Subject::File { path: b"/a".to_vec(), access: Access::READ | Access::MAP },
+            subject: Subject::File { path: b"/a".to_vec(), access: Access::READ | Access::MAP, call: "open" },
             ..file("/a")
         },
         Question {
-            subject: Subject::File { path: b"/a".to_vec(), access: Access::WRITE | Access::MAP },
+            subject: Subject::File {
+                path: b"/a".to_vec(),
+                access: Access::WRITE | Access::MAP,
+                call: "open",
+            },
             ..file("/a")
         },
     ];

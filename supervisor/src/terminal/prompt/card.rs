@@ -84,7 +84,8 @@ pub fn subject(card: &Card) -> Vec<Field> {
         fields.push(Field::new("program", text(&first.resolved_path)));
     } else {
         fields.push(Field::new("file", text(&first.resolved_path)));
-        fields.push(Field::new("use", text(&first.operation)));
+        let call = first.call.as_deref().unwrap_or_default();
+        fields.push(Field::new("use", format!("{} ({})", text(&first.operation), text(call))));
     }
     fields
 }
