@@ -136,7 +136,11 @@ fn supervise(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
     reload.watch(watch).map_err(say("start a thread"))?;
-    guard_shim::release(ours.as_fd()).map_err(say("release the command"))?;
+    match guard_shim::release(ours.as_fd()) {
+        // A signal has ended it already: its wait status tells.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        released => released.map_err(say("release the command"))?,
+    }
 
     let refused = guard_shim::read_report(ours.as_fd());
     drop(ours);
