@@ -1,8 +1,8 @@
 //! A prompt on the operator's terminal, for calls that wait for an answer.
 //!
 //! `link` is the way to the supervisor, `queue` what it has said waits; `card` puts that into words and `panel` into
-//! lines; `typed` is what comes back, `query` how it is known to come after the prompt was seen, and `answer` when it is
-//! one. `cover` is how the prompt gets onto the screen and off it.
+//! lines; `typed` is what comes back and `reading` what comes of it, `query` how it is known to come after the prompt was
+//! seen, and `answer` when it is one. `cover` is how the prompt gets onto the screen and off it.
 
 mod answer;
 mod card;
@@ -11,23 +11,23 @@ mod link;
 mod panel;
 mod query;
 mod queue;
+mod reading;
 mod typed;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::approval::protocol::{Method, Said, State};
+use crate::approval::protocol::{Said, State};
 use crate::text::shown;
-use answer::{Asking, Reading};
-use card::Extent;
+use answer::Asking;
 use cover::Cover;
 pub use cover::{Surface, Terminal};
 use link::Link;
 use panel::{Page, Panel};
 use query::Query;
 use queue::{Card, Queue};
-use typed::{Reader, Scroll, Typed};
+use typed::Reader;
 
 /// After this time a terminal that was asked does not answer.
 const SILENT: Duration = Duration::from_secs(2);
@@ -296,122 +296,6 @@ impl Prompt {
             up.asks_again = true;
         }
         up.cover.again(surface)
-    }
-
-    /// Takes what is typed.
-    pub fn typed(&mut self, bytes: &[u8], now: Instant) -> Outcome {
-        let mut outcome = Outcome::default();
-        let taken = self.reader.take(bytes);
-        self.begun = self.reader.waits().then_some(now);
-        let was_listening = self.up.as_ref().is_some_and(|up| up.listens(now));
-        let mut keys = Vec::new();
-        for (typed, bytes) in taken {
-            match typed {
-                Typed::Cursor(row, column) => self.located((row, column), bytes, &mut outcome.keys, now),
-                Typed::Reply => outcome.keys.extend(bytes),
-                _ => match &mut self.up {
-                    Some(_) if was_listening => keys.push(typed),
-                    Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
-                    // Typed between two cards: for neither, and not for the program.
-                    Some(_) => {}
-                    None => outcome.keys.extend(bytes),
-                },
-            }
-        }
-        outcome.suspends = self.read(&keys, now);
-        outcome
-    }
-
-    /// An answer of the terminal's, ours or not.
-    fn located(&mut self, place: query::Place, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
-        let query = match (&mut self.up, &mut self.late) {
-            (Some(up), _) if !up.asking.is_answered() => &mut up.query,
-            (_, Some((late, _))) => late,
-            _ => {
-                keys.extend(bytes);
-                return;
-            }
-        };
-        let mut complete = None;
-        for answer in query.take(place, bytes) {
-            match answer {
-                query::Answer::Other(bytes) => keys.extend(bytes),
-                query::Answer::Complete(cursor) => complete = Some(cursor),
-            }
-        }
-        if let Some(cursor) = complete {
-            match &mut self.up {
-                Some(up) if !up.asking.is_answered() => {
-                    up.asking.answered(now);
-                    up.cover.found(cursor);
-                }
-                _ => self.late = None,
-            }
-        }
-    }
-
-    /// Keys that were typed while the card was seen. True when they suspend.
-    fn read(&mut self, keys: &[Typed], now: Instant) -> bool {
-        let Some(up) = &mut self.up else { return false };
-        if keys.is_empty() || up.sent.is_some() {
-            return keys.contains(&Typed::Suspend);
-        }
-        if up.notice.is_some() {
-            up.notice.iter_mut().for_each(|notice| notice.until = now);
-            return false;
-        }
-        let Some(card) = up.card.clone() else { return false };
-        up.drawn = None;
-        up.note = None;
-        if let (Page::Everything(from), [Typed::Scroll(scroll)]) = (&mut up.page, keys) {
-            let most = Panel {
-                size: up.cover.size(),
-                card: &card,
-                waiting: 0,
-                left: 0,
-                page: &Page::Question,
-                line: "",
-                note: None,
-                letters: true,
-            }
-            .most();
-            let page = usize::from(up.cover.size().0).saturating_sub(4).max(1);
-            *from = match scroll {
-                Scroll::Up => from.saturating_sub(1),
-                Scroll::Down => *from + 1,
-                Scroll::PageUp => from.saturating_sub(page),
-                Scroll::PageDown => *from + page,
-                Scroll::Home => 0,
-                Scroll::End => most,
-            }
-            .min(most);
-            return false;
-        }
-        match up.asking.read(keys, &up.page) {
-            Reading::Nothing => {}
-            Reading::Suspend => return true,
-            Reading::Redraw => up.cover.forget(),
-            Reading::Note(note) => up.note = Some(note.to_owned()),
-            Reading::Page(Page::Always(extent)) => match card::no_always(&card) {
-                Some(why) => up.note = Some(format!("always is unavailable: {why}")),
-                None if extent == Extent::Directory && !card::has_directory(&card) => {
-                    up.note = Some("no directory can be saved for this".to_owned());
-                }
-                None => up.page = Page::Always(extent),
-            },
-            Reading::Page(page) => up.page = page,
-            Reading::Answer(answer) => {
-                if let Some(first) = card.approvals.first() {
-                    let (id, revision) = (first.id.clone(), Some(card.revision));
-                    let decision = answer.decision().to_owned();
-                    up.sent = Some(now);
-                    if self.link.send(Method::Resolve { id, decision, revision }).is_err() {
-                        up.note = Some("the guard does not answer".to_owned());
-                    }
-                }
-            }
-        }
-        false
     }
 
     /// When to look again, whatever happens.

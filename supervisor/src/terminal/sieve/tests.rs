@@ -1,0 +1,163 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn sifted(chunks: &[&[u8]]) -> Vec<u8> {
+    let (mut sieve, mut passed) = (Sieve::default(), Passed::default());
+    for chunk in chunks {
+        sieve.take(chunk, &mut passed);
+    }
+    sieve.finish(&mut passed);
+    let pieces: Vec<u8> = passed.pieces().flat_map(|(_, bytes)| bytes.to_vec()).collect();
+    assert_eq!(pieces, passed.bytes);
+    passed.bytes
+}
+
+/// Whole, and byte by byte.
+fn both(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let whole = sifted(&[bytes]);
+    let single: Vec<&[u8]> = bytes.chunks(1).collect();
+    assert_eq!(sifted(&single), whole, "{text:?}");
+    String::from_utf8(whole).unwrap()
+}
+
+#[test]
+fn what_programs_show_and_ask_passes() {
+    for text in [
+        "plain\r\n\ttext \u{e9} \u{65e5}\u{672c} \u{1f600}\x0e\x0f\x08\x07",
+        "\x1b[1;31mred\x1b[m\x1b[2J\x1b[H\x1b[?1049h\x1b[?2004h\x1b(0\x1b(B\x1b7\x1b8\x1bM\x1bc",
+        "\x1b[6n\x1b[5n\x1b[c\x1b[>c\x1b[=c\x1b[?6n\x1b[?2026$p\x1b[>q\x1b[14t\x1b[18t\x1b[22;0t\x1b[?u",
+        "\x1b]0;a title\x07\x1b]2;\u{fc}ber\x1b\\\x1b]10;?\x07\x1b]11;?\x1b\\\x1b]4;1;?\x07\x1b]8;;http://a/\x1b\\",
+        "\x1b]1337;File=inline=1:AAAA\x07\x1b]133;A\x07\x1b]7;file://h/\x07\x1bP+q544e\x1b\\",
+        "\x1bPq#0;2;0;0;0~~\x1b\\\x1bP0;1;8q~\x1b\\\x1b_Ga=T;AAAA\x1b\\",
+    ] {
+        assert_eq!(both(text), text);
+    }
+}
+
+#[test]
+fn what_types_or_reaches_past_the_screen_is_kept_back() {
+    for text in [
+        "\x1b]52;c;cm0gLXJmIH4K\x07",
+        "\x1b]52;c;?\x1b\\",
+        "\x1b]052;c;AAAA\x07",
+        "\x1b[21t",
+        "\x1b[020t",
+        "\x1b[21;1t",
+        "\x1b[21:1t",
+        "\x05",
+        "\x1b[\x0521t",
+        "\x1bP$qm\x1b\\",
+        "\x1bP0;1|17/0a\x1b\\",
+        "\x1bPtmux;\x1b\x1b]52;c;AAAA\x07\x1b\\",
+        "\x1bP1;1;1;10;0;2;24{B~\x1b\\",
+        "\x1b[5i",
+        "\x1b[?5i",
+        "\x1b[1$}",
+        "\x1b[2$~",
+        "\x1b[?38h",
+        "\x1b[?2l",
+        "\x1b[4;2h",
+        "\x1b[1;1;1;1;9;9*y",
+        "\x1b]50;?\x07",
+        "\x1b]51;[\"call\",\"Tapi_x\",[]]\x07",
+        "\x1b]1337;ReportVariable=AAAA\x07",
+        "\x1b]1337;Copy=:AAAA\x07",
+        "\x1b]99;i=echo:p=?;\x1b\\",
+        "\x1b]21;x=?\x1b\\",
+        "\x1b^text\x1b\\",
+        "\x1bXtext\x1b\\",
+        "\x1b G",
+        "\x1b%@",
+        "\x1b]P1ff0000\x07",
+    ] {
+        let shown = both(&format!("a{text}b"));
+        // The end of what was tmux's stands alone, and does nothing.
+        let shown = shown.replace("\x1b\\", "");
+        assert!(
+            shown.starts_with('a') && shown.ends_with('b') && !shown.contains('\x1b'),
+            "{text:?}: {shown:?}"
+        );
+        assert!(!shown.contains("AAAA") && !shown.contains('\x05'), "{text:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn sequences_do_not_hide_in_others() {
+    // C1 controls, in both codes, alone and within strings.
+    assert_eq!(both("a\u{9b}21tb"), "a21tb");
+    assert_eq!(sifted(&[b"a\x9b21tb"]), "a\u{fffd}21tb".as_bytes());
+    assert_eq!(both("\x1b]2;x\u{9c}\u{9d}52;c;AAAA\x07b"), "b");
+    assert_eq!(sifted(&[b"\x1b]2;x\x9c\x9d52;c;AAAA\x07b"]), b"b");
+    assert_eq!(both("\x1b]2;x\x1b]52;c;AAAA\x07b"), "b");
+    assert_eq!(both("\x1b[3\x1b[21tb"), "b");
+    // Controls within a sequence act, and it goes on.
+    assert_eq!(both("\x1b[\n3\rmb"), "\n\r\x1b[3mb");
+    assert_eq!(both("\x1b[3\x18mb"), "mb");
+    assert_eq!(both("\x1b[3 1mb\x1b[1?mb\x1b[??1hb"), "bbb");
+    assert_eq!(both(&format!("\x1b[{}mb", "1".repeat(300))), "b");
+    // What is never ended is never shown.
+    assert_eq!(both("a\x1b]2;title"), "a");
+}
+
+#[test]
+fn long_strings_are_shown_as_they_come() {
+    let picture = format!("\x1bPq{}\x1b\\b", "~".repeat(3 * LONGEST_HEAD));
+    assert_eq!(both(&picture), picture);
+    assert_eq!(both(&format!("\x1b]52;c;{}\x07b", "A".repeat(3 * LONGEST_HEAD))), "b");
+    assert_eq!(both(&format!("\x1b]21;{}\x07b", "A".repeat(3 * LONGEST_HEAD))), "b");
+    let (mut sieve, mut passed) = (Sieve::default(), Passed::default());
+    sieve.take(&picture.as_bytes()[..LONGEST_HEAD * 2], &mut passed);
+    assert!(sieve.is_within());
+    assert_eq!(sieve.interrupt(), b"\x18\x1b\\");
+    passed.clear();
+    sieve.take(&picture.as_bytes()[LONGEST_HEAD * 2..], &mut passed);
+    assert_eq!(passed.bytes, b"b");
+    assert!(!sieve.is_within() && sieve.interrupt().is_empty());
+}
+
+#[test]
+fn titles_of_windows_are_strings_there_only() {
+    let (mut sieve, mut passed) = (Sieve::new("screen-256color"), Passed::default());
+    sieve.take(b"\x1bka\x1b\\b", &mut passed);
+    let kinds: Vec<_> = passed.pieces().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, [Kind::String(Text::Title), Kind::Text]);
+    assert_eq!(both("\x1bka\x1b\\b"), "\x1bka\x1b\\b");
+}
+
+fn hostile() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        4 => proptest::sample::select(vec![
+            &b"\x1b["[..], b"\x1b]", b"\x1bP", b"\x1b_", b"\x1b\\", b"\x07", b"\x18", b"52;c;", b"21t", b"\x05",
+            b"\xc2\x9b", b"\x9d", b"\xc2", b"\x1b", b"?38h", b"$q", b"5i", b"\xe2\x82", b"\n", b"2l", b"?",
+        ]).prop_map(<[u8]>::to_vec),
+        1 => proptest::collection::vec(any::<u8>(), 0..6),
+    ];
+    proptest::collection::vec(part, 0..24).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn reads_make_no_difference(bytes in hostile(), cuts in proptest::collection::vec(1usize..9, 1..40)) {
+        let mut chunks = Vec::new();
+        let mut rest = &bytes[..];
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (chunk, after) = rest.split_at((*cut).min(rest.len()));
+            chunks.push(chunk);
+            rest = after;
+        }
+        prop_assert_eq!(sifted(&chunks), sifted(&[&bytes]));
+    }
+
+    /// What passed once passes again, and so hides nothing.
+    #[test]
+    fn nothing_refused_is_left(bytes in hostile()) {
+        let once = sifted(&[&bytes]);
+        prop_assert_eq!(&sifted(&[&once]), &once);
+        prop_assert!(!once.contains(&ENQ));
+    }
+}
