@@ -125,3 +125,15 @@ print(text, len(ticks) > 3)",
     assert_eq!(world.answer("allow-once")["id"], asked["id"]);
     assert_eq!(held.end().stdout, "secret\n True\n");
 }
+
+#[test]
+fn a_signal_to_the_guard_ends_the_first_command_while_it_waits() {
+    let world = world();
+    for (name, status) in [("-TERM", 143), ("-INT", 130), ("-HUP", 129)] {
+        let held = world.start(&[path(&world, "bin/asked"), "x".to_owned()]);
+        assert_eq!(world.wait_for(1).len(), 1);
+        signal(name, &held.pid().into());
+        assert_eq!(held.end().status, status, "{name}");
+        assert_eq!(world.wait_for(0).len(), 0);
+    }
+}

@@ -142,12 +142,12 @@ fn supervise(
         released => released.map_err(say("release the command"))?,
     }
 
-    let refused = guard_shim::read_report(ours.as_fd());
-    drop(ours);
     while let Some(message) = News::receive(&mut news) {
         match message {
             News::Started(_) | News::Leads(_) => tell(to_front, message),
             News::Ended(end) => {
+                // Not before: its start may be asked for, and signals are for it all the while.
+                let refused = guard_shim::read_report(ours.as_fd());
                 let end = refused.map_or(end, |report| End::Status(explain(&name, report)));
                 reporter.flush();
                 reporter.quiet();
