@@ -3,18 +3,17 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::termios::tcgetattr;
-use rustix::io::FdFlags;
 
-use crate::{limit, program, status_of};
+use crate::pty::Pty;
+use crate::{limit, status_of};
 
 /// What the terminal does when it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,23 +105,7 @@ impl Emulator {
     /// When that fails.
     #[must_use]
     pub fn start(command: &Command, (rows, columns): (u16, u16), replies: Replies) -> Emulator {
-        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        let OpenptyResult { master, slave } = openpty(Some(&size), None).expect("a terminal");
-        for end in [&master, &slave] {
-            rustix::io::fcntl_setfd(end, FdFlags::CLOEXEC).expect("a flag");
-        }
-        let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
-        let mut leader = Command::new(program("setsid"));
-        leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => leader.env(name, value),
-                None => leader.env_remove(name),
-            };
-        }
-        leader.current_dir(command.get_current_dir().unwrap_or_else(|| "/".as_ref()));
-        let child = leader.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid");
-        let master = File::from(master);
+        let Pty { child, master, slave } = Pty::start(command, (rows, columns));
         let questions = Questions { replies, due: Vec::new() };
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 0, questions);
         let inside = Arc::new(Mutex::new(Inside { parser, shown: Vec::new() }));

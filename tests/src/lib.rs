@@ -6,6 +6,7 @@ mod compare;
 mod emulator;
 mod held;
 mod needs;
+mod pty;
 mod run;
 mod screen;
 

@@ -3,18 +3,17 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::pty::{OpenptyResult, Winsize, openpty};
 use nix::sys::termios::tcgetattr;
-use rustix::io::FdFlags;
 
-use crate::{limit, program, status_of};
+use crate::pty::Pty;
+use crate::{limit, status_of};
 
 /// A command on a terminal.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub struct Screen {
 }
 
 /// 30 rows of 100 columns.
-const SIZE: Winsize = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+const SIZE: (u16, u16) = (30, 100);
 
 impl Screen {
     /// Starts a command that leads a session on a new terminal.
@@ -40,23 +39,8 @@ impl Screen {
     /// When that fails.
     #[must_use]
     pub fn start(command: &Command) -> Screen {
-        let OpenptyResult { master, slave } = openpty(Some(&SIZE), None).expect("a terminal");
-        for end in [&master, &slave] {
-            rustix::io::fcntl_setfd(end, FdFlags::CLOEXEC).expect("a flag");
-        }
-        let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
-        let mut leader = Command::new(program("setsid"));
-        leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => leader.env(name, value),
-                None => leader.env_remove(name),
-            };
-        }
-        leader.current_dir(command.get_current_dir().unwrap_or_else(|| "/".as_ref()));
-        let child = leader.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid");
+        let Pty { child, master, slave } = Pty::start(command, SIZE);
         let (shown, over) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<AtomicBool>::default());
-        let master = File::from(master);
         let from = master.try_clone().expect("a descriptor");
         let (into, until) = (Arc::clone(&shown), Arc::clone(&over));
         let reader = thread::spawn(move || collect(from, &into, &until));
