@@ -80,6 +80,8 @@ pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
         }
         caller.start_again();
     }
+    let text = format!("openclaw-guard: denied a call of process {} that asks for ever more", caller.tid());
+    current.guard().reporter.remark(text);
     Err(Errno::ACCESS)
 }
 
