@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-use guard_tests::{Emulator, Replies, World, ended, guard, limit, until};
+use guard_tests::{Emulator, Replies, World, ended, give_environment, guard, limit, until};
 use serde_json::Value;
 
 use crate::world::{path, world, world_with};
@@ -135,12 +135,7 @@ fn a_signal_gives_the_terminal_back() {
     let watch = command(&world);
     let mut later = Command::new("sh");
     later.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(watch.get_program()).args(watch.get_args());
-    for (name, value) in watch.get_envs() {
-        match value {
-            Some(value) => later.env(name, value),
-            None => later.env_remove(name),
-        };
-    }
+    give_environment(&watch, &mut later);
     later.current_dir(watch.get_current_dir().expect("a directory"));
     let mut screen = Emulator::start(&later, SIZE, Replies::Given);
     // Before it can have changed them.

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use guard_tests::{Replies, World, program_text, words};
+use guard_tests::{Replies, World, give_environment, program_text, words};
 
 use crate::session::{SIZE, Session, world, world_with};
 
@@ -18,12 +18,7 @@ fn outside(world: &World) -> Session {
         .env("ASKED", world.root().join("bin/asked"))
         .env("TERM", "xterm-256color")
         .env("HISTFILE", "/dev/null");
-    for (name, value) in runner.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
+    give_environment(&runner, &mut shell);
     shell.current_dir(world.work()).env_remove("TMUX");
     let session = Session::of(world, &shell, SIZE, Replies::Given);
     session.emulator.expect("OUT>");
@@ -33,6 +28,17 @@ fn outside(world: &World) -> Session {
 /// Waits until the operator's shell has the terminal again.
 fn returned(session: &Session) {
     session.emulator.wait("the shell", |picture| picture.text.trim_end().ends_with("OUT>"));
+}
+
+/// Brings the guard to the foreground, where its prompt is, and lets the call go.
+fn allowed_in_the_foreground(mut session: Session) {
+    session.line("fg");
+    session.prompted();
+    session.answer("y");
+    session.unprompted();
+    session.emulator.expect("\none\n");
+    returned(&session);
+    session.leave();
 }
 
 #[test]
@@ -47,13 +53,7 @@ fn suspended_it_goes_and_resumed_it_comes_back() {
     let text = session.emulator.rest().text;
     assert!(!text.contains(" s left") && !text.contains("\none\n"), "{text}");
     assert_eq!(session.emulator.modes(), usual);
-    session.line("fg");
-    session.prompted();
-    session.answer("y");
-    session.unprompted();
-    session.emulator.expect("\none\n");
-    returned(&session);
-    session.leave();
+    allowed_in_the_foreground(session);
 }
 
 #[test]
@@ -63,13 +63,7 @@ fn in_the_background_a_line_says_how_to_answer() {
     session.line("$RUN $ASKED one &");
     session.emulator.expect("openclaw-guard: waiting for approval: exec ");
     assert!(!session.emulator.rest().text.contains(" s left"));
-    session.line("fg");
-    session.prompted();
-    session.answer("y");
-    session.unprompted();
-    session.emulator.expect("\none\n");
-    returned(&session);
-    session.leave();
+    allowed_in_the_foreground(session);
 }
 
 #[test]
@@ -168,12 +162,7 @@ fn under_tmux() {
     let socket = world.root().join("tmux").display().to_string();
     let mut command = Command::new(tmux);
     command.args(["-f", "/dev/null", "-S", &socket, "new-session", &words(&runner)]);
-    for (name, value) in runner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    give_environment(&runner, &mut command);
     command.env("ASKED", world.root().join("bin/asked")).env("PS1", "IN> ").env("TERM", "xterm-256color");
     command.env("LC_ALL", "C.UTF-8").env_remove("TMUX").current_dir(world.work());
     let mut session = Session::of(&world, &command, SIZE, Replies::Given);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{Picture, Replies, program_text, until, words};
+use guard_tests::{Picture, Replies, give_environment, program_text, until, words};
 
 use crate::session::{SIZE, Session, assert_snapshot, world};
 
@@ -102,12 +102,7 @@ fn whatever_a_program_has_set() {
     let pane = Pane { tmux: program_text("tmux"), socket: world.root().join("tmux").display().to_string() };
     let mut command = Command::new(&pane.tmux);
     command.args(["-f", "/dev/null", "-S", &pane.socket, "new-session", &words(&runner)]);
-    for (name, value) in runner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    give_environment(&runner, &mut command);
     command.env("ASKED", world.root().join("bin/asked")).env("TERM", "xterm-256color");
     command.env("LC_ALL", "C.UTF-8").env_remove("TMUX").current_dir(world.work());
     let mut session = Session::of(&world, &command, SIZE, Replies::Given);

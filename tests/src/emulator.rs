@@ -1,7 +1,7 @@
 //! A human at a terminal that shows cells: what stands where, and a terminal's own answers.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::tcgetattr;
 
-use crate::pty::Pty;
+use crate::pty::{self, Pty};
 use crate::{limit, status_of};
 
 /// What the terminal does when it is asked.
@@ -254,24 +253,16 @@ impl Picture {
     }
 }
 
-/// Reads until it is told that it is over, or nobody has the terminal open; answers what is asked.
-fn emulate(mut master: File, inside: &Mutex<Inside>, over: &AtomicBool) {
-    let mut buffer = [0; 65536];
-    while !over.load(Ordering::Relaxed) {
-        let mut ready = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut ready, PollTimeout::from(20u8)) {
-            Ok(0) => continue,
-            Ok(_) => {}
-            Err(_) => return,
-        }
-        let Ok(count @ 1..) = master.read(&mut buffer) else { return };
+/// Reads to the end, and answers what is asked.
+fn emulate(master: File, inside: &Mutex<Inside>, over: &AtomicBool) {
+    pty::read(master, over, |master, shown| {
         let due = {
             let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
-            inside.shown.extend_from_slice(&buffer[..count]);
-            inside.parser.process(&buffer[..count]);
+            inside.shown.extend_from_slice(shown);
+            inside.parser.process(shown);
             std::mem::take(&mut inside.parser.callbacks_mut().due)
         };
         // A full buffer is no reason to stop reading.
         let _ = master.write(&due);
-    }
+    });
 }

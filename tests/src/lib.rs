@@ -23,6 +23,7 @@ pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
+pub use pty::give_environment;
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
 pub use screen::Screen;
 

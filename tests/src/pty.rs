@@ -1,9 +1,12 @@
 //! A command that leads a session on a terminal of its own.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::{OpenptyResult, Winsize, openpty};
 use rustix::io::FdFlags;
 
@@ -31,14 +34,34 @@ impl Pty {
         let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
         let mut leader = Command::new(program("setsid"));
         leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => leader.env(name, value),
-                None => leader.env_remove(name),
-            };
-        }
+        give_environment(command, &mut leader);
         leader.current_dir(command.get_current_dir().unwrap_or_else(|| "/".as_ref()));
         let child = leader.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid");
         Pty { child, master: File::from(master), slave }
+    }
+}
+
+/// Gives a command what another one was given for its environment, or was to be without.
+pub fn give_environment(from: &Command, to: &mut Command) {
+    for (name, value) in from.get_envs() {
+        match value {
+            Some(value) => to.env(name, value),
+            None => to.env_remove(name),
+        };
+    }
+}
+
+/// Reads until it is told that it is over, or nobody has the terminal open.
+pub fn read(mut master: File, over: &AtomicBool, mut take: impl FnMut(&mut File, &[u8])) {
+    let mut buffer = [0; 65536];
+    while !over.load(Ordering::Relaxed) {
+        let mut ready = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ready, PollTimeout::from(20u8)) {
+            Ok(0) => continue,
+            Ok(_) => {}
+            Err(_) => return,
+        }
+        let Ok(count @ 1..) = master.read(&mut buffer) else { return };
+        take(&mut master, &buffer[..count]);
     }
 }

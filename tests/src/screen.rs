@@ -1,7 +1,7 @@
 //! A human at a terminal: a command on a pseudoterminal of its own, keys typed to it, and what it shows.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::tcgetattr;
 
-use crate::pty::Pty;
+use crate::pty::{self, Pty};
 use crate::{limit, status_of};
 
 /// A command on a terminal.
@@ -43,7 +42,11 @@ impl Screen {
         let (shown, over) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<AtomicBool>::default());
         let from = master.try_clone().expect("a descriptor");
         let (into, until) = (Arc::clone(&shown), Arc::clone(&over));
-        let reader = thread::spawn(move || collect(from, &into, &until));
+        let reader = thread::spawn(move || {
+            pty::read(from, &until, |_, shown| {
+                into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(shown);
+            });
+        });
         Screen { child, master, slave, shown, reader, over, seen: 0 }
     }
 
@@ -125,20 +128,5 @@ impl Screen {
         self.over.store(true, Ordering::Relaxed);
         self.reader.join().expect("a reader");
         self.child
-    }
-}
-
-/// Reads until it is told that it is over, or nobody has the terminal open.
-fn collect(mut master: File, into: &Mutex<Vec<u8>>, over: &AtomicBool) {
-    let mut buffer = [0; 65536];
-    while !over.load(Ordering::Relaxed) {
-        let mut ready = [PollFd::new(master.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut ready, PollTimeout::from(20u8)) {
-            Ok(0) => continue,
-            Ok(_) => {}
-            Err(_) => return,
-        }
-        let Ok(count @ 1..) = master.read(&mut buffer) else { return };
-        into.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..count]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guard_tests::{Screen, World, words};
+use guard_tests::{Screen, World, give_environment, words};
 
 /// The prompt of the operator's shell.
 const PROMPT: &str = "OUT> ";
@@ -27,12 +27,7 @@ impl Session {
         shell.args(["--norc", "--noprofile"]).args(options).arg("-i");
         shell.env("RUN", words(&runner)).env("PS1", PROMPT).env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
         shell.env("HISTFILE", "/dev/null").env_remove("TMUX");
-        for (name, value) in runner.get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
+        give_environment(&runner, &mut shell);
         shell.current_dir(world.work());
         let mut session = Session { screen: Screen::start(&shell) };
         session.screen.expect(PROMPT);
