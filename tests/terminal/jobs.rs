@@ -12,6 +12,7 @@ fn a_shell_controls_its_jobs() {
         session.keys("\x1a", &["Stopped", "IN> "]);
         session.line("jobs", &["sleep 1000", "IN> "]);
         session.line("fg", &["sleep 1000"]);
+        session.pause();
         session.keys("\x03", &["IN> "]);
         session.line("echo status $?", &["status 130", "IN> "]);
         session.line("cat & sleep 0.5; jobs", &["Stopped", "IN> "]);
@@ -38,9 +39,11 @@ fn the_command_is_a_job() {
         session.line("bg", &[]);
         session.line("jobs", &[]);
         session.line("fg", &["sleep 1000'\r\n"]);
+        session.pause();
         session.keys("\x1a", &["Stopped"]);
         session.prompt();
         session.line("fg", &["sleep 1000'\r\n"]);
+        session.pause();
         session.keys("\x03", &["^C"]);
         session.prompt();
         session.line("echo status $?", &[]);

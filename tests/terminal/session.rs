@@ -50,7 +50,8 @@ impl Session {
         }
     }
 
-    /// A human's pause: what is typed before the guard has the keyboard is echoed twice (docs/compatibility.md).
+    /// A human's pause. A shell says what it puts into the foreground before it does; what is typed before the guard has
+    /// the keyboard is echoed twice (docs/compatibility.md).
     pub fn pause(&self) {
         std::thread::sleep(std::time::Duration::from_secs(1));
     }
