@@ -1,10 +1,10 @@
 //! Bits that a human has answered with "always": they turn what the map asks for into a yes, and nothing else. Kept
 //! apart from the rules, so that no edit of guard.json can make more of them.
 
-use crate::glob::{Below, Glob};
+use crate::glob::Glob;
 use crate::index::Index;
 use crate::rwx::{Found, Reason};
-use crate::{Bits, Grant, Rights};
+use crate::{Bits, Grant};
 
 /// One saved rule.
 #[derive(Clone, Debug)]
@@ -48,11 +48,5 @@ impl Answers {
             }
             found.rights.any(Grant::Ask)
         });
-    }
-
-    /// What anything below `dir` grants at most, where the map grants at most `most`.
-    pub(crate) fn most_below(&self, dir: &[u8], most: Rights) -> Rights {
-        let reach = self.answers.iter().filter(|answer| answer.glob.below(dir) != Below::Nothing);
-        reach.fold(most, |most, answer| answer.bits.answer(most))
     }
 }

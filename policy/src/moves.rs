@@ -1,6 +1,6 @@
 //! What follows from the map for whole directories: may they be moved, are they uniform.
 
-use crate::{Grant, Policy};
+use crate::{Access, Grant, Policy};
 
 impl Policy {
     /// True when moving `old` to `new` gives it no right that it did not have: for a directory,
@@ -28,6 +28,12 @@ impl Policy {
 
     /// True when `dir` and every object below it may be read without asking.
     pub fn reads_uniform(&self, dir: &[u8]) -> bool {
-        self.rights(dir).r == Grant::Yes && self.map.least_below(dir, |_| false).r == Grant::Yes
+        self.is_uniform(dir, Access::READ)
+    }
+
+    /// True when the policy allows `access` without asking for `path` and everything that is or comes below it: whether
+    /// a floor that grants the hierarchy still holds under this policy. False where that cannot be proven.
+    pub fn is_uniform(&self, path: &[u8], access: Access) -> bool {
+        self.rights(path).grants(access) && self.map.least_below(path, |_| false).grants(access)
     }
 }

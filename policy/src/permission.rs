@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Access;
+
 /// What one bit grants. `No < Ask < Yes`, so the stricter of two is the smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grant {
@@ -48,6 +50,12 @@ impl Rights {
     /// True when some bit is this.
     pub(crate) fn any(self, grant: Grant) -> bool {
         self.r == grant || self.w == grant || self.x == grant
+    }
+
+    /// True when every bit that `access` needs is granted without asking.
+    pub(crate) fn grants(self, access: Access) -> bool {
+        let bits = [(Access::READ, self.r), (Access::WRITE, self.w), (Access::MAP, self.x)];
+        bits.into_iter().all(|(bit, grant)| !access.contains(bit) || grant == Grant::Yes)
     }
 
     /// True when no bit grants more than in `other`.

@@ -1,8 +1,9 @@
 //! The compiled file map: which path grants what, and who said so.
 
 use crate::answers::Answers;
-use crate::glob::{Below, Glob};
+use crate::glob::Glob;
 use crate::index::Index;
+use crate::reach::Reach;
 use crate::{Because, Bits, Grant, Rights, Source, normalize};
 
 /// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
@@ -188,42 +189,12 @@ impl Map {
     /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are
     /// left out.
     pub(crate) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
-        if self.denies.iter().any(|e| !skip(&e.glob) && e.glob.below(dir) != Below::Nothing) {
-            return Rights::NONE;
-        }
-        let (rules, covered) = self.rules_below(dir);
-        let mut least = rules.fold(Rights::ALL, |least, e| least.meet(e.rights));
-        if !covered {
-            let base = self.base.iter().filter(|e| e.glob.below(dir) == Below::Everything);
-            least = least.meet(base.fold(self.default, |all, e| all.join(e.rights)));
-        }
-        least
+        Reach::of(self).least(dir, skip)
     }
 
     /// What anything strictly below `dir` grants at most.
     pub(crate) fn most_below(&self, dir: &[u8]) -> Rights {
-        if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
-            return Rights::NONE;
-        }
-        let (rules, covered) = self.rules_below(dir);
-        let mut most = rules.fold(Rights::NONE, |most, e| most.join(e.rights));
-        if !covered {
-            let base = self.base.iter().filter(|e| e.glob.below(dir) != Below::Nothing);
-            most = base.fold(most.join(self.default), |most, e| most.join(e.rights));
-        }
-        self.answers.most_below(dir, most)
-    }
-
-    /// The rules that can decide something below `dir`, and whether a rule decides everything there.
-    fn rules_below(&self, dir: &[u8]) -> (impl Iterator<Item = &Entry>, bool) {
-        let cover = self.rules.iter().find(|e| e.glob.below(dir) == Below::Everything);
-        let length = cover.map_or(0, |e| e.glob.length());
-        let rules = self
-            .rules
-            .iter()
-            .take_while(move |e| e.glob.length() >= length)
-            .filter(move |e| e.glob.below(dir) != Below::Nothing);
-        (rules, cover.is_some())
+        Reach::of(self).most(dir)
     }
 }
 

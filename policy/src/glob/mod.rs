@@ -95,6 +95,11 @@ impl Glob {
         self.tail.contains(&Token::StarStar)
     }
 
+    /// True when the component with the first wildcard already crosses directories: `dir/**`, `dir/a**`.
+    pub(crate) fn is_deep_at_once(&self) -> bool {
+        self.tail.iter().take_while(|token| **token != SLASH).any(|token| *token == Token::StarStar)
+    }
+
     /// True for `**/NAME` and `**/NAME/**`, where NAME is one component: whether such a pattern
     /// matches a path depends on that path's components one by one, not on where they are.
     pub(crate) fn is_position_free(&self) -> bool {
