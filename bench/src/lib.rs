@@ -1,1 +1,0 @@
-//! Measures what openclaw-guard costs: `cargo bench -p guard-bench`.

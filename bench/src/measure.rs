@@ -1,0 +1,140 @@
+//! One row in several ways, by turns.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::caller::Latency;
+use crate::error::{Context, Error};
+use crate::histogram::Histogram;
+use crate::rows::{On, Row, Status, Work};
+use crate::stats::median;
+use crate::way::{Guard, Way};
+use crate::world::World;
+
+/// How thoroughly.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// So many rounds, each of them in every way.
+    pub rounds: usize,
+    /// Calls are divided by this.
+    pub fewer: usize,
+}
+
+/// What was measured in one way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Nanoseconds for one call, or for the command, in each round.
+    pub each: Vec<f64>,
+    /// Of calls: half of them, in each round.
+    pub p50: Vec<f64>,
+    /// Of calls: 99 of 100, in each round.
+    pub p99: Vec<f64>,
+    /// Of calls: all, in all rounds.
+    pub histogram: Option<Histogram>,
+}
+
+impl Series {
+    fn add(&mut self, sample: Sample) {
+        match sample {
+            Sample::Calls(latency) => {
+                self.each.push(latency.each);
+                self.p50.push(latency.p50);
+                self.p99.push(latency.p99);
+                self.histogram.get_or_insert_default().merge(&latency.histogram);
+            }
+            Sample::Command(nanoseconds) => self.each.push(nanoseconds),
+        }
+    }
+}
+
+enum Sample {
+    Calls(Latency),
+    Command(f64),
+}
+
+/// Runs the row in every way, then again, so that whatever the machine does besides meets all ways alike. A round to
+/// warm up is not counted.
+///
+/// # Errors
+/// When something that is measured fails: then there is nothing to compare.
+pub fn by_turns(
+    row: &Row,
+    ways: &[Way],
+    effort: Effort,
+    world: &World,
+    guard: &Guard,
+) -> Result<Vec<(Way, Series)>, Error> {
+    let mut all: Vec<_> = ways.iter().map(|way| (*way, Series::default())).collect();
+    for round in 0..=effort.rounds {
+        for (way, series) in &mut all {
+            let sample = once(&row.work, *way, effort, world, guard)
+                .map_err(|error| Error::new(format!("{}, {}: {error}", row.name, way.name())))?;
+            if round > 0 {
+                series.add(sample);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn once(work: &Work, way: Way, effort: Effort, world: &World, guard: &Guard) -> Result<Sample, Error> {
+    match *work {
+        Work::Calls { operation, on, count } => {
+            let path = match on {
+                On::Path(path) => PathBuf::from(path),
+                On::Fresh => world.fresh()?,
+            };
+            let count = (count / effort.fewer).max(1);
+            let name = clap::ValueEnum::to_possible_value(&operation)
+                .map(|value| value.get_name().to_owned())
+                .unwrap_or_default();
+            let line = [
+                world.caller().into(),
+                "caller".into(),
+                name.into(),
+                path.clone().into(),
+                count.to_string().into(),
+            ];
+            run(guard.command(way, world, &line), Status::Zero, world)?;
+            if matches!(on, On::Fresh) {
+                std::fs::remove_dir_all(&path).context(|| path.display().to_string())?;
+            }
+            let said = std::fs::read_to_string(output(world)).context(|| "what the caller said".into())?;
+            Ok(Sample::Calls(serde_json::from_str(&said).context(|| "what the caller said".into())?))
+        }
+        Work::Command { line, times, status } => {
+            let line = line(world)?;
+            let mut all = Vec::new();
+            for _ in 0..times {
+                all.push(run(guard.command(way, world, &line), status, world)?);
+            }
+            median(&all).map(Sample::Command).ok_or_else(|| Error::new("nothing to run"))
+        }
+    }
+}
+
+/// Runs a command to its end; nanoseconds. Its output goes to a file: some programs do less when it goes to /dev/null.
+fn run(mut command: Command, fine: Status, world: &World) -> Result<f64, Error> {
+    let (out, errors) = (output(world), world.root().join("errors"));
+    command.stdout(created(&out)?).stderr(created(&errors)?);
+    let start = Instant::now();
+    let status = command.status();
+    let took = start.elapsed().as_nanos() as f64;
+    let status = status.context(|| command.get_program().to_string_lossy().into_owned())?;
+    if status.success() || fine == Status::ZeroOrOne && status.code() == Some(1) {
+        return Ok(took);
+    }
+    let said = std::fs::read(&errors).unwrap_or_default();
+    let tail = &said[said.len().saturating_sub(400)..];
+    Err(Error::new(format!("{status}: {}", tail.trim_ascii_end().escape_ascii())))
+}
+
+fn output(world: &World) -> PathBuf {
+    world.root().join("output")
+}
+
+fn created(path: &Path) -> Result<File, Error> {
+    File::create(path).context(|| path.display().to_string())
+}

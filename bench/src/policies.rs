@@ -1,0 +1,96 @@
+//! The policies that are measured: both allow all that the work does.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::error::{Context, Error};
+use crate::world::World;
+
+/// Which policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One rule that allows everything.
+    Everything,
+    /// Whole hierarchies by name, and no base: what Landlock can grant exactly.
+    Exact,
+}
+
+impl Kind {
+    /// Where it lies.
+    pub fn path(self, world: &World) -> PathBuf {
+        let name = match self {
+            Kind::Everything => "everything.json",
+            Kind::Exact => "exact.json",
+        };
+        world.root().join(name)
+    }
+}
+
+/// Writes all of them.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn write(world: &World) -> Result<(), Error> {
+    for kind in [Kind::Everything, Kind::Exact] {
+        let path = kind.path(world);
+        fs::write(&path, document(kind, world).to_string()).context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn document(kind: Kind, world: &World) -> Value {
+    let files = match kind {
+        Kind::Everything => json!({ "rules": { "/**": "rwx" } }),
+        Kind::Exact => {
+            let mut rules: serde_json::Map<String, Value> = [
+                ("/usr/**", "r-x"),
+                ("/bin/**", "r-x"),
+                ("/sbin/**", "r-x"),
+                ("/lib/**", "r-x"),
+                ("/lib64/**", "r-x"),
+                ("/etc/**", "r--"),
+                ("/dev/null", "rw-"),
+                ("/dev/zero", "rw-"),
+                ("/dev/full", "rw-"),
+                ("/dev/random", "r--"),
+                ("/dev/urandom", "r--"),
+            ]
+            .into_iter()
+            .map(|(pattern, bits)| (pattern.to_owned(), json!(bits)))
+            .collect();
+            for (directory, bits) in [
+                (world.work(), "rwx"),
+                (world.temporary(), "rwx"),
+                (world.home(), "rw-"),
+                (world.programs(), "r-x"),
+            ] {
+                rules.insert(format!("{}/**", directory.display()), json!(bits));
+            }
+            json!({ "rules": rules, "default": "---" })
+        }
+    };
+    let mut permissions = json!({ "filesystem": files });
+    if kind == Kind::Exact {
+        permissions["base"] = json!(false);
+    }
+    json!({ "version": 1, "exec": { "security": "full", "ask": "off" }, "permissions": permissions })
+}
+
+#[cfg(test)]
+mod tests {
+    use guard_policy::Document;
+
+    use super::{Kind, document};
+    use crate::world::World;
+
+    #[test]
+    fn the_policies_are_valid() {
+        let world = World::new(None).unwrap();
+        for kind in [Kind::Everything, Kind::Exact] {
+            Document::parse("guard.json", &document(kind, &world).to_string()).unwrap();
+            assert!(kind.path(&world).is_file());
+        }
+    }
+}

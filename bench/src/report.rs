@@ -1,0 +1,261 @@
+//! Results, as a file and as a table.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::machine::Machine;
+use crate::measure::Series;
+use crate::rows::{Goal, Row};
+use crate::stats::{median, quantile};
+use crate::way::Way;
+
+/// All that one run found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Where.
+    pub machine: Machine,
+    /// Of which guard, as `--version` says.
+    pub guard: String,
+    /// Rounds of each row.
+    pub rounds: usize,
+    /// Row by row.
+    pub rows: Vec<Line>,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// The row's name.
+    pub name: String,
+    /// What was done.
+    pub what: String,
+    /// Native first.
+    pub ways: Vec<Figures>,
+}
+
+/// One row in one way. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// The way's name.
+    pub way: String,
+    /// For one call or command: the median of the rounds.
+    pub median: f64,
+    /// Times the native median; not for native itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// The middle half of the ratios of single rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<(f64, f64)>,
+    /// What was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Wanted>,
+    /// Of calls: half of them took at most so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50: Option<f64>,
+    /// Of calls: 99 of 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    /// Of calls: lower bounds of buckets, and counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+}
+
+/// A goal, and whether it is met.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// `≤1.15` or `≤4 ms`.
+    pub text: String,
+    /// Whether it is met.
+    pub met: bool,
+}
+
+impl Line {
+    /// What was measured, beside the goals. Nothing where the native way was not measured.
+    pub fn new(row: &Row, measured: &[(Way, Series)]) -> Line {
+        let native = measured.iter().find(|(way, _)| *way == Way::Native).map(|(_, series)| series);
+        let ways = measured.iter().filter_map(|(way, series)| figures(row, *way, series, native));
+        Line { name: row.name.to_owned(), what: row.what.to_owned(), ways: ways.collect() }
+    }
+}
+
+fn figures(row: &Row, way: Way, series: &Series, native: Option<&Series>) -> Option<Figures> {
+    let time = median(&series.each)?;
+    let native = native.filter(|_| way != Way::Native);
+    let ratio = native.and_then(|native| Some(time / median(&native.each)?));
+    let goal = match way {
+        Way::Native => None,
+        Way::Kernel => row.kernel,
+        Way::Broker | Way::Floored => Some(row.goal),
+    };
+    let spread = native.and_then(|native| {
+        let ratios: Vec<f64> = series.each.iter().zip(&native.each).map(|(own, other)| own / other).collect();
+        Some((round(quantile(&ratios, 0.25)?), round(quantile(&ratios, 0.75)?)))
+    });
+    Some(Figures {
+        way: way.name().to_owned(),
+        median: round(time),
+        ratio: ratio.map(round),
+        spread,
+        goal: goal.and_then(|goal| wanted(goal, time, ratio)),
+        p50: median(&series.p50),
+        p99: median(&series.p99),
+        histogram: series.histogram.clone(),
+    })
+}
+
+fn wanted(goal: Goal, time: f64, ratio: Option<f64>) -> Option<Wanted> {
+    match goal {
+        Goal::Ratio(most) => Some(Wanted { text: format!("≤{most}"), met: ratio? <= most }),
+        Goal::Milliseconds(most) => Some(Wanted { text: format!("≤{most} ms"), met: time <= most * 1e6 }),
+    }
+}
+
+/// Four digits: more would be noise in a committed file.
+fn round(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// A time with its unit.
+pub fn nanoseconds(value: f64) -> String {
+    let (value, unit) = match value {
+        small if small < 1e3 => (small, "ns"),
+        micro if micro < 1e6 => (micro / 1e3, "µs"),
+        milli if milli < 1e9 => (milli / 1e6, "ms"),
+        long => (long / 1e9, "s"),
+    };
+    let digits = if unit == "ns" || value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// The rows as a table for people.
+pub fn table(report: &Report) -> String {
+    let mut text =
+        format!("{:<40} {:<8} {:>9} {:>7} {:>13}  goal\n", "", "", "median", "ratio", "middle half");
+    for line in &report.rows {
+        for (index, figures) in line.ways.iter().enumerate() {
+            let what = if index == 0 { line.what.as_str() } else { "" };
+            let time = nanoseconds(figures.median);
+            let ratio = figures.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}"));
+            let spread = figures.spread.map_or(String::new(), |(low, high)| format!("{low:.2}–{high:.2}"));
+            let goal = figures
+                .goal
+                .as_ref()
+                .map_or(String::new(), |goal| format!("{} {}", goal.text, if goal.met { '✓' } else { '✗' }));
+            let way = &figures.way;
+            let row = format!("{what:<40} {way:<8} {time:>9} {ratio:>7} {spread:>13}  {goal}");
+            let _ = writeln!(text, "{}", row.trim_end());
+        }
+    }
+    text
+}
+
+/// Latencies of single calls, for people. Reading the clock is in them.
+pub fn latencies(report: &Report) -> String {
+    let mut text = format!("{:<40} {:<8} {:>9} {:>9}  calls by latency\n", "", "", "p50", "p99");
+    for line in &report.rows {
+        for figures in &line.ways {
+            let (Some(p50), Some(p99), Some(histogram)) = (figures.p50, figures.p99, &figures.histogram)
+            else {
+                continue;
+            };
+            let what = if figures.ratio.is_none() { line.what.as_str() } else { "" };
+            let (p50, p99, bars) = (nanoseconds(p50), nanoseconds(p99), histogram.bars());
+            let _ = writeln!(text, "{what:<40} {:<8} {p50:>9} {p99:>9}  {bars}", figures.way);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, Report, latencies, nanoseconds, table};
+    use crate::histogram::Histogram;
+    use crate::machine::Machine;
+    use crate::measure::Series;
+    use crate::rows::all;
+    use crate::way::Way;
+
+    fn series(each: &[f64]) -> Series {
+        Series { each: each.to_vec(), ..Series::default() }
+    }
+
+    fn line(name: &str, measured: &[(Way, Series)]) -> Line {
+        let rows = all();
+        Line::new(rows.iter().find(|row| row.name == name).unwrap(), measured)
+    }
+
+    fn report(rows: Vec<Line>) -> Report {
+        let machine = Machine {
+            processor: "none".into(),
+            processors: 1,
+            memory_mib: 1,
+            kernel: "6.18".into(),
+            files: "tmpfs".into(),
+        };
+        Report { machine, guard: "openclaw-guard 0".into(), rounds: 3, rows }
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_medians_and_meets_its_own_goal() {
+        let native = series(&[1_000.0, 1_000.0, 9_000.0]);
+        let measured = [
+            (Way::Native, native),
+            (Way::Floored, series(&[6_000.0, 6_500.0, 7_000.0])),
+            (Way::Kernel, series(&[1_600.0, 1_510.0, 1_000.0])),
+        ];
+        let line = line("open", &measured);
+        let ratios: Vec<_> = line.ways.iter().map(|figures| figures.ratio).collect();
+        assert_eq!(ratios, [None, Some(6.5), Some(1.51)]);
+        let met: Vec<_> =
+            line.ways.iter().map(|figures| figures.goal.as_ref().map(|goal| goal.met)).collect();
+        assert_eq!(met, [None, Some(true), Some(false)]);
+        assert_eq!(line.ways[1].spread, Some((0.7778, 6.5)));
+    }
+
+    #[test]
+    fn the_start_has_a_goal_in_milliseconds_and_the_kernel_tier_one_only_where_it_says_so() {
+        let start = line("start", &[(Way::Native, series(&[4e5])), (Way::Floored, series(&[4.1e6]))]);
+        let goal = start.ways[1].goal.as_ref().unwrap();
+        assert_eq!((goal.text.as_str(), goal.met), ("≤4 ms", false));
+        let stat = line("stat", &[(Way::Native, series(&[4e2])), (Way::Kernel, series(&[4e2]))]);
+        assert_eq!(stat.ways[1].goal, None);
+    }
+
+    #[test]
+    fn a_report_comes_back_from_json_and_names_no_path() {
+        let mut histogram = Histogram::default();
+        histogram.add(5_000);
+        let calls = Series { p50: vec![4e3], p99: vec![9e3], histogram: Some(histogram), ..series(&[5e3]) };
+        let report = report(vec![
+            line("open", &[(Way::Native, series(&[1e3])), (Way::Broker, calls)]),
+            line("gcc", &[]),
+        ]);
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        assert!(
+            latencies(&report).contains("  4.00 µs   9.00 µs  4.10 µs ▁ 8.19 µs"),
+            "{}",
+            latencies(&report)
+        );
+        assert!(
+            table(&report).contains("broker     5.00 µs    5.00     5.00–5.00  ≤6.5 ✓"),
+            "{}",
+            table(&report)
+        );
+    }
+
+    #[test]
+    fn times_have_units() {
+        let texts = [42.4, 999.0, 1_234.0, 45_600.0, 1e6, 1.5e9, 123_456.0].map(nanoseconds);
+        assert_eq!(texts, ["42 ns", "999 ns", "1.23 µs", "45.6 µs", "1.00 ms", "1.50 s", "123 µs"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! Files of results: JSON of which a difference can be read.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Context, Error};
+
+/// Writes results, and says where.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: &Path, results: &impl Serialize) -> Result<(), Error> {
+    let results = serde_json::to_value(results).context(|| "results".into())?;
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).context(|| directory.display().to_string())?;
+    }
+    std::fs::write(path, lines(&results)).context(|| path.display().to_string())?;
+    eprintln!("guard-bench: results are in {}", path.display());
+    Ok(())
+}
+
+/// JSON with a line for each key, and for each element of a list.
+fn lines(results: &Value) -> String {
+    let Value::Object(keys) = results else { return format!("{results}\n") };
+    let keys = keys.iter().map(|(key, value)| match value {
+        Value::Array(elements) if elements.iter().any(Value::is_object) => {
+            let elements: Vec<_> = elements.iter().map(|element| format!("    {element}")).collect();
+            format!("  {}: [\n{}\n  ]", Value::from(key.as_str()), elements.join(",\n"))
+        }
+        value => format!("  {}: {value}", Value::from(key.as_str())),
+    });
+    format!("{{\n{}\n}}\n", keys.collect::<Vec<_>>().join(",\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::lines;
+
+    #[test]
+    fn a_line_for_each_row() {
+        let results =
+            json!({ "rounds": 3, "rows": [{ "a": [[1, 2]] }, { "b\"": 2.5 }], "none": [], "n": [1, 2] });
+        let text = lines(&results);
+        assert_eq!(text.lines().count(), 9, "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), results);
+    }
+}

@@ -1,0 +1,186 @@
+//! The rows of the table: what is measured, and what it may cost.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::caller::Operation;
+use crate::error::Error;
+use crate::world::World;
+
+/// What may be asked of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// At most so many times the native time.
+    Ratio(f64),
+    /// At most so many milliseconds.
+    Milliseconds(f64),
+}
+
+/// One row.
+pub struct Row {
+    /// Its name, for `--only` and the results.
+    pub name: &'static str,
+    /// What is done, for people.
+    pub what: &'static str,
+    /// What is run.
+    pub work: Work,
+    /// For the guard with every call held.
+    pub goal: Goal,
+    /// For the kernel tier, where that has one of its own.
+    pub kernel: Option<Goal>,
+}
+
+/// What is run.
+pub enum Work {
+    /// Calls of one kind, timed by the caller itself.
+    Calls {
+        /// Which call.
+        operation: Operation,
+        /// On what.
+        on: On,
+        /// How often in one round.
+        count: usize,
+    },
+    /// A command, timed from start to end.
+    Command {
+        /// What to run.
+        line: Line,
+        /// How often in one round; the median counts.
+        times: usize,
+        /// Which status it may have.
+        status: Status,
+    },
+}
+
+/// What status is no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// 0.
+    Zero,
+    /// 0 or 1: something was not readable to this user, in no way.
+    ZeroOrOne,
+}
+
+/// What a call is made on.
+#[derive(Clone, Copy, Debug)]
+pub enum On {
+    /// A file of the system.
+    Path(&'static str),
+    /// A new directory in the workspace.
+    Fresh,
+}
+
+/// A command line that works on what the world has.
+pub type Line = fn(&World) -> Result<Vec<OsString>, Error>;
+
+/// All rows, in the order of the table.
+pub fn all() -> Vec<Row> {
+    use Goal::{Milliseconds, Ratio};
+    use Operation::{Create, Exec, Getpid, Missing, Open, Stat};
+    let passwd = On::Path("/etc/passwd");
+    vec![
+        calls("getpid", "getpid, not held", Getpid, passwd, 200_000, Ratio(1.05), None),
+        calls("stat", "stat of a system file", Stat, passwd, 50_000, Ratio(1.1), None),
+        calls("open", "open + close of a system file", Open, passwd, 20_000, Ratio(6.5), Some(Ratio(1.5))),
+        calls("create", "open(O_CREAT) + close in the workspace", Create, On::Fresh, 2_000, Ratio(9.0), None),
+        calls(
+            "missing",
+            "open of a missing file",
+            Missing,
+            On::Path("/etc/not-there"),
+            20_000,
+            Ratio(10.0),
+            None,
+        ),
+        calls("exec", "fork + exec /bin/true", Exec, On::Path("/bin/true"), 200, Ratio(1.15), None),
+        command("start", "start-up of `-- true`", |_| Ok(words(&["/bin/true"])), 20, Milliseconds(4.0), None),
+        command("git-status", "git status, 20,000 files", git_status, 3, Ratio(1.5), Some(Ratio(1.15))),
+        command("grep", "grep -r, 20,000 files", grep, 1, Ratio(2.0), Some(Ratio(1.15))),
+        Row {
+            name: "find",
+            what: "find /usr -type f",
+            work: Work::Command {
+                line: |_| Ok(words(&["find", "/usr", "-type", "f"])),
+                times: 1,
+                status: Status::ZeroOrOne,
+            },
+            goal: Ratio(2.5),
+            kernel: Some(Ratio(1.2)),
+        },
+        command("gcc", "gcc hello.c, 20 times", gcc, 1, Ratio(1.15), None),
+        command("python", "python3 imports, 20 times", python, 1, Ratio(1.15), None),
+        command("copy", "cp -r and rm -rf of a source tree", copy, 1, Ratio(1.8), None),
+        command(
+            "true-500",
+            "500 times /bin/true from sh",
+            |_| Ok(repeat("/bin/true", 500)),
+            1,
+            Ratio(1.2),
+            None,
+        ),
+    ]
+}
+
+fn calls(
+    name: &'static str,
+    what: &'static str,
+    operation: Operation,
+    on: On,
+    count: usize,
+    goal: Goal,
+    kernel: Option<Goal>,
+) -> Row {
+    Row { name, what, work: Work::Calls { operation, on, count }, goal, kernel }
+}
+
+fn command(
+    name: &'static str,
+    what: &'static str,
+    line: Line,
+    times: usize,
+    goal: Goal,
+    kernel: Option<Goal>,
+) -> Row {
+    Row { name, what, work: Work::Command { line, times, status: Status::Zero }, goal, kernel }
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+/// A loop of the shell's own.
+fn repeat(command: &str, times: usize) -> Vec<OsString> {
+    let script = format!("i=0; while [ $i -lt {times} ]; do {command} || exit 1; i=$((i+1)); done");
+    words(&["/bin/sh", "-c", &script])
+}
+
+fn git_status(world: &World) -> Result<Vec<OsString>, Error> {
+    let mut line = words(&["git", "-C"]);
+    line.extend([world.repository()?.into(), "status".into()]);
+    Ok(line)
+}
+
+fn grep(world: &World) -> Result<Vec<OsString>, Error> {
+    let mut line = words(&["grep", "-r", "--exclude-dir=.git", "needle"]);
+    line.push(world.repository()?.into());
+    Ok(line)
+}
+
+fn gcc(world: &World) -> Result<Vec<OsString>, Error> {
+    let source = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n";
+    let path = world.work().join("hello.c");
+    std::fs::write(&path, source).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+    Ok(repeat("gcc hello.c -o hello", 20))
+}
+
+fn python(_: &World) -> Result<Vec<OsString>, Error> {
+    let modules = "argparse, asyncio, email.message, http.client, json, subprocess, unittest, urllib.request";
+    Ok(repeat(&format!("/usr/bin/python3 -c 'import {modules}'"), 20))
+}
+
+fn copy(world: &World) -> Result<Vec<OsString>, Error> {
+    let (source, copy) = (world.source()?, world.work().join("copied"));
+    let quoted = |path: &Path| path.display().to_string();
+    let script = format!("cp -r '{0}' '{1}' && rm -rf '{1}'", quoted(source), quoted(&copy));
+    Ok(words(&["/bin/sh", "-c", &script]))
+}

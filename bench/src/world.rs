@@ -1,0 +1,231 @@
+//! What is worked on: a temporary directory with a repository, a source tree, policies, and a home of its own.
+
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::error::{Context, Error};
+use crate::policies;
+
+/// Files of the repository.
+const FILES: usize = 20_000;
+/// Files in each of its directories.
+const EACH: usize = 20;
+/// Files of the source tree that is copied.
+const SOURCES: usize = 2_000;
+
+/// A temporary directory. What takes time to make is made when it is first wanted.
+pub struct World {
+    directory: TempDir,
+    repository: OnceCell<PathBuf>,
+    source: OnceCell<PathBuf>,
+    new: std::cell::Cell<usize>,
+}
+
+impl World {
+    /// Makes the directory, in the one given, else in memory, else in the one for temporary files.
+    ///
+    /// # Errors
+    /// When something cannot be written.
+    pub fn new(place: Option<&Path>) -> Result<World, Error> {
+        let place = place.map_or_else(default_place, Path::to_owned);
+        let directory = tempfile::Builder::new()
+            .prefix("guard-bench")
+            .tempdir_in(&place)
+            .context(|| format!("cannot make a directory in {}", place.display()))?;
+        let world = World {
+            directory,
+            repository: OnceCell::new(),
+            source: OnceCell::new(),
+            new: std::cell::Cell::new(0),
+        };
+        for part in [world.work(), world.home(), world.state(), world.temporary(), world.programs()] {
+            fs::create_dir(&part).context(|| part.display().to_string())?;
+        }
+        policies::write(&world)?;
+        // The caller is a copy beside what it works on, so that a policy can name it without knowing where cargo built it.
+        let own = std::env::current_exe().context(|| "cannot find this program".into())?;
+        fs::copy(own, world.caller()).context(|| world.caller().display().to_string())?;
+        Ok(world)
+    }
+
+    /// The directory itself, which holds all others.
+    pub fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where commands start and write.
+    pub fn work(&self) -> PathBuf {
+        self.root().join("work")
+    }
+
+    /// `HOME`.
+    pub fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// `OPENCLAW_STATE_DIR`.
+    pub fn state(&self) -> PathBuf {
+        self.root().join("state")
+    }
+
+    /// `TMPDIR`.
+    pub fn temporary(&self) -> PathBuf {
+        self.root().join("tmp")
+    }
+
+    /// Where the caller lies.
+    pub fn programs(&self) -> PathBuf {
+        self.root().join("programs")
+    }
+
+    /// The copy of this program that makes calls.
+    pub fn caller(&self) -> PathBuf {
+        self.programs().join("guard-bench")
+    }
+
+    /// An empty directory that was not there before. Whoever asks removes it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn fresh(&self) -> Result<PathBuf, Error> {
+        self.new.set(self.new.get() + 1);
+        let path = self.work().join(format!("fresh{}", self.new.get()));
+        fs::create_dir(&path).context(|| path.display().to_string())?;
+        Ok(path)
+    }
+
+    /// A command in this world: its directories, and no other variables than `PATH` and a locale.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.work())
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LC_ALL", "C.UTF-8")
+            .env("HOME", self.home())
+            .env("OPENCLAW_STATE_DIR", self.state())
+            .env("TMPDIR", self.temporary())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// A repository of git's with 20,000 small files in 1,000 directories, all of them committed.
+    ///
+    /// # Errors
+    /// When git is missing or fails.
+    pub fn repository(&self) -> Result<&Path, Error> {
+        made(&self.repository, || {
+            let path = self.work().join("repository");
+            eprintln!("guard-bench: making a repository of {FILES} files");
+            tree(&path, FILES, 200)?;
+            for arguments in [
+                &["init", "-q"][..],
+                &["add", "."],
+                &["commit", "-q", "-m", "all"],
+                &["repack", "-adq"],
+                &["status"],
+            ] {
+                self.git(&path, arguments)?;
+            }
+            Ok(path)
+        })
+    }
+
+    /// A tree of 2,000 files of 4 KiB, as that of a program.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn source(&self) -> Result<&Path, Error> {
+        made(&self.source, || {
+            let path = self.work().join("source");
+            tree(&path, SOURCES, 4096)?;
+            Ok(path)
+        })
+    }
+
+    fn git(&self, directory: &Path, arguments: &[&str]) -> Result<(), Error> {
+        let output = self
+            .command("git")
+            .current_dir(directory)
+            .args(["-c", "user.name=bench", "-c", "user.email=bench@localhost", "-c", "gc.auto=0"])
+            .args(arguments)
+            .output()
+            .context(|| "git".into())?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::new(format!("git {}: {}", arguments.join(" "), output.stderr.escape_ascii())))
+    }
+}
+
+/// Memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond for a new file where many were
+/// removed within the last minutes.
+fn default_place() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let runs_programs = rustix::fs::statvfs(memory)
+        .is_ok_and(|file_system| !file_system.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC));
+    if runs_programs && file_system(memory) == "tmpfs" { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// What file system a directory is on.
+pub fn file_system(directory: &Path) -> &'static str {
+    // linux/magic.h
+    match rustix::fs::statfs(directory).map_or(0, |found| found.f_type) {
+        0x0102_1994 => "tmpfs",
+        0xef53 => "ext4",
+        0x9123_683e => "btrfs",
+        0x5846_5342 => "xfs",
+        0x794c_7630 => "overlayfs",
+        _ => "other",
+    }
+}
+
+fn made(cell: &OnceCell<PathBuf>, make: impl FnOnce() -> Result<PathBuf, Error>) -> Result<&Path, Error> {
+    if cell.get().is_none() {
+        let path = make()?;
+        let _ = cell.set(path);
+    }
+    cell.get().map(PathBuf::as_path).ok_or_else(|| Error::new("what was made is gone"))
+}
+
+/// Files of so many bytes, twenty in each directory and ten directories in each one above. One in a thousand holds the
+/// word that is searched for.
+fn tree(root: &Path, files: usize, size: usize) -> Result<(), Error> {
+    for index in 0..files {
+        let (leaf, file) = (index / EACH, index % EACH);
+        let directory = root.join(format!("part{}/module{leaf}", leaf / 10));
+        if file == 0 {
+            fs::create_dir_all(&directory).context(|| directory.display().to_string())?;
+        }
+        let word = if index % 1_000 == 0 { "needle" } else { "hay" };
+        let mut text = String::new();
+        while text.len() < size {
+            text.push_str(&format!("{word} {index} in line {}\n", text.len()));
+        }
+        let path = directory.join(format!("file{file}.txt"));
+        fs::write(&path, text).context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{World, tree};
+
+    #[test]
+    fn a_tree_has_its_files_and_some_needles() {
+        let world = World::new(None).unwrap();
+        let root = world.fresh().unwrap();
+        assert_ne!(root, world.fresh().unwrap());
+        tree(&root, 2_000, 100).unwrap();
+        let found = world.command("grep").args(["-rl", "needle"]).arg(&root).output().unwrap();
+        assert_eq!(String::from_utf8(found.stdout).unwrap().lines().count(), 2);
+        let found = world.command("find").arg(&root).args(["-type", "f"]).output().unwrap();
+        assert_eq!(String::from_utf8(found.stdout).unwrap().lines().count(), 2_000);
+    }
+}
