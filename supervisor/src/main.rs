@@ -15,6 +15,7 @@ mod current;
 mod environment;
 mod exec;
 mod exit;
+mod floor;
 mod guard;
 mod ids;
 mod kernel;

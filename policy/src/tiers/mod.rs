@@ -134,6 +134,14 @@ impl Exactness {
     pub fn is_exact(&self) -> bool {
         *self == Exactness::Exact
     }
+
+    /// Why it is not.
+    pub fn because(&self) -> Option<&str> {
+        match self {
+            Exactness::Exact => None,
+            Exactness::Not(because) => Some(because),
+        }
+    }
 }
 
 impl fmt::Display for Exactness {

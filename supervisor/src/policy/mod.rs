@@ -5,6 +5,7 @@ mod findings;
 mod schema;
 mod show;
 mod source;
+mod tiers;
 mod validate;
 
 use clap::Subcommand;

@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use clap::Args;
-use guard_policy::{Section, Setting};
+use guard_policy::{Policy, Section, Setting};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::PolicyError;
 use super::findings::print_json;
 use super::source::{BUILT_IN, Source};
+use super::tiers;
 use crate::cli::Options;
 use crate::exit::Exit;
 use crate::setup::{self, Disk, Places};
@@ -19,7 +20,8 @@ use crate::text::shown;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy show                         guard.json without its comments\n  \
-    openclaw-guard policy show --effective --agent ci  what holds for an agent, and who says so\n\n\
+    openclaw-guard policy show --effective --agent ci  what holds for an agent, and who says so\n  \
+    openclaw-guard policy show --tiers                 what the kernel may decide by itself, and why not more\n\n\
     Each value has its source: agent, global (the top level of guard.json), openclaw (its own\n\
     approvals), operator (the command line), default or builtin.\n\n\
     Exit status: 0, 125 the policy cannot be read or is wrong.")]
@@ -27,6 +29,9 @@ pub struct Arguments {
     /// Every value in force, with its source
     #[arg(long)]
     effective: bool,
+    /// What the kernel may be left to decide, and why not more
+    #[arg(long, conflicts_with = "effective")]
+    tiers: bool,
     /// Answer as JSON
     #[arg(long)]
     json: bool,
@@ -46,6 +51,11 @@ pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyErro
     if arguments.effective {
         return effective(options, arguments, source.as_ref());
     }
+    if arguments.tiers {
+        let policy = in_force(options, source.as_ref())?;
+        tiers::print(&policy, &name(source.as_ref()), arguments.json)?;
+        return Ok(Exit::Success);
+    }
     let Some(source) = source else {
         println!("there is no guard.json: {BUILT_IN} is in force (--effective lists it)");
         return Ok(Exit::Success);
@@ -59,13 +69,10 @@ pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyErro
 
 fn effective(options: &Options, arguments: &Arguments, source: Option<&Source>) -> Result<Exit, PolicyError> {
     let document = source.map(Source::valid).transpose()?;
-    let policy = match source {
-        Some(source) => source.policy(&options.agent, Disk::Used)?,
-        None => setup::policy(options, &Places::find(options)?, Disk::Used)?,
-    };
+    let policy = in_force(options, source)?;
     let shown = Shown {
         agent: policy.agent(),
-        file: source.map_or_else(|| BUILT_IN.to_owned(), Source::name),
+        file: name(source),
         settings: policy.explain(document.as_ref()),
         warnings: policy.warnings(),
     };
@@ -75,6 +82,17 @@ fn effective(options: &Options, arguments: &Arguments, source: Option<&Source>) 
         print(&shown)?
     }
     Ok(Exit::Success)
+}
+
+fn in_force(options: &Options, source: Option<&Source>) -> Result<Policy, PolicyError> {
+    match source {
+        Some(source) => source.policy(&options.agent, Disk::Used),
+        None => Ok(setup::policy(options, &Places::find(options)?, Disk::Used)?),
+    }
+}
+
+fn name(source: Option<&Source>) -> String {
+    source.map_or_else(|| BUILT_IN.to_owned(), Source::name)
 }
 
 fn print(effective: &Shown<'_>) -> std::io::Result<()> {
