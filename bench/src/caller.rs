@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use clap::ValueEnum;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +20,9 @@ use crate::stats::{median, quantile};
 pub enum Operation {
     /// getpid(2), as a system call.
     Getpid,
-    /// stat(2).
+    /// stat(2), as C libraries do it: newfstatat.
     Stat,
-    /// open(2) for reading, and close(2).
+    /// open(2) for reading, as C libraries do it (openat), and close(2).
     Open,
     /// open(2) of a new file in the directory given, and close(2).
     Create,
@@ -58,9 +58,11 @@ pub fn run(operation: Operation, path: &Path, count: usize) -> Result<Latency, E
             let _ = rustix::process::getpid();
             Ok(())
         }),
-        Operation::Stat => {
-            measure(count, |_| rustix::fs::stat(path).map(drop).map_err(|error| failed("stat", path, error)))
-        }
+        Operation::Stat => measure(count, |_| {
+            rustix::fs::statat(CWD, path, AtFlags::empty())
+                .map(drop)
+                .map_err(|error| failed("stat", path, error))
+        }),
         Operation::Open => measure(count, |_| open(path, OFlags::RDONLY)),
         Operation::Create => create(path, count),
         Operation::Missing => measure(count, |_| match open_file(path, OFlags::RDONLY) {
@@ -91,7 +93,7 @@ fn open(path: &Path, flags: OFlags) -> Result<(), Error> {
 }
 
 fn open_file(path: &Path, flags: OFlags) -> Result<rustix::fd::OwnedFd, Errno> {
-    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o644))
+    rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o644))
 }
 
 fn failed(call: &str, path: &Path, error: Errno) -> Error {

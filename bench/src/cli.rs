@@ -1,12 +1,14 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::bare::Loop;
 use crate::caller::Operation;
-use crate::way::Way;
+use crate::way::Tier;
 
 /// What the guard costs, measured from the side of what it guards.
 #[derive(Parser, Debug)]
@@ -22,6 +24,8 @@ pub struct Cli {
 pub enum Command {
     /// Calls and commands, native and guarded by turns, beside the goals
     Overhead(Overhead),
+    /// The same beside other programs, and beside supervisors that only answer
+    Peers(Measure),
     /// Makes calls and says how long they took
     #[command(hide = true)]
     Caller {
@@ -32,26 +36,50 @@ pub enum Command {
         /// How often, twice.
         count: usize,
     },
+    /// Runs a command under a supervisor that only answers
+    #[command(hide = true)]
+    Bare {
+        /// Which.
+        own: Loop,
+        /// The command.
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Becomes a command under a filter, for `bare`
+    #[command(hide = true)]
+    BareLeader {
+        /// The command.
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
 }
 
 /// Options of `overhead`.
 #[derive(Args, Debug)]
 pub struct Overhead {
+    /// What is common to all.
+    #[command(flatten)]
+    pub measure: Measure,
+    /// Under the guard with these, each one more than that before [default: those with a goal]
+    #[arg(long, value_name = "TIER", value_delimiter = ',')]
+    pub tiers: Vec<Tier>,
+}
+
+/// How to measure rows.
+#[derive(Args, Debug)]
+pub struct Measure {
     /// The guard that is measured
     #[arg(long, value_name = "PATH", default_value = "target/release/openclaw-guard")]
     pub guard: PathBuf,
-    /// Where results are written
-    #[arg(long, value_name = "FILE", default_value = "bench/results/overhead.json")]
-    pub json: PathBuf,
+    /// Where results are written [default: a file in bench/results]
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
     /// Rounds of each row [default: 7, quick 3]
     #[arg(long, value_name = "N")]
     pub rounds: Option<NonZeroUsize>,
     /// Only these rows
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Beside native, these ways [default: those with a goal]
-    #[arg(long, value_name = "WAY", value_delimiter = ',')]
-    pub ways: Vec<Way>,
     /// Where to work [default: memory, if /dev/shm is that]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,

@@ -1,17 +1,23 @@
 //! Measures what openclaw-guard costs: `cargo run --release -p guard-bench -- overhead`.
 
+#![deny(unsafe_code)]
+
+mod bare;
 mod caller;
 mod cli;
 mod error;
+mod guard;
 mod histogram;
 mod machine;
 mod measure;
 mod overhead;
+mod peers;
 mod policies;
 mod privileges;
 mod report;
 mod results;
 mod rows;
+mod runner;
 mod stats;
 mod way;
 mod world;
@@ -25,7 +31,7 @@ use error::{Context, Error};
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("guard-bench: {error}");
             ExitCode::FAILURE
@@ -33,13 +39,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Error> {
+fn run(command: Command) -> Result<ExitCode, Error> {
     match command {
-        Command::Overhead(options) => overhead::run(&options),
+        Command::Overhead(options) => overhead::overhead(&options)?,
+        Command::Peers(options) => overhead::peers(&options)?,
         Command::Caller { operation, path, count } => {
             let latency = caller::run(operation, &path, count)?;
             println!("{}", serde_json::to_string(&latency).context(|| "latencies".into())?);
-            Ok(())
         }
+        Command::Bare { own, command } => return bare::supervise(own, &command),
+        Command::BareLeader { command } => bare::lead(&command)?,
     }
+    Ok(ExitCode::SUCCESS)
 }

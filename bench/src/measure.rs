@@ -9,8 +9,9 @@ use crate::caller::Latency;
 use crate::error::{Context, Error};
 use crate::histogram::Histogram;
 use crate::rows::{On, Row, Status, Work};
+use crate::runner::Runner;
 use crate::stats::median;
-use crate::way::{Guard, Way};
+use crate::way::Way;
 use crate::world::World;
 
 /// How thoroughly.
@@ -49,37 +50,48 @@ impl Series {
     }
 }
 
+/// What was measured of a row.
+pub struct Measured {
+    /// In the order in which the ways were named.
+    pub ways: Vec<(Way, Series)>,
+    /// Which was left out, and why.
+    pub left_out: Vec<String>,
+}
+
 enum Sample {
     Calls(Latency),
     Command(f64),
 }
 
 /// Runs the row in every way, then again, so that whatever the machine does besides meets all ways alike. A round to
-/// warm up is not counted.
+/// warm up is not counted. Another program that fails is left out.
 ///
 /// # Errors
-/// When something that is measured fails: then there is nothing to compare.
-pub fn by_turns(
-    row: &Row,
-    ways: &[Way],
-    effort: Effort,
-    world: &World,
-    guard: &Guard,
-) -> Result<Vec<(Way, Series)>, Error> {
+/// When something fails natively or under the guard: then there is nothing to compare.
+pub fn by_turns(row: &Row, ways: &[Way], effort: Effort, runner: &Runner) -> Result<Measured, Error> {
     let mut all: Vec<_> = ways.iter().map(|way| (*way, Series::default())).collect();
+    let mut left_out = Vec::new();
     for round in 0..=effort.rounds {
-        for (way, series) in &mut all {
-            let sample = once(&row.work, *way, effort, world, guard)
-                .map_err(|error| Error::new(format!("{}, {}: {error}", row.name, way.name())))?;
-            if round > 0 {
-                series.add(sample);
+        let mut still = Vec::new();
+        for (way, mut series) in all {
+            match (once(&row.work, way, effort, runner), way) {
+                (Ok(sample), _) => {
+                    if round > 0 {
+                        series.add(sample);
+                    }
+                    still.push((way, series));
+                }
+                (Err(error), Way::Peer(_)) => left_out.push(format!("{way}: {error} ({})", row.name)),
+                (Err(error), _) => return Err(Error::new(format!("{}, {way}: {error}", row.name))),
             }
         }
+        all = still;
     }
-    Ok(all)
+    Ok(Measured { ways: all, left_out })
 }
 
-fn once(work: &Work, way: Way, effort: Effort, world: &World, guard: &Guard) -> Result<Sample, Error> {
+fn once(work: &Work, way: Way, effort: Effort, runner: &Runner) -> Result<Sample, Error> {
+    let world = &runner.world;
     match *work {
         Work::Calls { operation, on, count } => {
             let path = match on {
@@ -97,7 +109,7 @@ fn once(work: &Work, way: Way, effort: Effort, world: &World, guard: &Guard) -> 
                 path.clone().into(),
                 count.to_string().into(),
             ];
-            run(guard.command(way, world, &line), Status::Zero, world)?;
+            run(runner.command(way, &line)?, Status::Zero, world)?;
             if matches!(on, On::Fresh) {
                 std::fs::remove_dir_all(&path).context(|| path.display().to_string())?;
             }
@@ -108,7 +120,7 @@ fn once(work: &Work, way: Way, effort: Effort, world: &World, guard: &Guard) -> 
             let line = line(world)?;
             let mut all = Vec::new();
             for _ in 0..times {
-                all.push(run(guard.command(way, world, &line), status, world)?);
+                all.push(run(runner.command(way, &line)?, status, world)?);
             }
             median(&all).map(Sample::Command).ok_or_else(|| Error::new("nothing to run"))
         }
@@ -123,7 +135,8 @@ fn run(mut command: Command, fine: Status, world: &World) -> Result<f64, Error> 
     let status = command.status();
     let took = start.elapsed().as_nanos() as f64;
     let status = status.context(|| command.get_program().to_string_lossy().into_owned())?;
-    if status.success() || fine == Status::ZeroOrOne && status.code() == Some(1) {
+    let has_output = std::fs::metadata(&out).is_ok_and(|data| data.len() > 0);
+    if status.success() || fine == Status::ZeroOrOne && status.code() == Some(1) && has_output {
         return Ok(took);
     }
     let said = std::fs::read(&errors).unwrap_or_default();

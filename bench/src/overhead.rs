@@ -1,21 +1,57 @@
-//! `guard-bench overhead`: every row, native and guarded by turns.
+//! `guard-bench overhead` and `peers`: rows, each in several ways by turns.
 
-use crate::cli::Overhead;
+use crate::bare::Loop;
+use crate::cli::{Measure, Overhead};
 use crate::error::Error;
+use crate::guard::Guard;
 use crate::machine::Machine;
-use crate::measure::{Effort, by_turns};
+use crate::measure::{Effort, Measured, by_turns};
+use crate::peers::Peer;
 use crate::privileges;
 use crate::report::{Line, Report, latencies, table};
 use crate::results;
 use crate::rows::{Row, all};
-use crate::way::{Guard, Way};
+use crate::runner::Runner;
+use crate::way::{Tier, Way};
 use crate::world::World;
 
-/// Measures, shows and writes.
+/// Native and guarded, beside the goals.
 ///
 /// # Errors
 /// When something cannot be measured. A goal that is not met is no error.
-pub fn run(options: &Overhead) -> Result<(), Error> {
+pub fn overhead(options: &Overhead) -> Result<(), Error> {
+    measure(&options.measure, "overhead", Vec::new(), |row, guard| {
+        let mut tiers = options.tiers.clone();
+        if tiers.is_empty() {
+            tiers = vec![guard.holding()];
+            tiers.extend(row.kernel.map(|_| Tier::Kernel));
+        }
+        tiers.retain(|tier| guard.knows(*tier));
+        tiers.into_iter().map(Way::Guard).collect()
+    })
+}
+
+/// The same rows beside what else there is: the mechanism alone, and other programs.
+///
+/// # Errors
+/// When something cannot be measured, other programs excepted.
+pub fn peers(options: &Measure) -> Result<(), Error> {
+    let (found, missing): (Vec<_>, Vec<_>) = Peer::ALL.into_iter().partition(|peer| peer.find().is_some());
+    let missing = missing.iter().map(|peer| format!("{} is not on PATH", peer.name())).collect();
+    measure(options, "peers", missing, |_, guard| {
+        let tiers = [guard.holding(), Tier::Kernel].into_iter().filter(|tier| guard.knows(*tier));
+        let loops = Loop::ALL.into_iter().map(Way::Bare);
+        tiers.map(Way::Guard).chain(loops).chain(found.iter().copied().map(Way::Peer)).collect()
+    })
+}
+
+/// Measures the rows that were chosen, natively and in the ways that `ways` names for each; shows and writes.
+fn measure(
+    options: &Measure,
+    name: &str,
+    left_out: Vec<String>,
+    ways: impl Fn(&Row, &Guard) -> Vec<Way>,
+) -> Result<(), Error> {
     if options.list {
         all().iter().for_each(|row| println!("{:<12} {}", row.name, row.what));
         return Ok(());
@@ -23,21 +59,33 @@ pub fn run(options: &Overhead) -> Result<(), Error> {
     let rows = chosen(&options.only)?;
     privileges::drop()?;
     let guard = Guard::find(&options.guard)?;
-    let world = World::new(options.dir.as_deref())?;
-    let effort = options.effort();
+    let runner = Runner { world: World::new(options.dir.as_deref())?, guard };
+    let effort = effort(options);
     let mut report = Report {
-        machine: Machine::this(world.root()),
-        guard: guard.version().to_owned(),
+        machine: Machine::this(runner.world.root()),
+        guard: runner.guard.version().to_owned(),
         rounds: effort.rounds,
         rows: Vec::new(),
+        left_out,
     };
     for (index, row) in rows.iter().enumerate() {
         eprintln!("guard-bench: {} of {}: {}", index + 1, rows.len(), row.what);
-        let ways = ways(row, &options.ways, &guard);
-        report.rows.push(Line::new(row, &by_turns(row, &ways, effort, &world, &guard)?));
+        let mut ways = ways(row, &runner.guard);
+        ways.insert(0, Way::Native);
+        let Measured { ways: measured, left_out: failed } = by_turns(row, &ways, effort, &runner)?;
+        for text in failed {
+            // What does not run at all fails in every row: once said is enough.
+            let (way, _) = text.split_once(':').unwrap_or_default();
+            if !report.left_out.iter().any(|known| known.starts_with(way)) {
+                eprintln!("guard-bench: left out: {text}");
+                report.left_out.push(text);
+            }
+        }
+        report.rows.push(Line::new(row, &measured));
     }
     println!("{}\n{}", table(&report), latencies(&report));
-    results::write(&options.json, &report)
+    report.left_out.iter().for_each(|text| println!("left out: {text}"));
+    results::write(options.json.as_deref(), name, &report)
 }
 
 /// The rows that were named, in the order of the table; all if none was.
@@ -52,24 +100,9 @@ fn chosen(names: &[String]) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Native, then those that were named; without names the ways that the row has goals for, as far as this guard knows them.
-fn ways(row: &Row, named: &[Way], guard: &Guard) -> Vec<Way> {
-    let mut ways = vec![Way::Native];
-    if named.is_empty() {
-        ways.push(if guard.knows(Way::Floored) { Way::Floored } else { Way::Broker });
-        ways.extend(row.kernel.map(|_| Way::Kernel));
-    } else {
-        ways.extend(named.iter().filter(|way| **way != Way::Native));
-    }
-    ways.retain(|way| guard.knows(*way));
-    ways
-}
-
-impl Overhead {
-    fn effort(&self) -> Effort {
-        let (rounds, fewer) = if self.quick { (3, 4) } else { (7, 1) };
-        Effort { rounds: self.rounds.map_or(rounds, usize::from), fewer }
-    }
+fn effort(options: &Measure) -> Effort {
+    let (rounds, fewer) = if options.quick { (3, 4) } else { (7, 1) };
+    Effort { rounds: options.rounds.map_or(rounds, usize::from), fewer }
 }
 
 #[cfg(test)]

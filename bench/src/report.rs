@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::measure::Series;
 use crate::rows::{Goal, Row};
 use crate::stats::{median, quantile};
-use crate::way::Way;
+use crate::way::{Tier, Way};
 
 /// All that one run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub struct Report {
     pub rounds: usize,
     /// Row by row.
     pub rows: Vec<Line>,
+    /// What could not be measured, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// One row.
@@ -86,16 +89,16 @@ fn figures(row: &Row, way: Way, series: &Series, native: Option<&Series>) -> Opt
     let native = native.filter(|_| way != Way::Native);
     let ratio = native.and_then(|native| Some(time / median(&native.each)?));
     let goal = match way {
-        Way::Native => None,
-        Way::Kernel => row.kernel,
-        Way::Broker | Way::Floored => Some(row.goal),
+        Way::Native | Way::Bare(_) | Way::Peer(_) => None,
+        Way::Guard(Tier::Kernel) => row.kernel,
+        Way::Guard(_) => Some(row.goal),
     };
     let spread = native.and_then(|native| {
         let ratios: Vec<f64> = series.each.iter().zip(&native.each).map(|(own, other)| own / other).collect();
         Some((round(quantile(&ratios, 0.25)?), round(quantile(&ratios, 0.75)?)))
     });
     Some(Figures {
-        way: way.name().to_owned(),
+        way: way.to_string(),
         median: round(time),
         ratio: ratio.map(round),
         spread,
@@ -139,7 +142,7 @@ pub fn nanoseconds(value: f64) -> String {
 /// The rows as a table for people.
 pub fn table(report: &Report) -> String {
     let mut text =
-        format!("{:<40} {:<8} {:>9} {:>7} {:>13}  goal\n", "", "", "median", "ratio", "middle half");
+        format!("{:<40} {:<9} {:>9} {:>7} {:>13}  goal\n", "", "", "median", "ratio", "middle half");
     for line in &report.rows {
         for (index, figures) in line.ways.iter().enumerate() {
             let what = if index == 0 { line.what.as_str() } else { "" };
@@ -151,7 +154,7 @@ pub fn table(report: &Report) -> String {
                 .as_ref()
                 .map_or(String::new(), |goal| format!("{} {}", goal.text, if goal.met { '✓' } else { '✗' }));
             let way = &figures.way;
-            let row = format!("{what:<40} {way:<8} {time:>9} {ratio:>7} {spread:>13}  {goal}");
+            let row = format!("{what:<40} {way:<9} {time:>9} {ratio:>7} {spread:>13}  {goal}");
             let _ = writeln!(text, "{}", row.trim_end());
         }
     }
@@ -160,7 +163,7 @@ pub fn table(report: &Report) -> String {
 
 /// Latencies of single calls, for people. Reading the clock is in them.
 pub fn latencies(report: &Report) -> String {
-    let mut text = format!("{:<40} {:<8} {:>9} {:>9}  calls by latency\n", "", "", "p50", "p99");
+    let mut text = format!("{:<40} {:<9} {:>9} {:>9}  calls by latency\n", "", "", "p50", "p99");
     for line in &report.rows {
         for figures in &line.ways {
             let (Some(p50), Some(p99), Some(histogram)) = (figures.p50, figures.p99, &figures.histogram)
@@ -169,7 +172,7 @@ pub fn latencies(report: &Report) -> String {
             };
             let what = if figures.ratio.is_none() { line.what.as_str() } else { "" };
             let (p50, p99, bars) = (nanoseconds(p50), nanoseconds(p99), histogram.bars());
-            let _ = writeln!(text, "{what:<40} {:<8} {p50:>9} {p99:>9}  {bars}", figures.way);
+            let _ = writeln!(text, "{what:<40} {:<9} {p50:>9} {p99:>9}  {bars}", figures.way);
         }
     }
     text
@@ -182,7 +185,7 @@ mod tests {
     use crate::machine::Machine;
     use crate::measure::Series;
     use crate::rows::all;
-    use crate::way::Way;
+    use crate::way::{Tier, Way};
 
     fn series(each: &[f64]) -> Series {
         Series { each: each.to_vec(), ..Series::default() }
@@ -201,7 +204,7 @@ mod tests {
             kernel: "6.18".into(),
             files: "tmpfs".into(),
         };
-        Report { machine, guard: "openclaw-guard 0".into(), rounds: 3, rows }
+        Report { machine, guard: "openclaw-guard 0".into(), rounds: 3, rows, left_out: Vec::new() }
     }
 
     #[test]
@@ -209,8 +212,8 @@ mod tests {
         let native = series(&[1_000.0, 1_000.0, 9_000.0]);
         let measured = [
             (Way::Native, native),
-            (Way::Floored, series(&[6_000.0, 6_500.0, 7_000.0])),
-            (Way::Kernel, series(&[1_600.0, 1_510.0, 1_000.0])),
+            (Way::Guard(Tier::Floored), series(&[6_000.0, 6_500.0, 7_000.0])),
+            (Way::Guard(Tier::Kernel), series(&[1_600.0, 1_510.0, 1_000.0])),
         ];
         let line = line("open", &measured);
         let ratios: Vec<_> = line.ways.iter().map(|figures| figures.ratio).collect();
@@ -223,10 +226,11 @@ mod tests {
 
     #[test]
     fn the_start_has_a_goal_in_milliseconds_and_the_kernel_tier_one_only_where_it_says_so() {
-        let start = line("start", &[(Way::Native, series(&[4e5])), (Way::Floored, series(&[4.1e6]))]);
+        let start =
+            line("start", &[(Way::Native, series(&[4e5])), (Way::Guard(Tier::Floored), series(&[4.1e6]))]);
         let goal = start.ways[1].goal.as_ref().unwrap();
         assert_eq!((goal.text.as_str(), goal.met), ("≤4 ms", false));
-        let stat = line("stat", &[(Way::Native, series(&[4e2])), (Way::Kernel, series(&[4e2]))]);
+        let stat = line("stat", &[(Way::Native, series(&[4e2])), (Way::Guard(Tier::Kernel), series(&[4e2]))]);
         assert_eq!(stat.ways[1].goal, None);
     }
 
@@ -236,7 +240,7 @@ mod tests {
         histogram.add(5_000);
         let calls = Series { p50: vec![4e3], p99: vec![9e3], histogram: Some(histogram), ..series(&[5e3]) };
         let report = report(vec![
-            line("open", &[(Way::Native, series(&[1e3])), (Way::Broker, calls)]),
+            line("open", &[(Way::Native, series(&[1e3])), (Way::Guard(Tier::Broker), calls)]),
             line("gcc", &[]),
         ]);
         let text = serde_json::to_string(&report).unwrap();
@@ -247,7 +251,7 @@ mod tests {
             latencies(&report)
         );
         assert!(
-            table(&report).contains("broker     5.00 µs    5.00     5.00–5.00  ≤6.5 ✓"),
+            table(&report).contains("broker      5.00 µs    5.00     5.00–5.00  ≤6.5 ✓"),
             "{}",
             table(&report)
         );

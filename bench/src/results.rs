@@ -1,22 +1,26 @@
 //! Files of results: JSON of which a difference can be read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Context, Error};
 
-/// Writes results, and says where.
+/// Where results are kept.
+const DIRECTORY: &str = "bench/results";
+
+/// Writes results to a file, else to the one of this name among all results; says where.
 ///
 /// # Errors
 /// When the file cannot be written.
-pub fn write(path: &Path, results: &impl Serialize) -> Result<(), Error> {
+pub fn write(path: Option<&Path>, name: &str, results: &impl Serialize) -> Result<(), Error> {
     let results = serde_json::to_value(results).context(|| "results".into())?;
+    let path = path.map_or_else(|| PathBuf::from(format!("{DIRECTORY}/{name}.json")), Path::to_owned);
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).context(|| directory.display().to_string())?;
     }
-    std::fs::write(path, lines(&results)).context(|| path.display().to_string())?;
+    std::fs::write(&path, lines(&results)).context(|| path.display().to_string())?;
     eprintln!("guard-bench: results are in {}", path.display());
     Ok(())
 }

@@ -57,7 +57,7 @@ pub enum Work {
 pub enum Status {
     /// 0.
     Zero,
-    /// 0 or 1: something was not readable to this user, in no way.
+    /// 0, or 1 beside output: something was not readable to this user, in whichever way.
     ZeroOrOne,
 }
 

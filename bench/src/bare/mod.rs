@@ -1,0 +1,52 @@
+//! Supervisors that answer and judge nothing: what the kernel's mechanism costs, below which no guard can come.
+//!
+//! A leader loads a filter that holds open, openat and execve, tells its listener's number, and becomes the command. The
+//! supervisor is one thread and takes every umask for its own: enough for what is measured, and for nothing else.
+
+#[allow(unsafe_code)]
+mod kernel;
+mod leader;
+mod supervisor;
+
+use clap::ValueEnum;
+
+pub use leader::lead;
+pub use supervisor::supervise;
+
+/// A supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Loop {
+    /// Reads the path and lets every call go on, with the synchronous wake-up.
+    Continue,
+    /// Reads the path and lets every call go on; looks at each new program by ptrace before it runs.
+    Traced,
+    /// Opens files itself and hands them over; looks at each new program by ptrace before it runs.
+    Addfd,
+}
+
+impl Loop {
+    /// All of them.
+    pub const ALL: [Loop; 3] = [Loop::Continue, Loop::Traced, Loop::Addfd];
+
+    /// Its name in tables and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Loop::Continue => "continue",
+            Loop::Traced => "traced",
+            Loop::Addfd => "addfd",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::Loop;
+
+    #[test]
+    fn names_are_those_of_the_command_line() {
+        let names = Loop::ALL.map(|own| own.to_possible_value().unwrap().get_name().to_owned());
+        assert_eq!(names, Loop::ALL.map(Loop::name));
+    }
+}

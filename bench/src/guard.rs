@@ -1,0 +1,74 @@
+//! The guard that is measured.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::{Context, Error};
+use crate::policies::Kind;
+use crate::way::Tier;
+use crate::world::World;
+
+/// A guard, and what it can be told.
+pub struct Guard {
+    program: PathBuf,
+    version: String,
+    has_tiers: bool,
+    has_unattended: bool,
+}
+
+impl Guard {
+    /// Asks the program what it knows.
+    ///
+    /// # Errors
+    /// When it is not there or does not run.
+    pub fn find(program: &Path) -> Result<Guard, Error> {
+        let ask = |option: &str| {
+            let output = Command::new(program).arg(option).stdin(Stdio::null()).output().context(|| {
+                format!("cannot run {} (cargo build --release -p openclaw-guard)", program.display())
+            })?;
+            Ok::<_, Error>(String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let help = ask("--help")?;
+        Ok(Guard {
+            program: program.canonicalize().context(|| program.display().to_string())?,
+            version: ask("--version")?.trim().to_owned(),
+            has_tiers: help.contains("--tiers"),
+            has_unattended: help.contains("--unattended"),
+        })
+    }
+
+    /// What `--version` says.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether this guard has the tier. One that knows no tiers is a broker.
+    pub fn knows(&self, tier: Tier) -> bool {
+        self.has_tiers || tier == Tier::Broker
+    }
+
+    /// The fastest of its tiers that holds every call.
+    pub fn holding(&self) -> Tier {
+        if self.has_tiers { Tier::Floored } else { Tier::Broker }
+    }
+
+    /// Runs `work`, with a policy that allows all that it does.
+    pub fn command(&self, tier: Tier, world: &World, work: &[OsString]) -> Command {
+        let (tiers, policy) = match tier {
+            Tier::Broker => ("broker", Kind::Everything),
+            Tier::Floored => ("broker,floored", Kind::Everything),
+            Tier::Kernel => ("broker,floored,kernel", Kind::Exact),
+        };
+        let mut command = world.command(&self.program);
+        command.arg("-q");
+        if self.has_unattended {
+            command.arg("--unattended");
+        }
+        if self.has_tiers {
+            command.args(["--tiers", tiers]);
+        }
+        command.arg("--policy").arg(policy.path(world)).arg("--").args(work);
+        command
+    }
+}

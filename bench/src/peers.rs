@@ -1,0 +1,71 @@
+//! Other programs that stand between a command and the kernel, each allowing everything.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::world::World;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// ptrace(2), at openat(2) alone.
+    Strace,
+    /// A mount namespace.
+    Bwrap,
+    /// seccomp user notification, by Syd.
+    Syd,
+    /// Landlock and seccomp user notification.
+    Sandlock,
+    /// Landlock.
+    Landrun,
+}
+
+impl Peer {
+    /// All that are looked for.
+    pub const ALL: [Peer; 5] = [Peer::Strace, Peer::Bwrap, Peer::Syd, Peer::Sandlock, Peer::Landrun];
+
+    /// The program's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Peer::Strace => "strace",
+            Peer::Bwrap => "bwrap",
+            Peer::Syd => "syd",
+            Peer::Sandlock => "sandlock",
+            Peer::Landrun => "landrun",
+        }
+    }
+
+    /// Where PATH has it.
+    pub fn find(self) -> Option<PathBuf> {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).map(|directory| directory.join(self.name())).find(|file| file.is_file())
+    }
+
+    /// Runs `work` under this program, with everything allowed. Words are those of each program's manual.
+    pub fn command(self, program: &Path, world: &World, work: &[OsString]) -> Command {
+        let words: &[&str] = match self {
+            Peer::Strace => &["--seccomp-bpf", "-f", "-qq", "-e", "trace=openat", "-o", "/dev/null"],
+            Peer::Bwrap => &["--bind", "/", "/", "--dev-bind", "/dev", "/dev"],
+            Peer::Syd => &["-m", "allow/all+/***", "--"],
+            Peer::Sandlock => &["run", "-r", "/", "-w", "/", "--"],
+            Peer::Landrun => &[
+                "--rwx",
+                "/",
+                "--unrestricted-network",
+                "--env",
+                "PATH",
+                "--env",
+                "HOME",
+                "--env",
+                "TMPDIR",
+                "--env",
+                "LC_ALL",
+                "--",
+            ],
+        };
+        let mut command = world.command(program);
+        command.args(words).args(work);
+        command
+    }
+}
