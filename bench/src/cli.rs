@@ -80,7 +80,7 @@ pub struct Measure {
     /// Only these rows
     #[arg(long, value_name = "ROW", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Where to work [default: memory, if /dev/shm is that]
+    /// Where to work [default: in memory, for those who may mount; else on the disk]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Fewer rounds and calls, for a first look

@@ -57,9 +57,9 @@ fn measure(
         return Ok(());
     }
     let rows = chosen(&options.only)?;
-    privileges::drop()?;
     let guard = Guard::find(&options.guard)?;
     let runner = Runner { world: World::new(options.dir.as_deref())?, guard };
+    privileges::drop()?;
     let effort = effort(options);
     let mut report = Report {
         machine: Machine::this(runner.world.root()),

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nix::mount::MsFlags;
 use tempfile::TempDir;
 
 use crate::error::{Context, Error};
@@ -27,7 +28,8 @@ pub struct World {
 }
 
 impl World {
-    /// Makes the directory, in the one given, else in memory, else in the one for temporary files.
+    /// Makes the directory, in the one given, else in memory, else in the one for temporary files. To be done before
+    /// privileges are dropped.
     ///
     /// # Errors
     /// When something cannot be written.
@@ -163,13 +165,25 @@ impl World {
     }
 }
 
-/// Memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond for a new file where many were
-/// removed within the last minutes.
+/// A directory in memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond for a new file
+/// where many were removed within the last minutes. It is mounted where only this process and its children see it, and
+/// ends with them. Whoever may not mount works on the disk.
 fn default_place() -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let runs_programs = rustix::fs::statvfs(memory)
-        .is_ok_and(|file_system| !file_system.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC));
-    if runs_programs && file_system(memory) == "tmpfs" { memory.to_owned() } else { std::env::temp_dir() }
+    let is_empty = |path: &&Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    // Not /dev/shm: what lies in /dev is no ordinary path to the guard.
+    let free = ["/mnt", "/media", "/srv"].map(Path::new).into_iter().find(is_empty);
+    match free {
+        Some(directory) if mount_memory(directory).is_ok() => directory.to_owned(),
+        _ => std::env::temp_dir(),
+    }
+}
+
+fn mount_memory(directory: &Path) -> nix::Result<()> {
+    let none = None::<&str>;
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)?;
+    // Nothing that is mounted here is seen elsewhere.
+    nix::mount::mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    nix::mount::mount(Some("guard-bench"), directory, Some("tmpfs"), MsFlags::empty(), Some("mode=1777"))
 }
 
 /// What file system a directory is on.
@@ -219,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_tree_has_its_files_and_some_needles() {
-        let world = World::new(None).unwrap();
+        let world = World::new(Some(&std::env::temp_dir())).unwrap();
         let root = world.fresh().unwrap();
         assert_ne!(root, world.fresh().unwrap());
         tree(&root, 2_000, 100).unwrap();
