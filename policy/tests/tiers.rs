@@ -1,105 +1,355 @@
-//! What the kernel may be left to decide, on disks that are made up.
+//! What the kernel may be left to decide.
 #![allow(missing_docs)]
 
 mod common;
 
-use std::collections::BTreeMap;
-
+use common::disk::Disk;
 use common::{compile, compile_with, host};
-use guard_policy::{Access, HierarchyKind, Host, Name, NameKind, Overrides, Policy, Tiers};
+use guard_policy::store::Store;
+use guard_policy::{
+    Access, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore, Policy, Tiers,
+};
 use serde_json::{Value, json};
-
-/// A disk: each path with what it is. A directory is written with a slash at its end, what is `Other` with `@`, what is
-/// `Mixed` with `%`.
-struct Disk(BTreeMap<Vec<u8>, Vec<Name>>);
-
-impl Disk {
-    fn new(paths: &str) -> Disk {
-        let mut disk = Disk(BTreeMap::from([(b"/".to_vec(), Vec::new())]));
-        for path in paths.split_whitespace() {
-            let (path, kind) = match path.split_at(path.len() - 1) {
-                (path, "/") => (path, NameKind::Directory),
-                (path, "%") => (path, NameKind::Mixed),
-                (path, "@") => (path, NameKind::Other),
-                _ => (path, NameKind::File),
-            };
-            let (parent, name) = path.rsplit_once('/').unwrap();
-            let parent = if parent.is_empty() { "/" } else { parent };
-            let names = disk.0.get_mut(parent.as_bytes()).unwrap_or_else(|| panic!("{parent} comes later"));
-            names.push(Name { name: name.into(), kind });
-            if matches!(kind, NameKind::Directory | NameKind::Mixed) {
-                disk.0.insert(path.into(), Vec::new());
-            }
-        }
-        disk
-    }
-
-    fn tiers(&self, policy: &Policy) -> Tiers {
-        let asked = std::cell::RefCell::new(Vec::new());
-        let tiers = policy.tiers(&|dir| {
-            assert!(
-                !asked.borrow().contains(&dir.to_vec()),
-                "listed twice: {}",
-                String::from_utf8_lossy(dir)
-            );
-            asked.borrow_mut().push(dir.to_vec());
-            self.0.get(dir).cloned()
-        });
-        for dir in asked.into_inner() {
-            assert!(dir == b"/" || self.0.contains_key(&dir), "listed without having been seen");
-        }
-        tiers
-    }
-}
 
 /// `r /usr`, `rw /dev/null (file)`, in order.
 fn granted(tiers: &Tiers) -> Vec<String> {
-    let line = |h: &guard_policy::Hierarchy| {
-        let bits: String = [(Access::READ, 'r'), (Access::WRITE, 'w')]
-            .iter()
-            .filter(|(bit, _)| h.access.contains(*bit))
-            .map(|(_, letter)| *letter)
-            .collect();
-        let file = if h.kind == HierarchyKind::File { " (file)" } else { "" };
-        format!("{bits} {}{file}", String::from_utf8_lossy(&h.path))
+    let line = |Hierarchy { path, access, kind }: &Hierarchy| {
+        let bits = [(Access::READ, "r"), (Access::WRITE, "w")];
+        let bits: String =
+            bits.iter().filter(|(bit, _)| access.contains(*bit)).map(|(_, letter)| *letter).collect();
+        let file = if *kind == HierarchyKind::File { " (file)" } else { "" };
+        format!("{bits} {}{file}", String::from_utf8_lossy(path))
     };
     tiers.hierarchies.iter().map(line).collect()
 }
 
+/// A policy that asks nobody and has no base.
 fn guard(filesystem: Value) -> Value {
     json!({"version": 1, "exec": {"ask": "off", "roots": ["/usr"]},
         "permissions": {"base": false, "filesystem": filesystem}})
 }
 
 fn rules(rules: Value) -> Policy {
-    compile(&guard(json!({"rules": rules})))
+    compile(&guard(json!({ "rules": rules })))
 }
+
+/// Without OpenClaw's state directory.
+fn bare(json: &Value) -> Policy {
+    compile_with(json, "main", &Host { always_denied: vec![], ..host() }, &Overrides::default())
+}
+
+fn because(exactness: &Exactness) -> &str {
+    exactness.because().unwrap_or("exact")
+}
+
+const USR: &str = "/usr/ /usr/bin/ /usr/lib/ ";
 
 #[test]
 fn what_is_allowed_as_a_whole_is_granted_as_a_whole() {
     let disk = Disk::new("/a/ /a/b/ /a/b/c/ /usr/ /usr/bin/ /z/");
     let tiers = disk.tiers(&rules(json!({"/usr/**": "r-x", "/a/b/**": "rw-"})));
     assert_eq!(granted(&tiers), ["r /usr", "rw /a/b"]);
-    // All is granted at once, where nothing is kept apart.
-    let all = compile_with(
-        &guard(json!({"default": "r--"})),
-        "main",
-        &Host { always_denied: vec![], ..host() },
-        &Overrides::default(),
-    );
+    // All is granted at once where nothing is kept apart.
+    let all = bare(&guard(json!({"default": "r--"})));
     assert_eq!(granted(&disk.tiers(&all)), ["r /"]);
-    assert_eq!(granted(&Disk::new("/a/ /l@").tiers(&all)), ["r /a"]);
+    // /proc and /dev are not, whatever they are said to be.
+    assert_eq!(
+        granted(&Disk::new("/a/ /proc/ /proc/1/ /dev/ /dev/null /dev/kvm").tiers(&all)),
+        ["r /a", "r /dev/null (file)"]
+    );
+    assert_eq!(granted(&Disk::new("/a/ /l@ /proc! /c/ /c/d/ /c/p!").tiers(&all)), ["r /a", "r /c/d"]);
 }
 
 #[test]
 fn a_denial_splits_a_hierarchy() {
     let disk = Disk::new("/w/ /w/a/ /w/b/ /w/b/secret/ /w/b/plain/ /w/c/ /w/file /w/link@");
-    let policy = compile(&guard(json!({"rules": {"/w/**": "rw-"}, "deny": ["/w/b/secret"]})));
-    assert_eq!(granted(&disk.tiers(&policy)), ["rw /w/a", "rw /w/c", "rw /w/b/plain"]);
+    let split = |denied: Value| {
+        let policy = compile(&guard(json!({"rules": {"/w/**": "rw-"}, "deny": denied})));
+        granted(&disk.tiers(&policy))
+    };
+    assert_eq!(split(json!(["/w/b/secret"])), ["rw /w/a", "rw /w/c", "rw /w/b/plain"]);
     // One that may match anywhere leaves nothing whole.
-    let policy = compile(&guard(json!({"rules": {"/w/**": "rw-"}, "deny": ["**/.env"]})));
-    assert_eq!(granted(&disk.tiers(&policy)), [""; 0]);
+    assert_eq!(split(json!(["**/.env"])), [""; 0]);
+    assert_eq!(split(json!(["/w/b/**/x", "/w/b*"])), ["rw /w/a", "rw /w/c"]);
     // One that is about the names in a directory leaves the others whole.
-    let policy = compile(&guard(json!({"rules": {"/w/**": "rw-"}, "deny": ["/w/*.key", "/w/b*/**"]})));
-    assert_eq!(granted(&disk.tiers(&policy)), ["rw /w/a", "rw /w/c"]);
+    assert_eq!(split(json!(["/w/*.key", "/w/b*/**"])), ["rw /w/a", "rw /w/c"]);
+    // A rule that says less is one, too, and a question.
+    for less in ["---", "r--", "r?-"] {
+        let policy = compile(&json!({"version": 1, "permissions": {"base": false, "filesystem":
+            {"rules": {"/w/**": "rw-", "/w/b/plain/**": less}}}}));
+        let expected: &[&str] = match less {
+            "---" => &["rw /w/a", "rw /w/c", "rw /w/b/secret"],
+            _ => &["r /w", "rw /w/a", "rw /w/c", "rw /w/b/secret"],
+        };
+        assert_eq!(granted(&disk.tiers(&policy)), expected, "{less}");
+    }
+}
+
+#[test]
+fn what_has_a_link_in_its_path_is_not_granted() {
+    let disk = Disk::new(&format!("{USR} /bin@ /w/ /w/l@ /w/d/"));
+    let tiers = disk.tiers(&rules(
+        json!({"/usr/**": "r-x", "/bin/**": "r-x", "/w/l/**": "rw-", "/w/l": "rw-", "/w/d/**": "rw-"}),
+    ));
+    assert_eq!(granted(&tiers), ["r /usr", "rw /w/d"]);
+    let classes = &tiers.classes;
+    assert_eq!(because(&classes.read), because(&classes.write).replace("/w/l/", "/bin/"));
+    assert_eq!(
+        because(&classes.write),
+        "permissions.filesystem.rules[\"/w/l/**\"] names a link, or what is no file on a disk"
+    );
+}
+
+#[test]
+fn a_file_is_granted_where_a_pattern_names_it() {
+    let disk =
+        Disk::new("/dev/ /dev/null /dev/zero /dev/kvm@ /dev/pts! /etc/ /etc/passwd /etc/group /etc/shadow");
+    let granted = |policy: &Policy| granted(&disk.tiers(policy));
+    let named = json!({"/dev/null": "rw-", "/etc/passwd": "r--", "/etc/g*": "r--", "/dev/kvm": "rw-", "/etc/none": "r--"});
+    assert_eq!(granted(&rules(named)), ["rw /dev/null (file)", "r /etc/passwd (file)"]);
+    // Harmless devices need no rule of their own.
+    let all = bare(&guard(json!({"rules": {"/**": "rw-", "/etc/shadow": "r--"}})));
+    assert_eq!(granted(&all), ["r /etc", "rw /dev/null (file)", "rw /dev/zero (file)"]);
+}
+
+#[test]
+fn reading_and_writing_may_be_nested() {
+    let disk = Disk::new("/a/ /a/b/ /a/b/c/ /a/d/ /a/file");
+    let granted = |rules: Value| granted(&disk.tiers(&bare(&guard(json!({ "rules": rules })))));
+    assert_eq!(
+        granted(json!({"/**": "r--", "/a/b/**": "rw-", "/a/file": "rw-"})),
+        ["r /", "rw /a/b", "rw /a/file (file)"]
+    );
+    assert_eq!(granted(json!({"/a/**": "-w-", "/a/b/**": "rw-", "/a/b/c/**": "r--"})), ["r /a/b", "w /a/d"]);
+}
+
+#[test]
+fn what_was_answered_counts() {
+    let with = |saved: Value| {
+        let store =
+            json!({"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rules": saved}}}}});
+        let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
+        let host = Host { own: OwnStore::Present(&reading), ..host() };
+        let guard = json!({"version": 1, "permissions": {"base": false, "filesystem":
+            {"rules": {"/a/**": "??-", "/a/b/c/**": "r--"}, "default": "---"}}});
+        granted(&Disk::new("/a/ /a/b/ /a/b/c/ /a/d/ /e/").tiers(&compile_with(
+            &guard,
+            "main",
+            &host,
+            &Overrides::default(),
+        )))
+    };
+    assert_eq!(with(json!({})), ["r /a/b/c"]);
+    assert_eq!(with(json!({"/a/**": "r"})), ["r /a"]);
+    assert_eq!(with(json!({"/a/d/**": "rw", "/a/b": "rw"})), ["rw /a/d", "r /a/b/c"]);
+    // Each bit by an answer of its own; what a rule withholds stays withheld.
+    assert_eq!(with(json!({"/**": "w", "/a/**": "r"})), ["r /a", "w /e", "rw /a/d"]);
+}
+
+#[test]
+fn beyond_the_bound_what_is_named_stays_and_then_what_is_shallow() {
+    let many: String = (0..400).map(|i| format!("/w/d{i:03}/ /w/d{i:03}/x/ ")).collect();
+    let disk = Disk::new(&format!("/w/ {many} /z/ /z/z/ /z/z/mine/ /z/z/mine/y/"));
+    let policy =
+        compile(&guard(json!({"rules": {"/w/**": "rw-", "/z/z/mine/**": "rw-"}, "deny": ["/w/d000/x"]})));
+    let tiers = disk.tiers(&policy);
+    assert!(tiers.is_cut);
+    let granted = granted(&tiers);
+    assert_eq!(granted.len(), MAX_HIERARCHIES);
+    assert_eq!((&*granted[0], &*granted[254]), ("rw /w/d001", "rw /w/d255"));
+    assert_eq!(granted[255], "rw /z/z/mine");
+    let expected =
+        "permissions.filesystem.rules[\"/w/**\"] is not all among the 256 hierarchies that are granted";
+    assert_eq!(because(&tiers.classes.write), expected);
+    let less = disk.tiers(&rules(json!({"/w/**": "rw-"})));
+    assert!(!less.is_cut);
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_is_granted_whole_or_not_at_all() {
+    let asked = std::cell::Cell::new(0);
+    let names = |dir: &[u8]| {
+        asked.set(asked.get() + 1);
+        (dir == b"/").then(|| Disk::new("/a/ /b/").names("/").unwrap())
+    };
+    let policy = compile(&guard(json!({"rules": {"/a/**": "rw-", "/b/**": "r--"}, "deny": ["/a/x"]})));
+    assert_eq!(granted(&policy.tiers(&names)), ["r /b"]);
+    assert_eq!(asked.get(), 2);
+    assert_eq!(granted(&policy.tiers(&|_| None)), [""; 0]);
+    // Names that are none, from whoever lists.
+    let odd = |_: &[u8]| {
+        Some(
+            ["", ".", "..", "a/b"]
+                .map(|name| guard_policy::Name { name: name.into(), kind: guard_policy::NameKind::Directory })
+                .to_vec(),
+        )
+    };
+    assert_eq!(granted(&rules(json!({"/**": "rw-", "/a/b/**": "rw-"})).tiers(&odd)), [""; 0]);
+}
+
+#[test]
+fn a_policy_that_names_what_it_needs_is_exact() {
+    let disk = Disk::new(&format!(
+        "{USR} /dev/ /dev/null /dev/tty@ /proc! /etc/ /etc/passwd /home/ /home/u/ /home/u/work/ /home/u/notes/"
+    ));
+    let tiers = disk.tiers(&rules(json!({
+        "/usr/**": "r-x", "/etc/passwd": "r--", "/dev/null": "rw-", "~/work/**": "rwx", "~/notes/**": "r--",
+    })));
+    let said: Vec<_> = tiers.classes.iter().map(|(name, class)| (name, class.to_string())).collect();
+    let create = "not exact, because /home/u/work itself may be removed and made again, which Landlock grants only with the \
+                  directory around it";
+    let create = create.replace("/home/u/work", "/dev/null");
+    let execute = "not exact, because a program's arguments and environment are checked as it starts, which Landlock cannot do";
+    let expected =
+        [("read", "exact"), ("list", "exact"), ("write", "exact"), ("create", &create), ("execute", execute)];
+    assert_eq!(said, expected.map(|(name, said)| (name, said.to_owned())));
+    // What writes nothing makes nothing.
+    let tiers = disk.tiers(&rules(json!({"/usr/**": "r-x"})));
+    assert!(tiers.classes.write.is_exact() && tiers.classes.create.is_exact());
+    // Where all may be written, all may be made.
+    let tiers = Disk::new("/a/").tiers(&bare(&json!({"version": 1, "exec": {"ask": "off"}, "permissions":
+        {"base": false, "filesystem": {"default": "rw-", "rules": {"/lib/**": "rw-"}}}})));
+    assert_eq!(granted(&tiers), ["rw /"]);
+}
+
+#[test]
+fn a_class_that_is_not_exact_says_which_place_it_is() {
+    let disk = Disk::new(&format!(
+        "{USR} /a/ /a/b/ /a/f /etc/ /etc/passwd /dev/ /dev/null /dev/pts! /proc! /c/ /c/proc!"
+    ));
+    let said = |edit: &dyn Fn(&mut Value)| {
+        let mut guard = guard(json!({"rules": {"/usr/**": "r-x"}}));
+        edit(&mut guard);
+        let classes = disk.tiers(&bare(&guard)).classes;
+        assert_eq!(because(&classes.read), because(&classes.list));
+        (because(&classes.read).to_owned(), because(&classes.write).to_owned())
+    };
+    let rule = |pattern: &'static str, permission: &'static str| {
+        said(&move |guard| guard["permissions"]["filesystem"]["rules"][pattern] = json!(permission))
+    };
+    let exact = || "exact".to_owned();
+    let place = |pattern: &str, what: &str| format!("permissions.filesystem.rules[\"{pattern}\"] {what}");
+    assert_eq!(said(&|_| {}), (exact(), exact()));
+    for (pattern, permission, what) in [
+        ("/a/*.csv", "r--", "goes by names, and a floor by directories"),
+        ("**/x", "r--", "reaches /proc, where names mean something else to each process"),
+        ("/**", "r--", "reaches /proc, where names mean something else to each process"),
+        ("/dev/pts/**", "r--", "reaches /dev, where names mean something else to each process"),
+        ("/dev", "r--", "reaches /dev, where names mean something else to each process"),
+        ("/proc/cpuinfo", "r--", "reaches /proc, where names mean something else to each process"),
+        ("/none/**", "r--", "names what does not exist yet"),
+        ("/a/none", "r--", "names what does not exist yet"),
+        ("/a/f/below", "r--", "names what does not exist yet"),
+        ("/a", "r--", "grants a directory without what is in it"),
+        ("/c/**", "r--", "has exceptions, and what comes to stand beside them is not known yet"),
+        ("/c/proc/**", "r--", "names a link, or what is no file on a disk"),
+    ] {
+        assert_eq!(rule(pattern, permission), (place(pattern, what), exact()), "{pattern}");
+    }
+    for (pattern, permission) in
+        [("/a/**", "r--"), ("/a/f", "r--"), ("/dev/null", "rw-"), ("/a/b/**", "--x"), ("/none", "---")]
+    {
+        assert_eq!(rule(pattern, permission), (exact(), exact()), "{pattern}");
+    }
+    let replaced =
+        "/a/f is granted by itself and may be replaced by another file; name its directory instead";
+    assert_eq!(rule("/a/f", "rw-"), (replaced.to_owned(), replaced.to_owned()));
+    assert_eq!(
+        said(&|guard| guard["permissions"]["filesystem"] =
+            json!({"rules": {"/usr/**": "r--", "/a/**": "r--"}, "deny": ["/a/b/c"]}))
+        .0,
+        place("/a/**", "has exceptions, and what comes to stand beside them is not known yet")
+    );
+    // What is granted as a file is not granted as a directory.
+    let both = said(&|guard| {
+        guard["permissions"]["filesystem"]["rules"] =
+            json!({"/usr/**": "r--", "/a/f": "r--", "/a/f/**": "r--"});
+    });
+    assert_eq!(
+        both.0,
+        place("/a/f/**", "has exceptions, and what comes to stand beside them is not known yet")
+    );
+    // A rule for what is denied anyway says nothing.
+    assert_eq!(
+        said(&|guard| guard["permissions"]["filesystem"] =
+            json!({"rules": {"/usr/**": "r--", "/a/none": "rw-", "/a/*.x": "rw-"}, "deny": ["/a"]})),
+        (exact(), exact())
+    );
+    assert_eq!(
+        said(&|guard| guard["permissions"]["filesystem"]["default"] = json!("-w-")).1,
+        "permissions.filesystem.default allows writing what no rule covers"
+    );
+    let base = "permissions.base grants /proc/self and terminals, which mean something else to each process; \"base\": false \
+                leaves them out";
+    assert_eq!(said(&|guard| guard["permissions"]["base"] = json!(true)), (base.to_owned(), base.to_owned()));
+    let asked = said(&|guard| guard["exec"]["ask"] = json!("on-miss"));
+    assert_eq!(asked.0, "exec.ask is on-miss: a script that was approved is read as it was then");
+    assert_eq!(asked.1, "writing what no rule covers is asked for (permissions.filesystem.default)");
+    let strict = said(&|guard| guard["exec"]["strictInlineEval"] = json!(true));
+    assert_eq!(strict.0, "exec.strictInlineEval is on: a script that was approved is read as it was then");
+    let asking = said(&|guard| {
+        guard["exec"]["ask"] = json!("on-miss");
+        guard["permissions"]["filesystem"]["rules"] =
+            json!({"/**": "---", "/usr/**": "r-x", "/a/b/**": "?w-", "/a/f": "r?-"});
+    });
+    assert_eq!(asking.1, place("/a/f", "asks before writing"));
+    assert_eq!(
+        said(&|guard| guard["exec"]["roots"] = json!(["/a/b"])).0,
+        "programs can start from /a/b (exec.roots), of which not everything may be read"
+    );
+    assert_eq!(said(&|guard| guard["exec"]["roots"] = json!(["/none", "/none/below"])), (exact(), exact()));
+}
+
+#[test]
+fn the_built_in_policy_leaves_work_to_the_kernel() {
+    let disk = Disk::new(
+        "/usr/ /usr/bin/ /usr/lib/ /bin@ /lib@ /opt/ /proc! /sys! /dev/ /dev/null /dev/urandom /dev/tty@ /dev/pts! \
+         /etc/ /etc/passwd /etc/shadow /etc/ssh/ /etc/ssh/ssh_config.d/ /etc/ssl/ /etc/ssl/certs/ /etc/ssl/private/ \
+         /home/ /home/u/ /home/u/work/ /home/u/.ssh/ /home/u/.cargo/ /home/u/.cargo/registry/ /home/u/.cargo/bin/ \
+         /home/u/.cargo/credentials /home/u/.cache/ /home/u/.cache/pip/ /home/u/.cache/mozilla/ /home/u/Documents/ \
+         /home/u/.bashrc /home/other/ /tmp/ /tmp/a/ /srv/",
+    );
+    let tiers = disk.tiers(&Policy::without_file("main", &host(), &Overrides::default()));
+    assert_eq!(
+        granted(&tiers),
+        [
+            "r /opt",
+            "rw /tmp",
+            "r /usr",
+            "rw /dev/null (file)",
+            "rw /dev/urandom (file)",
+            "r /etc/passwd (file)",
+            "r /etc/ssh/ssh_config.d",
+            "r /etc/ssl/certs",
+            "r /home/u/.bashrc (file)",
+            "rw /home/u/work",
+            "rw /home/u/.cache/pip",
+            "r /home/u/.cargo/bin",
+            "rw /home/u/.cargo/registry",
+        ]
+    );
+    for (name, class) in tiers.classes.iter() {
+        assert!(!class.is_exact(), "{name}");
+    }
+}
+
+#[test]
+fn a_policy_for_everything_but_the_state_directory() {
+    let disk = Disk::new(
+        "/usr/ /proc! /dev/ /dev/null /dev/mem@ /etc/ /home/ /home/v/ /home/u/ /home/u/work/ /home/u/.openclaw/ /home/u/x",
+    );
+    let tiers = disk
+        .tiers(&compile(&json!({"version": 1, "permissions": {"filesystem": {"rules": {"/**": "rwx"}}}})));
+    assert_eq!(
+        granted(&tiers),
+        ["rw /etc", "rw /usr", "rw /dev/null (file)", "rw /home/v", "rw /home/u/work"]
+    );
+}
+
+#[test]
+fn a_plan_holds_under_another_policy_or_not() {
+    let policy = rules(json!({"/a/**": "rw-", "/a/b/**": "r--"}));
+    let is = |path: &str, access| policy.is_uniform(path.as_bytes(), access);
+    assert!(is("/a", Access::READ) && !is("/a", Access::WRITE) && !is("/a", Access::READ | Access::WRITE));
+    assert!(is("/a/c", Access::READ | Access::WRITE) && !is("/a/c", Access::MAP) && !is("/", Access::READ));
 }

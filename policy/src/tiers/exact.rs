@@ -3,8 +3,8 @@
 //! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing else is
 //! allowed or asked for: that each rule with a yes or a question speaks only of paths that some hierarchy grants.
 
-use super::walk::Walked;
-use super::{Classes, Exactness, HARMLESS_DEVICES, HierarchyKind, MAX_HIERARCHIES, NameKind};
+use super::walk::{Standing, Walked};
+use super::{Classes, DEV, Exactness, HARMLESS_DEVICES, HierarchyKind, MAX_HIERARCHIES, PROC, directory};
 use crate::glob::{Below, Glob};
 use crate::pattern::show;
 use crate::roots::is_below;
@@ -14,9 +14,6 @@ use crate::{Access, Ask, Grant, Policy, Rights};
 /// Why a class is not exact.
 type Because = String;
 
-/// Places of which the floor cannot say what the guard says.
-const APART: [&[u8]; 2] = [b"/proc", b"/dev"];
-
 pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     let exactness = |found: Result<(), Because>| match found {
         Ok(()) => Exactness::Exact,
@@ -24,7 +21,9 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     };
     let read = Compared { policy, walked, bit: Access::READ };
     let write = Compared { policy, walked, bit: Access::WRITE };
-    let reads = exactness(approved_scripts(policy).and_then(|()| read.compare()));
+    let reads = exactness(
+        approved_scripts(policy).and_then(|()| programs(policy, walked)).and_then(|()| read.compare()),
+    );
     let writes = write.compare();
     Classes {
         list: reads.clone(),
@@ -38,23 +37,28 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     }
 }
 
-/// What only the broker can do where a script was approved: its interpreter is given the bytes that were approved. And
-/// what the floor lets be read beside the hierarchies: where programs are.
+/// What only the broker can do where a script was approved: its interpreter is given the bytes that were approved.
 fn approved_scripts(policy: &Policy) -> Result<(), Because> {
     let programs = &policy.programs;
-    if programs.ask != Ask::Off {
-        let (path, ask) = (&programs.reasons.always.path, programs.ask.as_str());
-        return Err(format!("{path} is {ask}: a script that was approved is read as it was then"));
+    let because = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
+    match &programs.strict_inline_eval {
+        _ if programs.ask != Ask::Off => {
+            because(&format!("{} is {}", programs.reasons.always.path, programs.ask.as_str()))
+        }
+        Some(reason) => because(&format!("{} is on", reason.path)),
+        None => Ok(()),
     }
-    if let Some(reason) = &programs.strict_inline_eval {
-        return Err(format!("{} is on: a script that was approved is read as it was then", reason.path));
-    }
-    let is_read = |root: &&Vec<u8>| policy.is_uniform(root, Access::READ);
+}
+
+/// What the floor lets be read beside the hierarchies: programs, and what lies with them.
+fn programs(policy: &Policy, walked: &Walked) -> Result<(), Because> {
+    let is_read =
+        |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == Standing::Nothing;
     match policy.roots.iter().find(|root| !is_read(root)) {
-        Some(root) => Err(format!(
-            "programs can start from {} (exec.roots), of which not everything may be read",
-            show(root)
-        )),
+        Some(root) => {
+            let root = show(root);
+            Err(format!("programs can start from {root} (exec.roots), of which not everything may be read"))
+        }
         None => Ok(()),
     }
 }
@@ -74,16 +78,13 @@ impl Compared<'_> {
         let length = all.map_or(0, |e| e.glob.length());
         let rules = map.rules.iter().take_while(|e| e.glob.length() >= length);
         let base = map.base.iter().filter(|_| all.is_none());
-        let entries: Vec<&Entry> = rules.chain(base).filter(|e| self.grant(e.rights) != Grant::No).collect();
+        let speaks = |e: &&Entry| self.grant(e.rights) != Grant::No && !self.is_denied(&e.glob);
+        let entries: Vec<&Entry> = rules.chain(base).filter(speaks).collect();
         if all.is_none() {
             self.default()?;
         }
-        for entry in entries.iter().filter(|e| !self.is_denied(&e.glob)) {
-            self.places(entry)?;
-        }
-        for entry in entries.iter().filter(|e| !self.is_denied(&e.glob)) {
-            self.entry(entry)?;
-        }
+        entries.iter().try_for_each(|entry| self.places(entry))?;
+        entries.iter().try_for_each(|entry| self.entry(entry))?;
         self.replaceable()
     }
 
@@ -111,12 +112,7 @@ impl Compared<'_> {
         let is_harmless =
             entry.glob.is_literal() && HARMLESS_DEVICES.iter().any(|device| entry.glob.literal() == *device);
         let reaches = |place: &&[u8]| entry.glob.covers(place) || entry.glob.below(place) != Below::Nothing;
-        let denied = |place: &&[u8]| {
-            let denies = &self.policy.map.denies;
-            denies.iter().any(|e| e.glob.covers(place))
-                && denies.iter().any(|e| e.glob.below(place) == Below::Everything)
-        };
-        match APART.iter().find(|place| reaches(place) && !denied(place)) {
+        match [PROC, DEV].iter().find(|place| reaches(place) && !self.is_denied_below(place)) {
             None => Ok(()),
             Some(_) if is_harmless => Ok(()),
             Some(_) if entry.reason.path == BASE => Err(format!(
@@ -134,38 +130,30 @@ impl Compared<'_> {
     /// Whether everything that a rule speaks of is granted.
     fn entry(&self, entry: &Entry) -> Result<(), Because> {
         let Entry { glob, rights, reason } = entry;
-        let (path, literal) = (&reason.path, glob.literal());
-        let top = if glob.is_literal() { literal } else { directory(literal) };
-        let is_granted = if glob.is_literal() { self.is_granted(top) } else { self.is_granted_below(top) };
+        let is_literal = glob.is_literal();
+        let top = top(glob);
+        let is_granted = if is_literal { self.is_granted(top) } else { self.is_granted_below(top) };
         if is_granted {
             return Ok(());
         }
-        let what = if path.contains('[') { path.clone() } else { format!("{path} (\"{}\")", glob.text()) };
-        let is_hierarchy = glob.below(top) == Below::Everything;
-        Err(match (self.grant(*rights), self.walked.kind(top)) {
-            (Grant::Ask, _) => format!("{what} asks before {}", self.word()),
-            _ if self.walked.is_cut => {
-                format!(
-                    "the policy allows more than {MAX_HIERARCHIES} hierarchies, and {what} is among the rest"
-                )
-            }
-            _ if !glob.is_literal() && !is_hierarchy => {
-                format!("{what} grants by names what is no whole directory")
-            }
-            (_, Some(NameKind::Other)) => format!("{what} names a link or a place that is none on a disk"),
-            (_, Some(NameKind::Directory | NameKind::Mixed)) if glob.is_literal() => {
-                format!("{what} grants a directory without what is in it")
-            }
-            (_, Some(_)) | (Grant::Yes, None) if is_hierarchy && !self.is_missing(top) => {
-                format!("{what} has exceptions, and what comes up beside them is not known yet")
-            }
-            _ => format!("{what} names what does not exist yet"),
+        let place = &reason.path;
+        if self.grant(*rights) == Grant::Ask {
+            return Err(format!("{place} asks before {}", self.word()));
+        }
+        if self.walked.is_cut {
+            return Err(format!(
+                "{place} is not all among the {MAX_HIERARCHIES} hierarchies that are granted"
+            ));
+        }
+        if !is_literal && glob.below(top) != Below::Everything {
+            return Err(format!("{place} goes by names, and a floor by directories"));
+        }
+        Err(match self.walked.standing(top) {
+            Standing::Nothing => format!("{place} names what does not exist yet"),
+            Standing::Other => format!("{place} names a link, or what is no file on a disk"),
+            Standing::Directory if is_literal => format!("{place} grants a directory without what is in it"),
+            _ => format!("{place} has exceptions, and what comes to stand beside them is not known yet"),
         })
-    }
-
-    /// Whether nothing is known to stand at `top`.
-    fn is_missing(&self, top: &[u8]) -> bool {
-        top != b"/" && self.walked.kind(top).is_none()
     }
 
     /// A file that is granted by itself and may be replaced: what replaces it would not be granted.
@@ -195,10 +183,16 @@ impl Compared<'_> {
 
     /// Whether a denial speaks of everything that a pattern does.
     fn is_denied(&self, glob: &Glob) -> bool {
+        let top = top(glob);
+        let covers = |e: &Entry| e.glob.covers(top);
+        self.is_denied_below(top) || glob.is_literal() && self.policy.map.denies.iter().any(covers)
+    }
+
+    /// Whether a directory is denied with all that is below it.
+    fn is_denied_below(&self, dir: &[u8]) -> bool {
         let denies = &self.policy.map.denies;
-        let top = if glob.is_literal() { glob.literal() } else { directory(glob.literal()) };
-        let covers = denies.iter().any(|e| e.glob.covers(top));
-        covers && (glob.is_literal() || denies.iter().any(|e| e.glob.below(top) == Below::Everything))
+        denies.iter().any(|e| e.glob.covers(dir))
+            && denies.iter().any(|e| e.glob.below(dir) == Below::Everything)
     }
 
     /// Whether a path is granted.
@@ -216,10 +210,7 @@ impl Compared<'_> {
 /// What the reasons of the base name.
 const BASE: &str = "permissions.base";
 
-/// The path up to its last slash.
-fn directory(path: &[u8]) -> &[u8] {
-    match path.iter().rposition(|b| *b == b'/') {
-        Some(end) if end > 0 => &path[..end],
-        _ => b"/",
-    }
+/// What a pattern names, or the directory before its first wildcard.
+fn top(glob: &Glob) -> &[u8] {
+    if glob.is_literal() { glob.literal() } else { directory(glob.literal()) }
 }

@@ -14,9 +14,21 @@ use crate::{Access, Policy};
 /// and each rule holds an object of the kernel as long as the domain lives.
 pub const MAX_HIERARCHIES: usize = 256;
 
+/// Where names mean something else to each process, or devices: neither is granted, and only the second looked into.
+const PROC: &[u8] = b"/proc";
+const DEV: &[u8] = b"/dev";
+
 /// Devices that mean the same to everybody and reach nobody else.
 pub(crate) const HARMLESS_DEVICES: [&[u8]; 5] =
     [b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/urandom"];
+
+/// The path up to its last slash.
+fn directory(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(end) if end > 0 => &path[..end],
+        _ => b"/",
+    }
+}
 
 /// What stands in a directory when the floor is made, as the supervisor sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +90,8 @@ impl Hierarchy {
 /// What the kernel may be left to decide under a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiers {
-    /// What the floor grants, the shallowest first; at most [`MAX_HIERARCHIES`]. None lies below another with the same
-    /// access.
+    /// What the floor grants, the shallowest first; at most [`MAX_HIERARCHIES`], those that the policy names before
+    /// others. None lies below another with the same access.
     pub hierarchies: Vec<Hierarchy>,
     /// True when there would have been more than [`MAX_HIERARCHIES`]; the rest is the broker's.
     pub is_cut: bool,

@@ -1,8 +1,8 @@
 //! From the root downward: what is allowed as a whole is granted, what is allowed in part is taken apart.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind};
+use super::{DEV, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PROC};
 use crate::glob::Glob;
 use crate::reach::Reach;
 use crate::{Access, Grant, Policy, Rights};
@@ -10,16 +10,45 @@ use crate::{Access, Grant, Policy, Rights};
 /// What came of it.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
+    /// The shallowest first.
     pub(super) hierarchies: Vec<Hierarchy>,
     pub(super) is_cut: bool,
-    /// What was found in the directories that were taken apart.
+    /// The directories that were taken apart, and what stood in them on the way to where patterns and roots lead.
+    listed: HashSet<Vec<u8>>,
     found: HashMap<Vec<u8>, NameKind>,
 }
 
+/// What stands where a pattern leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Nothing,
+    /// A directory, whole or not.
+    Directory,
+    File,
+    /// Something that is [`NameKind::Other`], there or on the way.
+    Other,
+    /// Nobody has looked.
+    Unknown,
+}
+
 impl Walked {
-    /// What a path was, where its directory was taken apart.
-    pub(super) fn kind(&self, path: &[u8]) -> Option<NameKind> {
-        self.found.get(path).copied()
+    /// What stood at a path.
+    pub(super) fn standing(&self, path: &[u8]) -> Standing {
+        if path == b"/" {
+            return Standing::Directory;
+        }
+        let parent = super::directory(path);
+        match self.standing(parent) {
+            Standing::Directory if self.listed.contains(parent) => match self.found.get(path) {
+                Some(NameKind::Directory | NameKind::Mixed) => Standing::Directory,
+                Some(NameKind::File) => Standing::File,
+                Some(NameKind::Other) => Standing::Other,
+                None => Standing::Nothing,
+            },
+            Standing::Directory => Standing::Unknown,
+            Standing::File => Standing::Nothing,
+            above => above,
+        }
     }
 }
 
@@ -38,11 +67,14 @@ struct Walk<'p> {
     named: Named<'p>,
     /// The shallowest first.
     parts: VecDeque<Part<'p>>,
+    /// How many were granted that no pattern names.
+    unnamed: usize,
     walked: Walked,
 }
 
 pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
-    let walk = Walk { policy, named: Named::of(policy), parts: VecDeque::new(), walked: Walked::default() };
+    let parts = VecDeque::new();
+    let walk = Walk { policy, named: Named::of(policy), parts, unnamed: 0, walked: Walked::default() };
     walk.run(names)
 }
 
@@ -50,15 +82,37 @@ impl<'p> Walk<'p> {
     fn run(mut self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
         // Whether all of it may be granted is not said by a name, but by those that are in it.
         let Some(mut top) = names(b"/") else { return self.walked };
-        let is_mixed = top.iter().any(|name| matches!(name.kind, NameKind::Other | NameKind::Mixed));
+        let is_whole = |name: &Name| {
+            matches!(placed(&[b"/", &*name.name].concat(), name.kind), NameKind::Directory | NameKind::File)
+        };
+        let is_mixed = !top.iter().all(is_whole);
         let kind = if is_mixed { NameKind::Mixed } else { NameKind::Directory };
         let all = Reach::of(&self.policy.map);
         self.directory(b"/".to_vec(), kind, None, &all);
-        while let Some(part) = self.parts.pop_front().filter(|_| !self.walked.is_cut) {
+        while let Some(part) = self.parts.pop_front() {
             let listed = if part.path == b"/" { Some(std::mem::take(&mut top)) } else { names(&part.path) };
-            self.apart(&part, listed.unwrap_or_default());
+            if let Some(listed) = listed {
+                self.apart(&part, listed);
+                self.walked.listed.insert(part.path);
+            }
         }
+        self.cut();
         self.walked
+    }
+
+    /// Leaves [`MAX_HIERARCHIES`]: those that patterns name, for there the work is, then the shallowest.
+    fn cut(&mut self) {
+        let hierarchies = &mut self.walked.hierarchies;
+        let mut left = MAX_HIERARCHIES.saturating_sub(hierarchies.len() - self.unnamed);
+        self.walked.is_cut |= hierarchies.len() > MAX_HIERARCHIES;
+        hierarchies.retain(|hierarchy| {
+            let is_left = self.named.beginnings.leads(&hierarchy.path) || left > 0;
+            if is_left && !self.named.beginnings.leads(&hierarchy.path) {
+                left -= 1;
+            }
+            is_left
+        });
+        hierarchies.truncate(MAX_HIERARCHIES);
     }
 
     /// Takes the names of a directory one by one.
@@ -70,14 +124,15 @@ impl<'p> Walk<'p> {
                 continue;
             }
             let path = [part.path.strip_suffix(b"/").unwrap_or(&part.path), &name].join(&b'/');
-            if self.named.is_spoken_of(&path) {
+            let kind = placed(&path, kind);
+            if self.named.ways.leads(&path) || self.named.ways.is_below(&path) {
                 self.walked.found.insert(path.clone(), kind);
             }
             match kind {
                 NameKind::Directory | NameKind::Mixed => {
                     self.directory(path, kind, part.granted, &part.reach);
                 }
-                NameKind::File if self.named.is_file(&path) => {
+                NameKind::File if self.named.literals.leads(&path) => {
                     self.grant(&path, part.granted, self.policy.rights(&path), HierarchyKind::File);
                 }
                 NameKind::File | NameKind::Other => {}
@@ -88,7 +143,7 @@ impl<'p> Walk<'p> {
     /// Grants what is granted of all of a directory, and remembers it for later where more is granted of parts of it.
     fn directory(&mut self, path: Vec<u8>, kind: NameKind, around: Granted, reach: &Reach<'p>) {
         let own = self.policy.rights(&path);
-        let has_parts = kind == NameKind::Mixed || self.named.is_below(&path);
+        let has_parts = kind == NameKind::Mixed || self.named.beginnings.is_below(&path);
         let mut granted = around;
         if kind == NameKind::Directory && !missing(around, own).is_empty() {
             let least = reach.least(&path, |_| false);
@@ -107,12 +162,24 @@ impl<'p> Walk<'p> {
         if Some(access) == around {
             return around;
         }
-        if self.walked.hierarchies.len() >= MAX_HIERARCHIES {
-            self.walked.is_cut = true;
-            return around;
+        if !self.named.beginnings.leads(path) {
+            if self.unnamed >= MAX_HIERARCHIES {
+                self.walked.is_cut = true;
+                return around;
+            }
+            self.unnamed += 1;
         }
         self.walked.hierarchies.push(Hierarchy { path: path.to_vec(), access, kind });
         Some(access)
+    }
+}
+
+/// What a path is, whatever the supervisor says of it.
+fn placed(path: &[u8], kind: NameKind) -> NameKind {
+    match kind {
+        _ if path == PROC => NameKind::Other,
+        NameKind::Directory if path == DEV => NameKind::Mixed,
+        kind => kind,
     }
 }
 
@@ -125,11 +192,13 @@ fn missing(around: Granted, rights: Rights) -> Vec<Access> {
 
 /// The paths that patterns name.
 struct Named<'p> {
-    /// Where patterns without wildcards lead, in order.
-    literals: Vec<&'p [u8]>,
+    /// Files that may be granted by themselves: where patterns without wildcards lead, and harmless devices.
+    literals: Sorted<'p>,
     /// Where a directory has to be taken apart: what a pattern names, or the directory before its first wildcard; with a
-    /// slash at the end where the wildcard is about the names in it. In order.
-    beginnings: Vec<&'p [u8]>,
+    /// slash at the end where the wildcard is about the names in it.
+    beginnings: Sorted<'p>,
+    /// The same with the places where programs are.
+    ways: Sorted<'p>,
 }
 
 impl<'p> Named<'p> {
@@ -137,34 +206,41 @@ impl<'p> Named<'p> {
         let map = &policy.map;
         let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
         let globs: Vec<&Glob> = entries.chain(map.answers.iter().map(|a| &a.glob)).collect();
-        let mut literals: Vec<&[u8]> =
-            globs.iter().filter(|g| g.is_literal()).map(|g| g.literal()).chain(HARMLESS_DEVICES).collect();
-        let mut beginnings: Vec<&[u8]> = globs.iter().map(|glob| beginning(glob)).collect();
-        literals.sort_unstable();
-        beginnings.sort_unstable();
-        beginnings.dedup();
-        Named { literals, beginnings }
+        let literals = globs.iter().filter(|glob| glob.is_literal()).map(|glob| glob.literal());
+        let beginnings = || globs.iter().map(|glob| beginning(glob));
+        Named {
+            literals: Sorted::new(literals.chain(HARMLESS_DEVICES)),
+            beginnings: Sorted::new(beginnings()),
+            ways: Sorted::new(beginnings().chain(policy.roots.iter().map(Vec::as_slice))),
+        }
+    }
+}
+
+/// Paths in the order of their bytes.
+struct Sorted<'p>(Vec<&'p [u8]>);
+
+impl<'p> Sorted<'p> {
+    fn new(paths: impl Iterator<Item = &'p [u8]>) -> Sorted<'p> {
+        let mut paths: Vec<&[u8]> = paths.collect();
+        paths.sort_unstable();
+        paths.dedup();
+        Sorted(paths)
     }
 
-    /// Whether a pattern, or the list of harmless devices, names this file itself.
-    fn is_file(&self, path: &[u8]) -> bool {
-        self.literals.binary_search(&path).is_ok()
-    }
-
-    /// Whether a pattern begins with a path itself.
-    fn is_spoken_of(&self, path: &[u8]) -> bool {
+    /// Whether one of them is this, or the names in this.
+    fn leads(&self, path: &[u8]) -> bool {
         self.behind(path).any(|rest| matches!(rest, b"" | b"/"))
     }
 
-    /// Whether a pattern's beginning lies strictly below a directory.
+    /// Whether one of them lies strictly below a directory, or is the names in it.
     fn is_below(&self, dir: &[u8]) -> bool {
         self.behind(dir.strip_suffix(b"/").unwrap_or(dir)).any(|rest| rest.starts_with(b"/"))
     }
 
-    /// What stands behind `path` in the beginnings that start with these bytes.
+    /// What stands behind `path` in those that start with its bytes.
     fn behind(&self, path: &[u8]) -> impl Iterator<Item = &'p [u8]> {
-        let start = self.beginnings.partition_point(|beginning| *beginning < path);
-        self.beginnings[start..].iter().map_while(move |beginning| beginning.strip_prefix(path))
+        let start = self.0.partition_point(|other| *other < path);
+        self.0[start..].iter().map_while(move |other| other.strip_prefix(path))
     }
 }
 

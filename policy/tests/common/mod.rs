@@ -1,6 +1,8 @@
 //! What the tests share.
 #![allow(dead_code)]
 
+pub mod disk;
+
 use guard_policy::{
     Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Problem, Request,
     Role, Verdict, decide,
