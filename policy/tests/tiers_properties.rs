@@ -276,7 +276,7 @@ fn what_is_named_and_whole_is_granted(
     for (pattern, _) in &doc.rules {
         let dir = pattern.strip_suffix("/**").unwrap_or(pattern);
         let is_apart = dir == "/dev" || dir == "/proc" || dir.starts_with("/proc/") || disk.holds_apart(dir);
-        if disk.0.get(dir) != Some(&Thing::Directory) || is_apart {
+        if disk.0.get(dir) != Some(&Thing::Directory) || is_apart || dir.contains(['*', '?']) {
             continue;
         }
         for bit in BITS.into_iter().filter(|bit| policy.is_uniform(dir.as_bytes(), *bit)) {
@@ -314,7 +314,8 @@ fn hold(documents: impl Strategy<Value = Doc>) -> (Counts, usize) {
     let done = runner.run(&strategy, |(doc, mut disk, paths, tails, there): (_, _, _, Vec<Vec<_>>, u32)| {
         // Rules are about what is there, more often than not.
         let named = doc.rules.iter().map(|(pattern, _)| pattern.trim_end_matches("/**"));
-        for (i, path) in named.enumerate().filter(|(_, path)| !path.is_empty() && !path.contains('*')) {
+        for (i, path) in named.enumerate().filter(|(_, path)| !path.is_empty() && !path.contains(['*', '?']))
+        {
             if there >> (i % 8) & 1 == 1 {
                 put(&mut disk.0, path, Thing::Directory);
             }

@@ -273,6 +273,81 @@ fn what_is_in_force_is_shown_with_who_said_so() {
     assert!(show(&[]).contains("exec.security         allowlist  (global, exec.mode)"));
 }
 
+/// What `show --tiers` says of a policy: for people, and for programs.
+fn tiers(world: &World) -> (String, Value) {
+    let said = policy(world, &["show", "--tiers"]);
+    assert_eq!(said.status, 0, "{}", said.stderr);
+    let json = policy(world, &["show", "--tiers", "--json"]);
+    (said.stdout, serde_json::from_str(&json.stdout).expect("JSON"))
+}
+
+#[test]
+fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
+    let world = World::bare().policy(
+        r#"{ "version": 1, "exec": { "ask": "off", "roots": ["/usr"] },
+  "permissions": { "base": false, "filesystem": { "rules": {
+    "/usr/**": "r-x", "/dev/null": "rw-", "@/work/**": "rw-", "@/lent/**": "r--", "@/link/**": "r--" },
+    "deny": ["@/work/secret"] } } }"#,
+    );
+    let root = world.root().display().to_string();
+    for path in ["work/secret/key", "work/src/main.rs", "work/\u{1b}[31m/x", "lent/x"] {
+        world.write(path.replace("\\u{1b}", "\u{1b}"), "");
+    }
+    std::os::unix::fs::symlink("lent", world.root().join("link")).expect("a link");
+    let (text, json) = tiers(&world);
+    for line in [
+        "  r   /usr/".to_owned(),
+        "  rw  /dev/null".to_owned(),
+        format!("  r   {root}/lent/"),
+        format!("  rw  {root}/work/src/"),
+        format!("  rw  {root}/work/\\u{{1b}}[31m/"),
+        format!(
+            "  write    not exact, because permissions.filesystem.rules[\"{root}/work/**\"] has exceptions, and what comes to \
+             stand beside them is not known yet"
+        ),
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line}\nis not in\n{text}");
+    }
+    let link = format!("permissions.filesystem.rules[\"{root}/link/**\"]");
+    assert_eq!(json["classes"]["read"]["exact"], false);
+    let because = |class: &str| json["classes"][class]["because"].as_str().unwrap_or_default().to_owned();
+    assert!(because("read").contains("exceptions") || because("read").starts_with(&link), "{json}");
+    let hierarchies = json["hierarchies"].as_array().expect("a list");
+    let paths: Vec<_> = hierarchies.iter().filter_map(|hierarchy| hierarchy["path"].as_str()).collect();
+    assert!(!paths.iter().any(|path| path.ends_with("link") || path.ends_with("secret")), "{paths:?}");
+    let null = hierarchies.iter().find(|hierarchy| hierarchy["path"] == "/dev/null").expect("a device");
+    assert_eq!((&null["access"], &null["kind"]), (&Value::from("rw"), &Value::from("file")));
+    assert_eq!(json["isCut"], false);
+
+    // Without the exceptions.
+    let world = World::bare().policy(
+        r#"{ "version": 1, "exec": { "ask": "off", "roots": ["/usr"] },
+  "permissions": { "base": false, "filesystem": { "rules": { "/usr/**": "r-x", "@/work/**": "rw-" } } } }"#,
+    );
+    let (text, json) = tiers(&world);
+    for class in ["read", "list", "write"] {
+        assert_eq!(json["classes"][class]["exact"], true, "{text}");
+        assert!(text.contains(&format!("  {class:<8} exact\n")), "{text}");
+    }
+    assert_eq!(policy(&world, &["show", "--tiers", "--effective"]).status, 125);
+
+    // The built-in policy has places to leave to the kernel, too.
+    let (text, json) = tiers(&World::bare());
+    assert!(
+        text.starts_with("agent main, the built-in policy\n") && text.contains("  r   /usr/\n"),
+        "{text}"
+    );
+    let hierarchies = json["hierarchies"].as_array().expect("a list");
+    let paths: Vec<_> = hierarchies.iter().filter_map(|hierarchy| hierarchy["path"].as_str()).collect();
+    for apart in ["/proc", "/sys", "/dev/pts", "/dev/tty"] {
+        assert!(!paths.iter().any(|path| std::path::Path::new(path).starts_with(apart)), "{text}");
+    }
+    assert!(
+        json["classes"]["read"]["because"].as_str().is_some_and(|why| why.contains("exec.ask")),
+        "{json}"
+    );
+}
+
 #[test]
 fn openclaws_own_store_is_a_source_too() {
     let world = World::bare().policy(r#"{"version": 1, "exec": {"security": "full", "ask": "off"}}"#);

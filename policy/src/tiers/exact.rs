@@ -78,13 +78,12 @@ impl Compared<'_> {
         let length = all.map_or(0, |e| e.glob.length());
         let rules = map.rules.iter().take_while(|e| e.glob.length() >= length);
         let base = map.base.iter().filter(|_| all.is_none());
-        let speaks = |e: &&Entry| self.grant(e.rights) != Grant::No && !self.is_denied(&e.glob);
-        let entries: Vec<&Entry> = rules.chain(base).filter(speaks).collect();
         if all.is_none() {
             self.default()?;
         }
-        entries.iter().try_for_each(|entry| self.places(entry))?;
-        entries.iter().try_for_each(|entry| self.entry(entry))?;
+        let mut entries = rules.chain(base).filter(|e| self.grant(e.rights) != Grant::No);
+        entries.clone().try_for_each(|entry| self.places(entry))?;
+        entries.try_for_each(|entry| self.entry(entry))?;
         self.replaceable()
     }
 
@@ -114,7 +113,7 @@ impl Compared<'_> {
         let reaches = |place: &&[u8]| entry.glob.covers(place) || entry.glob.below(place) != Below::Nothing;
         match [PROC, DEV].iter().find(|place| reaches(place) && !self.is_denied_below(place)) {
             None => Ok(()),
-            Some(_) if is_harmless => Ok(()),
+            Some(_) if is_harmless || self.is_denied(&entry.glob) => Ok(()),
             Some(_) if entry.reason.path == BASE => Err(format!(
                 "{BASE} grants /proc/self and terminals, which mean something else to each process; \"base\": false leaves \
                  them out"
@@ -133,7 +132,7 @@ impl Compared<'_> {
         let is_literal = glob.is_literal();
         let top = top(glob);
         let is_granted = if is_literal { self.is_granted(top) } else { self.is_granted_below(top) };
-        if is_granted {
+        if is_granted || self.is_denied(glob) {
             return Ok(());
         }
         let place = &reason.path;

@@ -64,7 +64,9 @@ struct Part<'p> {
 
 struct Walk<'p> {
     policy: &'p Policy,
-    named: Named<'p>,
+    beginnings: Sorted<'p>,
+    /// The places where programs are.
+    roots: Sorted<'p>,
     /// The shallowest first.
     parts: VecDeque<Part<'p>>,
     /// How many were granted that no pattern names.
@@ -73,8 +75,17 @@ struct Walk<'p> {
 }
 
 pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
-    let parts = VecDeque::new();
-    let walk = Walk { policy, named: Named::of(policy), parts, unnamed: 0, walked: Walked::default() };
+    let map = &policy.map;
+    let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
+    let globs = entries.chain(map.answers.iter().map(|answer| &answer.glob));
+    let walk = Walk {
+        policy,
+        beginnings: Sorted::new(globs.map(beginning)),
+        roots: Sorted::new(policy.roots.iter().map(Vec::as_slice)),
+        parts: VecDeque::new(),
+        unnamed: 0,
+        walked: Walked::default(),
+    };
     walk.run(names)
 }
 
@@ -88,8 +99,14 @@ impl<'p> Walk<'p> {
         let is_mixed = !top.iter().all(is_whole);
         let kind = if is_mixed { NameKind::Mixed } else { NameKind::Directory };
         let all = Reach::of(&self.policy.map);
-        self.directory(b"/".to_vec(), kind, None, &all);
+        let said = self.beginnings.said(b"/");
+        self.directory(b"/".to_vec(), kind, said, None, &all);
         while let Some(part) = self.parts.pop_front() {
+            // Nothing of what comes can stay.
+            if self.walked.hierarchies.len() - self.unnamed >= MAX_HIERARCHIES {
+                self.walked.is_cut = true;
+                break;
+            }
             let listed = if part.path == b"/" { Some(std::mem::take(&mut top)) } else { names(&part.path) };
             if let Some(listed) = listed {
                 self.apart(&part, listed);
@@ -104,12 +121,16 @@ impl<'p> Walk<'p> {
     fn cut(&mut self) {
         let hierarchies = &mut self.walked.hierarchies;
         let mut left = MAX_HIERARCHIES.saturating_sub(hierarchies.len() - self.unnamed);
-        self.walked.is_cut |= hierarchies.len() > MAX_HIERARCHIES;
+        if hierarchies.len() <= MAX_HIERARCHIES {
+            return;
+        }
+        self.walked.is_cut = true;
         hierarchies.retain(|hierarchy| {
-            let is_left = self.named.beginnings.leads(&hierarchy.path) || left > 0;
-            if is_left && !self.named.beginnings.leads(&hierarchy.path) {
-                left -= 1;
+            if self.beginnings.said(&hierarchy.path).is_named {
+                return true;
             }
+            let is_left = left > 0;
+            left = left.saturating_sub(1);
             is_left
         });
         hierarchies.truncate(MAX_HIERARCHIES);
@@ -125,15 +146,16 @@ impl<'p> Walk<'p> {
             }
             let path = [part.path.strip_suffix(b"/").unwrap_or(&part.path), &name].join(&b'/');
             let kind = placed(&path, kind);
-            if self.named.ways.leads(&path) || self.named.ways.is_below(&path) {
+            let said = self.beginnings.said(&path);
+            if [said, self.roots.said(&path)].iter().any(|said| said.is_named || said.is_below) {
                 self.walked.found.insert(path.clone(), kind);
             }
             match kind {
                 NameKind::Directory | NameKind::Mixed => {
-                    self.directory(path, kind, part.granted, &part.reach);
+                    self.directory(path, kind, said, part.granted, &part.reach);
                 }
-                NameKind::File if self.named.literals.leads(&path) => {
-                    self.grant(&path, part.granted, self.policy.rights(&path), HierarchyKind::File);
+                NameKind::File if said.is_named || HARMLESS_DEVICES.contains(&&*path) => {
+                    self.grant(&path, said, part.granted, self.policy.rights(&path), HierarchyKind::File);
                 }
                 NameKind::File | NameKind::Other => {}
             }
@@ -141,13 +163,13 @@ impl<'p> Walk<'p> {
     }
 
     /// Grants what is granted of all of a directory, and remembers it for later where more is granted of parts of it.
-    fn directory(&mut self, path: Vec<u8>, kind: NameKind, around: Granted, reach: &Reach<'p>) {
+    fn directory(&mut self, path: Vec<u8>, kind: NameKind, said: Said, around: Granted, reach: &Reach<'p>) {
         let own = self.policy.rights(&path);
-        let has_parts = kind == NameKind::Mixed || self.named.beginnings.is_below(&path);
+        let has_parts = kind == NameKind::Mixed || said.is_below;
         let mut granted = around;
         if kind == NameKind::Directory && !missing(around, own).is_empty() {
             let least = reach.least(&path, |_| false);
-            granted = self.grant(&path, around, own.meet(least), HierarchyKind::Directory);
+            granted = self.grant(&path, said, around, own.meet(least), HierarchyKind::Directory);
         }
         if has_parts && !missing(granted, reach.most(&path)).is_empty() {
             let reach = reach.below(&path);
@@ -156,19 +178,25 @@ impl<'p> Walk<'p> {
     }
 
     /// Grants what `rights` has and the directory around it does not grant already.
-    fn grant(&mut self, path: &[u8], around: Granted, rights: Rights, kind: HierarchyKind) -> Granted {
+    fn grant(
+        &mut self,
+        path: &[u8],
+        said: Said,
+        around: Granted,
+        rights: Rights,
+        kind: HierarchyKind,
+    ) -> Granted {
         let new = missing(around, rights);
         let Some(access) = new.into_iter().chain(around).reduce(|all, bit| all | bit) else { return around };
         if Some(access) == around {
             return around;
         }
-        if !self.named.beginnings.leads(path) {
-            if self.unnamed >= MAX_HIERARCHIES {
-                self.walked.is_cut = true;
-                return around;
-            }
-            self.unnamed += 1;
+        let alike = if said.is_named { self.walked.hierarchies.len() - self.unnamed } else { self.unnamed };
+        if alike >= MAX_HIERARCHIES {
+            self.walked.is_cut = true;
+            return around;
         }
+        self.unnamed += usize::from(!said.is_named);
         self.walked.hierarchies.push(Hierarchy { path: path.to_vec(), access, kind });
         Some(access)
     }
@@ -190,60 +218,41 @@ fn missing(around: Granted, rights: Rights) -> Vec<Access> {
     bits.into_iter().filter(|(bit, grant)| *grant == Grant::Yes && is_new(*bit)).map(|(bit, _)| bit).collect()
 }
 
-/// The paths that patterns name.
-struct Named<'p> {
-    /// Files that may be granted by themselves: where patterns without wildcards lead, and harmless devices.
-    literals: Sorted<'p>,
-    /// Where a directory has to be taken apart: what a pattern names, or the directory before its first wildcard; with a
-    /// slash at the end where the wildcard is about the names in it.
-    beginnings: Sorted<'p>,
-    /// The same with the places where programs are.
-    ways: Sorted<'p>,
+/// What patterns say of a path without saying what they grant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    /// One names it, or the names in it.
+    is_named: bool,
+    /// One names something strictly below it, or the names in it.
+    is_below: bool,
 }
 
-impl<'p> Named<'p> {
-    fn of(policy: &'p Policy) -> Named<'p> {
-        let map = &policy.map;
-        let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
-        let globs: Vec<&Glob> = entries.chain(map.answers.iter().map(|a| &a.glob)).collect();
-        let literals = globs.iter().filter(|glob| glob.is_literal()).map(|glob| glob.literal());
-        let beginnings = || globs.iter().map(|glob| beginning(glob));
-        Named {
-            literals: Sorted::new(literals.chain(HARMLESS_DEVICES)),
-            beginnings: Sorted::new(beginnings()),
-            ways: Sorted::new(beginnings().chain(policy.roots.iter().map(Vec::as_slice))),
-        }
-    }
-}
-
-/// Paths in the order of their bytes.
+/// Paths in the order of their bytes; one with a slash at its end means the names in it.
 struct Sorted<'p>(Vec<&'p [u8]>);
 
 impl<'p> Sorted<'p> {
     fn new(paths: impl Iterator<Item = &'p [u8]>) -> Sorted<'p> {
         let mut paths: Vec<&[u8]> = paths.collect();
         paths.sort_unstable();
-        paths.dedup();
         Sorted(paths)
     }
 
-    /// Whether one of them is this, or the names in this.
-    fn leads(&self, path: &[u8]) -> bool {
-        self.behind(path).any(|rest| matches!(rest, b"" | b"/"))
-    }
-
-    /// Whether one of them lies strictly below a directory, or is the names in it.
-    fn is_below(&self, dir: &[u8]) -> bool {
-        self.behind(dir.strip_suffix(b"/").unwrap_or(dir)).any(|rest| rest.starts_with(b"/"))
-    }
-
-    /// What stands behind `path` in those that start with its bytes.
-    fn behind(&self, path: &[u8]) -> impl Iterator<Item = &'p [u8]> {
+    fn said(&self, path: &[u8]) -> Said {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
         let start = self.0.partition_point(|other| *other < path);
-        self.0[start..].iter().map_while(move |other| other.strip_prefix(path))
+        let mut said = Said::default();
+        for rest in self.0[start..].iter().map_while(|other| other.strip_prefix(path)) {
+            said.is_named |= matches!(rest, b"" | b"/");
+            if rest.first().is_some_and(|byte| *byte >= b'/') {
+                said.is_below = rest.starts_with(b"/");
+                break;
+            }
+        }
+        said
     }
 }
 
+/// Where a directory has to be taken apart for a pattern: what it names, or the directory before its first wildcard.
 fn beginning(glob: &Glob) -> &[u8] {
     let literal = glob.literal();
     if glob.is_literal() {
