@@ -198,10 +198,9 @@ fn a_policy_that_names_what_it_needs_is_exact() {
     let said: Vec<_> = tiers.classes.iter().map(|(name, class)| (name, class.to_string())).collect();
     let create = "not exact, because /home/u/work itself may be removed and made again, which Landlock grants only with the \
                   directory around it";
-    let create = create.replace("/home/u/work", "/dev/null");
     let execute = "not exact, because a program's arguments and environment are checked as it starts, which Landlock cannot do";
     let expected =
-        [("read", "exact"), ("list", "exact"), ("write", "exact"), ("create", &create), ("execute", execute)];
+        [("read", "exact"), ("list", "exact"), ("write", "exact"), ("create", create), ("execute", execute)];
     assert_eq!(said, expected.map(|(name, said)| (name, said.to_owned())));
     // What writes nothing makes nothing.
     let tiers = disk.tiers(&rules(json!({"/usr/**": "r-x"})));

@@ -4,7 +4,9 @@
 //! allowed or asked for: that each rule with a yes or a question speaks only of paths that some hierarchy grants.
 
 use super::walk::{Standing, Walked};
-use super::{Classes, DEV, Exactness, HARMLESS_DEVICES, HierarchyKind, MAX_HIERARCHIES, PROC, directory};
+use super::{
+    Classes, DEV, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, PROC, directory,
+};
 use crate::glob::{Below, Glob};
 use crate::pattern::show;
 use crate::roots::is_below;
@@ -170,8 +172,13 @@ impl Compared<'_> {
 
     /// Whether making and removing what is granted is granted, too: the kernel looks at the directory around it.
     fn tops(&self) -> Result<(), Because> {
-        let tops = self.walked.hierarchies.iter().filter(|h| h.access.contains(self.bit) && h.path != b"/");
-        match tops.into_iter().find(|h| !self.is_granted_below(directory(&h.path))) {
+        let is_top = |h: &&Hierarchy| {
+            h.access.contains(self.bit) && h.path != b"/" && !self.is_granted_below(directory(&h.path))
+        };
+        let tops: Vec<&Hierarchy> = self.walked.hierarchies.iter().filter(is_top).collect();
+        // A directory is what an operator knows to be the tree's own.
+        let told = tops.iter().find(|h| h.kind == HierarchyKind::Directory).or(tops.first());
+        match told {
             Some(top) => Err(format!(
                 "{} itself may be removed and made again, which Landlock grants only with the directory around it",
                 show(&top.path)

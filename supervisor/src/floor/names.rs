@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, maj
 
 /// File systems that are no place for files: their objects are the kernel's, a process's, a driver's. By the names of
 /// filesystems(5).
-const OF_THE_KERNEL: [&[u8]; 24] = [
+const OF_THE_KERNEL: [&[u8]; 28] = [
     b"autofs",
     b"binder",
     b"binfmt_misc",
@@ -20,6 +20,7 @@ const OF_THE_KERNEL: [&[u8]; 24] = [
     b"cgroup",
     b"cgroup2",
     b"configfs",
+    b"cpuset",
     b"debugfs",
     b"devpts",
     b"devtmpfs",
@@ -28,6 +29,7 @@ const OF_THE_KERNEL: [&[u8]; 24] = [
     b"fusectl",
     b"hugetlbfs",
     b"mqueue",
+    b"nfsd",
     b"nsfs",
     b"proc",
     b"pstore",
@@ -35,9 +37,14 @@ const OF_THE_KERNEL: [&[u8]; 24] = [
     b"rpc_pipefs",
     b"securityfs",
     b"selinuxfs",
+    b"smackfs",
     b"sysfs",
     b"tracefs",
+    b"xenfs",
 ];
+
+/// With more names than this a directory counts as one that cannot be listed: what is in it is not worth the wait.
+const MOST: usize = 1 << 15;
 
 /// The devices of /dev that mean the same to everybody and reach nobody else, by their minor number with major 1
 /// (Documentation/admin-guide/devices.txt).
@@ -64,7 +71,7 @@ impl Names {
         let here = directory.strip_suffix(b"/").unwrap_or(directory);
         let is_here = |mount: &&Vec<u8>| mount.strip_prefix(here).is_some_and(|rest| rest.starts_with(b"/"));
         let apart: Vec<Vec<u8>> = self.apart.as_ref()?.iter().filter(is_here).cloned().collect();
-        match listed(directory, |name, kind| placed(&apart, &[here, name].join(&b'/'), kind)) {
+        match listed(directory, MOST, |name, kind| placed(&apart, &[here, name].join(&b'/'), kind)) {
             Ok(names) => Some(names),
             Err(error) => {
                 tracing::debug!("{} is not listed: {error}", crate::text::shown(directory));
@@ -103,8 +110,12 @@ fn is_harmless(path: &[u8]) -> bool {
     })
 }
 
-/// The names in a directory, each with what `kind` makes of what the file system says.
-fn listed(directory: &[u8], kind: impl Fn(&[u8], NameKind) -> NameKind) -> io::Result<Vec<Name>> {
+/// The names in a directory, `most` at most, each with what `kind` makes of what the file system says.
+fn listed(
+    directory: &[u8],
+    most: usize,
+    kind: impl Fn(&[u8], NameKind) -> NameKind,
+) -> io::Result<Vec<Name>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = openat2(CWD, directory, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     let mut names = Vec::new();
@@ -133,6 +144,9 @@ fn listed(directory: &[u8], kind: impl Fn(&[u8], NameKind) -> NameKind) -> io::R
             _ => NameKind::Other,
         };
         names.push(Name { kind: kind(&name, found), name });
+        if names.len() > most {
+            return Err(io::Error::other(format!("it holds more than {most} names")));
+        }
     }
     Ok(names)
 }
@@ -261,6 +275,8 @@ mod tests {
         assert_eq!(kind(&found, b"socket"), NameKind::Other);
         let of = |name: &str| names.of(path.join(name).as_os_str().as_bytes());
         assert_eq!(of("directory").unwrap().len(), 2000);
+        let bounded = |most| listed(path.join("directory").as_os_str().as_bytes(), most, |_, kind| kind);
+        assert!(bounded(2000).is_ok_and(|names| names.len() == 2000) && bounded(1999).is_err());
         for nothing in ["link", "link/.", "a\nfile", "none"] {
             assert!(of(nothing).is_none(), "{nothing}");
         }
