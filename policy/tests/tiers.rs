@@ -161,6 +161,10 @@ fn beyond_the_bound_what_is_named_stays_and_then_what_is_shallow() {
     let expected =
         "permissions.filesystem.rules[\"/w/**\"] is not all among the 256 hierarchies that are granted";
     assert_eq!(because(&tiers.classes.write), expected);
+    // What is named stays where what is around it does not.
+    let inside = json!({"rules": {"/w/**": "rw-", "/w/d350/x/**": "rwx"}, "deny": ["/w/d000/x"]});
+    let tiers = disk.tiers(&compile(&guard(inside)));
+    assert!(tiers.cover(b"/w/d350/x/y", Access::WRITE) && !tiers.cover(b"/w/d350", Access::WRITE));
     let less = disk.tiers(&rules(json!({"/w/**": "rw-"})));
     assert!(!less.is_cut);
 }
@@ -259,6 +263,14 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
         .0,
         place("/a/**", "has exceptions, and what comes to stand beside them is not known yet")
     );
+    let denied = |rules: Value, deny: &str| {
+        let filesystem = json!({"rules": rules, "deny": [deny]});
+        said(&|guard| guard["permissions"]["filesystem"] = filesystem.clone()).1
+    };
+    assert_eq!(denied(json!({"/usr/**": "r--", "/proc/sys/x": "rw-"}), "/proc/sys"), "exact");
+    // A denial of what is in a directory is none of what is deeper.
+    let deeper = "has exceptions, and what comes to stand beside them is not known yet";
+    assert_eq!(denied(json!({"/usr/**": "r--", "/a/b/**": "rw-"}), "/a/b/*"), place("/a/b/**", deeper));
     // What is granted as a file is not granted as a directory.
     let both = said(&|guard| {
         guard["permissions"]["filesystem"]["rules"] =
