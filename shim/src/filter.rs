@@ -22,6 +22,10 @@ pub struct Options {
     pub allow_ptrace: bool,
     /// Landlock keeps signals inside the tree (ABI 6), so that `kill` and its kin need not be judged.
     pub scoped_signals: bool,
+    /// The floor decides as the policy does what is read: what opens files only to read them is not held.
+    pub kernel_reads: bool,
+    /// The same of what is written: what opens files only to write them, or removes names, is not held.
+    pub kernel_writes: bool,
 }
 
 impl Options {
@@ -32,6 +36,8 @@ impl Options {
             Switch::UnixDatagram => self.unix_datagram,
             Switch::AllowPtrace => self.allow_ptrace,
             Switch::ScopedSignals => self.scoped_signals,
+            Switch::KernelReads => self.kernel_reads,
+            Switch::KernelWrites => self.kernel_writes,
         }
     }
 }

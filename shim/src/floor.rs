@@ -2,13 +2,16 @@
 //!
 //! All file-system rights that the kernel knows are handled. Files that the supervisor has opened and passed on
 //! are not affected: the kernel remembers what the opener had the right to.
+//!
+//! Beside programs it grants only what the policy allows as a whole, so that a call may be left to the kernel: whatever
+//! object the kernel finds, the floor lets it be reached only if everything around it may be.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
@@ -52,6 +55,62 @@ pub struct Floor {
     skipped: Vec<PathBuf>,
 }
 
+/// What may be done at and below a place, by the kernel alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Files are read, directories listed.
+    Read,
+    /// Files are written, truncated, made and removed, and directories removed. Moves, links, directories and special
+    /// files are made by the supervisor alone.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+/// A place where something may be done.
+#[derive(Debug)]
+pub struct Grant {
+    /// The directory or file.
+    pub beneath: OwnedFd,
+    /// Whether it is a directory, with all that is below it.
+    pub is_directory: bool,
+    /// What may be done.
+    pub access: Access,
+}
+
+impl Grant {
+    fn rights(&self) -> BitFlags<AccessFs> {
+        let (read, write) = if self.is_directory {
+            (
+                AccessFs::ReadFile | AccessFs::ReadDir,
+                AccessFs::WriteFile
+                    | AccessFs::Truncate
+                    | AccessFs::MakeReg
+                    | AccessFs::RemoveFile
+                    | AccessFs::RemoveDir,
+            )
+        } else {
+            // A device, most often: what its ioctls may do is for the filter and the supervisor to say.
+            (
+                AccessFs::ReadFile | AccessFs::IoctlDev,
+                AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
+            )
+        };
+        match self.access {
+            Access::Read => read,
+            Access::Write => write,
+            Access::ReadWrite => read | write,
+        }
+    }
+}
+
+/// Whether calls may be left to this kernel at all: without the right to truncate (ABI 3, Linux 6.2) the floor would not
+/// see what O_TRUNC does.
+#[must_use]
+pub fn holds_grants(abi: Option<u8>) -> bool {
+    abi.is_some_and(|abi| abi >= 3)
+}
+
 /// The kernel's version of Landlock, or `None` where it has none or has switched it off.
 #[must_use]
 pub fn abi() -> Option<u8> {
@@ -62,11 +121,12 @@ pub fn abi() -> Option<u8> {
     u8::try_from(version).ok().filter(|version| *version > 0)
 }
 
-/// Make the floor: programs, and the libraries they map, below these directories, and nothing else.
+/// Make the floor: programs, and the libraries they map, below these directories, what the grants allow, and nothing
+/// else.
 ///
 /// Directories that do not exist are [skipped](Floor::skipped). Where there is no Landlock the floor is empty,
 /// and its [status](Floor::status) says so.
-pub fn plan(exec_roots: &[PathBuf]) -> Result<Floor, RulesetError> {
+pub fn plan(exec_roots: &[PathBuf], grants: Vec<Grant>) -> Result<Floor, RulesetError> {
     let status = Status::on(abi());
     let known = ABI::from(abi().map_or(0, i32::from));
     if known == ABI::Unsupported {
@@ -80,16 +140,20 @@ pub fn plan(exec_roots: &[PathBuf]) -> Result<Floor, RulesetError> {
         .create()?;
     for root in exec_roots {
         match PathFd::new(root) {
-            Ok(opened) => ruleset = grant(ruleset, opened, AccessFs::Execute | AccessFs::ReadFile)?,
+            Ok(opened) => ruleset = add(ruleset, opened, AccessFs::Execute | AccessFs::ReadFile)?,
             Err(_) => skipped.push(root.clone()),
         }
+    }
+    for grant in grants {
+        let rights = grant.rights();
+        ruleset = add(ruleset, grant.beneath, rights)?;
     }
     Ok(Floor { ruleset: ruleset.into(), status, skipped })
 }
 
-fn grant(
+fn add(
     ruleset: RulesetCreated,
-    beneath: PathFd,
+    beneath: impl AsFd,
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     ruleset.add_rule(PathBeneath::new(beneath, access))
@@ -138,7 +202,7 @@ mod tests {
 
     #[test]
     fn roots_that_do_not_exist_are_listed() {
-        let floor = plan(&["/usr".into(), "/no/such/root".into()]).unwrap();
+        let floor = plan(&["/usr".into(), "/no/such/root".into()], Vec::new()).unwrap();
         assert!(floor.status == Status::None || floor.skipped() == [PathBuf::from("/no/such/root")]);
     }
 }

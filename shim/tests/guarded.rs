@@ -270,7 +270,8 @@ fn the_floor_keeps_reads_inside_the_roots() {
     let secret = directory.file("secret", "secret\n", 0o644);
     let guarded = |argv: &[&str]| {
         let mut plan = plan(&["/usr/bin/cat"], argv);
-        plan.floor = Some(floor::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()]).unwrap());
+        plan.floor =
+            Some(floor::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()], Vec::new()).unwrap());
         run(plan)
     };
     let denied = guarded(&["cat", &secret]);
@@ -286,7 +287,7 @@ fn the_floor_keeps_programs_inside_the_roots() {
         return;
     }
     let mut plan = plan(&["/usr/bin/true"], &["true"]);
-    plan.floor = Some(floor::plan(&["/etc".into()]).unwrap());
+    plan.floor = Some(floor::plan(&["/etc".into()], Vec::new()).unwrap());
     assert_eq!(run(plan).code(), 126);
 }
 
@@ -349,7 +350,8 @@ fn system_calls_get_the_answers_of_the_table() {
 
 #[test]
 fn options_open_what_they_name() {
-    let options = Options { unix_datagram: true, allow_ptrace: true, scoped_signals: true };
+    let options =
+        Options { unix_datagram: true, allow_ptrace: true, scoped_signals: true, ..Options::default() };
     let outcome = run(probe(&options, "probe_calls"));
     assert_eq!(outcome.value("unix_datagram"), "0");
     assert_eq!(outcome.value("ptrace"), libc::ESRCH.to_string());

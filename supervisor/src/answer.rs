@@ -50,6 +50,9 @@ pub enum Harmless {
     /// The call gives no access: the descriptor (O_PATH) or answer (AT_EXECVE_CHECK) is judged when it is used,
     /// and the floor allows no more than reading where the policy lets everything be read.
     NoAccess,
+    /// The floor decides about what the kernel finds, and for this access it grants only hierarchies of which the policy
+    /// allows every object without asking.
+    Floored,
     /// Hardening that is no boundary: mapping a file as code gives nothing that reading it did not.
     Hardening,
     /// It does matter: only where a test has switched the broker off.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
 use rustix::io::Errno;
 
 use crate::asking::Consent;
@@ -22,16 +23,14 @@ pub struct Caller<'k> {
     consent: Consent,
 }
 
-/// A path as the caller wrote it: at most PATH_MAX - 1 bytes, no NUL.
-pub struct CallerPath {
-    bytes: [u8; PATH_MAX],
-    length: usize,
-}
+/// A path as the caller wrote it: at most PATH_MAX - 1 bytes, no NUL. On the stack, and large: best not moved.
+#[derive(Default)]
+pub struct CallerPath(ArrayVec<u8, PATH_MAX>);
 
 impl CallerPath {
     /// The path's bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.length]
+        &self.0
     }
 }
 
@@ -96,29 +95,38 @@ impl<'k> Caller<'k> {
     /// # Errors
     /// EFAULT, ENAMETOOLONG, as the kernel would say; ESRCH when the caller is gone.
     pub fn path(&self, address: u64) -> Result<CallerPath, Errno> {
-        let mut path = CallerPath { bytes: [0; PATH_MAX], length: 0 };
-        path.length = self.string(address, &mut path.bytes)?;
+        let mut path = CallerPath::default();
+        self.peek(address, &mut path)?;
         self.check()?;
         Ok(path)
     }
 
-    /// Reads a NUL-terminated string into `buffer`; the length is without the NUL.
+    /// Reads the path at `address` into an empty one, maybe of another process that has the number of a caller that is gone. What is made of
+    /// it may be nothing but an answer to the call, which the kernel drops if the call is not held any more.
     ///
     /// # Errors
-    /// EFAULT when memory ends before the string, ENAMETOOLONG when the buffer does.
-    pub fn string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+    /// EFAULT, ENAMETOOLONG, as the kernel would say.
+    pub fn peek(&self, address: u64, path: &mut CallerPath) -> Result<(), Errno> {
+        self.string(address, &mut path.0)
+    }
+
+    /// Reads a NUL-terminated string of less than `N` bytes into an empty one, without the NUL.
+    ///
+    /// # Errors
+    /// EFAULT when memory ends before the string, ENAMETOOLONG when it is longer.
+    pub fn string<const N: usize>(&self, address: u64, text: &mut ArrayVec<u8, N>) -> Result<(), Errno> {
         // Most paths are short, and reading across a page end would fail when the next page is not there.
-        let mut step = 256;
-        let mut length = 0;
-        while length < buffer.len() {
-            let at = address.checked_add(length as u64).ok_or(Errno::FAULT)?;
-            let end = buffer.len().min(length + step.min((PAGE - at % PAGE) as usize));
-            let count = self.kernel.read(self.tid(), at, &mut buffer[length..end])?;
-            if let Some(nul) = buffer[length..length + count].iter().position(|&byte| byte == 0) {
-                return Ok(length + nul);
+        let mut part = [0; 256];
+        while !text.is_full() {
+            let at = address.checked_add(text.len() as u64).ok_or(Errno::FAULT)?;
+            let end = part.len().min(text.remaining_capacity()).min((PAGE - at % PAGE) as usize);
+            let count = self.kernel.read(self.tid(), at, &mut part[..end])?;
+            let nul = memchr::memchr(0, &part[..count]);
+            let read = &part[..nul.unwrap_or(count)];
+            text.try_extend_from_slice(read).map_err(|_| Errno::NAMETOOLONG)?;
+            if nul.is_some() {
+                return Ok(());
             }
-            length += count;
-            step = PAGE as usize;
         }
         Err(Errno::NAMETOOLONG)
     }

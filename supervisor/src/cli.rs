@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use guard_policy::{Ask, Security};
 
 use crate::approval::command;
@@ -72,9 +72,32 @@ pub struct Options {
     /// Fail when the Landlock floor is not fully there
     #[arg(long, global = true)]
     pub require_floor: bool,
+    /// Who may decide: the broker always; with floored, the kernel does a call whose object the Landlock floor covers;
+    /// with kernel, calls that the floor decides as the policy does are not held at all
+    // Not global: `policy show --tiers` shows them.
+    #[arg(
+        id = "LIST",
+        long = "tiers",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "broker,floored,kernel",
+        hide_possible_values = true
+    )]
+    pub tiers: Vec<Tier>,
     /// End what the command left running when it ends
     #[arg(long, global = true)]
     pub kill_on_exit: bool,
+}
+
+/// Who decides about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tier {
+    /// The supervisor does it on what it checked. Always there.
+    Broker,
+    /// The supervisor lets the kernel do it, over a floor that grants nothing else.
+    Floored,
+    /// The floor alone.
+    Kernel,
 }
 
 /// What to do other than running a command.

@@ -1,7 +1,6 @@
 //! The one place where a decision is made: the policy's, within what no policy can allow.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide};
@@ -11,6 +10,7 @@ use crate::approval::{Approvals, Question, Reason};
 use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
 use crate::exec::{Scripts, Turns};
+use crate::floor;
 use crate::place::{Place, place};
 use crate::report::{Event, Operation, Reporter, shortened};
 use crate::resolve::{Object, Resolver};
@@ -35,7 +35,7 @@ pub struct Guard {
     /// The name of this run.
     session: Arc<str>,
     /// What the floor lets the kernel do by itself.
-    pub floor: FloorPlan,
+    pub floor: floor::Plan,
     /// Whether the filter lets ptrace(2) go on.
     lets_trace: bool,
     /// Held from judgement to operation by what moves rights: rename and link.
@@ -46,38 +46,6 @@ pub struct Guard {
     pub scripts: Arc<Scripts>,
     /// The sockets that the tree has bound.
     pub servers: Arc<Servers>,
-}
-
-/// What the Landlock floor of this tree covers.
-#[derive(Clone, Debug, Default)]
-pub struct FloorPlan {
-    /// The hierarchies from which programs can start; None when there is no floor.
-    pub roots: Option<Vec<PathBuf>>,
-    /// Whether the policy lets everything below the roots be read without asking.
-    pub uniform: bool,
-}
-
-impl FloorPlan {
-    /// What these roots (None without a floor) mean under a policy.
-    pub fn new(roots: Option<Vec<PathBuf>>, policy: &Policy) -> FloorPlan {
-        let is_uniform = |root: &PathBuf| policy.reads_uniform(root.as_os_str().as_encoded_bytes());
-        FloorPlan { uniform: roots.as_ref().is_some_and(|roots| roots.iter().all(is_uniform)), roots }
-    }
-
-    /// Whether the kernel could start a program at `path`.
-    pub fn starts(&self, path: &[u8]) -> bool {
-        self.roots
-            .as_ref()
-            .is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
-    }
-}
-
-/// Whether `path` is `directory` or below it.
-fn is_below(path: &[u8], directory: &[u8]) -> bool {
-    match path.strip_prefix(directory) {
-        Some(rest) => rest.is_empty() || rest[0] == b'/' || directory.ends_with(b"/"),
-        None => false,
-    }
 }
 
 /// Why a call was refused by what no policy can allow.
@@ -94,7 +62,7 @@ impl Guard {
         tree: Tree,
         reporter: Reporter,
         observe: bool,
-        floor: FloorPlan,
+        floor: floor::Plan,
         session: &str,
     ) -> Guard {
         Guard {
@@ -131,7 +99,7 @@ impl Guard {
 
     /// The same tree under another policy. The floor stays: the kernel has it.
     pub fn under(&self, policy: Policy) -> Guard {
-        let floor = FloorPlan::new(self.floor.roots.clone(), &policy);
+        let floor = self.floor.under(&policy);
         Guard { policy: Arc::new(policy), floor, ..self.clone() }
     }
 

@@ -1,12 +1,13 @@
 //! The workers: plain threads, for a notification is a blocking ioctl and ptrace belongs to a thread.
 //!
-//! There is always one that waits for the next call. A worker that is stuck in a blocking open or connect is
-//! woken when its caller dies or gets a signal.
+//! As a rule one waits for the next call: with more of them, each call would find another one, on another processor. One
+//! that is about to do what may take long sees to it that another waits, and where several threads call at a time more go
+//! on waiting. A worker that is stuck in a blocking open or connect is woken when its caller dies or gets a signal.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -16,11 +17,15 @@ use crate::approval::Cancel;
 use crate::asking;
 use crate::caller::Caller;
 use crate::current::Current;
-use crate::kernel::{Kernel, requests};
+use crate::kernel::{Kernel, Tid, requests};
 use crate::report::print;
 
-/// Workers that go on waiting when there is nothing to do.
-const IDLE: usize = 4;
+/// Workers that wait for calls where several threads call, at most: one for each processor.
+const BUSY: usize = 4;
+/// Workers that sleep until one is needed again. More than that end.
+const PARKED: usize = 4;
+/// Where more than one call in so many is another thread's than the one before, or may take long, several are wanted.
+const ALTERNATE: u64 = 16;
 /// More than this many calls at once wait for a worker: a bound on threads.
 const MOST: usize = 4096;
 /// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
@@ -59,10 +64,21 @@ impl Slot {
 
 thread_local! {
     static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
+    static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+}
+
+/// Sees to it that the next call finds a worker, before this one does what may take long.
+pub fn make_way() {
+    POOL.with_borrow(|pool| {
+        if let Some(pool) = pool {
+            pool.make_way();
+        }
+    });
 }
 
 /// Does a call that may block for long. EINTR when the caller died or has a signal to take.
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    make_way();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return call() };
         slot.take(caller);
@@ -75,6 +91,7 @@ pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>)
 
 /// Waits for a human. The waiting is cancelled when the caller died or has a signal to take.
 pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
+    make_way();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return wait() };
         slot.take(caller);
@@ -91,7 +108,86 @@ pub struct Pool {
     current: Arc<Current>,
     waiting: AtomicUsize,
     running: AtomicUsize,
+    /// How many may wait for calls.
+    wanted: AtomicUsize,
+    /// How many may where several are wanted.
+    busy: usize,
+    parked: Parked,
+    pulse: Pulse,
     slots: Mutex<Vec<Arc<Slot>>>,
+}
+
+/// Workers that sleep.
+#[derive(Default)]
+struct Parked {
+    /// How many sleep, and how many of them are to get up.
+    count: Mutex<(usize, usize)>,
+    called: Condvar,
+}
+
+impl Parked {
+    fn count(&self) -> MutexGuard<'_, (usize, usize)> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sleeps until called. False where enough sleep already.
+    fn sleep(&self) -> bool {
+        let mut count = self.count();
+        if count.0 >= PARKED {
+            return false;
+        }
+        count.0 += 1;
+        while count.1 == 0 {
+            count = self.called.wait(count).unwrap_or_else(PoisonError::into_inner);
+        }
+        *count = (count.0 - 1, count.1 - 1);
+        true
+    }
+
+    /// Calls one. False when none sleeps.
+    fn call(&self) -> bool {
+        let mut count = self.count();
+        let sleeps = count.0 > count.1;
+        if sleeps {
+            count.1 += 1;
+            self.called.notify_one();
+        }
+        sleeps
+    }
+}
+
+/// What calls there were.
+#[derive(Debug, Default)]
+struct Pulse {
+    calls: AtomicU64,
+    /// Those of another thread than the one before.
+    changes: AtomicU64,
+    /// Those that made way.
+    ways: AtomicU64,
+    last: AtomicI32,
+}
+
+/// The same at one time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    calls: u64,
+    changes: u64,
+    ways: u64,
+}
+
+impl Pulse {
+    fn beat(&self, tid: Tid) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        if self.last.load(Ordering::Relaxed) != tid {
+            self.last.store(tid, Ordering::Relaxed);
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Counts { calls: of(&self.calls), changes: of(&self.changes), ways: of(&self.ways) }
+    }
 }
 
 impl Pool {
@@ -106,11 +202,13 @@ impl Pool {
             current,
             waiting: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(1),
+            busy: std::thread::available_parallelism().map_or(BUSY, |processors| BUSY.min(processors.get())),
+            parked: Parked::default(),
+            pulse: Pulse::default(),
             slots: Mutex::new(Vec::new()),
         });
-        for _ in 0..2 {
-            pool.spawn()?;
-        }
+        pool.spawn()?;
         let watcher = Arc::clone(&pool);
         std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch())?;
         Ok(pool)
@@ -136,6 +234,7 @@ impl Pool {
         slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
         SLOT.set(Some(Arc::clone(&slot)));
+        POOL.set(Some(Arc::clone(self)));
         // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             self.serve();
@@ -148,6 +247,7 @@ impl Pool {
     }
 
     fn serve(self: &Arc<Self>) {
+        let mut current = self.current.view();
         loop {
             let call = match self.kernel.receive() {
                 Ok(call) => call,
@@ -158,31 +258,63 @@ impl Pool {
                     return;
                 }
             };
-            if self.waiting.fetch_sub(1, Ordering::AcqRel) == 1 && self.running.load(Ordering::Relaxed) < MOST
-            {
-                // Nobody is left to take the next call. If no thread can be had, it waits for this one.
-                let _ = self.spawn();
-            }
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            self.pulse.beat(call.tid);
             let mut caller = Caller::new(&*self.kernel, call);
             // A handler that panics has refused: the call ends, and the worker goes on.
-            let handled = catch_unwind(AssertUnwindSafe(|| asking::answer(&self.current, &mut caller)));
+            let handled = catch_unwind(AssertUnwindSafe(|| asking::answer(&mut current, &mut caller)));
             let outcome = handled.unwrap_or_else(|_| {
                 tracing::error!("the handler of system call {} panicked; denied", call.number);
                 Err(Errno::ACCESS)
             });
             give(&caller, outcome);
-            if self.waiting.fetch_add(1, Ordering::AcqRel) >= IDLE {
-                return;
+            while self.waiting.fetch_add(1, Ordering::AcqRel) >= self.wanted.load(Ordering::Relaxed) {
+                self.waiting.fetch_sub(1, Ordering::AcqRel);
+                if !self.parked.sleep() {
+                    self.waiting.fetch_add(1, Ordering::AcqRel);
+                    return;
+                }
             }
         }
     }
 
+    fn make_way(self: &Arc<Self>) {
+        self.pulse.ways.fetch_add(1, Ordering::Relaxed);
+        if self.waiting.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        // It will be so again.
+        self.wanted.fetch_max(self.busy, Ordering::Relaxed);
+        if !self.parked.call() && self.running.load(Ordering::Relaxed) < MOST {
+            // If no thread can be had, the next call waits for this one.
+            let _ = self.spawn();
+        }
+    }
+
+    /// How many are to wait, by the calls since the last look; and helps where none waits and none gets on: something takes
+    /// long that nobody expected to.
+    fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
+        let now = self.pulse.counts();
+        let (calls, changes, ways) =
+            (now.calls - before.calls, now.changes - before.changes, now.ways - before.ways);
+        if calls == 0 {
+            if self.waiting.load(Ordering::Acquire) == 0 {
+                self.make_way();
+            }
+        } else {
+            let several = changes.max(ways) * ALTERNATE > calls;
+            self.wanted.store(if several { self.busy } else { 1 }, Ordering::Relaxed);
+        }
+        now
+    }
+
     /// Wakes workers whose caller no longer waits.
-    fn watch(&self) {
+    fn watch(self: &Arc<Self>) {
         // Calls that were under way at the last look: most opens are over before anybody could be waiting for them.
         let mut seen = Vec::new();
         let mut glanced = Instant::now();
         let mut turn = 0;
+        let mut counts = Counts::default();
         loop {
             std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
             let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -197,6 +329,7 @@ impl Pool {
             seen = now;
             if glanced.elapsed() >= GLANCE {
                 turn = self.cancel_moot(&slots, turn);
+                counts = self.adapt(counts);
                 glanced = Instant::now();
             }
         }

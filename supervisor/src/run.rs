@@ -6,13 +6,14 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use guard_policy::Policy;
-use guard_shim::{Plan, filter, floor};
+use guard_shim::floor as landlock;
+use guard_shim::{Plan, filter};
 
 use crate::audit::AuditLog;
 use crate::cli::Options;
 use crate::environment::{self, candidates};
 use crate::exit::Exit;
-use crate::guard::FloorPlan;
+use crate::floor::{self, Made, Use};
 use crate::layers::{Layer, is_off};
 use crate::process::{self, Order};
 use crate::reload::Source;
@@ -20,9 +21,6 @@ use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::Stores;
 use crate::terminal::Outer;
 use crate::text::shown;
-
-/// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
-const SCOPING: u8 = 6;
 
 /// Why a command could not be started guarded.
 #[derive(Debug, thiserror::Error)]
@@ -58,25 +56,26 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     let text = setup::read(&places, |path| std::fs::read(path))?;
     let stores = Stores::load(&places.state_directory);
     let policy = setup::compile(options, &places, Disk::Used, text.as_deref(), &stores)?;
-    let roots: Vec<PathBuf> =
-        policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
-    let floor = floor::plan(&roots).map_err(|error| RunError::Floor(error.to_string()))?;
-    let state = describe(floor.status());
-    if options.require_floor && *floor.status() != floor::Status::Full {
+    // A floor would block; observing blocks nothing.
+    let entered = if options.observe || is_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
+    let floor = Made::of(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
+    let state = describe(&floor);
+    if options.require_floor && floor.status != landlock::Status::Full {
         return Err(RunError::FloorRequired(state));
     }
-    // A floor would block; observing blocks nothing.
-    let enforced = *floor.status() != floor::Status::None && !options.observe && !is_off(Layer::Floor);
+    let untrapped = floor.plan.untrapped();
     let filter = filter::build(&filter::Options {
         // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
         // Without the floor it would reach processes outside the tree.
-        allow_ptrace: policy.allow_ptrace() && enforced,
-        scoped_signals: enforced && floor::abi().is_some_and(|abi| abi >= SCOPING),
+        allow_ptrace: policy.allow_ptrace() && floor.domain.is_some(),
+        scoped_signals: floor.scopes_signals(),
+        kernel_reads: untrapped.reads,
+        kernel_writes: untrapped.writes,
     })?;
     let audit = audit_log(options, &places)?;
     let inherited = environment::of_command(&policy);
-    announce(options, &policy, &places, &state);
+    announce(options, &policy, &places, &floor.plan, &state);
     if !options.quiet {
         environment::announce(options, &inherited);
     }
@@ -85,19 +84,18 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         argv: c_strings(command.iter().cloned())?,
         envp: environment::c_strings(inherited.env)?,
         filter,
-        floor: enforced.then_some(floor),
+        floor: floor.domain,
         nofile: process::descriptor_limit(),
         ignored_signals: process::ignored_signals(),
         terminal: None,
     };
-    let floor = FloorPlan::new(enforced.then_some(roots), &policy);
     let order = Order {
         name: name.clone(),
         plan,
         terminal: Outer::find(),
         policy,
         source: Source { options: options.clone(), places, text, stores },
-        floor,
+        floor: floor.plan,
         audit,
         observe: options.observe,
         is_attended: !options.observe && !options.unattended,
@@ -129,16 +127,16 @@ fn audit_log(options: &Options, places: &Places) -> Result<Option<AuditLog>, Run
     }
 }
 
-fn describe(status: &floor::Status) -> String {
-    match status {
-        floor::Status::Full => "full".to_owned(),
-        floor::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
-        floor::Status::None => "none, this kernel has no Landlock".to_owned(),
+fn describe(floor: &Made) -> String {
+    match &floor.status {
+        landlock::Status::Full => "full".to_owned(),
+        landlock::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
+        landlock::Status::None => "none, this kernel has no Landlock".to_owned(),
     }
 }
 
 /// The policy's warnings, and on a terminal one line on what is in force.
-fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
+fn announce(options: &Options, policy: &Policy, places: &Places, plan: &floor::Plan, floor: &str) {
     if options.quiet {
         return;
     }
@@ -154,7 +152,8 @@ fn announce(options: &Options, policy: &Policy, places: &Places, floor: &str) {
         "built-in policy".to_owned()
     };
     let mode = if options.observe { ", observing only" } else { "" };
-    eprintln!("openclaw-guard: agent {}, {source}, tiers: broker, floor: {floor}{mode}", policy.agent());
+    let tiers = plan.tiers();
+    eprintln!("openclaw-guard: agent {}, {source}, tiers: {tiers}, floor: {floor}{mode}", policy.agent());
 }
 
 fn c_strings(items: impl Iterator<Item = OsString>) -> Result<Vec<CString>, std::ffi::NulError> {

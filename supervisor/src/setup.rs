@@ -23,6 +23,10 @@ pub enum SetupError {
     Invalid(Vec<Problem>),
     #[error("no home directory: set HOME, or give --home")]
     NoHome,
+    #[error(
+        "it takes away what is not held since the start (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
+    )]
+    TakesFromKernel,
     #[error("the current directory cannot be found: {0}")]
     NoDirectory(std::io::Error),
     #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]

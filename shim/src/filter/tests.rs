@@ -12,11 +12,13 @@ const GARBAGE: u64 = 0xdead_beef_0000_0000;
 
 fn all_options() -> Vec<Options> {
     let mut all = Vec::new();
-    for bits in 0..8 {
+    for bits in 0..32 {
         all.push(Options {
             unix_datagram: bits & 1 != 0,
             allow_ptrace: bits & 2 != 0,
             scoped_signals: bits & 4 != 0,
+            kernel_reads: bits & 8 != 0,
+            kernel_writes: bits & 16 != 0,
         });
     }
     all

@@ -84,6 +84,10 @@ pub enum Switch {
     AllowPtrace,
     /// [`Options::scoped_signals`]
     ScopedSignals,
+    /// [`Options::kernel_reads`]
+    KernelReads,
+    /// [`Options::kernel_writes`]
+    KernelWrites,
 }
 
 /// A row of the table.

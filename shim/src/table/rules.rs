@@ -38,10 +38,47 @@ const fn none_of(argument: u8, bits: u32) -> Test {
 // Files. An O_PATH descriptor gives no data, and what it is used for is judged again.
 
 const O_PATH: u32 = libc::O_PATH as u32;
-pub(super) const OPEN: Decision =
-    Decision::First(&[rule(&[any_of(1, O_PATH)], Action::Allow)], Action::Notify);
-pub(super) const OPENAT: Decision =
-    Decision::First(&[rule(&[any_of(2, O_PATH)], Action::Allow)], Action::Notify);
+const ACCESS_MODE: u32 = libc::O_ACCMODE as u32;
+/// `O_RDONLY` has no bit of its own, and `O_TMPFILE` has that of `O_DIRECTORY`.
+const WRITES: u32 =
+    ACCESS_MODE | libc::O_CREAT as u32 | libc::O_TRUNC as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+
+/// The decision for an open whose flags are in this argument.
+macro_rules! open_by {
+    ($flags:literal) => {
+        Decision::Option(
+            Switch::KernelReads,
+            &Decision::Option(
+                Switch::KernelWrites,
+                &ALLOW,
+                &Decision::First(
+                    &[
+                        rule(&[any_of($flags, O_PATH)], Action::Allow),
+                        rule(&[none_of($flags, WRITES)], Action::Allow),
+                    ],
+                    Action::Notify,
+                ),
+            ),
+            &Decision::Option(
+                Switch::KernelWrites,
+                &Decision::First(
+                    &[
+                        rule(&[any_of($flags, O_PATH)], Action::Allow),
+                        rule(&[masked($flags, ACCESS_MODE, libc::O_WRONLY as u32)], Action::Allow),
+                    ],
+                    Action::Notify,
+                ),
+                &Decision::First(&[rule(&[any_of($flags, O_PATH)], Action::Allow)], Action::Notify),
+            ),
+        )
+    };
+}
+
+pub(super) const OPEN: Decision = open_by!(1);
+pub(super) const OPENAT: Decision = open_by!(2);
+/// What only writes, or removes a name. What makes directories and special files, moves or links, is the supervisor's:
+/// it is judged by more than the floor knows.
+pub(super) const WRITE: Decision = Decision::Option(Switch::KernelWrites, &ALLOW, &NOTIFY);
 
 // Memory. A file that is mapped with PROT_EXEC is a library to be judged.
 

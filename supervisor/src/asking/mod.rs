@@ -8,6 +8,7 @@ mod consent;
 mod log;
 mod question;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -22,7 +23,7 @@ use crate::approval::{
 };
 use crate::broker::{Request, handle};
 use crate::caller::Caller;
-use crate::current::Current;
+use crate::current::View;
 use crate::kernel::ended::Process;
 use crate::pool;
 
@@ -45,11 +46,11 @@ enum Reply {
 ///
 /// # Errors
 /// As [`handle`].
-pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
+pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
     let mut program = None;
     for _ in 0..MOST_QUESTIONS {
         let guard = current.guard();
-        let outcome = handle(&Request { guard: &guard, caller });
+        let outcome = handle(&Request { guard, caller });
         let Some(approvals) = guard.approvals() else { return outcome };
         // Whatever else is wrong needs no human.
         let question = caller.consent().take_question().filter(|_| matches!(outcome, Err(Errno::ACCESS)));
@@ -59,6 +60,7 @@ pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
             }
             return outcome;
         };
+        let (guard, approvals) = (Arc::clone(guard), Arc::clone(approvals));
         // Another guard may have saved the answer a moment ago.
         if current.newer(&guard).is_some() {
             caller.start_again();
@@ -67,7 +69,7 @@ pub fn answer(current: &Current, caller: &mut Caller<'_>) -> Outcome {
         let command = question.command();
         // All that is kept while it waits: thousands may, each with long arguments.
         let binding = Binding::of(&question);
-        let (id, reply) = ask(approvals, caller, question)?;
+        let (id, reply) = ask(&approvals, caller, question)?;
         match reply {
             Reply::Stands(stand) => caller.consent().settle(binding, stand),
             Reply::Interrupted => return Ok(Answer::Interrupted),

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use arrayvec::ArrayVec;
 use guard_policy::Access;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
@@ -166,17 +167,16 @@ const NAME_MAX: usize = 255;
 const VALUE_MAX: u64 = 65536;
 
 fn xattr_name(request: &Request<'_, '_>, address: u64) -> Result<Vec<u8>, Errno> {
-    let mut name = vec![0; NAME_MAX + 1];
-    let length = request.caller.string(address, &mut name).map_err(|error| match error {
+    let mut name = ArrayVec::<u8, { NAME_MAX + 1 }>::new();
+    request.caller.string(address, &mut name).map_err(|error| match error {
         Errno::NAMETOOLONG => Errno::RANGE,
         other => other,
     })?;
     request.caller.check()?;
-    if length == 0 {
+    if name.is_empty() {
         return Err(Errno::RANGE);
     }
-    name.truncate(length);
-    Ok(name)
+    Ok(name.to_vec())
 }
 
 /// Name, value and flags: the last four arguments of every form.

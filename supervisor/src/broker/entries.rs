@@ -6,6 +6,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::Outcome;
+use crate::caller::CallerPath;
 use crate::report::Operation;
 use crate::resolve::{Dots, Entry, Last, Target};
 
@@ -69,12 +70,17 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> O
 }
 
 /// unlink, unlinkat and rmdir.
-pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> Outcome {
+pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -> Outcome {
     if flags & !libc::AT_REMOVEDIR != 0 {
         return Err(Errno::INVAL);
     }
     let directory = flags & libc::AT_REMOVEDIR != 0;
-    let path = request.caller.path(path)?;
+    let mut path = CallerPath::default();
+    request.caller.peek(address, &mut path)?;
+    if let Some(outcome) = super::floored::remove(request, dirfd, path.as_bytes()) {
+        return outcome;
+    }
+    request.caller.check()?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     let mut entry = match target {
         Target::Entry(entry) => entry,
@@ -87,7 +93,9 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32) -> O
     entry.object = None;
     // Whether it is a directory is for the kernel to say: what else is wrong may come first.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-    request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags))
+    let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
+    request.guard.floor.grants().look_below(&entry.path);
+    outcome
 }
 
 /// What the kernel says of `.`, `..` and `/` (fs/namei.c, do_rmdir and do_unlinkat).

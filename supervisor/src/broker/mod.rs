@@ -6,6 +6,7 @@
 
 mod attributes;
 mod entries;
+mod floored;
 mod how;
 mod ioctl;
 mod mapping;

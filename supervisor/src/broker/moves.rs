@@ -78,8 +78,12 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     // What is held open is replaced in another way: NFS renames it.
     (old.object, new.object) = (None, None);
     // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.
-    request
-        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags))
+    let outcome = request
+        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
+    for path in [&old.path, &new.path] {
+        request.guard.floor.grants().look_below(path);
+    }
+    outcome
 }
 
 /// The names of a rename, if there is something to move and somewhere to move it (fs/namei.c, do_renameat2).

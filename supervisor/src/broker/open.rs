@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::Request;
 use super::how::How;
 use crate::answer::{Answer, Harmless, OurCopy, Outcome};
+use crate::caller::CallerPath;
 use crate::layers::{Layer, is_off};
 use crate::place::controlling_terminal;
 use crate::pool::blocking;
@@ -23,8 +24,14 @@ const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_
 pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> Outcome {
     let how = How::of_open(flags, mode);
     how.check()?;
-    let path = request.caller.path(path)?;
-    open(request, dirfd, path.as_bytes(), how)
+    let mut written = CallerPath::default();
+    request.caller.peek(path, &mut written)?;
+    let path = written.as_bytes();
+    if let Some(outcome) = super::floored::open(request, dirfd, path, how) {
+        return outcome;
+    }
+    request.caller.check()?;
+    open(request, dirfd, path, how)
 }
 
 /// openat2, whose flags and mode are in memory: read once.
@@ -32,9 +39,8 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     let how = How::read(request.caller, how, size)?;
     if how.has(libc::O_PATH) {
         // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
-        // find another open there: what the floor lets that one read must then be what the policy does.
-        let floor = &request.guard.floor;
-        let safe = request.guard.observe || (floor.roots.is_some() && floor.uniform) || is_off(Layer::Broker);
+        // find another open there: what the floor lets that one do must then be what the policy does.
+        let safe = request.guard.observe || request.guard.floor.is_within_policy() || is_off(Layer::Broker);
         return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
@@ -76,6 +82,12 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -
         && let Some(outcome) = open_plain(request, path, how)
     {
         return outcome;
+    }
+    if how.resolve().is_empty()
+        && how.last() == Last::Follow
+        && let Some((object, real)) = request.guard.resolver.glance(request.caller, dirfd, path)?
+    {
+        return open_object(request, &object, &real, how);
     }
     // A file cannot be made by a name with a slash behind it, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };

@@ -11,7 +11,8 @@ use super::{Request, handle};
 use crate::answer::{Answer, give};
 use crate::audit::Context;
 use crate::caller::Caller;
-use crate::guard::{FloorPlan, Guard};
+use crate::floor;
+use crate::guard::Guard;
 use crate::kernel::fake::{Fake, last_installed};
 use crate::kernel::{Notification, Response};
 use crate::report::{Manner, Reporter};
@@ -56,7 +57,7 @@ impl Ground {
         let context = Context { session: String::new(), agent: String::new() };
         let reporter = Reporter::start(manner, None, context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        let guard = Guard::new(policy, resolver, tree, reporter, false, FloorPlan::default(), "");
+        let guard = Guard::new(policy, resolver, tree, reporter, false, floor::Plan::default(), "");
         Ground { directory, guard }
     }
 

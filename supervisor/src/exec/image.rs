@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 
 use object::LittleEndian;
 use object::elf::{EM_X86_64, FileHeader64, ProgramHeader64};
-use object::read::ReadCache;
 use object::read::elf::{FileHeader, ProgramHeader};
+use object::read::{ReadCache, ReadRef};
 use rustix::io::Errno;
 
 use crate::caller::PATH_MAX;
@@ -14,6 +14,8 @@ use crate::kernel::errno;
 
 /// BINPRM_BUF_SIZE: how much of a file the kernel looks at.
 const HEAD: usize = 256;
+/// How much is read at once: program headers and the loader's name are there as a rule.
+const START: usize = 4096;
 /// The program headers that the kernel reads.
 const MAX_HEADERS: usize = 65536;
 
@@ -43,8 +45,11 @@ pub enum Image {
 /// # Errors
 /// The kernel's, when it cannot be read.
 pub fn read(file: &File) -> Result<Image, Errno> {
+    let mut start = [0; START];
+    let length = file.read_at(&mut start, 0).map_err(errno::from_io)?;
+    let start = &start[..length];
     let mut head = [0; HEAD];
-    let length = file.read_at(&mut head, 0).map_err(errno::from_io)?;
+    head[..length.min(HEAD)].copy_from_slice(&start[..length.min(HEAD)]);
     if head.starts_with(b"#!") {
         return match script(&head) {
             // The kernel opens the empty name, which is the current directory.
@@ -52,13 +57,15 @@ pub fn read(file: &File) -> Result<Image, Errno> {
             image => Ok(image),
         };
     }
-    if !head[..length].starts_with(&object::elf::ELFMAG) || length < size_of::<FileHeader64<LittleEndian>>() {
+    if !start.starts_with(&object::elf::ELFMAG) || length < size_of::<FileHeader64<LittleEndian>>() {
         return Ok(Image::Unknown);
     }
-    Ok(elf(&ReadCache::new(file)).unwrap_or(Image::Unknown))
+    // What the start does not hold may still be in the file.
+    let image = elf(start).or_else(|| elf(&ReadCache::new(file)));
+    Ok(image.unwrap_or(Image::Unknown))
 }
 
-fn elf(data: &ReadCache<&File>) -> Option<Image> {
+fn elf<'d>(data: impl ReadRef<'d>) -> Option<Image> {
     // Only 64-bit little-endian files of this machine parse; everything else is another machine's.
     let Ok(header) = FileHeader64::<LittleEndian>::parse(data) else { return Some(Image::Foreign) };
     let endian = header.endian().ok()?;

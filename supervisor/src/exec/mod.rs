@@ -28,8 +28,9 @@ use crate::approval::{self, Digest};
 use crate::broker::Request;
 use crate::kernel::Followed;
 use crate::layers::{Layer, is_off};
+use crate::pool::make_way;
 use crate::report::Operation;
-use crate::resolve::{Last, Object, Target, link_to, real_path};
+use crate::resolve::{Dots, Last, Object, Target, link_to, real_path};
 use arguments::Strings;
 use image::Image;
 use verify::{Expected, Identity};
@@ -68,6 +69,8 @@ pub fn execveat(request: &Request<'_, '_>) -> Outcome {
 }
 
 fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> Outcome {
+    // Its program may be long, it may wait for its turn, and the kernel starts it while this worker waits.
+    make_way();
     let caller = request.caller;
     let path = caller.path(path)?.as_bytes().to_vec();
     let mut left = arguments::LIMIT;
@@ -219,8 +222,14 @@ fn find(request: &Request<'_, '_>, dirfd: i32, path: &[u8], flags: i32) -> Resul
     if path.is_empty() && flags & libc::AT_EMPTY_PATH != 0 {
         return request.guard.resolver.descriptor(request.caller, dirfd);
     }
-    let last = if flags & libc::AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
-    request.guard.resolver.resolve(request.caller, dirfd, path, last)
+    let resolver = &request.guard.resolver;
+    if flags & libc::AT_SYMLINK_NOFOLLOW != 0 {
+        return resolver.resolve(request.caller, dirfd, path, Last::Keep);
+    }
+    match resolver.glance(request.caller, dirfd, path)? {
+        Some((object, path)) => Ok(Target::Object { object, path, dots: Dots::No }),
+        None => resolver.resolve(request.caller, dirfd, path, Last::Follow),
+    }
 }
 
 /// Opens a program to look into it, after the checks that the kernel would make.

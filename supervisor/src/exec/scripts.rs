@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -111,6 +112,8 @@ pub struct Scripts {
     processes: Mutex<HashMap<Tid, Process>>,
     /// One copy is made at a time: together they take no more than they may.
     copying: Mutex<()>,
+    /// Whether there was ever one. Most guards never ask for any.
+    is_used: AtomicBool,
 }
 
 /// What a path is to a script.
@@ -188,6 +191,8 @@ impl Scripts {
         let process = caller.status()?.tgid;
         let started = started(tree, process).ok_or(Errno::SRCH)?;
         caller.check()?;
+        // Before the names are looked at: nothing is removed by the kernel any more without being seen here.
+        self.is_used.store(true, Ordering::Release);
         let alone = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
         let copy = match self.copy_of(approved) {
             Some(copy) => copy,
@@ -197,6 +202,11 @@ impl Scripts {
         self.hold(process, started, tree, &copied)?;
         drop(alone);
         if copied.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Whether no script was ever approved: then no file is another than it seems.
+    pub fn is_empty(&self) -> bool {
+        !self.is_used.load(Ordering::Acquire)
     }
 
     /// One that is there already: a hundred processes of one script need no more.
@@ -245,6 +255,9 @@ impl Scripts {
         object: &Object,
         path: &[u8],
     ) -> Result<Option<Object>, Errno> {
+        if self.is_empty() {
+            return Ok(None);
+        }
         let identity = Identity::of(&object.stat);
         let found = self.find(caller, tree, |copied| copied.meant_by_file(identity, path))?;
         found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::of(copy).map(Some))
@@ -275,6 +288,9 @@ impl Scripts {
 
     /// Whether a path has a script's last component somewhere: most have not, and no more need be known of them.
     fn may_name(&self, written: &[u8]) -> bool {
+        if self.is_empty() {
+            return false;
+        }
         let processes = self.processes();
         let mut scripts = processes.values().flat_map(|known| &known.scripts);
         scripts.any(|held| {

@@ -45,6 +45,10 @@ impl<'p> Steps<'p> {
             // Only observed, and told already.
             return Ok(());
         }
+        if verdict.outcome == Outcome::Allow && exec.role == Role::Loader {
+            // Part of a program's start, which is told.
+            return Ok(());
+        }
         let Exec { path, argv, cwd, role } = exec;
         self.0.push(Step { path: path.to_vec(), argv: argv.to_vec(), cwd: cwd.to_vec(), role, verdict });
         Ok(())

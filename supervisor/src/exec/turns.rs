@@ -18,8 +18,15 @@ const LOOK: Duration = Duration::from_millis(20);
 /// The processes that have an exec under way.
 #[derive(Debug, Default)]
 pub struct Turns {
-    busy: Mutex<HashSet<Tid>>,
+    busy: Mutex<Busy>,
     freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Busy {
+    processes: HashSet<Tid>,
+    /// How many wait. As a rule nobody, and nobody need be woken.
+    waiting: usize,
 }
 
 /// The right to exec in a process, until dropped.
@@ -37,8 +44,10 @@ impl Turns {
     pub fn take(&self, caller: &Caller<'_>) -> Result<Turn<'_>, Errno> {
         let tgid = caller.status()?.tgid;
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        while !busy.insert(tgid) {
+        while !busy.processes.insert(tgid) {
+            busy.waiting += 1;
             (busy, _) = self.freed.wait_timeout(busy, LOOK).unwrap_or_else(PoisonError::into_inner);
+            busy.waiting -= 1;
             caller.check()?;
         }
         Ok(Turn { turns: self, tgid })
@@ -47,7 +56,10 @@ impl Turns {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.turns.busy.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.tgid);
-        self.turns.freed.notify_all();
+        let mut busy = self.turns.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.processes.remove(&self.tgid);
+        if busy.waiting > 0 {
+            self.turns.freed.notify_all();
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! A caller's descriptors and directories.
 
+use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::proc::Text;
 use super::{Tid, errno, limits};
 
 /// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
@@ -15,17 +17,32 @@ const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 /// # Errors
 /// EBADF when the caller has no such descriptor.
 pub fn directory(tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
-    let link = if dirfd == libc::AT_FDCWD {
-        format!("/proc/{tid}/cwd")
-    } else if dirfd < 0 {
-        return Err(Errno::BADF);
-    } else {
-        format!("/proc/{tid}/fd/{dirfd}")
+    rustix::fs::open(link(tid, dirfd)?.as_str(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(
+        |error| match error {
+            Errno::NOENT if dirfd >= 0 => Errno::BADF,
+            other => other,
+        },
+    )
+}
+
+/// The path of what the caller means by `dirfd`, as the kernel tells it; its length.
+///
+/// # Errors
+/// EBADF when the caller has no such descriptor.
+pub fn directory_path(tid: Tid, dirfd: i32, buffer: &mut [u8]) -> Result<usize, Errno> {
+    rustix::fs::readlinkat_raw(CWD, link(tid, dirfd)?.as_str(), buffer)
+}
+
+/// The link of /proc that leads there.
+fn link(tid: Tid, dirfd: i32) -> Result<Text<48>, Errno> {
+    let mut link = Text::default();
+    let written = match dirfd {
+        libc::AT_FDCWD => write!(link, "/proc/{tid}/cwd"),
+        0.. => write!(link, "/proc/{tid}/fd/{dirfd}"),
+        _ => return Err(Errno::BADF),
     };
-    rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
-        Errno::NOENT if dirfd >= 0 => Errno::BADF,
-        other => other,
-    })
+    written.map_err(|_| Errno::NAMETOOLONG)?;
+    Ok(link)
 }
 
 /// A duplicate of the caller's descriptor.

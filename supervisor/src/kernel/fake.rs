@@ -95,6 +95,15 @@ impl Kernel for Fake {
         rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
     }
 
+    fn directory_path(&self, _: Tid, dirfd: i32, buffer: &mut [u8]) -> Result<usize, Errno> {
+        use std::os::unix::ffi::OsStrExt;
+        let path =
+            self.directories.get(&dirfd).ok_or(Errno::BADF)?.canonicalize().map_err(|_| Errno::NOENT)?;
+        let path = path.as_os_str().as_bytes();
+        buffer[..path.len()].copy_from_slice(path);
+        Ok(path.len())
+    }
+
     fn descriptor(&self, _: Tid, fd: i32) -> Result<OwnedFd, Errno> {
         let path = self.directories.get(&fd).ok_or(Errno::BADF)?;
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

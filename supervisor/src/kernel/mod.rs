@@ -94,6 +94,9 @@ pub trait Kernel: Send + Sync {
     fn read(&self, tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno>;
     /// An O_PATH descriptor of the caller's directory `dirfd` (or any file it has open), AT_FDCWD included.
     fn directory(&self, tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno>;
+    /// What the kernel says that the path of the caller's `dirfd` is, AT_FDCWD included; its length. Of an object that was
+    /// removed it is the path that it had, and ` (deleted)`.
+    fn directory_path(&self, tid: Tid, dirfd: i32, buffer: &mut [u8]) -> Result<usize, Errno>;
     /// A duplicate of the caller's descriptor: the same open file description.
     fn descriptor(&self, tid: Tid, fd: i32) -> Result<OwnedFd, Errno>;
     /// How large a file the caller may make (RLIMIT_FSIZE).

@@ -33,14 +33,11 @@ pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [
             other => other,
         },
     )?;
-    let mut length = 0;
-    while length < buffer.len() {
-        match rustix::io::read(&file, &mut buffer[length..])? {
-            0 => return Ok(&buffer[..length]),
-            count => length += count,
-        }
+    // These files are made as a whole for a read that they fit into (fs/seq_file.c, fs/proc/base.c).
+    match rustix::io::read(&file, &mut *buffer)? {
+        length if length < buffer.len() => Ok(&buffer[..length]),
+        _ => Err(Errno::FBIG),
     }
-    Err(Errno::FBIG)
 }
 
 /// The fields of a `/proc/TID/status`, by their names there.

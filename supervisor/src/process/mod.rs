@@ -31,7 +31,7 @@ use rustix::io::Errno;
 
 use crate::audit::AuditLog;
 use crate::exit::Exit;
-use crate::guard::FloorPlan;
+use crate::floor;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
 use crate::reload::Source;
@@ -51,7 +51,7 @@ pub struct Order {
     /// Where that comes from.
     pub source: Source,
     /// What the floor lets the kernel do by itself.
-    pub floor: FloorPlan,
+    pub floor: floor::Plan,
     /// Where decisions are logged.
     pub audit: Option<AuditLog>,
     /// `--observe`

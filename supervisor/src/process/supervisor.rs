@@ -21,6 +21,7 @@ use crate::approval::{Approvals, Settings, Surroundings};
 use crate::asking::{Announce, ApprovalLog};
 use crate::audit::Context;
 use crate::current::Current;
+use crate::floor as tree_floor;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::limits;
@@ -130,6 +131,9 @@ fn supervise(
     let current = Arc::new(Current::new(guard));
     let reload = Reload::new(source, Arc::clone(&current), reporter.clone());
     current.read_again_by(reload.clone());
+    if let Err(error) = tree_floor::watch(&current.guard().floor) {
+        reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
+    }
     let listener = Arc::new(Listener::new(listener));
     let _pool = Pool::start(listener, current).map_err(say("start the workers"))?;
     tracing::info!(

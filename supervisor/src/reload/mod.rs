@@ -233,6 +233,9 @@ impl Reader {
             (text.as_ref().or(self.source.text.as_ref()), stores.as_ref().unwrap_or(&self.source.stores));
         let policy = setup::compile(options, places, Disk::Used, now.map(Vec::as_slice), beside)?;
         let before = self.current.guard();
+        if !before.floor.is_kept_by(&policy) {
+            return Err(SetupError::TakesFromKernel);
+        }
         let mut lines = remains(&before, &policy);
         let old = before.policy();
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());

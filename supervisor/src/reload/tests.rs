@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::audit::Context;
 use crate::cli::Cli;
-use crate::guard::FloorPlan;
+use crate::floor;
 use crate::report::Manner;
 use crate::resolve::Resolver;
 use crate::tree::Tree;
@@ -45,7 +45,7 @@ impl Ground {
         let context = Context { session: String::new(), agent: String::new() };
         let reporter = Reporter::start(manner, None, context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        let guard = Guard::new(policy, resolver, tree, reporter.clone(), false, FloorPlan::default(), "");
+        let guard = Guard::new(policy, resolver, tree, reporter.clone(), false, floor::Plan::default(), "");
         let current = Arc::new(Current::new(guard));
         let source = Source { options, places, text, stores };
         let reload = Reload::new(source, Arc::clone(&current), reporter);

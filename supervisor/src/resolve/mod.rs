@@ -8,11 +8,12 @@
 mod deep;
 mod real;
 mod scope;
+mod spelling;
 mod walk;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 use crate::caller::Caller;
@@ -20,6 +21,7 @@ use crate::caller::Caller;
 pub use real::{link_to, real_path};
 use scope::Scope;
 pub use scope::mount_of;
+pub use spelling::{Found, Spelling};
 use walk::Walk;
 
 /// Whether a symbolic link at the end of the path is followed.
@@ -214,6 +216,38 @@ impl Resolver {
         };
         let scope = Scope::new(restrictions, &directory, absolute)?;
         Walk { resolver: self, caller, directory, scope, pending: path.to_vec(), links: 0, last }.run()
+    }
+
+    /// What exists at a path, all links followed, as far as the kernel can tell by itself, with its real path. None where
+    /// the path must be walked: where nothing is found, and where it leads through or into /proc, which is another to each
+    /// caller.
+    ///
+    /// # Errors
+    /// EBADF; ESRCH when the caller is gone.
+    pub fn glance(
+        &self,
+        caller: &Caller<'_>,
+        dirfd: i32,
+        path: &[u8],
+    ) -> Result<Option<(Object, Vec<u8>)>, Errno> {
+        let directory = match path.first() {
+            Some(b'/') => None,
+            Some(_) => Some(caller.directory(dirfd)?),
+            None => return Ok(None),
+        };
+        let from = directory.as_ref().map_or(CWD, |directory| directory.as_fd());
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        // A link of /proc to an open file stops it here. What is another file to each process otherwise lies in /proc.
+        let Ok(fd) = rustix::fs::openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
+        else {
+            return Ok(None);
+        };
+        // What is deeper than the kernel can tell is walked to.
+        let Ok(real) = real_path(fd.as_fd()) else { return Ok(None) };
+        if !real.starts_with(b"/") || real == b"/proc" || real.starts_with(b"/proc/") {
+            return Ok(None);
+        }
+        Ok(Some((Object::of(fd)?, real)))
     }
 
     /// The caller's descriptor as an object: AT_EMPTY_PATH and the calls that take a descriptor.

@@ -1,11 +1,13 @@
 //! What an open file is called.
 
+use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
 use super::deep::deep_path;
+use crate::kernel::proc::Text;
 
 /// A descriptor's path. For an object that was removed: the path that it had.
 ///
@@ -31,6 +33,14 @@ pub(super) fn told_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
         path.truncate(path.len() - DELETED.len());
     }
     Ok(path)
+}
+
+/// The same as [`link_to`], on the stack.
+pub(super) fn short_link_to(fd: BorrowedFd<'_>) -> Text<32> {
+    let mut link = Text::default();
+    // Ten digits at most.
+    let _ = write!(link, "/proc/self/fd/{}", fd.as_raw_fd());
+    link
 }
 
 /// A path by which the kernel finds the object behind one of our descriptors.

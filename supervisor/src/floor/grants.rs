@@ -1,0 +1,244 @@
+//! The hierarchies that the floor grants, and whether each still stands where it stood.
+//!
+//! Landlock holds to a directory, not to its name: one that is moved away takes its grant along, and one that is made
+//! anew under the name has none. The first cannot matter, for a call is left to the kernel by the name. The second would
+//! have the floor refuse what the policy allows, so a call for it is the broker's.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use guard_policy::{Access, Hierarchy, HierarchyKind};
+use guard_shim::floor;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// A file or directory, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+/// One hierarchy or file.
+#[derive(Debug)]
+struct Grant {
+    path: Vec<u8>,
+    access: Access,
+    kind: HierarchyKind,
+    identity: Identity,
+    /// Something else stands there by now, or nothing.
+    is_lost: AtomicBool,
+}
+
+/// All of them, in the order of their paths.
+#[derive(Debug, Default)]
+pub struct Grants(Vec<Grant>);
+
+/// What is asked for: an object, or an entry in its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The object at the path, or one to be found there.
+    Object,
+    /// The name itself, which belongs to the directory that it is in.
+    Entry,
+}
+
+/// Opens what stands at a real path; what has a link in it is none.
+fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), no_links)?;
+    let stat = rustix::fs::fstat(&file)?;
+    Ok((file, stat))
+}
+
+fn identity(stat: &rustix::fs::Stat) -> Identity {
+    Identity { device: stat.st_dev, inode: stat.st_ino }
+}
+
+/// What Landlock is to grant.
+fn right(access: Access) -> Option<floor::Access> {
+    match (access.contains(Access::READ), access.contains(Access::WRITE)) {
+        (true, true) => Some(floor::Access::ReadWrite),
+        (true, false) => Some(floor::Access::Read),
+        (false, true) => Some(floor::Access::Write),
+        (false, false) => None,
+    }
+}
+
+impl Grants {
+    /// Opens the hierarchies, for the floor. What is not there any more, or is another kind of thing, is left out.
+    pub fn open(hierarchies: Vec<Hierarchy>) -> (Grants, Vec<floor::Grant>) {
+        let (mut grants, mut beneath) = (Vec::new(), Vec::new());
+        for Hierarchy { path, access, kind } in hierarchies {
+            let Some(right) = right(access) else { continue };
+            let Ok((file, stat)) = open(&path) else { continue };
+            let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+            if is_directory != (kind == HierarchyKind::Directory) {
+                continue;
+            }
+            beneath.push(floor::Grant { beneath: file, is_directory, access: right });
+            let is_lost = AtomicBool::new(false);
+            grants.push(Grant { path, access, kind, identity: identity(&stat), is_lost });
+        }
+        grants.sort_by(|a, b| a.path.cmp(&b.path));
+        (Grants(grants), beneath)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the floor lets the kernel do this with what is at a real path.
+    pub fn cover(&self, path: &[u8], access: Access, reach: Reach) -> bool {
+        // Each may come from another hierarchy.
+        [Access::READ, Access::WRITE]
+            .into_iter()
+            .all(|one| !access.contains(one) || self.cover_one(path, one, reach))
+    }
+
+    fn cover_one(&self, path: &[u8], access: Access, reach: Reach) -> bool {
+        let mut end = path.len();
+        loop {
+            let is_whole = end == path.len();
+            let grant = self.at(&path[..end.max(1)]).filter(|grant| grant.access.contains(access));
+            let holds = grant.is_some_and(|grant| match (is_whole, grant.kind) {
+                (true, _) => reach == Reach::Object,
+                (false, HierarchyKind::Directory) => true,
+                (false, HierarchyKind::File) => false,
+            });
+            if holds {
+                return true;
+            }
+            if end <= 1 {
+                return false;
+            }
+            // The directory that this is in; of `/x` it is `/`.
+            end = path[..end].iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+        }
+    }
+
+    /// The grant at this very path, if it stands.
+    fn at(&self, path: &[u8]) -> Option<&Grant> {
+        let at = self.0.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
+        Some(&self.0[at]).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Access)> {
+        self.0.iter().map(|grant| (grant.path.as_slice(), grant.access))
+    }
+
+    /// Looks whether they still stand: after something at or below `path` was moved or removed.
+    pub fn look_below(&self, path: &[u8]) {
+        let moved = |grant: &&Grant| {
+            grant.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        self.0.iter().filter(moved).for_each(Grant::look);
+    }
+
+    /// Looks whether each still stands.
+    pub fn look(&self) {
+        self.0.iter().for_each(Grant::look);
+    }
+}
+
+impl Grant {
+    fn look(&self) {
+        let stands = open(&self.path).is_ok_and(|(_, stat)| identity(&stat) == self.identity);
+        self.is_lost.store(!stands, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    use super::*;
+
+    fn grants(root: &Path, all: &[(&str, Access, HierarchyKind)]) -> Grants {
+        let hierarchy = |(name, access, kind): &(&str, Access, HierarchyKind)| Hierarchy {
+            path: root.join(name).as_os_str().as_bytes().to_vec(),
+            access: *access,
+            kind: *kind,
+        };
+        Grants::open(all.iter().map(hierarchy).collect()).0
+    }
+
+    fn covers(grants: &Grants, path: &Path, access: Access, reach: Reach) -> bool {
+        grants.cover(path.as_os_str().as_bytes(), access, reach)
+    }
+
+    #[test]
+    fn a_hierarchy_covers_what_is_below_it_and_no_sibling() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("work/deep")).unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        let both = Access::READ | Access::WRITE;
+        let held = [
+            ("work", Access::READ, HierarchyKind::Directory),
+            ("work/deep", both, HierarchyKind::Directory),
+            ("file", both, HierarchyKind::File),
+            ("missing", both, HierarchyKind::Directory),
+        ];
+        let grants = grants(&root, &held);
+        assert_eq!(grants.iter().count(), 3);
+        for path in ["work", "work/x", "work/x/y", "work/deep", "work/deep/x", "file"] {
+            assert!(covers(&grants, &root.join(path), Access::READ, Reach::Object), "{path}");
+        }
+        for path in ["", "working", "works/x", "file/x", "missing", "missing/x", "x"] {
+            assert!(!covers(&grants, &root.join(path), Access::READ, Reach::Object), "{path}");
+        }
+        assert!(covers(&grants, &root.join("work/deep/x"), both, Reach::Object));
+        assert!(!covers(&grants, &root.join("work/x"), Access::WRITE, Reach::Object));
+        // A name is its directory's: what the grant stands on is not the grant's to remove.
+        assert!(covers(&grants, &root.join("work/deep/x"), Access::WRITE, Reach::Entry));
+        assert!(!covers(&grants, &root.join("work/deep"), Access::WRITE, Reach::Entry));
+        assert!(!covers(&grants, &root.join("file"), Access::WRITE, Reach::Entry));
+    }
+
+    #[test]
+    fn the_root_covers_everything() {
+        let everything =
+            Hierarchy { path: b"/".to_vec(), access: Access::READ, kind: HierarchyKind::Directory };
+        let (grants, beneath) = Grants::open(vec![everything]);
+        assert_eq!(beneath.len(), 1);
+        for path in ["/", "/a", "/a/b"] {
+            assert!(grants.cover(path.as_bytes(), Access::READ, Reach::Object), "{path}");
+        }
+        assert!(!grants.cover(b"/", Access::READ, Reach::Entry));
+        assert!(grants.cover(b"/a", Access::READ, Reach::Entry));
+    }
+
+    #[test]
+    fn what_was_made_anew_is_not_covered() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let work = root.join("work");
+        std::fs::create_dir(&work).unwrap();
+        let grants = grants(&root, &[("work", Access::READ, HierarchyKind::Directory)]);
+        std::fs::rename(&work, root.join("away")).unwrap();
+        std::fs::create_dir(&work).unwrap();
+        assert!(covers(&grants, &work, Access::READ, Reach::Object), "nobody has looked yet");
+        grants.look_below(root.join("wor").as_os_str().as_bytes());
+        assert!(covers(&grants, &work, Access::READ, Reach::Object), "that was another one");
+        grants.look_below(work.as_os_str().as_bytes());
+        assert!(!covers(&grants, &work.join("x"), Access::READ, Reach::Object));
+        // Back in its place it is what it was.
+        std::fs::remove_dir(&work).unwrap();
+        std::fs::rename(root.join("away"), &work).unwrap();
+        grants.look();
+        assert!(covers(&grants, &work.join("x"), Access::READ, Reach::Object));
+    }
+
+    #[test]
+    fn a_link_is_no_hierarchy() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("link")).unwrap();
+        let held = [("link", Access::READ, HierarchyKind::Directory)];
+        assert!(grants(&root, &held).is_empty());
+    }
+}
