@@ -30,6 +30,8 @@ const ALTERNATE: u64 = 16;
 const MOST: usize = 4096;
 /// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
 const WATCH: Duration = Duration::from_millis(5);
+/// So often in a row nothing is there to be received without a pause.
+const VAIN: u32 = 16;
 /// How often it is looked whether any is blocked.
 const GLANCE: Duration = Duration::from_millis(50);
 /// Callers that wait for a human and are looked at in one glance: with hundreds of them each is looked at less often.
@@ -248,17 +250,26 @@ impl Pool {
 
     fn serve(self: &Arc<Self>) {
         let mut current = self.current.view();
+        let mut vain = 0_u32;
         loop {
             let call = match self.kernel.receive() {
                 Ok(call) => call,
-                // The caller died before we looked, or a wake-up came late.
-                Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => continue,
+                // The caller died before we looked, or a wake-up came late. When nobody is left who could call, this comes
+                // at once each time, until the process ends.
+                Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => {
+                    vain += 1;
+                    if vain > VAIN {
+                        std::thread::sleep(WATCH);
+                    }
+                    continue;
+                }
                 Err(error) => {
                     tracing::error!("cannot receive: {error}");
                     return;
                 }
             };
             self.waiting.fetch_sub(1, Ordering::AcqRel);
+            vain = 0;
             self.pulse.beat(call.tid);
             let mut caller = Caller::new(&*self.kernel, call);
             // A handler that panics has refused: the call ends, and the worker goes on.

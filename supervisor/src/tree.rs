@@ -22,6 +22,9 @@ pub struct Tree {
 /// A line of parents longer than this is no line (pid_max is 2^22; trees are a few dozen deep).
 const LONGEST_LINE: usize = 4096;
 
+/// So many are told of.
+const LONGEST_CHAIN: usize = 64;
+
 impl Tree {
     /// Whether this process (or thread) is a member. A process that cannot be read is none.
     pub fn contains(&self, pid: Tid) -> bool {
@@ -46,7 +49,14 @@ impl Tree {
 
     /// The line of parents of a member up to the reaper, the member first, as (pid, command name).
     pub fn chain(&self, pid: Tid) -> Vec<(Tid, String)> {
-        self.line(pid).map(|process| (process.pid, process.comm)).collect()
+        let mut chain = Vec::new();
+        let mut at = pid;
+        while at > 1 && !self.is_guard(at) && chain.len() < LONGEST_CHAIN {
+            let Ok((parent, name)) = proc::parent(at) else { break };
+            chain.push((at, name));
+            at = parent;
+        }
+        chain
     }
 
     /// The same, with all that the kernel says of each.
@@ -59,6 +69,6 @@ impl Tree {
             at = stat.ppid;
             Some(stat)
         });
-        parents.take(64)
+        parents.take(LONGEST_CHAIN)
     }
 }

@@ -8,8 +8,11 @@ use crate::caller::Caller;
 pub const LIMIT: usize = 6 << 20;
 /// MAX_ARG_STRLEN: 32 pages.
 const LONGEST: usize = 32 * 4096;
-/// How much is read at once: most environments fit.
+/// How much is read at once, from the beginning of a page: the strings of most environments lie together, in any order.
 const WINDOW: usize = 8192;
+const PAGE: u64 = 4096;
+/// How many such stretches are kept.
+const WINDOWS: usize = 8;
 
 /// A NULL-terminated array of strings.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +31,8 @@ impl Strings {
         if address == 0 {
             return Ok(strings);
         }
-        let mut pointers = Window::new(caller);
-        let mut texts = Window::new(caller);
+        let mut pointers = Windows::new(caller);
+        let mut texts = Windows::new(caller);
         for index in 0.. {
             let at = address.checked_add(index * 8).ok_or(Errno::FAULT)?;
             let pointer = pointers.word(at)?;
@@ -55,29 +58,61 @@ pub fn joined(items: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A stretch of the caller's memory, read ahead.
-struct Window<'c, 'k> {
+/// Stretches of the caller's memory, read ahead.
+struct Windows<'c, 'k> {
     caller: &'c Caller<'k>,
+    windows: Vec<Window>,
+    /// The one that was found last, and the one that is given up next.
+    last: usize,
+    next: usize,
+}
+
+/// One of them.
+#[derive(Default)]
+struct Window {
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl<'c, 'k> Window<'c, 'k> {
+impl Window {
+    /// What of it is at `address` and behind.
+    fn from(&self, address: u64) -> Option<&[u8]> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        self.bytes.get(at..).filter(|bytes| !bytes.is_empty())
+    }
+}
+
+impl<'c, 'k> Windows<'c, 'k> {
     fn new(caller: &'c Caller<'k>) -> Self {
-        Window { caller, start: 0, bytes: Vec::new() }
+        Windows { caller, windows: Vec::new(), last: 0, next: 0 }
     }
 
     /// What is readable from `address` on, at least one byte.
     fn from(&mut self, address: u64) -> Result<&[u8], Errno> {
-        let end = self.start + self.bytes.len() as u64;
-        if address < self.start || address >= end {
-            self.bytes.resize(WINDOW, 0);
-            let count = self.caller.kernel().read(self.caller.tid(), address, &mut self.bytes);
-            self.bytes.truncate(*count.as_ref().unwrap_or(&0));
-            self.start = address;
-            count?;
+        let holds = |window: &Window| window.from(address).is_some();
+        if !self.windows.get(self.last).is_some_and(holds) {
+            self.last = match self.windows.iter().position(holds) {
+                Some(at) => at,
+                None => self.read(address)?,
+            };
         }
-        Ok(&self.bytes[(address - self.start) as usize..])
+        self.windows[self.last].from(address).ok_or(Errno::FAULT)
+    }
+
+    fn read(&mut self, address: u64) -> Result<usize, Errno> {
+        if self.windows.len() < WINDOWS {
+            self.windows.push(Window::default());
+            self.next = self.windows.len() - 1;
+        } else {
+            self.next = (self.next + 1) % WINDOWS;
+        }
+        let window = &mut self.windows[self.next];
+        window.start = address - address % PAGE;
+        window.bytes.resize(WINDOW, 0);
+        let count = self.caller.kernel().read(self.caller.tid(), window.start, &mut window.bytes);
+        window.bytes.truncate(*count.as_ref().unwrap_or(&0));
+        count?;
+        Ok(self.next)
     }
 
     fn word(&mut self, address: u64) -> Result<u64, Errno> {

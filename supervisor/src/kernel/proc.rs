@@ -90,6 +90,19 @@ pub fn stat(tid: Tid) -> Result<Stat, Errno> {
     parse_stat(read_into(tid, "stat", &mut buffer)?).ok_or(Errno::IO)
 }
 
+/// The parent of a process, and its command name, from `/proc/TID/stat`.
+///
+/// # Errors
+/// ESRCH when the task is gone, EIO when it does not read as proc_pid_stat(5) says.
+pub fn parent(tid: Tid) -> Result<(Tid, String), Errno> {
+    let mut buffer = [0; 2048];
+    let text = read_into(tid, "stat", &mut buffer)?;
+    let ppid = parse_stat(text).ok_or(Errno::IO)?.ppid;
+    let name = memchr::memchr(b'(', text).zip(memchr::memrchr(b')', text));
+    let (open, close) = name.filter(|(open, close)| open < close).ok_or(Errno::IO)?;
+    Ok((ppid, String::from_utf8_lossy(&text[open + 1..close]).into_owned()))
+}
+
 fn parse_status(fields: &Fields<'_>) -> Option<Status> {
     Some(Status {
         tgid: fields.number("Tgid", 10)? as Tid,

@@ -234,7 +234,8 @@ fn become_supervisor() -> std::io::Result<()> {
             dispose(signal, Disposition::Default)?;
         }
     }
-    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    // Each stop of a traced process sends SIGCHLD; nobody here waits for it, and it would wake this thread.
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::from_iter([Signal::SIGCHLD])), None);
     let_go_of_stdio([true, true, false]);
     drop_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
