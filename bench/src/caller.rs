@@ -63,7 +63,7 @@ pub fn run(operation: Operation, path: &Path, count: usize) -> Result<Latency, E
                 .map(drop)
                 .map_err(|error| failed("stat", path, error))
         }),
-        Operation::Open => measure(count, |_| open(path, OFlags::RDONLY)),
+        Operation::Open => measure(count, |_| open_and_close(path)),
         Operation::Create => create(path, count),
         Operation::Missing => measure(count, |_| match open_file(path, OFlags::RDONLY) {
             Err(Errno::NOENT) => Ok(()),
@@ -86,6 +86,14 @@ fn create(directory: &Path, count: usize) -> Result<Latency, Error> {
     let names: Vec<PathBuf> =
         (0..count * 2 + warm_up(count)).map(|index| directory.join(format!("new{index}"))).collect();
     measure(count, |index| open(&names[index], OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL))
+}
+
+/// Opens a file for reading, and closes it.
+///
+/// # Errors
+/// When that fails.
+pub fn open_and_close(path: &Path) -> Result<(), Error> {
+    open(path, OFlags::RDONLY)
 }
 
 fn open(path: &Path, flags: OFlags) -> Result<(), Error> {

@@ -55,10 +55,19 @@ impl Guard {
 
     /// Runs `work`, with a policy that allows all that it does.
     pub fn command(&self, tier: Tier, world: &World, work: &[OsString]) -> Command {
-        let (tiers, policy) = match tier {
-            Tier::Broker => ("broker", Kind::Everything),
-            Tier::Floored => ("broker,floored", Kind::Everything),
-            Tier::Kernel => ("broker,floored,kernel", Kind::Exact),
+        let policy = match tier {
+            Tier::Broker | Tier::Floored => Kind::Everything,
+            Tier::Kernel => Kind::Exact,
+        };
+        self.command_with(tier, &policy.path(world), world, work)
+    }
+
+    /// Runs `work` under this policy.
+    pub fn command_with(&self, tier: Tier, policy: &Path, world: &World, work: &[OsString]) -> Command {
+        let tiers = match tier {
+            Tier::Broker => "broker",
+            Tier::Floored => "broker,floored",
+            Tier::Kernel => "broker,floored,kernel",
         };
         let mut command = world.command(&self.program);
         command.arg("-q");
@@ -68,7 +77,7 @@ impl Guard {
         if self.has_tiers {
             command.args(["--tiers", tiers]);
         }
-        command.arg("--policy").arg(policy.path(world)).arg("--").args(work);
+        command.arg("--policy").arg(policy).arg("--").args(work);
         command
     }
 }

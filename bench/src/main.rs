@@ -8,6 +8,7 @@ mod cli;
 mod error;
 mod guard;
 mod histogram;
+mod instructions;
 mod machine;
 mod measure;
 mod overhead;
@@ -18,11 +19,13 @@ mod report;
 mod results;
 mod rows;
 mod runner;
+mod scale;
 mod stats;
 mod way;
 mod world;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -43,12 +46,28 @@ fn run(command: Command) -> Result<ExitCode, Error> {
     match command {
         Command::Overhead(options) => overhead::overhead(&options)?,
         Command::Peers(options) => overhead::peers(&options)?,
+        Command::Instructions(options) => instructions::run(&options)?,
+        Command::Scale(options) => scale::run(&options)?,
+        Command::Crowd { path, threads, milliseconds } => {
+            say(&scale::work::crowd(&path, threads, Duration::from_millis(milliseconds))?)?;
+        }
+        Command::NowAndThen { path, count, beside } => {
+            say(&scale::work::now_and_then(&path, count, beside)?)?;
+        }
+        Command::Greedy { path } => scale::work::greedy(&path)?,
+        Command::Sleepers { count } => scale::work::sleepers(count)?,
+        Command::Steady { path, count } => scale::work::steady(&path, count)?,
         Command::Caller { operation, path, count } => {
-            let latency = caller::run(operation, &path, count)?;
-            println!("{}", serde_json::to_string(&latency).context(|| "latencies".into())?);
+            say(&caller::run(operation, &path, count)?)?;
         }
         Command::Bare { own, command } => return bare::supervise(own, &command),
         Command::BareLeader { command } => bare::lead(&command)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a caller found, for whoever started it.
+fn say(found: &impl serde::Serialize) -> Result<(), Error> {
+    println!("{}", serde_json::to_string(found).context(|| "results".into())?);
+    Ok(())
 }

@@ -40,6 +40,24 @@ pub fn write(world: &World) -> Result<(), Error> {
     Ok(())
 }
 
+/// Writes a policy that allows everything by so many rules more; where it lies.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_rules(world: &World, count: usize) -> Result<PathBuf, Error> {
+    let rule = |index: usize| match index % 3 {
+        0 => format!("/srv/project{index}/**"),
+        1 => format!("/home/*/.cache/tool{index}/**"),
+        _ => format!("/opt/tool{index}/bin/tool"),
+    };
+    let mut document = document(Kind::Everything, world);
+    let rules = document["permissions"]["filesystem"]["rules"].as_object_mut();
+    rules.into_iter().for_each(|rules| rules.extend((0..count).map(|index| (rule(index), json!("rwx")))));
+    let path = world.root().join(format!("rules{count}.json"));
+    fs::write(&path, document.to_string()).context(|| path.display().to_string())?;
+    Ok(path)
+}
+
 fn document(kind: Kind, world: &World) -> Value {
     let files = match kind {
         Kind::Everything => json!({ "rules": { "/**": "rwx" } }),
@@ -92,5 +110,8 @@ mod tests {
             Document::parse("guard.json", &document(kind, &world).to_string()).unwrap();
             assert!(kind.path(&world).is_file());
         }
+        let text = std::fs::read_to_string(super::write_rules(&world, 100).unwrap()).unwrap();
+        Document::parse("guard.json", &text).unwrap();
+        assert_eq!(text.matches("\"rwx\"").count(), 101);
     }
 }

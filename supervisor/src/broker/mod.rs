@@ -7,6 +7,8 @@
 mod attributes;
 mod entries;
 mod floored;
+#[cfg(test)]
+mod hot;
 mod how;
 mod ioctl;
 mod mapping;

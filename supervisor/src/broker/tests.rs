@@ -22,13 +22,19 @@ use crate::tree::Tree;
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 
 /// A directory with `open/` that may be read and written, and `shut/` that may not.
-struct Ground {
+pub struct Ground {
     directory: TempDir,
-    guard: Guard,
+    /// With a policy that says so.
+    pub guard: Guard,
 }
 
 impl Ground {
     fn new() -> Ground {
+        Ground::of(Tree { reaper: 1, supervisor: 1, front: 1, leader: None })
+    }
+
+    /// For callers of this tree.
+    pub fn of(tree: Tree) -> Ground {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for (name, text) in [("open", "fine"), ("shut", "secret")] {
@@ -52,7 +58,6 @@ impl Ground {
         };
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
-        let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
         let manner = Manner { lines: false, observe: false, allowed: false };
         let context = Context { session: String::new(), agent: String::new() };
         let reporter = Reporter::start(manner, None, context, tree).unwrap();
@@ -61,7 +66,8 @@ impl Ground {
         Ground { directory, guard }
     }
 
-    fn root(&self) -> &Path {
+    /// The directory.
+    pub fn root(&self) -> &Path {
         self.directory.path()
     }
 

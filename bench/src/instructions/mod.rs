@@ -1,0 +1,137 @@
+//! `guard-bench instructions`: how many instructions the hot path of the supervisor takes, beside committed figures.
+//!
+//! Instructions are the same in every run, whatever else the machine does, so that a regression of a few percent shows.
+
+mod step;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::Instructions;
+use crate::error::{Context, Error};
+
+/// What is counted; names are the driver's (supervisor/src/broker/hot.rs).
+const NAMES: [&str; 5] = ["open-absolute", "open-relative", "open-missing", "open-denied", "decide"];
+/// The driver among the supervisor's tests.
+const DRIVER: &str = "broker::hot::the_hottest_calls_are_answered_again_and_again";
+/// Calls of the shorter loop.
+const CALLS: u64 = 4;
+/// Bytes of a copy that is never made.
+const NEVER: u64 = 1 << 30;
+/// A figure may grow by so much.
+const MOST: f64 = 1.05;
+
+/// Committed figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Figures {
+    /// By which compiler: another one makes other instructions.
+    pub rustc: String,
+    /// Instructions for one call.
+    pub instructions: BTreeMap<String, u64>,
+}
+
+/// Counts, shows, and compares or writes.
+///
+/// # Errors
+/// When something takes more instructions than it may, or cannot be counted.
+pub fn run(options: &Instructions) -> Result<(), Error> {
+    let mut counted = Figures { rustc: rustc(), ..Figures::default() };
+    for name in NAMES {
+        let (short, long) = step::between_marks(
+            Command::new(&options.driver)
+                .args([DRIVER, "--exact", "--test-threads=1"])
+                // Paths as long as each time.
+                .env("TMPDIR", "/tmp")
+                // A copy by one instruction that repeats itself would count as many.
+                .env(
+                    "GLIBC_TUNABLES",
+                    format!(
+                        "glibc.cpu.x86_rep_movsb_threshold={NEVER}:glibc.cpu.x86_rep_stosb_threshold={NEVER}"
+                    ),
+                )
+                .env("GUARD_HOT", format!("{name}:{CALLS}")),
+        )?;
+        counted.instructions.insert(name.to_owned(), per_call(short, long));
+    }
+    if options.update {
+        let text = serde_json::to_string_pretty(&counted).context(|| "figures".into())?;
+        std::fs::write(&options.figures, text + "\n").context(|| options.figures.display().to_string())?;
+        println!("{}", table(&counted, &counted));
+        return Ok(());
+    }
+    let committed = read(&options.figures)?;
+    println!("{}", table(&counted, &committed));
+    if committed.rustc != counted.rustc {
+        println!("the figures are of {}, this is {}", committed.rustc, counted.rustc);
+    }
+    let more = more(&counted, &committed);
+    if more.is_empty() {
+        return Ok(());
+    }
+    let (more, figures) = (more.join(", "), options.figures.display());
+    Err(Error::new(format!(
+        "more than 5 % above {figures}: {more}. Make it faster, or, where it is worth it, --update"
+    )))
+}
+
+fn per_call(short: u64, long: u64) -> u64 {
+    long.saturating_sub(short) / (2 * CALLS)
+}
+
+fn rustc() -> String {
+    let output = Command::new("rustc").arg("--version").output();
+    output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn read(path: &Path) -> Result<Figures, Error> {
+    let text = std::fs::read_to_string(path).context(|| path.display().to_string())?;
+    serde_json::from_str(&text).context(|| path.display().to_string())
+}
+
+/// What takes too many instructions, or has no figure to be compared with.
+fn more(counted: &Figures, committed: &Figures) -> Vec<String> {
+    let limit = |name: &String| committed.instructions.get(name).map(|known| *known as f64 * MOST);
+    let too_many = counted
+        .instructions
+        .iter()
+        .filter(|(name, count)| limit(name).is_none_or(|limit| **count as f64 > limit));
+    too_many.map(|(name, _)| name.clone()).collect()
+}
+
+fn table(counted: &Figures, committed: &Figures) -> String {
+    let line = |(name, count): (&String, &u64)| {
+        let change = committed.instructions.get(name).map_or("new".to_owned(), |known| {
+            format!("{:+.1} %", (*count as f64 / (*known).max(1) as f64 - 1.0) * 100.0)
+        });
+        format!("{name:<16} {count:>8} instructions  {change:>8}")
+    };
+    counted.instructions.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CALLS, Figures, more, per_call, table};
+
+    fn figures(values: &[(&str, u64)]) -> Figures {
+        let instructions = values.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        Figures { rustc: String::new(), instructions }
+    }
+
+    #[test]
+    fn five_percent_more_is_fine_and_a_little_more_is_not() {
+        let committed = figures(&[("a", 1000), ("b", 1000), ("c", 1000)]);
+        let counted = figures(&[("a", 1050), ("b", 1051), ("c", 1), ("d", 1)]);
+        assert_eq!(more(&counted, &committed), ["b", "d"]);
+        assert_eq!(more(&committed, &committed), [""; 0]);
+        let table = table(&counted, &committed);
+        assert!(table.contains("+5.1 %") && table.contains("-99.9 %") && table.contains("new"), "{table}");
+    }
+
+    #[test]
+    fn what_is_done_once_falls_out() {
+        assert_eq!(per_call(1_000 + CALLS * 300, 1_000 + 3 * CALLS * 300), 300);
+    }
+}

@@ -1,0 +1,119 @@
+//! Counts the instructions of a program between marks, by having the kernel stop it after each (PTRACE_SINGLESTEP).
+//!
+//! Not valgrind: up to 3.19 it has no openat2(2), without which the guard resolves no path. What the kernel does in a
+//! system call is not counted; neither are other threads than the one that marks.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::error::{Context, Error};
+
+/// The signal by which the program marks a place.
+const MARK: Signal = Signal::SIGUSR2;
+
+/// Starts a program that tells its thread on stderr, waits for a line and then marks three places; the instructions
+/// between them.
+///
+/// # Errors
+/// When it cannot be traced, or ends before its last mark.
+pub fn between_marks(command: &mut Command) -> Result<(u64, u64), Error> {
+    stay_on_one_processor().context(|| "cannot stay on one processor".into())?;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context(|| "the driver".into())?;
+    let counted = thread_of(&mut child).and_then(|task| {
+        let counted = count(&mut child, task);
+        // The end of a thread is for its tracer to take first: a wait for the process alone would never be over.
+        let _ = child.kill();
+        while !matches!(waitpid(task, Some(WaitPidFlag::__WALL)), Err(_) | Ok(WaitStatus::Signaled(..))) {}
+        counted
+    });
+    let _ = child.kill();
+    let _ = child.wait();
+    counted
+}
+
+/// Ten times as fast as where each of the many stops wakes another processor. Inherited by what is started.
+fn stay_on_one_processor() -> rustix::io::Result<()> {
+    let allowed = rustix::thread::sched_getaffinity(None)?;
+    let mut one = rustix::thread::CpuSet::new();
+    if let Some(first) = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)) {
+        one.set(first);
+    }
+    rustix::thread::sched_setaffinity(None, &one)
+}
+
+/// The thread that will mark.
+fn thread_of(child: &mut Child) -> Result<Pid, Error> {
+    let stderr = child.stderr.take().ok_or_else(|| Error::new("the driver has no pipes"))?;
+    let mut said = String::new();
+    BufReader::new(stderr).read_line(&mut said).context(|| "the driver".into())?;
+    let thread =
+        said.trim().parse().context(|| format!("not the thread of a driver: {}", said.escape_debug()))?;
+    Ok(Pid::from_raw(thread))
+}
+
+fn count(child: &mut Child, task: Pid) -> Result<(u64, u64), Error> {
+    let mut stdin = child.stdin.take().ok_or_else(|| Error::new("the driver has no pipes"))?;
+    ptrace::seize(task, ptrace::Options::PTRACE_O_EXITKILL).context(|| "cannot trace the driver".into())?;
+    stdin.write_all(b"\n").context(|| "the driver".into())?;
+    let mut counts = [0, 0];
+    let mut marks = 0;
+    loop {
+        match waitpid(task, Some(WaitPidFlag::__WALL)).context(|| "the driver".into())? {
+            WaitStatus::Stopped(_, signal) if signal == MARK => {
+                marks += 1;
+                if marks > counts.len() {
+                    return Ok((counts[0], counts[1]));
+                }
+                ptrace::step(task, None).context(|| "the driver".into())?;
+            }
+            WaitStatus::Stopped(_, Signal::SIGTRAP) if marks > 0 => {
+                counts[marks - 1] += 1;
+                ptrace::step(task, None).context(|| "the driver".into())?;
+            }
+            WaitStatus::Stopped(_, signal) => ptrace::cont(task, signal).context(|| "the driver".into())?,
+            WaitStatus::PtraceEvent(..) => ptrace::cont(task, None).context(|| "the driver".into())?,
+            end => return Err(Error::new(format!("the driver has ended before its last mark: {end:?}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::between_marks;
+
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script]);
+        shell
+    }
+
+    #[test]
+    fn instructions_between_marks_are_counted() {
+        let mark = "kill -USR2 $$";
+        let script =
+            format!("echo $$ >&2; read go; {mark}; : ; {mark}; : ; : ; : ; : ; : ; : ; : ; {mark}; exit 1");
+        let (short, long) = between_marks(&mut shell(&script)).unwrap();
+        assert!(0 < short && short < long, "{short} {long}");
+    }
+
+    #[test]
+    fn a_driver_that_is_none_is_an_error() {
+        for script in
+            ["true", "echo no >&2", "echo $$ >&2; read go; exit 0", "echo $$ >&2; read go; kill -USR2 $$"]
+        {
+            assert!(between_marks(&mut shell(script)).is_err(), "{script}");
+        }
+    }
+}
