@@ -29,6 +29,8 @@ pub enum Command {
     Peers(Measure),
     /// What becomes of the cost with more callers, processes, rules and calls
     Scale(Scale),
+    /// Draws the results
+    Plot(Plot),
     /// Counts the instructions of the supervisor's hot path; `make bench-check` builds what it needs
     Instructions(Instructions),
     /// Makes calls and says how long they took
@@ -128,6 +130,17 @@ pub struct Scale {
     /// Fewer numbers and calls, for a first look
     #[arg(long)]
     pub quick: bool,
+}
+
+/// Options of `plot`.
+#[derive(Args, Debug)]
+pub struct Plot {
+    /// Where results are
+    #[arg(long, value_name = "DIR", default_value = "bench/results")]
+    pub results: PathBuf,
+    /// Where pictures are written
+    #[arg(long, value_name = "DIR", default_value = "docs/benchmarks")]
+    pub pictures: PathBuf,
 }
 
 /// Options of `instructions`.

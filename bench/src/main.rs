@@ -13,6 +13,7 @@ mod machine;
 mod measure;
 mod overhead;
 mod peers;
+mod plot;
 mod policies;
 mod privileges;
 mod report;
@@ -47,6 +48,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         Command::Overhead(options) => overhead::overhead(&options)?,
         Command::Peers(options) => overhead::peers(&options)?,
         Command::Instructions(options) => instructions::run(&options)?,
+        Command::Plot(options) => plot::run(&options)?,
         Command::Scale(options) => scale::run(&options)?,
         Command::Crowd { path, threads, milliseconds } => {
             say(&scale::work::crowd(&path, threads, Duration::from_millis(milliseconds))?)?;

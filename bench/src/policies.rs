@@ -58,26 +58,34 @@ pub fn write_rules(world: &World, count: usize) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
+/// What programs need of the system.
+const SYSTEM: [(&str, &str); 11] = [
+    ("/usr", "r-x"),
+    ("/bin", "r-x"),
+    ("/sbin", "r-x"),
+    ("/lib", "r-x"),
+    ("/lib64", "r-x"),
+    ("/etc", "r--"),
+    ("/dev/null", "rw-"),
+    ("/dev/zero", "rw-"),
+    ("/dev/full", "rw-"),
+    ("/dev/random", "r--"),
+    ("/dev/urandom", "r--"),
+];
+
 fn document(kind: Kind, world: &World) -> Value {
     let files = match kind {
         Kind::Everything => json!({ "rules": { "/**": "rwx" } }),
         Kind::Exact => {
-            let mut rules: serde_json::Map<String, Value> = [
-                ("/usr/**", "r-x"),
-                ("/bin/**", "r-x"),
-                ("/sbin/**", "r-x"),
-                ("/lib/**", "r-x"),
-                ("/lib64/**", "r-x"),
-                ("/etc/**", "r--"),
-                ("/dev/null", "rw-"),
-                ("/dev/zero", "rw-"),
-                ("/dev/full", "rw-"),
-                ("/dev/random", "r--"),
-                ("/dev/urandom", "r--"),
-            ]
-            .into_iter()
-            .map(|(pattern, bits)| (pattern.to_owned(), json!(bits)))
-            .collect();
+            let mut rules: serde_json::Map<String, Value> = SYSTEM
+                .into_iter()
+                // A link (/bin, where /usr is merged) is no hierarchy of its own, and Landlock knows no links.
+                .filter(|(path, _)| fs::symlink_metadata(path).is_ok_and(|file| !file.is_symlink()))
+                .map(|(path, bits)| {
+                    let below = if path.starts_with("/dev/") { "" } else { "/**" };
+                    (format!("{path}{below}"), json!(bits))
+                })
+                .collect();
             for (directory, bits) in [
                 (world.work(), "rwx"),
                 (world.temporary(), "rwx"),

@@ -14,7 +14,8 @@ use crate::cli::Instructions;
 use crate::error::{Context, Error};
 
 /// What is counted; names are the driver's (supervisor/src/broker/hot.rs).
-const NAMES: [&str; 5] = ["open-absolute", "open-relative", "open-missing", "open-denied", "decide"];
+const NAMES: [&str; 6] =
+    ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
 /// The driver among the supervisor's tests.
 const DRIVER: &str = "broker::hot::the_hottest_calls_are_answered_again_and_again";
 /// Calls of the shorter loop.

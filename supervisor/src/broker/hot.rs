@@ -7,19 +7,24 @@
 
 use std::hint::black_box;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
 
-use guard_policy::{Access, Outcome, Request as Question, decide};
+use guard_policy::{Access, Hierarchy, HierarchyKind, Outcome, Policy, Request as Question, decide};
 use nix::sys::signal::{Signal, raise};
 use rustix::io::Errno;
 
 use super::tests::Ground;
 use super::{Request, handle};
-use crate::answer::{Answer, give};
+use crate::answer::{Answer, Harmless, give};
 use crate::caller::Caller;
+use crate::floor::{Grants, Held, Plan, Untrapped};
 use crate::kernel::fake::Fake;
 use crate::tree::Tree;
 
-const NAMES: [&str; 5] = ["open-absolute", "open-relative", "open-missing", "open-denied", "decide"];
+const NAMES: [&str; 6] =
+    ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
 
 /// One kind of call, ready to be made.
 struct Hot {
@@ -32,7 +37,7 @@ impl Hot {
     fn new(name: &'static str) -> Hot {
         // The line of parents that a denial is told with ends here, wherever the tests are started from.
         let parent = nix::unistd::getppid().as_raw();
-        let ground = Ground::of(Tree { reaper: parent, supervisor: parent, front: parent, leader: None });
+        let mut ground = Ground::of(Tree { reaper: parent, supervisor: parent, front: parent, leader: None });
         let root = ground.root().canonicalize().unwrap();
         let below = |path: &str| root.join(path).to_str().unwrap().to_owned();
         let path = match name {
@@ -41,6 +46,9 @@ impl Hot {
             "open-denied" => below("shut/file"),
             _ => below("open/file"),
         };
+        if name == "open-floored" {
+            ground.guard.floor = floored(&root.join("open"), ground.guard.policy());
+        }
         let kernel = Fake::new(&root, &[&path]);
         Hot { ground, kernel, name }
     }
@@ -59,6 +67,7 @@ impl Hot {
         let right = match self.name {
             "open-missing" => matches!(outcome, Err(Errno::NOENT)),
             "open-denied" => matches!(outcome, Err(Errno::ACCESS)),
+            "open-floored" => matches!(outcome, Ok(Answer::Continue(Harmless::Floored))),
             _ => matches!(outcome, Ok(Answer::Descriptor { .. })),
         };
         assert!(right, "{}: {outcome:?}", self.name);
@@ -71,6 +80,15 @@ impl Hot {
     fn times(&self, calls: usize) {
         (0..calls).for_each(|_| self.once());
     }
+}
+
+/// A floor that grants what the policy does.
+fn floored(directory: &Path, policy: &Policy) -> Plan {
+    let path = directory.as_os_str().as_bytes().to_vec();
+    let access = Access::READ | Access::WRITE;
+    let (grants, _) = Grants::open(vec![Hierarchy { path, access, kind: HierarchyKind::Directory }]);
+    let roots = Some(vec![directory.to_owned()]);
+    Plan::new(roots, Arc::new(grants), Held::Floored, Untrapped::default(), policy)
 }
 
 #[test]

@@ -10,4 +10,6 @@ pub use grants::{Grants, Reach};
 pub use made::{Made, Use};
 pub use names::Names;
 pub use plan::Plan;
+#[cfg(test)]
+pub use plan::{Held, Untrapped};
 pub use watch::watch;
