@@ -3,7 +3,7 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run build test test-full soak fuzz bench bench-check lint setup clean
+.PHONY: help run build test test-full soak fuzz bench bench-check bench-report lint setup clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
@@ -12,6 +12,7 @@ help:
 	@echo "make soak                            the timed races, the long loops, 100,000 cases of each property, mutants"
 	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long"
 	@echo "make bench                           what a decision costs"
+	@echo "make bench-report                    every benchmark, its tables and pictures (docs/benchmarks.md)"
 	@echo "make bench-check [UPDATE=--update]   instructions of the hot path against the committed figures"
 
 setup:
@@ -50,6 +51,10 @@ bench:
 bench-check:
 	@scripts/setup test
 	@scripts/bench-check $(UPDATE)
+
+bench-report:
+	@scripts/setup bench
+	@scripts/bench-report
 
 clean:
 	cargo clean

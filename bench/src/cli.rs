@@ -31,6 +31,8 @@ pub enum Command {
     Scale(Scale),
     /// Draws the results
     Plot(Plot),
+    /// Writes the results into the page
+    Tables(Tables),
     /// Counts the instructions of the supervisor's hot path; `make bench-check` builds what it needs
     Instructions(Instructions),
     /// Makes calls and says how long they took
@@ -141,6 +143,17 @@ pub struct Plot {
     /// Where pictures are written
     #[arg(long, value_name = "DIR", default_value = "docs/benchmarks")]
     pub pictures: PathBuf,
+}
+
+/// Options of `tables`.
+#[derive(Args, Debug)]
+pub struct Tables {
+    /// Where results are
+    #[arg(long, value_name = "DIR", default_value = "bench/results")]
+    pub results: PathBuf,
+    /// The page with places for tables
+    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks.md")]
+    pub page: PathBuf,
 }
 
 /// Options of `instructions`.

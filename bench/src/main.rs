@@ -12,6 +12,7 @@ mod instructions;
 mod machine;
 mod measure;
 mod overhead;
+mod pages;
 mod peers;
 mod plot;
 mod policies;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
         Command::Peers(options) => overhead::peers(&options)?,
         Command::Instructions(options) => instructions::run(&options)?,
         Command::Plot(options) => plot::run(&options)?,
+        Command::Tables(options) => pages::run(&options)?,
         Command::Scale(options) => scale::run(&options)?,
         Command::Crowd { path, threads, milliseconds } => {
             say(&scale::work::crowd(&path, threads, Duration::from_millis(milliseconds))?)?;

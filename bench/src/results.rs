@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Context, Error};
@@ -23,6 +24,18 @@ pub fn write(path: Option<&Path>, name: &str, results: &impl Serialize) -> Resul
     std::fs::write(&path, lines(&results)).context(|| path.display().to_string())?;
     eprintln!("guard-bench: results are in {}", path.display());
     Ok(())
+}
+
+/// Results, where the file is there.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).context(|| path.display().to_string()).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::new(format!("{}: {error}", path.display()))),
+    }
 }
 
 /// JSON with a line for each key, and for each element of a list.

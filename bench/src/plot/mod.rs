@@ -2,13 +2,10 @@
 
 mod svg;
 
-use std::path::Path;
-
-use serde::de::DeserializeOwned;
-
 use crate::cli::Plot;
 use crate::error::{Context, Error};
 use crate::report::{Figures, Report};
+use crate::results::read;
 use crate::scale::{Results, work::Rate};
 use svg::{Bar, Group, Line, bars, lines};
 
@@ -40,15 +37,6 @@ pub fn run(options: &Plot) -> Result<(), Error> {
         eprintln!("guard-bench: {}", path.display());
     }
     Ok(())
-}
-
-/// Results, where the file is there.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).context(|| path.display().to_string()).map(Some),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::new(format!("{}: {error}", path.display()))),
-    }
 }
 
 /// How many times the native time each row takes in each way.
