@@ -16,16 +16,23 @@ pub fn run(options: &Tables) -> Result<(), Error> {
     let mut page = std::fs::read_to_string(&options.page).context(|| options.page.display().to_string())?;
     for name in ["overhead", "peers"] {
         if let Some(report) = read::<Report>(&file(name))? {
-            page = replaced(&page, name, &ratios(&report))?;
+            page = replaced(&page, name, &(ratios(&report) + &pictures(&[name])))?;
         }
     }
     if let Some(report) = read::<Report>(&file("peers"))? {
-        page = replaced(&page, "latencies", &latencies(&report))?;
+        page = replaced(&page, "latencies", &(latencies(&report) + &pictures(&["latency"])))?;
     }
     if let Some(results) = read::<Results>(&file("scale"))? {
-        page = replaced(&page, "scale", &growth(&results))?;
+        let all = ["throughput", "tail", "processes", "resident", "rules", "depth"];
+        page = replaced(&page, "scale", &(growth(&results) + &pictures(&all)))?;
     }
     std::fs::write(&options.page, page).context(|| options.page.display().to_string())
+}
+
+/// Pictures that `plot` draws of the same results.
+fn pictures(names: &[&str]) -> String {
+    let picture = |name: &&str| format!("\n![{name}](benchmarks/{name}.svg)\n");
+    names.iter().map(picture).collect()
 }
 
 /// The page with another text between the two marks of a name.
