@@ -56,15 +56,16 @@ fn latency(report: &Report, name: &str) -> String {
     let curve = |figures: &Figures| {
         let histogram = figures.histogram.as_ref()?;
         let all: u64 = histogram.buckets().map(|(_, count)| count).sum();
-        let mut sum = 0;
+        let mut left = all;
         let points = histogram.buckets().map(|(bound, count)| {
-            sum += count;
-            (bound as f64 / 1e3, 100.0 * sum as f64 / all as f64)
+            let point = (bound as f64 / 1e3, 100.0 * left as f64 / all as f64);
+            left -= count;
+            point
         });
         Some(Line { name: figures.way.clone(), points: points.collect() })
     };
     let curves: Vec<_> = ways.iter().filter_map(curve).collect();
-    lines(("µs for one open and close", "% of calls that took at most so long"), &curves)
+    lines(("µs for one open and close", "% of calls that took so long or longer"), &curves)
 }
 
 fn growth(results: &Results) -> Vec<(&'static str, String)> {
