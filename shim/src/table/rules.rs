@@ -39,6 +39,8 @@ const fn none_of(argument: u8, bits: u32) -> Test {
 
 const O_PATH: u32 = libc::O_PATH as u32;
 const ACCESS_MODE: u32 = libc::O_ACCMODE as u32;
+/// The access mode that neither reads nor writes. Landlock grants it for whatever there is, and a device notices it.
+const NEITHER: u32 = 3;
 /// `O_RDONLY` has no bit of its own, and `O_TMPFILE` has that of `O_DIRECTORY`.
 const WRITES: u32 =
     ACCESS_MODE | libc::O_CREAT as u32 | libc::O_TRUNC as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
@@ -50,7 +52,13 @@ macro_rules! open_by {
             Switch::KernelReads,
             &Decision::Option(
                 Switch::KernelWrites,
-                &ALLOW,
+                &Decision::First(
+                    &[
+                        rule(&[any_of($flags, O_PATH)], Action::Allow),
+                        rule(&[masked($flags, ACCESS_MODE, NEITHER)], Action::Notify),
+                    ],
+                    Action::Allow,
+                ),
                 &Decision::First(
                     &[
                         rule(&[any_of($flags, O_PATH)], Action::Allow),

@@ -17,7 +17,8 @@ use crate::resolve::{Found, Last, Spelling};
 
 /// Lets an open go on in the kernel, if it may: all that it does is in registers, but for the path.
 pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Option<Outcome> {
-    if how.unnamed() || !is_possible(request) {
+    // To what is neither read nor written the floor has nothing to say: it would be opened wherever the path leads by then.
+    if how.unnamed() || how.is_neither() || !is_possible(request) {
         return None;
     }
     let mut spelling = Spelling::default();

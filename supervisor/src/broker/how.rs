@@ -99,6 +99,11 @@ impl How {
         self.flags & TMPFILE_BIT != 0
     }
 
+    /// Whether it neither reads nor writes (access mode 3).
+    pub fn is_neither(self) -> bool {
+        self.flags & libc::O_ACCMODE as u32 == libc::O_ACCMODE as u32
+    }
+
     /// Whether it may leave something behind even when nobody gets a descriptor.
     pub fn changes(self) -> bool {
         self.creates() || self.unnamed() || self.has(libc::O_TRUNC)
