@@ -279,14 +279,20 @@ impl Pool {
                 Err(Errno::ACCESS)
             });
             give(&caller, outcome);
-            while self.waiting.fetch_add(1, Ordering::AcqRel) >= self.wanted.load(Ordering::Relaxed) {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
+            while !self.wait_again() {
                 if !self.parked.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
                     return;
                 }
             }
         }
+    }
+
+    /// Counts one more that waits, unless enough do. In one step: who makes way must not see one that then goes to sleep.
+    fn wait_again(&self) -> bool {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        let more = |waiting| (waiting < wanted).then_some(waiting + 1);
+        self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
     fn make_way(self: &Arc<Self>) {
