@@ -72,7 +72,11 @@ pub struct World {
     directory: TempDir,
     policy: Option<PathBuf>,
     attended: bool,
+    tiers: Option<String>,
 }
+
+/// Who may decide, in all forms: what `--tiers` takes.
+pub const TIERS: [&str; 4] = ["broker", "broker,floored", "broker,kernel", "broker,floored,kernel"];
 
 /// Programs and libraries of the system, for policies of tests.
 pub const SYSTEM: &str = r#""/usr/**": "r-x", "/bin/**": "r-x", "/lib/**": "r-x", "/lib64/**": "r-x", "/etc/**": "r--", "/proc/**": "r--", "/sys/**": "r--", "/dev/**": "rw-""#;
@@ -84,7 +88,8 @@ impl World {
         let directory = tempfile::Builder::new().prefix("guard-").tempdir().expect("a temporary directory");
         fs::create_dir(directory.path().join("home")).expect("a home");
         fs::create_dir(directory.path().join("work")).expect("a workspace");
-        World { directory, policy: None, attended: false }
+        let tiers = std::env::var("GUARD_TIERS").ok().filter(|tiers| !tiers.is_empty());
+        World { directory, policy: None, attended: false, tiers }
     }
 
     /// Everything is allowed: for what concerns mechanism and not policy.
@@ -118,6 +123,11 @@ impl World {
     pub fn attended(mut self) -> World {
         self.attended = true;
         self
+    }
+
+    /// Who may decide; otherwise what GUARD_TIERS says, or the guard's own choice.
+    pub fn set_tiers(&mut self, tiers: &str) {
+        self.tiers = Some(tiers.to_owned());
     }
 
     /// The directory of this world, a real path.
@@ -167,6 +177,9 @@ impl World {
         }
         if !self.attended {
             command.arg("--unattended");
+        }
+        if let Some(tiers) = &self.tiers {
+            command.args(["--tiers", tiers]);
         }
         self.place(&mut command);
         command.arg("--audit").arg(self.root().join("audit.jsonl"));

@@ -46,6 +46,8 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Outc
     let mut spelling = Spelling::default();
     spelling.spell(request.caller, dirfd, path, &request.guard.floor)?;
     match spelling.look() {
+        // What goes with it must be known at once.
+        Found::There if request.guard.floor.grants().begin_at(spelling.real()) => None,
         Found::There | Found::Missing => go_on(request, spelling.real(), Access::WRITE, Reach::Entry),
         Found::Link | Found::Unclear => None,
     }

@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
-use crate::answer::Outcome;
+use crate::answer::{Answer, Outcome};
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
 
@@ -30,24 +30,25 @@ fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
     request.guard.judge(request.caller, Operation::Write, &entry.path, entry.object.as_ref(), Access::WRITE)
 }
 
-/// Refuses to take away a name by which an approved script is about to be opened, as the kernel does for what is mounted
-/// upon.
+/// Refuses to take away a name by which an approved script is about to be opened, and one that must go on leading to what
+/// the floor grants, as the kernel does for what is mounted upon.
 ///
 /// # Errors
 /// EBUSY.
 pub fn stay(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
     let guard = request.guard;
-    if guard.scripts.await_entry(&guard.tree, &entry.path) { Err(Errno::BUSY) } else { Ok(()) }
+    let must_stay = guard.floor.needs(&entry.path) || guard.scripts.await_entry(&guard.tree, &entry.path);
+    if must_stay { Err(Errno::BUSY) } else { Ok(()) }
 }
 
 /// Refuses what would gain rights by its new path, as the kernel refuses a move between file systems: mv(1) and the
 /// like then copy, and the copy is judged.
 fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
-    if request.guard.observe || request.guard.policy().may_move(old, new, directory) {
-        Ok(())
-    } else {
-        Err(Errno::XDEV)
-    }
+    let guard = request.guard;
+    // What the floor grants moves along, and may be more than is allowed there.
+    let may_move =
+        || guard.policy().may_move(old, new, directory) && guard.floor.may_move(guard.policy(), old, new);
+    if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
 }
 
 /// rename, renameat and renameat2.
@@ -80,8 +81,14 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.
     let outcome = request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
+    let grants = request.guard.floor.grants();
+    if matches!(outcome, Ok(Answer::Value(0))) {
+        let there: (&[u8], &[u8]) = (&old.path, &new.path);
+        let both = [there, (there.1, there.0)];
+        grants.moved(if exchange { &both } else { &both[..1] });
+    }
     for path in [&old.path, &new.path] {
-        request.guard.floor.grants().look_below(path);
+        grants.look_below(path);
     }
     outcome
 }

@@ -1,11 +1,13 @@
 //! The hierarchies that the floor grants, and whether each still stands where it stood.
 //!
 //! Landlock holds to a directory, not to its name: one that is moved away takes its grant along, and one that is made
-//! anew under the name has none. The first cannot matter, for a call is left to the kernel by the name. The second would
-//! have the floor refuse what the policy allows, so a call for it is the broker's.
+//! anew under the name has none. So the tree may move one only to where the policy allows what it grants, and where it was
+//! moved to is what counts when the policy changes. What is made anew the floor would refuse although the policy allows it,
+//! so a call for it is the broker's.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use guard_policy::{Access, Hierarchy, HierarchyKind};
 use guard_shim::floor;
@@ -26,6 +28,8 @@ struct Grant {
     access: Access,
     kind: HierarchyKind,
     identity: Identity,
+    /// Where the tree has moved it.
+    place: Mutex<Vec<u8>>,
     /// Something else stands there by now, or nothing.
     is_lost: AtomicBool,
 }
@@ -78,7 +82,8 @@ impl Grants {
             }
             beneath.push(floor::Grant { beneath: file, is_directory, access: right });
             let is_lost = AtomicBool::new(false);
-            grants.push(Grant { path, access, kind, identity: identity(&stat), is_lost });
+            let place = Mutex::new(path.clone());
+            grants.push(Grant { path, access, kind, identity: identity(&stat), place, is_lost });
         }
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         (Grants(grants), beneath)
@@ -120,8 +125,18 @@ impl Grants {
 
     /// The grant at this very path, if it stands.
     fn at(&self, path: &[u8]) -> Option<&Grant> {
+        self.made_at(path).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
+    }
+
+    /// The grant that was made for this very path.
+    fn made_at(&self, path: &[u8]) -> Option<&Grant> {
         let at = self.0.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
-        Some(&self.0[at]).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
+        Some(&self.0[at])
+    }
+
+    /// Whether one was made for this very path.
+    pub fn begin_at(&self, path: &[u8]) -> bool {
+        self.made_at(path).is_some()
     }
 
     /// Each of them.
@@ -129,12 +144,30 @@ impl Grants {
         self.0.iter().map(|grant| (grant.path.as_slice(), grant.access))
     }
 
+    /// Each of them where it is by now, as far as it was the tree that moved it.
+    pub fn places(&self) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
+        self.0.iter().map(|grant| (grant.place().clone(), grant.access, grant.kind))
+    }
+
+    /// Those that go along where the tree moves `old` to `new`, each where it will be then.
+    pub fn along(&self, old: &[u8], new: &[u8]) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
+        self.places().filter_map(move |(place, access, kind)| Some((moved(&place, old, new)?, access, kind)))
+    }
+
+    /// Takes down that the tree has done these moves, each from one path to another, all at once.
+    pub fn moved(&self, moves: &[(&[u8], &[u8])]) {
+        for grant in &self.0 {
+            let mut place = grant.place();
+            if let Some(new) = moves.iter().find_map(|(old, new)| moved(&place, old, new)) {
+                *place = new;
+            }
+        }
+    }
+
     /// Looks whether they still stand: after something at or below `path` was moved or removed.
     pub fn look_below(&self, path: &[u8]) {
-        let moved = |grant: &&Grant| {
-            grant.path.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-        };
-        self.0.iter().filter(moved).for_each(Grant::look);
+        let is_below = |grant: &&Grant| moved(&grant.path, path, path).is_some();
+        self.0.iter().filter(is_below).for_each(Grant::look);
     }
 
     /// Looks whether each still stands.
@@ -143,7 +176,17 @@ impl Grants {
     }
 }
 
+/// What `path` is called when `old`, which it is or lies below, is called `new`.
+fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
+    let rest = path.strip_prefix(old).filter(|rest| rest.is_empty() || rest[0] == b'/')?;
+    Some([new, rest].concat())
+}
+
 impl Grant {
+    fn place(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn look(&self) {
         let stands = open(&self.path).is_ok_and(|(_, stat)| identity(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);
@@ -231,6 +274,31 @@ mod tests {
         std::fs::rename(root.join("away"), &work).unwrap();
         grants.look();
         assert!(covers(&grants, &work.join("x"), Access::READ, Reach::Object));
+    }
+
+    #[test]
+    fn a_grant_goes_where_it_is_moved() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/deep")).unwrap();
+        std::fs::create_dir_all(root.join("ab")).unwrap();
+        let kind = HierarchyKind::Directory;
+        let grants = grants(&root, &[("a/deep", Access::READ, kind), ("ab", Access::WRITE, kind)]);
+        let path = |name: &str| root.join(name).as_os_str().as_bytes().to_vec();
+        let along =
+            |old: &str, new: &str| grants.along(&path(old), &path(new)).map(|it| it.0).collect::<Vec<_>>();
+        let places = || grants.places().map(|it| it.0).collect::<Vec<_>>();
+        assert_eq!(along("a", "x"), [path("x/deep")]);
+        assert_eq!(places(), [path("a/deep"), path("ab")], "nothing has moved yet");
+        grants.moved(&[(&path("a"), &path("x"))]);
+        assert_eq!(places(), [path("x/deep"), path("ab")]);
+        assert_eq!(along("a", "y"), Vec::<Vec<u8>>::new());
+        assert_eq!(along("x/deep", "y"), [path("y")]);
+        grants.moved(&[(&path("x"), &path("ab")), (&path("ab"), &path("x"))]);
+        assert_eq!(places(), [path("ab/deep"), path("x")]);
+        // Calls are left to the kernel by the names that the grants were made for.
+        assert!(covers(&grants, &root.join("a/deep/f"), Access::READ, Reach::Object));
+        assert!(!covers(&grants, &root.join("x/f"), Access::WRITE, Reach::Object));
     }
 
     #[test]

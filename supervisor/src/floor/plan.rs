@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard_policy::{Access, Ask, Policy};
+use guard_policy::{Access, Ask, HierarchyKind, Outcome, Policy, Request, decide};
 
 use super::grants::{Grants, Reach};
 
@@ -69,18 +69,31 @@ impl Plan {
 
     /// The same under another policy: a grant that this does not allow as a whole takes its class from the kernel.
     pub fn under(&self, policy: &Policy) -> Plan {
-        let is_uniform = |path: &[u8], access| policy.is_uniform(path, access);
         let holds = |class: Access| {
-            self.grants
-                .iter()
-                .filter(|(_, access)| access.contains(class))
-                .all(|(path, _)| is_uniform(path, class))
+            let mut grants = self.grants.places().filter(|(_, access, _)| access.contains(class));
+            grants.all(|(path, _, kind)| is_whole(policy, &path, class, kind))
         };
         // The kernel opens programs for reading, and so the floor lets them be read.
         let roots = self.roots.as_ref().is_some_and(|roots| {
-            roots.iter().all(|root| is_uniform(root.as_os_str().as_encoded_bytes(), Access::READ))
+            roots.iter().all(|root| policy.is_uniform(root.as_os_str().as_encoded_bytes(), Access::READ))
         });
-        Plan { reads: roots && holds(Access::READ), writes: roots && holds(Access::WRITE), ..self.clone() }
+        Plan { reads: roots && holds(Access::READ), writes: holds(Access::WRITE), ..self.clone() }
+    }
+
+    /// Whether the policy allows at `new` what the floor goes on granting when `old` is moved there.
+    pub fn may_move(&self, policy: &Policy, old: &[u8], new: &[u8]) -> bool {
+        self.grants.along(old, new).all(|(path, access, kind)| is_whole(policy, &path, access, kind))
+    }
+
+    /// Whether what is at a path must stay there: nobody is asked about reading, and what is made anew in the place of a
+    /// hierarchy would not be granted, unless the one around it is.
+    pub fn needs(&self, path: &[u8]) -> bool {
+        let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Reach::Object);
+        let is_needed = |(place, access, _): (Vec<u8>, Access, _)| {
+            let around = place.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
+            access.contains(Access::READ) && !is_granted(&place[..around])
+        };
+        self.untrapped.reads && self.grants.along(path, path).any(is_needed)
     }
 
     /// Whether the kernel could start a program at `path`.
@@ -109,10 +122,11 @@ impl Plan {
         self.held == Held::Floored && (self.reads || self.writes) && !self.grants.is_empty()
     }
 
-    /// Where a top-level link leads by which a path begins: what the link is replaced by, and its length.
+    /// Where a top-level link leads by which a path begins: what the link is replaced by, and its length. A path that ends
+    /// with the link may mean the link itself.
     pub fn top_link(&self, path: &[u8]) -> Option<(&[u8], usize)> {
         let is_first = |(link, _): &&(Vec<u8>, Vec<u8>)| {
-            path.strip_prefix(link.as_slice()).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+            path.strip_prefix(link.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'))
         };
         self.links.iter().find(is_first).map(|(link, target)| (target.as_slice(), link.len()))
     }
@@ -138,6 +152,14 @@ impl Plan {
     /// The hierarchies.
     pub fn grants(&self) -> &Arc<Grants> {
         &self.grants
+    }
+}
+
+/// Whether the policy allows all that a grant at this path gives. Nothing is below a file.
+fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -> bool {
+    match kind {
+        HierarchyKind::Directory => policy.is_uniform(path, access),
+        HierarchyKind::File => decide(policy, &Request::File { path, access }).outcome == Outcome::Allow,
     }
 }
 

@@ -1,0 +1,60 @@
+//! What the kernel decides by itself, over the floor: it must come to what the broker says, whatever moves meanwhile.
+
+mod moves;
+mod verdicts;
+
+use guard_tests::{Ended, TIERS, World, program_text};
+
+/// Rules of a policy under which reading need not be held at all: the base, which means something else to each process,
+/// is left out.
+const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr"]},
+    "permissions": {"base": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
+        RULES}, "deny": [DENY]}}}"#;
+
+/// A world with these rules and denials.
+fn world(rules: &str, deny: &str) -> World {
+    World::bare().policy(&PLAIN.replace("RULES", rules).replace("DENY", deny))
+}
+
+/// Does the same in a fresh world under each choice of tiers.
+fn in_each_tier(make: impl Fn() -> World, check: impl Fn(&World, &str)) {
+    for tiers in TIERS {
+        let mut world = make();
+        world.set_tiers(tiers);
+        check(&world, tiers);
+    }
+}
+
+/// What the guard says of who decides about opening to read: whether anything is left to the kernel, without a call.
+fn has_untrapped_reads(world: &World) -> bool {
+    let said = guard_tests::ended(world.command().args(["policy", "show", "--tiers", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
+    json["classes"]["read"]["exact"] == true
+}
+
+/// Runs a program in Python, from the world's root. `op` is tried, and its errno's name printed, or what it gives.
+fn python(world: &World, source: &str) -> Ended {
+    let program = format!(
+        r#"
+import errno, os, stat
+os.chdir({root:?})
+def op(call, *rest):
+    try:
+        done = call(*rest)
+        print("ok" if done is None else done)
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+def text(path):
+    with open(path) as file:
+        return file.read()
+def put(path, content):
+    with open(path, "w") as file:
+        file.write(content)
+def opened(path, flags):
+    os.close(os.open(path, flags))
+{source}
+"#,
+        root = world.root()
+    );
+    world.guarded(&[&program_text("python3"), "-I", "-S", "-B", "-c", &program])
+}
