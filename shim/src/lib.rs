@@ -9,6 +9,8 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("the table of system calls is for Linux on x86_64 only");
 
+#[cfg(test)]
+#[path = "../build/blocks.rs"]
 mod blocks;
 #[cfg(test)]
 mod bpf;

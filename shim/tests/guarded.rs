@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use guard_shim::filter::{self, Options};
+use guard_shim::filter::{Options, Program};
 use guard_shim::{Failure, Plan, Report, Stage, Terminal, floor};
 use libseccomp::{ScmpNotifReq, ScmpNotifResp, ScmpNotifRespFlags};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -54,7 +54,7 @@ fn plan_with(options: &Options, candidates: &[&str], argv: &[&str]) -> Plan {
         candidates: candidates.iter().map(c).collect(),
         argv: argv.iter().map(c).collect(),
         envp: vec![c("PATH=/usr/bin:/bin"), c("GUARD_SHIM_PROBE=1")],
-        filter: filter::build(options).unwrap(),
+        filter: Program::of(*options),
         floor: None,
         nofile: (64, 64),
         ignored_signals: Vec::new(),

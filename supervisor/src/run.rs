@@ -33,8 +33,6 @@ pub enum RunError {
     NoCommand,
     #[error("a NUL byte in the command or the environment")]
     Nul(#[from] std::ffi::NulError),
-    #[error("cannot build the seccomp filter: {0}")]
-    Filter(#[from] filter::Error),
     #[error("cannot build the Landlock floor: {0}")]
     Floor(String),
     #[error("the floor is not full ({0}) and --require-floor was given")]
@@ -64,7 +62,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         return Err(RunError::FloorRequired(state));
     }
     let untrapped = floor.plan.untrapped();
-    let filter = filter::build(&filter::Options {
+    let filter = filter::Program::of(filter::Options {
         // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
         // Without the floor it would reach processes outside the tree.
@@ -72,7 +70,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         scoped_signals: floor.scopes_signals(),
         kernel_reads: untrapped.reads,
         kernel_writes: untrapped.writes,
-    })?;
+    });
     let audit = audit_log(options, &places)?;
     let inherited = environment::of_command(&policy);
     announce(options, &policy, &places, &floor.plan, &state);

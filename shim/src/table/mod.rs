@@ -3,11 +3,12 @@
 //! There is one table per architecture, and one row per system call that the kernel knows.
 //! [`Decision`] is what a row says. It is data, so that the compiler of the filter and the tests read the same thing.
 
+mod options;
 mod requests;
 mod rules;
 mod x86_64;
 
-use crate::filter::Options;
+pub use options::Options;
 
 /// The highest system call number that the table knows. What is above is answered with ENOSYS.
 pub const HIGHEST: u32 = 469;

@@ -27,13 +27,6 @@ const NEXT_RULE: u8 = u8::MAX;
 pub(crate) struct Instruction;
 
 impl Instruction {
-    /// From its eight bytes.
-    pub(crate) fn parse(bytes: &[u8]) -> sock_filter {
-        let code = u16::from_ne_bytes([bytes[0], bytes[1]]);
-        let k = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        sock_filter { code, jt: bytes[2], jf: bytes[3], k }
-    }
-
     const fn load(offset: u32) -> sock_filter {
         sock_filter { code: (BPF_LD | BPF_W | BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
     }
@@ -68,7 +61,7 @@ pub(crate) const fn returned(action: Action) -> u32 {
 /// Go on if the call is one of x86_64, and kill the process if it is not.
 ///
 /// -1 goes on: it is what a tracer makes of a call that it wants skipped, and no call of any kind.
-pub(crate) fn architecture_check() -> Vec<sock_filter> {
+fn architecture_check() -> Vec<sock_filter> {
     vec![
         Instruction::load(ARCHITECTURE),
         Instruction::when(BPF_JEQ, X86_64, 1, 0),
@@ -78,6 +71,16 @@ pub(crate) fn architecture_check() -> Vec<sock_filter> {
         Instruction::when(BPF_JEQ, u32::MAX, 1, 0),
         Instruction::answer(libc::SECCOMP_RET_KILL_PROCESS),
     ]
+}
+
+/// The longest program that the kernel takes.
+const LONGEST: usize = 4096;
+
+/// A program that checks the architecture before all else. The error is the length of one that is too long.
+pub(crate) fn guarded(body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
+    let mut program = architecture_check();
+    program.extend(body);
+    if program.len() > LONGEST { Err(program.len()) } else { Ok(program) }
 }
 
 /// Replace each `return mark` by a jump to the tests of that mark, which are appended.

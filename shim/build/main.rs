@@ -1,0 +1,47 @@
+//! Makes the seccomp filters from the table: a program for each choice of options.
+
+#[cfg(not(target_arch = "x86_64"))]
+compile_error!("libseccomp makes filters for the machine that it runs on: build on x86_64");
+
+mod blocks;
+mod search;
+#[path = "../src/table/mod.rs"]
+#[expect(dead_code, reason = "the names of calls are for the crate itself")]
+mod table;
+
+use std::error::Error;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::{env, fs};
+
+use libc::sock_filter;
+use table::Options;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=src/table");
+    let mut text = String::new();
+    for number in 0..Options::CHOICES {
+        let options = choice(number);
+        assert_eq!(options.number(), number, "{options:?}");
+        writeln!(text, "&[")?;
+        for sock_filter { code, jt, jf, k } in search::program(&options)? {
+            writeln!(text, "i({code}, {jt}, {jf}, {k}),")?;
+        }
+        writeln!(text, "],")?;
+    }
+    let to = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?).join("programs.rs");
+    Ok(fs::write(to, format!("[\n{text}]\n"))?)
+}
+
+/// The options of this number.
+fn choice(number: usize) -> Options {
+    let is_set = |bit: usize| number >> bit & 1 != 0;
+    Options {
+        unix_datagram: is_set(0),
+        allow_ptrace: is_set(1),
+        scoped_signals: is_set(2),
+        kernel_reads: is_set(3),
+        kernel_writes: is_set(4),
+    }
+}

@@ -1,0 +1,72 @@
+//! From the table to a program.
+//!
+//! libseccomp turns the numbers into a search tree. It has no way to say "otherwise" within one system call, and its
+//! comparisons are of 64 bits; so a call whose arguments matter gets a mark, and the mark is replaced by
+//! the tests that `blocks` writes for it.
+
+use std::error::Error;
+use std::io::{self, Read};
+
+use libc::sock_filter;
+use libseccomp::{ScmpAction, ScmpFilterContext, ScmpSyscall};
+
+use crate::blocks;
+use crate::table::{self, Action, Decision, Options};
+
+/// The program of the table under these options.
+pub(crate) fn program(options: &Options) -> Result<Vec<sock_filter>, Box<dyn Error>> {
+    let mut conditional: Vec<Decision> = Vec::new();
+    let mut context = ScmpFilterContext::new(ScmpAction::Errno(libc::ENOSYS))?;
+    context.set_act_badarch(ScmpAction::KillProcess)?;
+    context.set_ctl_optimize(2)?;
+    for row in table::entries() {
+        let action = match row.decision.under(options) {
+            Decision::Always(Action::Errno(libc::ENOSYS)) => continue,
+            Decision::Always(action) => seccomp_action(action),
+            tested => {
+                let mark = conditional.iter().position(|known| *known == tested).unwrap_or_else(|| {
+                    conditional.push(tested);
+                    conditional.len() - 1
+                });
+                ScmpAction::Trace(mark as u16)
+            }
+        };
+        context.add_rule(action, ScmpSyscall::from_raw_syscall(row.number as i32))?;
+    }
+    let mut body = export(&context)?;
+    let too_long = |length| format!("the filter is too long: {length} instructions");
+    blocks::replace_marks(&mut body, &conditional).map_err(too_long)?;
+    Ok(blocks::guarded(&body).map_err(too_long)?)
+}
+
+fn seccomp_action(action: Action) -> ScmpAction {
+    match action {
+        Action::Allow => ScmpAction::Allow,
+        Action::Notify => ScmpAction::Notify,
+        Action::Errno(errno) => ScmpAction::Errno(errno),
+        Action::Answer0 => ScmpAction::Errno(0),
+    }
+}
+
+fn export(context: &ScmpFilterContext) -> Result<Vec<sock_filter>, Box<dyn Error>> {
+    // A pipe, for a file would end where RLIMIT_FSIZE says, and libseccomp does not look how much was written.
+    let (mut reader, writer) = io::pipe()?;
+    let bytes = std::thread::scope(|scope| {
+        let read = scope.spawn(move || {
+            let mut bytes = Vec::new();
+            reader.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let exported = context.export_bpf(&writer);
+        drop(writer);
+        let bytes = read.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        exported.map_err(Box::<dyn Error>::from).and(bytes.map_err(Box::from))
+    })?;
+    Ok(bytes.chunks_exact(size_of::<sock_filter>()).map(parse).collect())
+}
+
+/// An instruction from its eight bytes.
+fn parse(bytes: &[u8]) -> sock_filter {
+    let code = u16::from_ne_bytes([bytes[0], bytes[1]]);
+    let k = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+    sock_filter { code, jt: bytes[2], jf: bytes[3], k }
+}
