@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use guard_policy::Policy;
@@ -57,7 +57,8 @@ pub struct Manager(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     log: Box<dyn Log>,
-    events: broadcast::Sender<Event>,
+    /// Made for the first who listens: it has room for all events from the start.
+    events: OnceLock<broadcast::Sender<Event>>,
     /// Whoever keeps the time must look again.
     sooner: Notify,
     /// Somebody has said what has become of a save.
@@ -96,11 +97,10 @@ impl Manager {
             events: 0,
             closed: None,
         };
-        let (events, _) = broadcast::channel(BACKLOG);
         Manager(Arc::new(Shared {
             state: Mutex::new(state),
             log: Box::new(log),
-            events,
+            events: OnceLock::new(),
             sooner: Notify::new(),
             kept: Condvar::new(),
         }))
@@ -225,7 +225,7 @@ impl Manager {
     pub fn subscribe(&self) -> (Vec<Listing>, broadcast::Receiver<Event>) {
         self.with(|state, now| {
             state.book.pass(now);
-            (state.book.listings(), self.0.events.subscribe())
+            (state.book.listings(), self.0.events.get_or_init(|| broadcast::channel(BACKLOG).0).subscribe())
         })
     }
 
@@ -282,7 +282,9 @@ impl Manager {
             let event = Event { sequence: state.events, id: happened.id, what: happened.what };
             self.0.log.log(&event, happened.request.as_deref().map(|request| &request.question));
             // Without subscribers there is nobody to tell.
-            let _ = self.0.events.send(event);
+            if let Some(events) = self.0.events.get() {
+                let _ = events.send(event);
+            }
         }
         if state.book.next().is_some_and(|next| before.is_none_or(|before| next < before)) {
             self.0.sooner.notify_one();

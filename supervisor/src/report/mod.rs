@@ -102,7 +102,7 @@ pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// For the log.
 enum Entry {
-    Event(Box<Event>),
+    Event(Event),
     Change(Change),
     Asked(Asked),
     Flush(SyncSender<()>),
@@ -139,11 +139,11 @@ const BACKLOG: usize = 4096;
 /// terminal that is stopped holds up nobody for longer.
 const LINE: Duration = Duration::from_millis(50);
 
-/// Takes decisions to the operator.
+/// Takes decisions to the operator. What waits is boxed: a queue has room for all that may wait from the start.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    entries: SyncSender<Entry>,
-    lines: SyncSender<Line>,
+    entries: SyncSender<Box<Entry>>,
+    lines: SyncSender<Box<Line>>,
     manner: Manner,
     /// The operator's command has ended: stderr is given up, the log goes on.
     quiet: Arc<AtomicBool>,
@@ -181,22 +181,22 @@ impl Reporter {
         let line = (denied && !self.is_quiet() && !event.because.is_unmentioned())
             .then(|| denied_line(&event, self.manner.observe));
         // The writers end only with the process.
-        let _ = self.entries.send(Entry::Event(Box::new(event)));
+        let _ = self.entries.send(Box::new(Entry::Event(event)));
         let Some(line) = line else { return };
         let (printed, wait) = sync_channel(1);
-        if self.lines.try_send(Line::Print(line, Some(printed))).is_ok() {
+        if self.lines.try_send(Box::new(Line::Print(line, Some(printed)))).is_ok() {
             let _ = wait.recv_timeout(LINE);
         }
     }
 
     /// Tells of a change of the policy.
     pub fn changed(&self, change: Change) {
-        let _ = self.entries.send(Entry::Change(change));
+        let _ = self.entries.send(Box::new(Entry::Change(change)));
     }
 
     /// Tells what happened to a question.
     pub fn asked(&self, asked: Asked) {
-        let _ = self.entries.send(Entry::Asked(asked));
+        let _ = self.entries.send(Box::new(Entry::Asked(asked)));
     }
 
     /// Prints what has happened to the guard itself, where lines are printed.
@@ -208,19 +208,19 @@ impl Reporter {
 
     /// Prints what the operator must know of the guard itself.
     pub fn problem(&self, line: String) {
-        let _ = self.lines.try_send(Line::News(line));
+        let _ = self.lines.try_send(Box::new(Line::News(line)));
     }
 
     /// Prints a line, where lines are printed.
     pub fn remark(&self, line: String) {
-        let _ = self.lines.try_send(Line::Print(line, None));
+        let _ = self.lines.try_send(Box::new(Line::Print(line, None)));
     }
 
     /// Returns when everything told so far is written, or when that takes longer than anybody should wait.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(2);
-        let logs = self.entries.try_send(Entry::Flush(done.clone())).is_ok();
-        let prints = !self.is_quiet() && self.lines.try_send(Line::Flush(done)).is_ok();
+        let logs = self.entries.try_send(Box::new(Entry::Flush(done.clone()))).is_ok();
+        let prints = !self.is_quiet() && self.lines.try_send(Box::new(Line::Flush(done))).is_ok();
         let until = Instant::now() + FLUSH;
         for _ in 0..usize::from(logs) + usize::from(prints) {
             let _ = wait.recv_timeout(until.saturating_duration_since(Instant::now()));
@@ -241,14 +241,14 @@ struct Logger {
     audit: Option<AuditLog>,
     context: Context,
     tree: Tree,
-    lines: SyncSender<Line>,
+    lines: SyncSender<Box<Line>>,
 }
 
 impl Logger {
-    fn run(mut self, receiver: &Receiver<Entry>) {
+    fn run(mut self, receiver: &Receiver<Box<Entry>>) {
         for entry in receiver {
-            match entry {
-                Entry::Event(event) => self.log(*event),
+            match *entry {
+                Entry::Event(event) => self.log(event),
                 Entry::Change(change) => {
                     let written = self.audit.as_mut().map(|audit| audit.write_change(&self.context, &change));
                     self.look(written);
@@ -281,7 +281,7 @@ impl Logger {
         if let (Some(Err(error)), Some(audit)) = (written, &self.audit) {
             let path = audit.path().display();
             let line = format!("openclaw-guard: cannot write the audit log {path}: {error}");
-            let _ = self.lines.try_send(Line::Problem(line));
+            let _ = self.lines.try_send(Box::new(Line::Problem(line)));
         }
     }
 }

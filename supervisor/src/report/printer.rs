@@ -36,7 +36,7 @@ impl Printer {
     }
 
     /// Prints what comes, until nothing can.
-    pub fn run(mut self, receiver: &Receiver<Line>) {
+    pub fn run(mut self, receiver: &Receiver<Box<Line>>) {
         loop {
             // Repeats are summed up when things go quiet, even if nothing else ever comes.
             let line = if self.recent.is_empty() {
@@ -44,7 +44,7 @@ impl Printer {
             } else {
                 receiver.recv_timeout(FOLD)
             };
-            match line {
+            match line.map(|line| *line) {
                 // Nobody may be waiting any more when it is printed.
                 Ok(Line::Print(line, _printed)) => {
                     if !self.is_quiet() && self.may_print(&line) {
