@@ -55,6 +55,16 @@ pub struct Plan {
     pub terminal: Option<Terminal>,
 }
 
+impl Plan {
+    /// Closes its descriptors and leaves its memory as it is: for a process beside the child, which would have to copy
+    /// what it frees.
+    pub fn leave(self) {
+        let Plan { candidates, argv, envp, filter: _, floor, nofile: _, ignored_signals, terminal } = self;
+        std::mem::forget((candidates, argv, envp, ignored_signals));
+        drop((floor, terminal));
+    }
+}
+
 /// Become the command, guarded. To be called in a child with one thread.
 ///
 /// The channel's other end is with the supervisor, who takes the listener, then releases the child.

@@ -51,7 +51,8 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
         Ok(Side::Parent(command)) => command,
         Err(_) => std::process::exit(0),
     };
-    drop((channel, plan));
+    drop(channel);
+    plan.leave();
     let _ = nix::sys::prctl::set_dumpable(false);
     super::let_go_of_stdio([true, true, true]);
     let Some(command) = Pid::from_raw(command.as_raw()) else { std::process::exit(0) };

@@ -64,6 +64,19 @@ pub struct Order {
     pub kill_on_exit: bool,
 }
 
+impl Order {
+    /// Closes its descriptors and leaves its memory as it is: after a fork, what is freed would be copied first.
+    fn leave(self) {
+        let Order { name, plan, terminal, policy, source, floor, audit, .. } = self;
+        std::mem::forget((name, policy, source, floor));
+        drop(terminal);
+        plan.leave();
+        if let Some(audit) = audit {
+            audit.leave();
+        }
+    }
+}
+
 /// Why the guard's processes did not come up.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
@@ -101,7 +114,8 @@ pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
     let signals = front::hold_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
-            drop((to_front, jobs, order, link));
+            drop((to_front, jobs, link));
+            order.leave();
             front::wait(news, &signals, console, to_supervisor)
         }
         Side::Child => {

@@ -44,7 +44,8 @@ fn alone(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
         Ok(Side::Parent(command)) => command.as_raw(),
         Err(_) => leave(),
     };
-    drop((channel, plan));
+    drop(channel);
+    plan.leave();
     withdraw();
     let mut to_supervisor = File::from(to_supervisor);
     // A supervisor that is gone needs no news.
@@ -73,7 +74,8 @@ fn with_leader(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: Owned
         Ok(Side::Parent(_)) => {}
         Err(_) => leave(),
     }
-    drop((channel, plan, jobs, leading));
+    drop((channel, jobs, leading));
+    plan.leave();
     withdraw();
     let mut ready =
         [PollFd::new(leads.as_fd(), PollFlags::POLLIN), PollFd::new(orphans.as_fd(), PollFlags::POLLIN)];

@@ -87,7 +87,10 @@ fn supervise(
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
             // The front is to see the supervisor's end, whoever else lives.
-            drop((ours, news, audit, to_front.take(), link));
+            drop((ours, news, to_front.take(), link));
+            if let Some(audit) = audit {
+                audit.leave();
+            }
             reaper::main(plan, theirs, to_supervisor, jobs)
         }
         Side::Parent(reaper) => reaper.as_raw(),
@@ -96,7 +99,8 @@ fn supervise(
         // In the command's own terminal what is said of a call stands before what the program says of it.
         replace_stdio(&terminal.slave, [false, false, true]);
     }
-    drop((plan, theirs, to_supervisor, jobs));
+    drop((theirs, to_supervisor, jobs));
+    plan.leave();
     become_supervisor().map_err(say("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
