@@ -25,19 +25,25 @@ const fn i(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     instructions: &'static [sock_filter],
+    options: Options,
 }
 
 impl Program {
     /// The filter of the table under these options.
     #[must_use]
     pub fn of(options: Options) -> Program {
-        Program { instructions: PROGRAMS[options.number()] }
+        Program { instructions: PROGRAMS[options.number()], options }
     }
 
     /// The instructions, as the kernel gets them.
     #[must_use]
     pub fn instructions(&self) -> &'static [sock_filter] {
         self.instructions
+    }
+
+    /// Whether `sendmsg` stops until the supervisor has answered.
+    pub(crate) fn holds_messages(&self) -> bool {
+        self.options.unix_datagram
     }
 
     /// Put the filter on the calling thread, for good, and return its listener.

@@ -2,7 +2,7 @@
 //!
 //! The child's end is closed by a successful exec, which is how the supervisor learns of it.
 //!
-//! The filter may stop `sendmsg`, and before the supervisor has the listener nobody could answer. So the listener is
+//! A filter may hold `sendmsg`, and before the supervisor has the listener nobody could answer. Then the listener is
 //! sent by a [`Courier`]: a process that is forked before the filter is loaded, and that shares the child's descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -182,6 +182,16 @@ pub(crate) fn wait_for_release(channel: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
+/// The child's side: send the listener. To be called where the filter does not hold that.
+pub(crate) fn send_listener(channel: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptors = [listener];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    retry(|| rustix::net::sendmsg(channel, &[IoSlice::new(&[LISTENER])], &mut control, SendFlags::NOSIGNAL))?;
+    Ok(())
+}
+
 /// A process that sends the listener for the child.
 pub(crate) struct Courier {
     process: Option<Pid>,
@@ -261,12 +271,7 @@ fn deliver(orders: BorrowedFd<'_>, channel: BorrowedFd<'_>) -> io::Result<()> {
     }
     // SAFETY: the child, whose table of descriptors this is, keeps the listener open until this process has ended.
     let listener = unsafe { BorrowedFd::borrow_raw(RawFd::from_ne_bytes(number)) };
-    let descriptors = [listener];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    retry(|| rustix::net::sendmsg(channel, &[IoSlice::new(&[LISTENER])], &mut control, SendFlags::NOSIGNAL))?;
-    Ok(())
+    send_listener(channel, listener)
 }
 
 fn retry<T>(call: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {

@@ -10,7 +10,7 @@ use nix::unistd::execve;
 
 use crate::filter::Program;
 use crate::floor::Floor;
-use crate::handover::{Courier, Report, Stage, send_report, wait_for_release};
+use crate::handover::{Courier, Report, Stage, send_listener, send_report, wait_for_release};
 use crate::{descriptors, privileges};
 
 /// The status of a child that failed before it tried the command.
@@ -99,9 +99,14 @@ fn prepare(plan: Plan, channel: BorrowedFd<'_>) -> Result<Infallible, Report> {
     if let Some(floor) = floor {
         at(Stage::Floor, floor.enter())?;
     }
-    let courier = at(Stage::Handover, Courier::hire(channel))?;
+    let courier = filter.holds_messages().then(|| Courier::hire(channel)).transpose();
+    let courier = at(Stage::Handover, courier)?;
     let listener = at(Stage::Filter, filter.load())?;
-    at(Stage::Handover, courier.send(listener.as_fd()))?;
+    let sent = match courier {
+        Some(courier) => courier.send(listener.as_fd()),
+        None => send_listener(channel, listener.as_fd()),
+    };
+    at(Stage::Handover, sent)?;
     drop(listener);
     at(Stage::Release, wait_for_release(channel))?;
     Err(Report { stage: Stage::Exec, errno: exec(&candidates, argv, &envp) as i32 })

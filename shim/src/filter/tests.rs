@@ -202,6 +202,18 @@ fn there_is_a_program_for_each_choice() {
     assert_eq!(numbers, (0..Options::CHOICES).collect());
 }
 
+/// The child sends its listener itself where this says no.
+#[test]
+fn messages_are_held_where_that_is_said() {
+    let number = libc::SYS_sendmsg as u32;
+    for options in all_options() {
+        let program = Program::of(options);
+        let answer = interpret(program.instructions(), &native(number, [3, 0x7fff_0000, 0, 0, 0, 0]));
+        let wanted = if program.holds_messages() { Action::Notify } else { Action::Allow };
+        assert_eq!(answer, returned(wanted), "{options:?}");
+    }
+}
+
 #[test]
 fn no_program_is_longer_than_the_kernel_takes() {
     let allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
