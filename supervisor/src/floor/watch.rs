@@ -29,8 +29,10 @@ pub fn watch(plan: &Plan) -> std::io::Result<()> {
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
     // The kernel wakes who polls it when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo")?;
-    attend(&changes, &grants);
     std::thread::Builder::new().name("floor".into()).spawn(move || {
+        attend(&changes, &grants);
+        // What was moved before it was watched.
+        grants.look();
         loop {
             let mut ready = [
                 PollFd::new(changes.as_fd(), PollFlags::POLLIN),

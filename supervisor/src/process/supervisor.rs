@@ -110,16 +110,7 @@ fn supervise(
         None => None,
         Some(_) => return Err("the leader of the terminal's session did not start".to_owned()),
     };
-    let listener = match guard_shim::receive_listener(ours.as_fd()) {
-        Ok(listener) => listener,
-        Err(Failure::Child(report)) => return Ok(Some(End::Status(explain(&name, report)))),
-        Err(Failure::Gone) => match ended(news) {
-            // As the command itself would have.
-            Some(end @ End::Signal(_)) => return Ok(Some(end)),
-            _ => return Err(Failure::Gone.to_string()),
-        },
-        Err(error) => return Err(error.to_string()),
-    };
+    // As much as can be while the child is on its way to the filter.
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
     let manner = Manner { lines, observe, allowed: false };
@@ -135,19 +126,32 @@ fn supervise(
     let current = Arc::new(Current::new(guard));
     let reload = Reload::new(source, Arc::clone(&current), reporter.clone());
     current.read_again_by(reload.clone());
-    if let Err(error) = tree_floor::watch(&current.guard().floor) {
-        reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
-    }
+    let listener = match guard_shim::receive_listener(ours.as_fd()) {
+        Ok(listener) => listener,
+        Err(Failure::Child(report)) => return Ok(Some(End::Status(explain(&name, report)))),
+        Err(Failure::Gone) => match ended(news) {
+            // As the command itself would have.
+            Some(end @ End::Signal(_)) => return Ok(Some(end)),
+            _ => return Err(Failure::Gone.to_string()),
+        },
+        Err(error) => return Err(error.to_string()),
+    };
     let listener = Arc::new(Listener::new(listener));
-    let _pool = Pool::start(listener, current).map_err(say("start the workers"))?;
+    let _pool = Pool::start(listener, Arc::clone(&current)).map_err(say("start the workers"))?;
     tracing::info!(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
-    reload.watch(watch).map_err(say("start a thread"))?;
     match guard_shim::release(ours.as_fd()) {
         // A signal has ended it already: its wait status tells.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         released => released.map_err(say("release the command"))?,
+    }
+    // What looks for what changed before it watched need not keep the command waiting.
+    if let Err(error) = tree_floor::watch(&current.guard().floor) {
+        reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
+    }
+    if let Err(error) = reload.watch(watch) {
+        reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
 
     while let Some(message) = News::receive(&mut news) {

@@ -82,12 +82,13 @@ impl Reload {
         Reload(Arc::new(Mutex::new(Reader { source, seen, seen_stores, stamps: None, current, reporter })))
     }
 
-    /// Starts the thread that waits for changes.
+    /// Starts the thread that waits for changes, and first looks for those that there were.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn watch(self, mut watch: Watch) -> std::io::Result<()> {
         let work = move || {
+            watch.attend();
             // What has changed between the first look and the watch.
             self.reader().look(Wake::Changed);
             loop {

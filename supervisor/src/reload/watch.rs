@@ -42,7 +42,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches these files, by their real paths, which need not exist, and SIGHUP.
+    /// Holds SIGHUP, and gets ready to [`attend`](Watch::attend) to these files, by their real paths, which need not
+    /// exist.
     ///
     /// To be called before there is any other thread: a signal must be held in all of them.
     pub fn open(files: Vec<PathBuf>) -> Watch {
@@ -51,13 +52,11 @@ impl Watch {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let hangups = held.and_then(|()| SignalFd::with_flags(&set, flags)).ok();
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-        let watch = Watch { hangups, changes, files, changing: false };
-        watch.attend();
-        watch
+        Watch { hangups, changes, files, changing: false }
     }
 
     /// Watches the directories, for an editor replaces a file; and where one is missing, its parent.
-    fn attend(&self) {
+    pub(super) fn attend(&self) {
         const WHAT: WatchFlags = WatchFlags::CLOSE_WRITE
             .union(WatchFlags::MOVED_TO)
             .union(WatchFlags::MOVED_FROM)
