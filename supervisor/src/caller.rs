@@ -19,6 +19,7 @@ pub struct Caller<'k> {
     kernel: &'k dyn Kernel,
     call: Notification,
     status: Cell<Option<Status>>,
+    process: Cell<Option<Tid>>,
     received: Instant,
     consent: Consent,
 }
@@ -47,6 +48,7 @@ impl<'k> Caller<'k> {
             kernel,
             call,
             status: Cell::new(None),
+            process: Cell::new(None),
             received: Instant::now(),
             consent: Consent::default(),
         }
@@ -176,6 +178,24 @@ impl<'k> Caller<'k> {
         self.check()?;
         self.status.set(Some(status));
         Ok(status)
+    }
+
+    /// The caller's process.
+    ///
+    /// # Errors
+    /// ESRCH when the caller is gone.
+    pub fn process(&self) -> Result<Tid, Errno> {
+        if let Some(process) = self.process.get() {
+            return Ok(process);
+        }
+        let process = if self.kernel.is_leader(self.tid()) {
+            self.check()?;
+            self.tid()
+        } else {
+            self.status()?.tgid
+        };
+        self.process.set(Some(process));
+        Ok(process)
     }
 
     /// Argument `index` as the kernel's `int`: the upper half of the register does not count.

@@ -255,7 +255,7 @@ impl Guard {
         because: &Because<'_>,
         outcome: Outcome,
     ) {
-        let pid = caller.status().map_or(caller.tid(), |status| status.tgid);
+        let pid = caller.process().unwrap_or(caller.tid());
         // A caller that is refused waits for us anyway; one that goes on should not.
         let chain = if outcome == Outcome::Deny { self.tree.chain(pid) } else { Vec::new() };
         self.reporter.tell(Event {

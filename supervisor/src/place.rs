@@ -32,8 +32,8 @@ pub enum ProcLink {
 pub fn proc_link(caller: &Caller<'_>, directory: &[u8], name: &[u8]) -> Result<ProcLink, Errno> {
     if directory == b"/proc" {
         let text = match name {
-            b"self" => format!("{}", caller.status()?.tgid),
-            b"thread-self" => format!("{}/task/{}", caller.status()?.tgid, caller.tid()),
+            b"self" => format!("{}", caller.process()?),
+            b"thread-self" => format!("{}/task/{}", caller.process()?, caller.tid()),
             _ => return Ok(ProcLink::Plain),
         };
         return Ok(ProcLink::Text(text.into_bytes()));
@@ -57,7 +57,7 @@ fn proc_pid(path: &[u8]) -> Option<(Tid, &[u8])> {
 }
 
 fn is_own(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
-    let own = caller.status()?.tgid;
+    let own = caller.process()?;
     Ok(pid == own || caller.kernel().status(pid).is_ok_and(|status| status.tgid == own))
 }
 

@@ -76,7 +76,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
         }
         if let Some(command) = command {
             // Now, as long as it cannot have ended.
-            let process = caller.status().and_then(|status| Process::hold(status.tgid)).ok();
+            let process = caller.process().and_then(Process::hold).ok();
             caller.check()?;
             program = Some(Program { id, command, process });
         }

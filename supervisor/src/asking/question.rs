@@ -41,7 +41,7 @@ fn about(
     asked: &[Request<'_>],
 ) -> Question {
     let policy = guard.policy();
-    let pid = caller.status().map_or(caller.tid(), |status| status.tgid);
+    let pid = caller.process().unwrap_or(caller.tid());
     let asked_by = guard.tree.line(pid).map(|process| Process {
         pid: process.pid,
         started: process.starttime,

@@ -77,7 +77,7 @@ pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64
         }
         id
     };
-    let own = request.caller.status()?.tgid;
+    let own = request.caller.process()?;
     if owner != 0 && owner != own && owner != request.caller.tid() {
         return Err(Errno::PERM);
     }

@@ -58,7 +58,7 @@ fn trace_me(request: &Request<'_, '_>) -> Outcome {
 /// kill and its relatives, where the kernel does not scope signals by Landlock (before ABI 6).
 pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
     let allowed = match pid {
-        0 => group_is_ours(request, request.caller.status()?.tgid),
+        0 => group_is_ours(request, request.caller.process()?),
         // Everything that the user runs.
         -1 => false,
         _ if pid < 0 => group_is_ours(request, -pid),

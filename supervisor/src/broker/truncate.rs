@@ -32,7 +32,7 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> Outcome {
         && length as u64 > request.caller.kernel().size_limit(request.caller.tid())
     {
         rustix::fs::accessat(CWD, &link, Mode::WRITE_OK, AtFlags::EACCESS)?;
-        limits::exceed_size(request.caller.status()?.tgid, || request.caller.check().is_ok());
+        limits::exceed_size(request.caller.process()?, || request.caller.check().is_ok());
         return Err(Errno::FBIG);
     }
     // Not by opening it, which watchers of the file would be told of.

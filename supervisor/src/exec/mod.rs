@@ -15,7 +15,7 @@ mod ways;
 use std::os::fd::AsFd;
 
 use guard_policy::{Exec, Role};
-use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
+use rustix::fs::{Access as Mode, FileType};
 use rustix::io::Errno;
 
 use scripts::Named;
@@ -26,7 +26,8 @@ pub use turns::Turns;
 use crate::answer::{Answer, Harmless, Outcome};
 use crate::approval::{self, Digest};
 use crate::broker::Request;
-use crate::kernel::Followed;
+use crate::caller::CallerPath;
+use crate::kernel::{Followed, requests};
 use crate::layers::{Layer, is_off};
 use crate::pool::make_way;
 use crate::report::Operation;
@@ -72,10 +73,13 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     // Its program may be long, it may wait for its turn, and the kernel starts it while this worker waits.
     make_way();
     let caller = request.caller;
-    let path = caller.path(path)?.as_bytes().to_vec();
+    let mut written = CallerPath::default();
+    caller.peek(path, &mut written)?;
     let mut left = arguments::LIMIT;
     let argv = Strings::read(caller, strings.0, &mut left)?;
     let environment = Strings::read(caller, strings.1, &mut left)?;
+    caller.check()?;
+    let path = written.as_bytes().to_vec();
     let wish = Wish { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
     let turn = request.guard.turns.take(caller)?;
@@ -132,7 +136,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
         steps.judge(request, Exec { path: &path, argv: &argv, cwd: &cwd, role })?;
         match image::read(&file)? {
             Image::Elf { interpreter } => {
-                if let Some(lost) = privileged::lost(&object) {
+                if let Some(lost) = privileged::lost(&object, &file) {
                     request.guard.remark(
                         &path,
                         &format!("starts without {lost}: guarded programs gain no privileges"),
@@ -175,8 +179,8 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     program: Identity::of(&object.stat),
                     content: approved.map(|approved| approved.executable.sha256),
                     loader,
-                    arguments: arguments::joined(&argv),
-                    environment: arguments::joined(&environment),
+                    strings: arguments::joined(argv.iter().chain(&environment)),
+                    counts: (argv.len(), environment.len()),
                     cwd: here,
                     path,
                 });
@@ -232,28 +236,36 @@ fn find(request: &Request<'_, '_>, dirfd: i32, path: &[u8], flags: i32) -> Resul
     }
 }
 
-/// Opens a program to look into it, after the checks that the kernel would make.
-fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<std::fs::File, Errno> {
+/// The checks that the kernel would make before it opened a program.
+fn check_runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<(), Errno> {
     match object.kind() {
         FileType::RegularFile => {}
         FileType::Symlink => return Err(Errno::LOOP),
         _ => return Err(Errno::ACCESS),
     }
-    let link = link_to(object.fd.as_fd());
-    rustix::fs::accessat(CWD, &link, Mode::EXEC_OK, AtFlags::EACCESS)?;
+    requests::may(object.fd.as_fd(), Mode::EXEC_OK)?;
     if object.stat.st_nlink == 0 || !path.starts_with(b"/") {
         request.guard.refuse(request.caller, Operation::Exec, path, "a program without a path")?;
     }
+    Ok(())
+}
+
+/// Opens a program to look into it, after those checks.
+fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<std::fs::File, Errno> {
+    check_runnable(request, object, path)?;
+    let link = link_to(object.fd.as_fd());
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
     match rustix::fs::open(&link, flags, rustix::fs::Mode::empty()) {
         Ok(file) => Ok(file.into()),
-        Err(Errno::ACCESS) => {
-            let text = "a program that cannot be read cannot be checked; chmod +r it";
-            request.guard.refuse(request.caller, Operation::Exec, path, text)?;
-            Err(Errno::ACCESS)
-        }
+        Err(Errno::ACCESS) => unreadable(request, path),
         Err(error) => Err(error),
     }
+}
+
+fn unreadable<T>(request: &Request<'_, '_>, path: &[u8]) -> Result<T, Errno> {
+    let text = "a program that cannot be read cannot be checked; chmod +r it";
+    request.guard.refuse(request.caller, Operation::Exec, path, text)?;
+    Err(Errno::ACCESS)
 }
 
 /// The loader that the program names: it runs first, with the program's rights.
@@ -269,7 +281,10 @@ fn judge_loader<'p>(
         return Err(Errno::ACCESS);
     }
     let (object, path) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
-    let _file = runnable(request, &object, &path)?;
+    check_runnable(request, &object, &path)?;
+    if requests::may(object.fd.as_fd(), Mode::READ_OK) == Err(Errno::ACCESS) {
+        return unreadable(request, &path);
+    }
     steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader })?;
     Ok(verify::Loader { identity: Identity::of(&object.stat), object })
 }

@@ -1,13 +1,13 @@
 //! Programs that would run with other rights than their caller's, and under no_new_privs do not.
 
-use std::os::fd::AsFd;
+use std::fs::File;
 
 use rustix::fs::Mode;
 
-use crate::resolve::{Object, link_to};
+use crate::resolve::Object;
 
 /// What a program loses, in words for the operator; None for most programs. (execve(2), prctl(2) PR_SET_NO_NEW_PRIVS.)
-pub fn lost(program: &Object) -> Option<&'static str> {
+pub fn lost(program: &Object, file: &File) -> Option<&'static str> {
     let mode = Mode::from_raw_mode(program.stat.st_mode);
     if mode.contains(Mode::SUID) && program.stat.st_uid != rustix::process::geteuid().as_raw() {
         return Some("its owner's rights (set-user-ID)");
@@ -18,7 +18,6 @@ pub fn lost(program: &Object) -> Option<&'static str> {
     // The content does not matter: nothing of it takes effect.
     let mut nothing: [u8; 0] = [];
     let has_capabilities =
-        rustix::fs::getxattr(link_to(program.fd.as_fd()), c"security.capability", &mut nothing)
-            .is_ok_and(|size| size > 0);
+        rustix::fs::fgetxattr(file, c"security.capability", &mut nothing).is_ok_and(|size| size > 0);
     has_capabilities.then_some("its capabilities")
 }

@@ -188,7 +188,7 @@ impl Scripts {
         script: Named,
         approved: Digest,
     ) -> Result<(), Errno> {
-        let process = caller.status()?.tgid;
+        let process = caller.process()?;
         let started = started(tree, process).ok_or(Errno::SRCH)?;
         caller.check()?;
         // Before the names are looked at: nothing is removed by the kernel any more without being seen here.
@@ -326,7 +326,7 @@ impl Scripts {
         if !self.processes().values().flat_map(|known| &known.scripts).any(is_meant) {
             return Ok(None);
         }
-        let process = caller.status()?.tgid;
+        let process = caller.process()?;
         let line: Vec<_> = tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect();
         caller.check()?;
         let mut processes = self.processes();

@@ -37,7 +37,7 @@ pub fn is_let(request: &Request<'_, '_>) -> bool {
 /// ESRCH when the caller is gone.
 pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
     let caller = request.caller;
-    let process = caller.status()?.tgid;
+    let process = caller.process()?;
     let pid = Pid::from_raw(process).ok_or(Errno::SRCH)?;
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
     let before = Running::of(process, caller.tid())?;

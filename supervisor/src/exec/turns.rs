@@ -42,7 +42,7 @@ impl Turns {
     /// # Errors
     /// ESRCH when the caller is gone.
     pub fn take(&self, caller: &Caller<'_>) -> Result<Turn<'_>, Errno> {
-        let tgid = caller.status()?.tgid;
+        let tgid = caller.process()?;
         let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
         while !busy.processes.insert(tgid) {
             busy.waiting += 1;

@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::approval::Digest;
-use crate::kernel::{Kernel, Tid, proc, requests};
+use crate::kernel::{Kernel, Tid, proc, requests, trace};
 use crate::resolve::Object;
 
 /// A file, whatever it is called.
@@ -41,10 +41,10 @@ pub struct Expected {
     pub content: Option<Digest>,
     /// What AT_BASE points into; None for a program without a loader.
     pub loader: Option<Loader>,
-    /// The arguments on the new stack.
-    pub arguments: Vec<u8>,
-    /// The environment on the new stack.
-    pub environment: Vec<u8>,
+    /// Arguments and environment, as they lie on the new stack.
+    pub strings: Vec<u8>,
+    /// How many of each.
+    pub counts: (usize, usize),
     /// The current directory.
     pub cwd: Identity,
     /// The program's real path, for the log.
@@ -65,17 +65,68 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     if link("cwd") != Ok(expected.cwd) {
         return Some("the current directory");
     }
-    if !loader_is(pid, expected.loader.as_ref()).unwrap_or(false) {
+    let Some(stack) = Stack::of(kernel, pid, expected.counts) else {
+        return Some("the number of arguments or variables");
+    };
+    if !loader_is(pid, stack.base, expected.loader.as_ref()).unwrap_or(false) {
         return Some("the loader");
     }
-    let Ok(stat) = proc::stat(pid) else { return Some("the process") };
-    if !holds(kernel, pid, stat.arguments, &expected.arguments) {
-        return Some("an argument");
-    }
-    if !holds(kernel, pid, stat.environment, &expected.environment) {
-        return Some("the environment");
+    if !stack.holds(kernel, pid, &expected.strings) {
+        return Some("an argument or a variable");
     }
     None
+}
+
+/// The stack of a program that has not run yet (fs/binfmt_elf.c, create_elf_tables): how many arguments, a pointer to
+/// each, 0, a pointer to each variable, 0, the auxiliary vector; further up the strings, in the same order and without a
+/// gap.
+struct Stack {
+    start: u64,
+    bytes: Vec<u8>,
+    /// Where the strings begin.
+    strings: u64,
+    /// AT_BASE of the auxiliary vector (getauxval(3)): where the loader lies, 0 without one.
+    base: u64,
+}
+
+impl Stack {
+    /// Most stacks are shorter.
+    const READ: usize = 8192;
+
+    /// None where it has not so many arguments and variables, or cannot be read.
+    fn of(kernel: &dyn Kernel, pid: Tid, (arguments, variables): (usize, usize)) -> Option<Stack> {
+        const AT_NULL: u64 = 0;
+        const AT_BASE: u64 = 7;
+        /// More entries than a vector has (AT_VECTOR_SIZE of the kernel).
+        const ENTRIES: usize = 64;
+        let start = trace::stack(pid).ok()?;
+        let auxiliary = 8 * (3 + arguments + variables);
+        let mut bytes = vec![0; Stack::READ.max(auxiliary + 16 * ENTRIES)];
+        // Less only where the stack ends.
+        let length = kernel.read(pid, start, &mut bytes).ok()?;
+        bytes.truncate(length);
+        let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+        let ends = (word(8 * (1 + arguments))?, word(8 * (2 + arguments + variables))?);
+        if word(0)? != arguments as u64 || arguments == 0 || ends != (0, 0) {
+            return None;
+        }
+        let mut pairs = (0..ENTRIES).map(|at| (word(auxiliary + 16 * at), word(auxiliary + 16 * at + 8)));
+        let base = pairs.find_map(|pair| match pair {
+            (Some(AT_BASE), Some(base)) => Some(Some(base)),
+            (Some(AT_NULL) | None, _) | (_, None) => Some(None),
+            _ => None,
+        })??;
+        Some(Stack { start, strings: word(8)?, bytes, base })
+    }
+
+    /// Whether exactly these strings lie there.
+    fn holds(&self, kernel: &dyn Kernel, pid: Tid, expected: &[u8]) -> bool {
+        let at = self.strings.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        let read = at.and_then(|at| self.bytes.get(at..)).unwrap_or_default();
+        let known = read.len().min(expected.len());
+        read[..known] == expected[..known]
+            && holds(kernel, pid, self.strings + known as u64, &expected[known..])
+    }
 }
 
 /// What the program holds. While it runs nobody can open it to write (ETXTBSY).
@@ -85,16 +136,17 @@ fn content_of(pid: Tid) -> Result<Digest, Errno> {
     Digest::of_file(&file.into(), || Ok(()))
 }
 
-/// Whether the process has no memory any more. A living one has a stack, even without arguments.
+/// Whether the process, which this thread has stopped, was killed: then it is not stopped any more, or has no memory. A
+/// living one has a stack, even without arguments.
 pub fn is_dead(pid: Tid) -> bool {
+    if trace::stack(pid) == Err(Errno::SRCH) {
+        return true;
+    }
     proc::stat(pid).map_or_else(|error| error == Errno::SRCH, |stat| stat.arguments.0 == 0)
 }
 
 /// Whether exactly these bytes lie there.
-fn holds(kernel: &dyn Kernel, pid: Tid, (start, end): (u64, u64), expected: &[u8]) -> bool {
-    if end.checked_sub(start) != Some(expected.len() as u64) {
-        return false;
-    }
+fn holds(kernel: &dyn Kernel, pid: Tid, start: u64, expected: &[u8]) -> bool {
     let mut buffer = [0; 8192];
     let mut at = 0;
     while at < expected.len() {
@@ -107,8 +159,7 @@ fn holds(kernel: &dyn Kernel, pid: Tid, (start, end): (u64, u64), expected: &[u8
     true
 }
 
-fn loader_is(pid: Tid, expected: Option<&Loader>) -> Result<bool, Errno> {
-    let base = base(pid)?;
+fn loader_is(pid: Tid, base: u64, expected: Option<&Loader>) -> Result<bool, Errno> {
     let Some(expected) = expected else { return Ok(base == 0) };
     if base == 0 {
         return Ok(false);
@@ -130,19 +181,6 @@ fn loader_is(pid: Tid, expected: Option<&Loader>) -> Result<bool, Errno> {
     // the judged file shows.
     let own = requests::mapping_of(expected.object.fd.as_fd())?;
     Ok(found == (own.device, own.inode))
-}
-
-/// AT_BASE of the auxiliary vector (getauxval(3)): where the loader lies, 0 without one.
-fn base(pid: Tid) -> Result<u64, Errno> {
-    const AT_BASE: u64 = 7;
-    let mut buffer = [0; 4096];
-    let vector = proc::read_into(pid, "auxv", &mut buffer)?;
-    let (words, _) = vector.as_chunks::<8>();
-    let word = |at: usize| u64::from_ne_bytes(words[at]);
-    (0..words.len() / 2)
-        .find(|&pair| word(2 * pair) == AT_BASE)
-        .map(|pair| word(2 * pair + 1))
-        .ok_or(Errno::IO)
 }
 
 fn by_text(pid: Tid, address: u64) -> Result<((u32, u32), u64), Errno> {

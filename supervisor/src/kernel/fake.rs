@@ -117,6 +117,10 @@ impl Kernel for Fake {
         true
     }
 
+    fn is_leader(&self, tid: Tid) -> bool {
+        tid == own_pid()
+    }
+
     fn status(&self, _: Tid) -> Result<Status, Errno> {
         Ok(Status { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22 })
     }

@@ -119,6 +119,10 @@ impl Kernel for Listener {
         descriptors::has_room(tid)
     }
 
+    fn is_leader(&self, tid: Tid) -> bool {
+        signals::is_leader(tid)
+    }
+
     fn status(&self, tid: Tid) -> Result<Status, Errno> {
         proc::status(tid)
     }

@@ -103,6 +103,8 @@ pub trait Kernel: Send + Sync {
     fn size_limit(&self, tid: Tid) -> u64;
     /// Whether the caller could be given one more descriptor.
     fn has_room(&self, tid: Tid) -> bool;
+    /// Whether the thread leads its process: then its number is the process's.
+    fn is_leader(&self, tid: Tid) -> bool;
     /// `/proc/TID/status`.
     fn status(&self, tid: Tid) -> Result<Status, Errno>;
     /// Whether a signal waits for the caller that would end a wait in the kernel.

@@ -56,6 +56,20 @@ pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
     Ok(Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode })
 }
 
+/// Whether an open file, an O_PATH one too, may be used so (access(2)) with our effective rights: faccessat2(2) on the
+/// descriptor itself, which no crate offers.
+///
+/// # Errors
+/// EACCES, and others of faccessat2.
+pub fn may(file: BorrowedFd<'_>, access: rustix::fs::Access) -> Result<(), Errno> {
+    let flags = libc::AT_EACCESS | libc::AT_EMPTY_PATH;
+    let nothing = c"".as_ptr();
+    // SAFETY: the kernel reads a NUL-terminated string that lives for ever; all else are integers.
+    let result =
+        unsafe { libc::syscall(libc::SYS_faccessat2, file.as_raw_fd(), nothing, access.bits(), flags) };
+    errno::check(result)
+}
+
 /// fchmodat2(2) on the file itself (Linux 6.6); for a symbolic link the kernel says EOPNOTSUPP.
 ///
 /// # Errors

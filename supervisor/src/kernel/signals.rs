@@ -6,6 +6,13 @@
 use super::Tid;
 use super::proc::{Fields, fields};
 
+/// Whether there is a thread of this number in the process of this number. False where that cannot be told.
+pub fn is_leader(tid: Tid) -> bool {
+    const NOTHING: i32 = 0;
+    // SAFETY: tgkill takes three integers and touches no memory of ours; with 0 no signal is sent.
+    unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, NOTHING) == 0 }
+}
+
 /// What `/proc/TID/status` says of a thread's signals, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Signals {

@@ -45,6 +45,14 @@ pub fn follow_exec(
     Ok(await_exec(check))
 }
 
+/// The stack pointer of a task that this thread has stopped.
+///
+/// # Errors
+/// ESRCH when it is gone.
+pub fn stack(task: Tid) -> Result<u64, Errno> {
+    ptrace::getregs(Pid::from_raw(task)).map(|registers| registers.rsp).map_err(errno::from_nix)
+}
+
 fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
     while let Some((task, state)) = wait() {
         match Stop::of(state) {
