@@ -69,6 +69,11 @@ impl<'k> Caller<'k> {
         &self.call
     }
 
+    /// When the guard received the call.
+    pub fn received(&self) -> Instant {
+        self.received
+    }
+
     /// How long the guard has had the call.
     pub fn held_for(&self) -> Duration {
         self.received.elapsed()

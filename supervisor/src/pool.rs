@@ -1,12 +1,12 @@
 //! The workers: plain threads, for a notification is a blocking ioctl and ptrace belongs to a thread.
 //!
-//! As a rule one waits for the next call: with more of them, each call would find another one, on another processor. One
-//! that is about to do what may take long sees to it that another waits, and where several threads call at a time more go
-//! on waiting. A worker that is stuck in a blocking open or connect is woken when its caller dies or gets a signal.
+//! As a rule one waits for the next call: a call wakes all that wait (kernel/seccomp.c, recv_wait_event). One that is about
+//! to do what may take long sees to it that another waits, and where calls come while others are being answered more go
+//! on waiting, so that callers on several processors are answered there. A worker that is stuck in a blocking open or connect is woken when its caller dies or gets a signal.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,15 +17,18 @@ use crate::approval::Cancel;
 use crate::asking;
 use crate::caller::Caller;
 use crate::current::Current;
-use crate::kernel::{Kernel, Tid, requests};
+use crate::kernel::{Kernel, requests};
 use crate::report::print;
 
-/// Workers that wait for calls where several threads call, at most: one for each processor.
+/// Workers that wait where calls come at the same time, at most: one for each processor.
 const BUSY: usize = 4;
 /// Workers that sleep until one is needed again. More than that end.
 const PARKED: usize = 4;
-/// Where more than one call in so many is another thread's than the one before, or may take long, several are wanted.
-const ALTERNATE: u64 = 16;
+/// Several wait where more than one call in so many meets another, or makes way: to call one each time takes longer than to
+/// wake one too many.
+const CROWDED: u64 = 16;
+/// A call that is received sooner was there already.
+const AT_ONCE: Duration = Duration::from_nanos(1500);
 /// More than this many calls at once wait for a worker: a bound on threads.
 const MOST: usize = 4096;
 /// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
@@ -67,6 +70,8 @@ impl Slot {
 thread_local! {
     static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
     static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+    /// Whether this worker is counted among those that answer.
+    static ANSWERS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Sees to it that the next call finds a worker, before this one does what may take long.
@@ -162,33 +167,38 @@ impl Parked {
 #[derive(Debug, Default)]
 struct Pulse {
     calls: AtomicU64,
-    /// Those of another thread than the one before.
-    changes: AtomicU64,
+    /// Those that came while another was being answered.
+    crowded: AtomicU64,
     /// Those that made way.
     ways: AtomicU64,
-    last: AtomicI32,
+    /// Workers that are answering one, but for those that have made way.
+    answering: AtomicUsize,
 }
 
 /// The same at one time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     calls: u64,
-    changes: u64,
+    crowded: u64,
     ways: u64,
 }
 
 impl Pulse {
-    fn beat(&self, tid: Tid) {
+    /// A call was received, after so long a wait.
+    fn begin(&self, waited: Duration) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if self.last.load(Ordering::Relaxed) != tid {
-            self.last.store(tid, Ordering::Relaxed);
-            self.changes.fetch_add(1, Ordering::Relaxed);
+        if self.answering.fetch_add(1, Ordering::Relaxed) > 0 || waited < AT_ONCE {
+            self.crowded.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn end(&self) {
+        self.answering.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn counts(&self) -> Counts {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts { calls: of(&self.calls), changes: of(&self.changes), ways: of(&self.ways) }
+        Counts { calls: of(&self.calls), crowded: of(&self.crowded), ways: of(&self.ways) }
     }
 }
 
@@ -251,6 +261,7 @@ impl Pool {
     fn serve(self: &Arc<Self>) {
         let mut current = self.current.view();
         let mut vain = 0_u32;
+        let mut since = Instant::now();
         loop {
             let call = match self.kernel.receive() {
                 Ok(call) => call,
@@ -270,8 +281,9 @@ impl Pool {
             };
             self.waiting.fetch_sub(1, Ordering::AcqRel);
             vain = 0;
-            self.pulse.beat(call.tid);
             let mut caller = Caller::new(&*self.kernel, call);
+            self.pulse.begin(caller.received().saturating_duration_since(since));
+            ANSWERS.set(true);
             // A handler that panics has refused: the call ends, and the worker goes on.
             let handled = catch_unwind(AssertUnwindSafe(|| asking::answer(&mut current, &mut caller)));
             let outcome = handled.unwrap_or_else(|_| {
@@ -279,12 +291,16 @@ impl Pool {
                 Err(Errno::ACCESS)
             });
             give(&caller, outcome);
+            if ANSWERS.replace(false) {
+                self.pulse.end();
+            }
             while !self.wait_again() {
                 if !self.parked.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
                     return;
                 }
             }
+            since = Instant::now();
         }
     }
 
@@ -296,12 +312,13 @@ impl Pool {
     }
 
     fn make_way(self: &Arc<Self>) {
+        if ANSWERS.replace(false) {
+            self.pulse.end();
+        }
         self.pulse.ways.fetch_add(1, Ordering::Relaxed);
         if self.waiting.load(Ordering::Acquire) > 0 {
             return;
         }
-        // It will be so again.
-        self.wanted.fetch_max(self.busy, Ordering::Relaxed);
         if !self.parked.call() && self.running.load(Ordering::Relaxed) < MOST {
             // If no thread can be had, the next call waits for this one.
             let _ = self.spawn();
@@ -312,15 +329,15 @@ impl Pool {
     /// long that nobody expected to.
     fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
         let now = self.pulse.counts();
-        let (calls, changes, ways) =
-            (now.calls - before.calls, now.changes - before.changes, now.ways - before.ways);
+        let (calls, crowded) = (now.calls - before.calls, now.crowded - before.crowded);
+        let crowded = crowded.max(now.ways - before.ways);
         if calls == 0 {
             if self.waiting.load(Ordering::Acquire) == 0 {
                 self.make_way();
             }
         } else {
-            let several = changes.max(ways) * ALTERNATE > calls;
-            self.wanted.store(if several { self.busy } else { 1 }, Ordering::Relaxed);
+            let wanted = if crowded * CROWDED > calls { self.busy } else { 1 };
+            self.wanted.store(wanted, Ordering::Relaxed);
         }
         now
     }
