@@ -16,8 +16,8 @@ const PARTS: [&str; 4] = ["0", "1", "2", "3"];
 
 /// One part of the calls: a quarter of the paths.
 fn every_call_answers_as_the_kernel_does(part: usize) {
-    let world = World::open();
-    let program = world.root().join("edge");
+    let world = World::floored();
+    let program = world.root().join("bin/edge");
     compile(include_str!("edge.c"), &program, &["-Wno-nonnull", "-Wno-unused-result"]);
     let program = program.to_str().expect("a plain path");
     let [native, guarded] = world.both(&[program, PARTS[part], "4"]);

@@ -3,8 +3,8 @@
 use guard_tests::{World, compile};
 
 fn same(scenario: &str) -> String {
-    let world = World::open();
-    let program = world.root().join("waiting");
+    let world = World::floored();
+    let program = world.root().join("bin/waiting");
     compile(include_str!("waiting.c"), &program, &["-pthread"]);
     let same = world.same(|_| {}, &[program.to_str().expect("a plain path"), scenario], &[]);
     assert_eq!(same.native.status, 0, "the program itself: {}", same.native.stderr);

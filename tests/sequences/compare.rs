@@ -66,17 +66,27 @@ fn shown(sequence: &Sequence, native: &Played, guarded: &Played) -> String {
     text
 }
 
-fn run(player: &Player, sequences: &[Sequence]) -> (Vec<Played>, Vec<Played>) {
-    (player.play(sequences, Side::Native), player.play(sequences, Side::Guarded))
+/// Two ways to play the same, of which the first is right.
+pub struct Pair<'p> {
+    /// What is right.
+    pub right: (&'p Player, Side),
+    /// What must come to the same.
+    pub other: &'p Player,
+    /// What the second is called.
+    pub name: &'p str,
+}
+
+fn run(pair: &Pair<'_>, sequences: &[Sequence]) -> (Vec<Played>, Vec<Played>) {
+    let (player, side) = pair.right;
+    (player.play(sequences, side), pair.other.play(sequences, Side::Guarded))
 }
 
 /// Plays `count` sequences that begin with this seed.
-pub fn compare(count: usize, seed: u64) {
+pub fn compare(pair: &Pair<'_>, count: usize, seed: u64) {
     let config = Config { failure_persistence: None, ..Config::default() };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
-    let player = Player::new();
     let strategy = sequence();
     let (mut kinds, mut reports, mut calls) = (BTreeSet::new(), Vec::new(), 0);
     let mut excused = BTreeMap::new();
@@ -88,7 +98,7 @@ pub fn compare(count: usize, seed: u64) {
         left -= trees.len();
         let sequences: Vec<Sequence> = trees.iter().map(ValueTree::current).collect();
         calls += sequences.iter().map(|sequence| sequence.calls.len()).sum::<usize>();
-        let (native, guarded) = run(&player, &sequences);
+        let (native, guarded) = run(pair, &sequences);
         for (index, sequence) in sequences.iter().enumerate() {
             let kind = match difference(sequence, &native[index], &guarded[index]) {
                 None => continue,
@@ -100,28 +110,29 @@ pub fn compare(count: usize, seed: u64) {
             };
             if reports.len() < SHOWN && kinds.insert(kind.clone()) {
                 let text = shown(sequence, &native[index], &guarded[index]);
-                reports.push(shortest(&player, &mut trees[index], &kind, text));
+                reports.push(shortest(pair, &mut trees[index], &kind, text));
             }
         }
     }
     assert!(
         reports.is_empty(),
-        "of {} sequences with seed {seed} these differ:\n\n{}",
+        "{}: of {} sequences with seed {seed} these differ:\n\n{}",
+        pair.name,
         count - left,
         reports.join("\n")
     );
-    println!("{count} sequences, {calls} calls, seed {seed}; known: {excused:?}");
+    println!("{}: {count} sequences, {calls} calls, seed {seed}; known: {excused:?}", pair.name);
 }
 
 /// Makes the sequence short as long as it differs in the same way; `text` is the whole of it.
 fn shortest(
-    player: &Player,
+    pair: &Pair<'_>,
     tree: &mut impl ValueTree<Value = Sequence>,
     kind: &str,
     text: String,
 ) -> String {
     let attempt = |sequence: Sequence| {
-        let (native, guarded) = run(player, std::slice::from_ref(&sequence));
+        let (native, guarded) = run(pair, std::slice::from_ref(&sequence));
         let found = difference(&sequence, &native[0], &guarded[0]);
         let differs = matches!(found, Some(First::New(found)) if found == kind);
         differs.then(|| shown(&sequence, &native[0], &guarded[0]))

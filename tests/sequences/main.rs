@@ -1,4 +1,5 @@
-//! Sequences of system calls that nobody thought of, natively and guarded: every result and every file is the same.
+//! Sequences of system calls that nobody thought of, natively and guarded, whoever decides: every result and every file is
+//! the same.
 //!
 //! GUARD_SEQUENCES says how many, GUARD_SEQUENCES_SEED which: a failure names the seed that leads to it again.
 
@@ -10,19 +11,56 @@ mod paths;
 mod player;
 mod vocabulary;
 
+use compare::{Pair, compare};
 use guard_tests::rounds;
+use player::{Player, Side, Under};
 
 fn variable(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok().filter(|value| !value.is_empty())?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}")))
 }
 
-#[test]
-fn sequences_do_the_same_guarded() {
-    let count = variable("GUARD_SEQUENCES").map_or(rounds(500, 10_000), |count| count as usize);
-    let seed = variable("GUARD_SEQUENCES_SEED").unwrap_or_else(|| {
+fn seed() -> u64 {
+    variable("GUARD_SEQUENCES_SEED").unwrap_or_else(|| {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
         now.as_nanos() as u64 % 1_000_000_007
-    });
-    compare::compare(count, seed);
+    })
+}
+
+fn count(short: usize, soak: usize) -> usize {
+    variable("GUARD_SEQUENCES").map_or(rounds(short, soak), |count| count as usize)
+}
+
+#[test]
+fn sequences_do_the_same_guarded() {
+    let player = Player::new(Under::Open, None);
+    let pair = Pair { right: (&player, Side::Native), other: &player, name: "guarded" };
+    compare(&pair, count(500, 10_000), seed());
+}
+
+/// Whoever decides, and without a floor, over which nobody but the broker may.
+#[test]
+fn sequences_do_the_same_in_every_tier() {
+    let forms = [
+        ("broker", Under::Open),
+        ("broker,floored", Under::Open),
+        ("broker,floored,kernel", Under::Without("floor")),
+    ];
+    for (tiers, under) in forms {
+        let player = Player::new(under, Some(tiers));
+        let name = format!("{tiers}, {under:?}");
+        let pair = Pair { right: (&player, Side::Native), other: &player, name: &name };
+        compare(&pair, count(60, 2000), seed());
+    }
+}
+
+/// The kernel by itself, against the broker: under a policy that leaves reading to it much is denied, equally.
+#[test]
+fn sequences_do_the_same_where_reading_is_not_held() {
+    let broker = Player::new(Under::Plain, Some("broker"));
+    for tiers in ["broker,floored", "broker,kernel", "broker,floored,kernel"] {
+        let other = Player::new(Under::Plain, Some(tiers));
+        let pair = Pair { right: (&broker, Side::Guarded), other: &other, name: tiers };
+        compare(&pair, count(60, 2000), seed());
+    }
 }

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use guard_tests::{World, compile, tree};
+use guard_tests::{Ended, World, compile, ended, tree, without_layers};
 use nix::sys::stat::Mode;
 
 use super::vocabulary::Sequence;
@@ -34,20 +34,53 @@ pub struct Played {
     pub files: BTreeMap<String, String>,
 }
 
+/// The guard under which a player plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Under {
+    /// A policy that allows everything.
+    Open,
+    /// One that leaves the base out, so that reading need not be held.
+    Plain,
+    /// The open one, without the layer of this name: another build.
+    Without(&'static str),
+}
+
+/// A policy of which the floor says everything that it says about reading.
+const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr", "@/bin"]},
+    "permissions": {"base": false, "filesystem": {"rules":
+        {"/usr/**": "r-x", "/etc/**": "r--", "@/bin/**": "r-x", "@/work/**": "rw-"}}}}"#;
+
 /// A compiled player and where it plays.
 pub struct Player {
     world: World,
+    under: Under,
     program: PathBuf,
     plays: Cell<usize>,
 }
 
 impl Player {
-    /// Compiles it.
-    pub fn new() -> Player {
-        let world = World::open();
-        let program = world.root().join("player");
+    /// Compiles it. Who decides is the guard's choice where no tiers are given.
+    pub fn new(under: Under, tiers: Option<&str>) -> Player {
+        let mut world = if under == Under::Plain { World::bare().policy(PLAIN) } else { World::floored() };
+        if let Some(tiers) = tiers {
+            world.set_tiers(tiers);
+        }
+        let program = world.root().join("bin/player");
+        fs::create_dir_all(world.root().join("bin")).expect("a directory");
         compile(include_str!("player.c"), &program, &["-pthread", "-Wno-nonnull", "-Wno-unused-result"]);
-        Player { world, program, plays: Cell::new(0) }
+        Player { world, under, program, plays: Cell::new(0) }
+    }
+
+    fn guarded(&self, argv: &[&OsStr]) -> Ended {
+        let mut command = match self.under {
+            Under::Without(layer) => {
+                let mut command = self.world.command_of(&without_layers());
+                command.env("GUARD_TEST_LAYERS_OFF", layer);
+                command
+            }
+            Under::Open | Under::Plain => self.world.command(),
+        };
+        ended(command.arg("--").args(argv))
     }
 
     /// Plays each sequence in a directory of its own.
@@ -66,11 +99,13 @@ impl Player {
             }
             script.push_str(".\n");
         }
-        let file = self.world.write("sequences", script);
+        let file = self.world.write("bin/sequences", script);
         let argv = [self.program.as_os_str(), file.as_os_str()];
-        let ended = if side == Side::Native { self.world.native(&argv) } else { self.world.guarded(&argv) };
+        let ended = if side == Side::Native { self.world.native(&argv) } else { self.guarded(&argv) };
         assert_eq!(ended.status, 0, "{side:?}, the player: {}\n{}", ended.stderr, last(&ended.stdout));
-        assert_eq!(ended.stderr, "", "{side:?}: nothing is to be denied");
+        if self.under != Under::Plain {
+            assert_eq!(ended.stderr, "", "{side:?}: nothing is to be denied");
+        }
         let played: Vec<_> = read(&ended.stdout, &top);
         assert_eq!(played.len(), sequences.len(), "{side:?}: the player stopped early");
         played

@@ -41,6 +41,22 @@ pub fn guard() -> PathBuf {
     guard
 }
 
+/// The guard built with the feature `test-layers`.
+///
+/// # Panics
+/// When it is not there.
+#[must_use]
+pub fn without_layers() -> PathBuf {
+    let path = std::env::var_os("OPENCLAW_GUARD_LAYERS")
+        .map_or_else(|| sources().join("../target/layers/debug/openclaw-guard"), PathBuf::from);
+    assert!(
+        path.exists(),
+        "{} is not there: cargo build -p openclaw-guard --features test-layers --target-dir target/layers",
+        path.display()
+    );
+    path
+}
+
 /// The directory of this crate's sources and data: GUARD_TESTS, or where it was compiled.
 #[must_use]
 pub fn sources() -> PathBuf {
@@ -92,13 +108,26 @@ impl World {
         World { directory, policy: None, attended: false, tiers }
     }
 
-    /// Everything is allowed: for what concerns mechanism and not policy.
+    /// Everything is allowed: for what concerns mechanism and not policy. Programs can start from everywhere, where the policy
+    /// itself is, too: so reading is the broker's.
     #[must_use]
     pub fn open() -> World {
-        World::bare().policy(
-            r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
-                "permissions": {"filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#,
-        )
+        World::open_with("/")
+    }
+
+    /// The same with programs of the system and in `bin` alone, so that all calls go on in the kernel that may.
+    #[must_use]
+    pub fn floored() -> World {
+        let world = World::open_with(r#"/usr", "@/bin", "@/work"#);
+        fs::create_dir(world.root().join("bin")).expect("a directory");
+        world
+    }
+
+    fn open_with(roots: &str) -> World {
+        World::bare().policy(&format!(
+            r#"{{"version": 1, "exec": {{"security": "full", "ask": "off", "roots": ["{roots}"]}},
+                "permissions": {{"filesystem": {{"rules": {{"/**": "rwx"}}, "default": "rwx"}}}}}}"#,
+        ))
     }
 
     /// With this guard.json. `@` stands for the directory of this world, `SYSTEM` for rules of the system.
