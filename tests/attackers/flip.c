@@ -120,6 +120,37 @@ static void *flip_descriptor(void *unused) {
     return 0;
 }
 
+static char *directory_a, *directory_b;
+static void *flip_directory(void *unused) {
+    (void)unused;
+    while (!*stop) {
+        if (chdir(directory_a)) abort();
+        for (volatile int k = 0; k < 500; k++);
+        if (chdir(directory_b)) abort();
+        for (volatile int k = 0; k < 500; k++);
+    }
+    return 0;
+}
+
+// Two pages that hold two paths, one after the other at the same place.
+static char *page;
+static void *flip_page(void *unused) {
+    (void)unused;
+    while (!*stop) {
+        mmap(page, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, fd_a, 0);
+        for (volatile int k = 0; k < 500; k++);
+        mmap(page, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, fd_b, 0);
+        for (volatile int k = 0; k < 500; k++);
+    }
+    return 0;
+}
+
+static int page_with(const char *text) {
+    int fd = memfd_create("page", 0);
+    if (ftruncate(fd, 4096) || pwrite(fd, text, strlen(text) + 1, 0) < 0) abort();
+    return fd;
+}
+
 static void run(char *program, char *const *argv, char *const *env) {
     pid_t pid = vfork();
     if (!pid) {
@@ -147,12 +178,26 @@ int main(int argc, char **argv) {
     int is = 0;
 #define MODE(name) (!strcmp(mode, name))
 
-    if (MODE("read") || MODE("truncating-open") || MODE("chmod") || MODE("truncate") || MODE("utimes"))
+    if (MODE("read") || MODE("write") || MODE("truncating-open") || MODE("chmod") || MODE("truncate") || MODE("utimes"))
         target = flipping("work/file", "work", "shut"), flipper = flip_word;
     else if (MODE("create") || MODE("creat") || MODE("mkdir") || MODE("symlink") || MODE("link") || MODE("rename") || MODE("mknod"))
         target = flipping("work/new", "work", "shut"), flipper = flip_word, other = path("work/file");
     else if (MODE("unlink") || MODE("rename-away"))
         target = flipping("work/gone", "work", "shut"), flipper = flip_word;
+    else if (MODE("rmdir"))
+        target = flipping("work/dir", "work", "shut"), flipper = flip_word;
+    else if (MODE("chdir"))
+        directory_a = path("work"), directory_b = path("shut"), flipper = flip_directory;
+    else if (MODE("mapping")) {
+        fd_a = page_with(path("work/file")), fd_b = page_with(path("shut/file"));
+        page = mmap(0, 4096, PROT_READ, MAP_SHARED, fd_a, 0);
+        flipper = flip_page;
+    } else if (MODE("hard-link")) {
+        target = flipping("work/file", "work", "shut"), flipper = flip_word, other = path("work/linked");
+    } else if (MODE("reopen")) {
+        fd_a = open(path("work/file"), O_RDONLY), fd_b = open(path("only/file"), O_RDONLY);
+        flipper = flip_descriptor;
+    }
     else if (MODE("open_how")) {
         target = path("only/file");
         memset(how, 0, sizeof *how);
@@ -234,6 +279,12 @@ int main(int argc, char **argv) {
         attempts++;
         is = 0;
         if (MODE("read")) look(open(target, O_RDONLY));
+        else if (MODE("write")) { if ((is = open(target, O_WRONLY)) >= 0) { if (write(is, "X", 1) < 0) abort(); close(is); } }
+        else if (MODE("rmdir")) { mkdir(path("work/dir"), 0700); rmdir(target); }
+        else if (MODE("chdir")) look(open("file", O_RDONLY));
+        else if (MODE("mapping")) look(open(page, O_RDONLY));
+        else if (MODE("hard-link")) { if (link(target, other) == 0) look(open(other, O_RDONLY)), unlink(other); }
+        else if (MODE("reopen")) { if ((is = open("/proc/self/fd/100", O_WRONLY | O_TRUNC)) >= 0) close(is); }
         else if (MODE("truncating-open")) { if ((is = open(target, O_WRONLY | O_TRUNC)) >= 0) close(is); }
         else if (MODE("chmod")) chmod(target, 0640);
         else if (MODE("utimes")) { struct timespec t[2] = {{1, 0}, {1, 0}}; utimensat(AT_FDCWD, target, t, 0); }

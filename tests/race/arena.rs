@@ -5,15 +5,15 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use guard_tests::{Ended, World, ended, sources};
+use guard_tests::{Ended, World, ended, sources, without_layers};
 
 /// The machine has two cores: an attacker needs both.
-static ALONE: Mutex<()> = Mutex::new(());
+pub static ALONE: Mutex<()> = Mutex::new(());
 
 /// Attempts below this say that the attacker hardly ran.
-const ENOUGH: u64 = 100;
+pub const ENOUGH: u64 = 100;
 /// How often an attacker may try for a second each against the build without layers.
 const ROUNDS: usize = 30;
 
@@ -22,36 +22,36 @@ fn seconds() -> f64 {
     given.parse().unwrap_or(2.0)
 }
 
-/// The guard built with the feature `test-layers`.
-fn without_layers() -> PathBuf {
-    let path = std::env::var_os("OPENCLAW_GUARD_LAYERS")
-        .map_or_else(|| sources().join("../target/layers/debug/openclaw-guard"), PathBuf::from);
-    assert!(
-        path.exists(),
-        "{} is not there: cargo build -p openclaw-guard --features test-layers --target-dir target/layers",
-        path.display()
-    );
-    path
-}
-
 /// A fresh world with the attacker and its programs built in it.
 pub struct Arena {
     pub world: World,
 }
 
+/// A policy under which calls go on in the kernel where the floor covers them.
+pub const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "permissions": {"filesystem": {"rules": {SYSTEM,
+        "@": "r--", "@/work/**": "rw-", "@/work/sock": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
+        "default": "---"}}}"#;
+
+/// One under which reading is not held at all.
+pub const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "permissions": {"base": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
+        "@/work/**": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
+        "default": "---"}}}"#;
+
 impl Arena {
     pub fn new() -> Arena {
-        let world = World::bare().policy(
-            r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
-                "permissions": {"filesystem": {"rules": {SYSTEM,
-                    "@": "r--", "@/work/**": "rw-", "@/work/sock": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
-                    "default": "---"}}}"#,
-        );
+        Arena::under(POLICY)
+    }
+
+    pub fn under(policy: &str) -> Arena {
+        let world = World::bare().policy(policy);
         for (name, text) in
             [("work/file", "harmless"), ("shut/file", "TOPSECRET"), ("shut/gone", "x"), ("only/file", "kept")]
         {
             world.write(name, text);
         }
+        fs::create_dir(world.root().join("shut/dir")).expect("a directory");
         world.write("okay/script", format!("#!{}/work/prog\n", world.root().display()));
         let arena = Arena { world };
         arena.build("flip", "okay/flip", &["-pthread"]);
@@ -72,10 +72,9 @@ impl Arena {
     fn build(&self, source: &str, target: &str, flags: &[&str]) {
         let target = self.root().join(target);
         fs::create_dir_all(target.parent().expect("a directory")).expect("directories");
-        let source = sources().join("attackers").join(source).with_extension("c");
-        let built =
-            ended(Command::new("cc").args(["-O2", "-w"]).args(flags).arg(source).arg("-o").arg(target));
-        assert_eq!(built.status, 0, "{}", built.stderr);
+        let program = built(source, flags);
+        fs::write(&target, &*program).expect("a program");
+        fs::set_permissions(target, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
     /// Runs the attacker; returns its attempts and leaks.
@@ -111,6 +110,22 @@ impl Arena {
     }
 }
 
+/// An attacker's program; each is compiled once.
+fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
+    static BUILT: Mutex<BTreeMap<String, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
+    let mut all = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = all.entry(format!("{source} {flags:?}")).or_insert_with(|| {
+        let place = World::bare();
+        let source = sources().join("attackers").join(source).with_extension("c");
+        let target = place.root().join("program");
+        let built =
+            ended(Command::new("cc").args(["-O2", "-w"]).args(flags).arg(source).arg("-o").arg(&target));
+        assert_eq!(built.status, 0, "{}", built.stderr);
+        Arc::new(fs::read(target).expect("a program"))
+    });
+    Arc::clone(program)
+}
+
 fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, (u32, i64, Option<String>)>) {
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
@@ -140,21 +155,57 @@ pub fn race_prepared(
     }
     assert!(attempts >= ENOUGH, "{mode}: only {attempts} attempts");
 
+    let round = wins(
+        mode,
+        flipper,
+        "broker,verify,floor",
+        |arena| {
+            prepare(arena);
+            arena.world.command_of(&without_layers())
+        },
+        won,
+    );
+    println!("{mode} ({flipper}): {attempts} attempts held; wins in round {round} without the layers");
+}
+
+/// In which round the attacker wins while these layers are off.
+fn wins(
+    mode: &str,
+    flipper: &str,
+    off: &str,
+    guard: impl Fn(&Arena) -> Command,
+    won: impl Fn(&Arena) -> Option<String>,
+) -> usize {
     for round in 1..=ROUNDS {
         let arena = Arena::new();
-        prepare(&arena);
+        let mut command = guard(&arena);
         let before = arena.state();
-        let mut command = arena.world.command_of(&without_layers());
-        command.env("GUARD_TEST_LAYERS_OFF", "broker,verify,floor");
+        command.env("GUARD_TEST_LAYERS_OFF", off);
         let (_, leaks) = arena.attack(command, mode, 1.0, flipper);
         if leaks > 0 || before != arena.state() || won(&arena).is_some() {
-            println!(
-                "{mode} ({flipper}): {attempts} attempts held; wins in round {round} without the layers"
-            );
-            return;
+            return round;
         }
     }
-    panic!("{mode}: does not win without the layers either, so it shows nothing");
+    panic!("{mode}: does not win without {off} either, so it shows nothing");
+}
+
+/// The same over the floor alone: where calls go on in the kernel and where they are not held nothing comes of it, and
+/// without Landlock the very same guard loses.
+pub fn race_over_the_floor(mode: &str, flipper: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = Vec::new();
+    for (policy, tiers) in [(POLICY, "broker,floored"), (PLAIN, "broker,floored,kernel")] {
+        let mut arena = Arena::under(policy);
+        arena.world.set_tiers(tiers);
+        let before = arena.state();
+        let (attempts, leaks) = arena.attack(arena.world.command(), mode, seconds() / 2.0, flipper);
+        assert_eq!(leaks, 0, "{mode}, {tiers}: read what it may not");
+        assert_eq!(before, arena.state(), "{mode}, {tiers}: changed what it may not");
+        assert!(attempts >= ENOUGH, "{mode}, {tiers}: only {attempts} attempts");
+        held.push(attempts);
+    }
+    let round = wins(mode, flipper, "domain", |arena| arena.world.command_of(&without_layers()), |_| None);
+    println!("{mode} ({flipper}): {held:?} attempts held; wins in round {round} without Landlock");
 }
 
 /// The same for attackers whose effect is a leak or a changed file.

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::arena::{Arena, race, race_prepared};
+use crate::arena::{Arena, race, race_over_the_floor, race_prepared};
 
 macro_rules! races {
     ($($name:ident: $mode:literal, $flipper:literal;)*) => {
@@ -38,6 +38,39 @@ races! {
     moved_cwd: "moved-cwd", "process";
     dirfd: "dirfd", "thread";
     proc_fd: "proc-fd", "thread";
+    write: "write", "thread";
+    rmdir: "rmdir", "thread";
+    chdir: "chdir", "thread";
+    mapping: "mapping", "thread";
+    hard_link: "hard-link", "thread";
+    reopen: "reopen", "thread";
+}
+
+/// What goes on in the kernel, so that only Landlock keeps it from what is closed.
+mod over_the_floor {
+    use super::race_over_the_floor;
+
+    macro_rules! races {
+        ($($name:ident: $mode:literal, $flipper:literal;)*) => {
+            $(#[test] fn $name() { race_over_the_floor($mode, $flipper); })*
+        };
+    }
+
+    races! {
+        read_by_a_thread: "read", "thread";
+        read_by_a_process: "read", "process";
+        write: "write", "thread";
+        truncating_open: "truncating-open", "thread";
+        create: "create", "thread";
+        unlink: "unlink", "thread";
+        rmdir: "rmdir", "thread";
+        dirfd: "dirfd", "thread";
+        chdir: "chdir", "thread";
+        mapping: "mapping", "thread";
+        symlink_swap: "symlink-swap", "process";
+        directory_swap: "directory-swap", "process";
+        moved_cwd: "moved-cwd", "process";
+    }
 }
 
 /// Listens on an open and on a closed socket; only the open one may be reached.

@@ -6,3 +6,4 @@
 mod arena;
 mod files;
 mod programs;
+mod reload;

@@ -1,0 +1,64 @@
+//! A policy that takes away what the floor grants: the kernel goes on granting it, so nothing may be left to it any more.
+
+use std::fs;
+use std::sync::PoisonError;
+
+use guard_tests::until;
+
+use crate::arena::{ALONE, Arena, ENOUGH, PLAIN, POLICY};
+
+/// A policy that opens what is closed, as the attacker sees it.
+fn opened(policy: &str) -> String {
+    policy.replace(r#""@/only/**": "r--""#, r#""@/only/**": "r--", "@/shut/**": "rw-""#)
+}
+
+/// Runs the reading attacker once the policy has become another one, if there is one; returns its attempts and leaks, and
+/// what the guard said.
+fn attack_after(before: &str, after: Option<&str>, tiers: &str, said: &str) -> (u64, u64, String) {
+    let mut arena = Arena::under(&opened(before));
+    arena.world.set_tiers(tiers);
+    let root = arena.root().display().to_string();
+    let wait = format!(
+        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read 1 {root} thread"
+    );
+    let mut command = arena.world.command();
+    command.args(["--", "/usr/bin/sh", "-c", &wait]);
+    let held = arena.world.start_command(command);
+    if let Some(after) = after {
+        // Whoever watches must be there.
+        until("the first program runs", || {
+            arena.world.audit().iter().any(|line| line["operation"] == "exec")
+        });
+        let policy = arena.root().join("guard.json");
+        let text = fs::read_to_string(&policy).expect("a policy");
+        let closed = text.replace(&format!(r#", "{root}/shut/**": "rw-""#), after);
+        assert_ne!(closed, text);
+        fs::write(&policy, &closed).expect("a policy");
+        until("the policy is read again", || held.stderr().contains(said));
+    }
+    arena.world.write("work/go", "");
+    let ended = held.end();
+    let words: Vec<&str> = ended.stdout.split_whitespace().collect();
+    let ["attempts", attempts, "leaks", leaks] = words[..] else { panic!("{ended:?}") };
+    (attempts.parse().expect("a number"), leaks.parse().expect("a number"), ended.stderr)
+}
+
+#[test]
+fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (_, leaks, _) = attack_after(POLICY, None, "broker,floored", "");
+    assert!(leaks > 0, "what is open is read");
+    let (attempts, leaks, _) = attack_after(POLICY, Some(""), "broker,floored", "was read again");
+    assert_eq!(leaks, 0, "read what was taken away");
+    assert!(attempts >= ENOUGH, "only {attempts} attempts");
+    println!("{attempts} attempts held after a reload");
+}
+
+/// What is not held cannot be taken away: the operator is told what to do.
+#[test]
+fn a_policy_that_takes_what_is_not_held_is_refused() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let said = "it takes away what is not held since the start";
+    let (_, leaks, stderr) = attack_after(PLAIN, Some(""), "broker,floored,kernel", said);
+    assert!(leaks > 0 && stderr.contains("the policy that was in force stays"), "{stderr}");
+}
