@@ -10,8 +10,10 @@ pub enum Layer {
     Broker,
     /// `verify`: the check at PTRACE_EVENT_EXEC.
     Verify,
-    /// `floor`: Landlock.
+    /// `floor`: Landlock, and what is left to the kernel over it.
     Floor,
+    /// `domain`: Landlock alone. What is left to the kernel is as if it were there.
+    Domain,
 }
 
 /// Whether a test has switched the layer off.
@@ -29,6 +31,7 @@ pub fn is_off(layer: Layer) -> bool {
         Layer::Broker => "broker",
         Layer::Verify => "verify",
         Layer::Floor => "floor",
+        Layer::Domain => "domain",
     };
     off.split(',').any(|part| part == name)
 }

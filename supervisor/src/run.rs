@@ -82,7 +82,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         argv: c_strings(command.iter().cloned())?,
         envp: environment::c_strings(inherited.env)?,
         filter,
-        floor: floor.domain,
+        floor: floor.domain.filter(|_| !is_off(Layer::Domain)),
         nofile: process::descriptor_limit(),
         ignored_signals: process::ignored_signals(),
         terminal: None,

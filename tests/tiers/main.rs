@@ -1,5 +1,7 @@
 //! What the kernel decides by itself, over the floor: it must come to what the broker says, whatever moves meanwhile.
 
+mod busy;
+mod counts;
 mod moves;
 mod verdicts;
 
@@ -56,5 +58,5 @@ def opened(path, flags):
 "#,
         root = world.root()
     );
-    world.guarded(&[&program_text("python3"), "-I", "-S", "-B", "-c", &program])
+    world.guarded(&[&program_text("python3"), "-I", "-B", "-c", &program])
 }

@@ -1,0 +1,101 @@
+//! How many system calls the supervisor makes for a call that it is asked about: what each costs, whatever the machine.
+//!
+//! strace is attached to the supervisor alone, and never to what is guarded.
+
+use std::process::{Command, Stdio};
+
+use guard_tests::{World, descendants, has, is_root, program_text, skip, until};
+
+use super::world;
+
+/// What the program repeats; the rest of what the supervisor does meanwhile is less.
+const TIMES: usize = 1000;
+
+/// What threads do by the clock.
+const IDLE: [&str; 2] = ["clock_nanosleep", "restart_syscall"];
+
+/// The process with the most threads.
+fn supervisor(world_pid: u32) -> u32 {
+    let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    descendants(world_pid).into_iter().max_by_key(threads).expect("a process")
+}
+
+/// So many calls the supervisor makes for each `step` in Python, on the whole.
+fn counted(tiers: &str, step: &str) -> usize {
+    let mut world: World = world(r#""@/work/**": "rw-""#, "");
+    world.set_tiers(tiers);
+    world.write("work/f", "text");
+    let root = world.root();
+    let program = format!(
+        r#"
+import os, time
+root = {root:?}
+def wait(name):
+    while not os.path.exists(root + name): time.sleep(0.02)
+path, close, open, unlink = root + "/work/f", os.close, os.open, os.unlink
+made = root + "/work/made"
+print("ready", flush=True)
+wait("/go")
+for _ in range({TIMES}):
+    {step}
+print("done", flush=True)
+wait("/end")
+"#
+    );
+    let held = world.start(&[&program_text("python3"), "-I", "-S", "-B", "-c", &program]);
+    until("the start", || held.stdout().contains("ready"));
+    let supervisor = supervisor(held.pid());
+    let summary = root.join("summary");
+    let mut strace = Command::new(program_text("strace"))
+        .args(["-qq", "-c", "-f", "-p", &supervisor.to_string(), "-o"])
+        .arg(&summary)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("strace");
+    let is_traced =
+        |status: String| status.lines().any(|line| line == format!("TracerPid:\t{}", strace.id()));
+    until("all threads are traced", || {
+        let tasks = std::fs::read_dir(format!("/proc/{supervisor}/task")).expect("threads");
+        tasks.flatten().all(|task| std::fs::read_to_string(task.path().join("status")).is_ok_and(is_traced))
+    });
+    world.write("go", "");
+    until("the end of it", || held.stdout().contains("done"));
+    guard_tests::ended(Command::new("kill").args(["-INT", &strace.id().to_string()]));
+    strace.wait().expect("strace ends");
+    world.write("end", "");
+    let ended = held.end();
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let summary = std::fs::read_to_string(summary).expect("a summary");
+    // % time, seconds, usecs/call, calls, errors where there are any, the name
+    let calls: Vec<(&str, usize)> = summary
+        .lines()
+        .filter_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            Some((*words.last()?, words.get(3)?.parse().ok()?))
+        })
+        .filter(|(name, _)| *name != "total" && !IDLE.contains(name))
+        .collect();
+    let total: usize = calls.iter().map(|(_, count)| count).sum();
+    println!("{tiers}: {step}: {:.2}: {calls:?}", total as f64 / TIMES as f64);
+    total / TIMES
+}
+
+#[test]
+fn a_call_costs_no_more_system_calls_than_it_did() {
+    if !is_root() || !has(&["strace"]) {
+        return skip("only root traces the supervisor, with strace");
+    }
+    // At most so many: whoever makes it cheaper writes the new number here.
+    for (tiers, step, most) in [
+        ("broker,floored", "close(open(path, 0))", 4),
+        ("broker,floored", "close(open('f', 0))", 5),
+        ("broker,floored", "close(open(made, os.O_CREAT | os.O_WRONLY)); unlink(made)", 8),
+        ("broker", "close(open(path, 0))", 9),
+        ("broker", "close(open('f', 0))", 18),
+        ("broker", "close(open(made, os.O_CREAT | os.O_WRONLY)); unlink(made)", 38),
+        ("broker,kernel", "close(open(path, 0))", 0),
+    ] {
+        let count = counted(tiers, step);
+        assert!(count <= most, "{tiers}: {step}: {count} system calls, more than {most}");
+    }
+}
