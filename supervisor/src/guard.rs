@@ -11,7 +11,7 @@ use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
 use crate::exec::{Scripts, Turns};
 use crate::floor;
-use crate::place::{Place, place};
+use crate::place::{Place, is_the_machines, place};
 use crate::report::{Event, Operation, Reporter, shortened};
 use crate::resolve::{Object, Resolver};
 use crate::servers::Servers;
@@ -152,6 +152,25 @@ impl Guard {
         }
         let verdict = stand.verdict(verdict, |verdict| policy.fallback(&request, verdict));
         self.settle(caller, operation, path, &[], &verdict)
+    }
+
+    /// Judges a change of the object or entry at the real path `path` itself: of its name, its mode, its owner.
+    ///
+    /// # Errors
+    /// EACCES when it is refused.
+    pub fn judge_change(
+        &self,
+        caller: &Caller<'_>,
+        path: &[u8],
+        object: Option<&Object>,
+    ) -> Result<(), Errno> {
+        self.judge(caller, Operation::Write, path, object, Access::WRITE)?;
+        match object {
+            Some(object) if is_the_machines(path, object) => {
+                self.refuse(caller, Operation::Write, path, "a device of the machine")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.

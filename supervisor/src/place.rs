@@ -107,6 +107,15 @@ fn acts_on_machine(object: &Object) -> bool {
     }
 }
 
+/// Whether this is a device that the whole machine uses, and the supervisor's to take away: whoever may write to
+/// `/dev/null` may not remove it, nor say who else may write to it. Terminals of /dev/pts are their users' own.
+pub fn is_the_machines(path: &[u8], object: &Object) -> bool {
+    let is_device = matches!(object.kind(), FileType::CharacterDevice | FileType::BlockDevice);
+    let is_there = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/pts/");
+    // For others the kernel says so, with errors of its own.
+    is_device && is_there && object.stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
 /// Whether what the path says is not what the file system is: a second /proc or /dev/pts, whose rules go by path.
 fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
     /// `DEVPTS_SUPER_MAGIC` (linux/magic.h).

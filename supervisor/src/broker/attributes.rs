@@ -3,14 +3,12 @@
 use std::os::fd::AsFd;
 
 use arrayvec::ArrayVec;
-use guard_policy::Access;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::{Answer, Outcome};
 use crate::kernel::requests;
-use crate::report::Operation;
 use crate::resolve::{Last, Object, link_to, real_path};
 
 /// The object that a path names, when it may be changed.
@@ -29,7 +27,7 @@ fn by_path(
         resolver.resolve(request.caller, dirfd, path.as_bytes(), last)?
     };
     let (object, path) = target.into_object()?;
-    request.guard.judge(request.caller, Operation::Write, &path, Some(&object), Access::WRITE)?;
+    request.guard.judge_change(request.caller, &path, Some(&object))?;
     Ok(object)
 }
 
@@ -41,7 +39,7 @@ fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
     }
     let path = real_path(file.as_fd())?;
     let object = Object::of(file)?;
-    request.guard.judge(request.caller, Operation::Write, &path, Some(&object), Access::WRITE)?;
+    request.guard.judge_change(request.caller, &path, Some(&object))?;
     Ok(object)
 }
 

@@ -1,13 +1,11 @@
 //! Names in directories: mkdir, mknod, symlink, unlink, rmdir.
 
-use guard_policy::Access;
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::Outcome;
 use crate::caller::CallerPath;
-use crate::report::Operation;
 use crate::resolve::{Dots, Entry, Last, Target};
 
 /// The entry that a creating call names: nothing is there yet, and it may be made.
@@ -25,7 +23,7 @@ fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry,
 }
 
 fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
-    request.guard.judge(request.caller, Operation::Write, &entry.path, entry.object.as_ref(), Access::WRITE)
+    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Outcome {

@@ -3,13 +3,11 @@
 use std::os::fd::AsFd;
 use std::sync::{MutexGuard, PoisonError};
 
-use guard_policy::Access;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::{Answer, Outcome};
-use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
@@ -27,7 +25,7 @@ fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
 }
 
 fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
-    request.guard.judge(request.caller, Operation::Write, &entry.path, entry.object.as_ref(), Access::WRITE)
+    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
 }
 
 /// Refuses to take away a name by which an approved script is about to be opened, and one that must go on leading to what
