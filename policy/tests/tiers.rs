@@ -216,6 +216,14 @@ fn a_policy_that_names_what_it_needs_is_exact() {
 }
 
 #[test]
+fn scripts_are_asked_about_where_anything_is() {
+    let with = |exec: Value| compile(&json!({"version": 1, "exec": exec})).may_ask_about_scripts();
+    assert!(!with(json!({"ask": "off"})));
+    assert!(with(json!({"ask": "on-miss"})) && with(json!({"ask": "always"})));
+    assert!(with(json!({"ask": "off", "strictInlineEval": true})));
+}
+
+#[test]
 fn a_class_that_is_not_exact_says_which_place_it_is() {
     let disk = Disk::new(&format!(
         "{USR} /a/ /a/b/ /a/f /etc/ /etc/passwd /dev/ /dev/null /dev/pts! /proc! /c/ /c/proc!"

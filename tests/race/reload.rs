@@ -14,7 +14,12 @@ fn opened(policy: &str) -> String {
 
 /// Runs the reading attacker once the policy has become another one, if there is one; returns its attempts and leaks, and
 /// what the guard said.
-fn attack_after(before: &str, after: Option<&str>, tiers: &str, said: &str) -> (u64, u64, String) {
+fn attack_after(
+    before: &str,
+    after: Option<&dyn Fn(&str) -> String>,
+    tiers: &str,
+    said: &str,
+) -> (u64, u64, String) {
     let mut arena = Arena::under(&opened(before));
     arena.world.set_tiers(tiers);
     let root = arena.root().display().to_string();
@@ -31,7 +36,7 @@ fn attack_after(before: &str, after: Option<&str>, tiers: &str, said: &str) -> (
         });
         let policy = arena.root().join("guard.json");
         let text = fs::read_to_string(&policy).expect("a policy");
-        let closed = text.replace(&format!(r#", "{root}/shut/**": "rw-""#), after);
+        let closed = text.replace(&format!(r#", "{root}/shut/**": "rw-""#), &after(&root));
         assert_ne!(closed, text);
         fs::write(&policy, &closed).expect("a policy");
         until("the policy is read again", || held.stderr().contains(said));
@@ -48,7 +53,8 @@ fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let (_, leaks, _) = attack_after(POLICY, None, "broker,floored", "");
     assert!(leaks > 0, "what is open is read");
-    let (attempts, leaks, _) = attack_after(POLICY, Some(""), "broker,floored", "was read again");
+    let (attempts, leaks, _) =
+        attack_after(POLICY, Some(&|_| String::new()), "broker,floored", "was read again");
     assert_eq!(leaks, 0, "read what was taken away");
     assert!(attempts >= ENOUGH, "only {attempts} attempts");
     println!("{attempts} attempts held after a reload");
@@ -59,6 +65,17 @@ fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
 fn a_policy_that_takes_what_is_not_held_is_refused() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let said = "it takes away what is not held since the start";
-    let (_, leaks, stderr) = attack_after(PLAIN, Some(""), "broker,floored,kernel", said);
+    let (_, leaks, stderr) = attack_after(PLAIN, Some(&|_| String::new()), "broker,floored,kernel", said);
     assert!(leaks > 0 && stderr.contains("the policy that was in force stays"), "{stderr}");
+}
+
+/// What is not held cannot be given either.
+#[test]
+fn a_policy_that_gives_what_is_not_held_says_so() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let more = r#", "/root/**": "r--", "/var/**": "r--""#;
+    let shut = |root: &str| format!(r#", "{root}/shut/**": "rw-"{more}"#);
+    let said = "counts only after a restart";
+    let (_, leaks, stderr) = attack_after(PLAIN, Some(&shut), "broker,floored,kernel", said);
+    assert!(leaks > 0 && stderr.contains("was read again"), "{stderr}");
 }

@@ -40,7 +40,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
 }
 
 /// What only the broker can do where a script was approved: its interpreter is given the bytes that were approved.
-fn approved_scripts(policy: &Policy) -> Result<(), Because> {
+pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Because> {
     let programs = &policy.programs;
     let because = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
     match &programs.strict_inline_eval {

@@ -166,6 +166,11 @@ impl fmt::Display for Exactness {
 }
 
 impl Policy {
+    /// Whether a human may be asked about a script, whose interpreter must then be seen opening it.
+    pub fn may_ask_about_scripts(&self) -> bool {
+        exact::approved_scripts(self).is_err()
+    }
+
     /// What the kernel may be left to decide where `names` tells what a directory holds; `None` where it cannot be listed
     /// or is none. It is asked once at most for each directory. What it leaves out is not granted, but for `/`: a name
     /// that is left out there is granted with it.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard_policy::{Access, Ask, HierarchyKind, Outcome, Policy, Request, decide};
+use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, Tiers, decide};
 
+use super::Names;
 use super::grants::{Grants, Reach};
 
 /// What becomes of a call that is held.
@@ -64,7 +65,22 @@ impl Plan {
         let Untrapped { reads, writes } = self.untrapped;
         let under = self.under(policy);
         // Where scripts are asked for, who opens them must be seen.
-        (!reads || (under.reads && policy.ask() == Ask::Off)) && (!writes || under.writes)
+        (!reads || (under.reads && !policy.may_ask_about_scripts())) && (!writes || under.writes)
+    }
+
+    /// Whether a policy may give more of what is not held than the floor, which stays as it was made.
+    pub fn is_less_than(&self, policy: &Policy) -> bool {
+        let Untrapped { reads, writes } = self.untrapped;
+        if !reads && !writes {
+            return false;
+        }
+        let names = Names::read();
+        let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.of(directory));
+        let is_less = |bit: Access, exact: &Exactness| {
+            let mut given = hierarchies.iter().filter(|given| given.access.contains(bit));
+            !exact.is_exact() || given.any(|given| !self.grants.cover(&given.path, bit, Reach::Object))
+        };
+        reads && is_less(Access::READ, &classes.read) || writes && is_less(Access::WRITE, &classes.create)
     }
 
     /// The same under another policy: a grant that this does not allow as a whole takes its class from the kernel.

@@ -317,6 +317,11 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
         let roots = outside.join(", ");
         lines.push(format!("exec.roots: programs in {roots} can start only after a restart of the guard"));
     }
+    if guard.floor.is_less_than(policy) {
+        let line = "permissions.filesystem: what it newly allows of what is not held (`openclaw-guard policy show --tiers`) \
+                    counts only after a restart of the guard";
+        lines.push(line.to_owned());
+    }
     if policy.allow_ptrace() != guard.policy().allow_ptrace() {
         lines.push("exec.allowPtrace: counts in full only after a restart of the guard".to_owned());
     }
