@@ -1,6 +1,8 @@
 //! Landlock holds to directories, and policies to names.
 
-use guard_tests::{World, rounds, until};
+use std::process::Command;
+
+use guard_tests::{World, ended, is_root, program_text, rounds, skip, until};
 
 use super::{has_untrapped_reads, in_each_tier, python, world};
 
@@ -160,11 +162,53 @@ while True:
         .replace("/f\"),", "/f\").read(),")
         .replace("/f\"))", "/f\").read())");
     let program = format!("import os; os.chdir({:?})\n{program}", world.root());
-    let held = world.start(&[&guard_tests::program_text("python3"), "-I", "-S", "-B", "-c", &program]);
+    let held = world.start(&[&program_text("python3"), "-I", "-S", "-B", "-c", &program]);
     until("the first look", || held.stdout().contains("old"));
     std::fs::rename(world.root().join("work/a"), world.root().join("elsewhere")).expect("a move");
     world.write("work/a/f", "new");
     world.write("go", "");
     let ended = held.end();
     assert_eq!((&*ended.stdout, ended.status), ("old\nnew\n", 0), "{}", ended.stderr);
+}
+
+/// What is mounted upon a hierarchy is another one, until it is unmounted. In a mount namespace of its own, for which one
+/// must be root here: nothing in the tree can mount.
+#[test]
+fn what_is_mounted_upon_is_read_soon() {
+    if !is_root() {
+        return skip("only root mounts");
+    }
+    let mut world = world(r#""@/work/**": "rw-""#, r#""@/work/secret""#);
+    for name in ["work/a/f", "work/secret/f", "new/f"] {
+        world.write(name, if name == "new/f" { "new" } else { "old" });
+    }
+    world.set_tiers("broker,floored");
+    let root = world.root().display().to_string();
+    let read = r#"
+import os, time
+os.chdir("ROOT/work")
+def told(name):
+    while not os.path.exists("../" + name): time.sleep(0.01)
+    while True:
+        try: return open("ROOT/work/a/f").read()
+        except PermissionError: time.sleep(0.01)
+print(told("guard.json"), flush=True)
+open("ready", "w").close()
+print(told("mounted"), flush=True)
+open("seen", "w").close()
+print(told("unmounted"), flush=True)
+"#
+    .replace("ROOT", &root);
+    let guard = world.command();
+    let guard: Vec<_> = std::iter::once(guard.get_program()).chain(guard.get_args()).collect();
+    let script = r#"
+until [ -e work/ready ]; do sleep 0.02; done; mount --bind new work/a && touch mounted
+until [ -e work/seen ]; do sleep 0.02; done; umount work/a && touch unmounted
+"#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c"]);
+    command.arg(format!("cd {root}; ({script}) & cd work; exec \"$@\"")).arg("sh").args(guard);
+    command.args(["--", &program_text("python3"), "-I", "-B", "-c", &read]).env("HOME", world.home());
+    let ended = ended(&mut command);
+    assert_eq!(ended.stdout, "old\nnew\nold\n", "{}", ended.stderr);
 }
