@@ -87,6 +87,7 @@ impl Places {
         let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
+        let links = Links::default();
         let mut places = Places {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
@@ -94,8 +95,9 @@ impl Places {
             policy,
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
             always_denied: Vec::new(),
-            path_dirs: real_directories(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
+            path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
             temp_dirs: real_directories(
+                &links,
                 ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
             ),
             cwd: env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?,
@@ -228,14 +230,14 @@ fn own(store: &store::File) -> OwnStore<'_> {
     }
 }
 
-fn real_directories(paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
+/// Most of them begin alike, and each name is looked at once.
+fn real_directories(links: &Links, paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
     let mut real: Vec<Vec<u8>> = Vec::new();
-    for path in paths.filter(|path| path.is_absolute()) {
-        if let Ok(path) = path.canonicalize() {
-            let path = path.into_os_string().into_vec();
-            if !real.contains(&path) {
-                real.push(path);
-            }
+    for path in paths {
+        if let Some(path) = links.real(path.as_os_str().as_bytes())
+            && !real.contains(&path)
+        {
+            real.push(path);
         }
     }
     real

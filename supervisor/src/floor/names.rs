@@ -3,7 +3,8 @@
 //! A floor grants objects, whoever asks. What means something else to each process, or acts on the machine, is therefore
 //! never shown as something to grant: links, the file systems of the kernel itself, devices.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
 
 use guard_policy::{Name, NameKind};
@@ -51,6 +52,9 @@ const MOST: usize = 1 << 15;
 const HARMLESS: [(&[u8], u32); 5] =
     [(b"null", 3), (b"zero", 5), (b"full", 7), (b"random", 8), (b"urandom", 9)];
 
+/// What a list of mounts seldom exceeds, in bytes.
+const LENGTH: usize = 16 << 10;
+
 /// Tells what directories hold.
 #[derive(Clone, Debug)]
 pub struct Names {
@@ -62,7 +66,7 @@ impl Names {
     /// With the mounts of this moment. Where they cannot be read no directory tells its names.
     pub fn read() -> Names {
         // Not by the crate procfs: it takes paths as text, and leaves their escapes.
-        Names { apart: std::fs::read("/proc/self/mountinfo").ok().map(|text| mounted_apart(&text)) }
+        Names { apart: mountinfo().ok().map(|text| mounted_apart(&text)) }
     }
 
     /// What a directory holds, without following a link on the way to it; None where it cannot be listed.
@@ -79,6 +83,13 @@ impl Names {
             }
         }
     }
+}
+
+fn mountinfo() -> io::Result<Vec<u8>> {
+    // Its size is not told, and to find out by small reads takes longer than the reading.
+    let mut text = Vec::with_capacity(LENGTH);
+    File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// What a name is, where the file system says `kind`.

@@ -14,7 +14,7 @@ use super::ProcessError;
 use super::console::Console;
 use super::message::{End, Message, News};
 use crate::exit::Exit;
-use crate::kernel::fork::{Side, split};
+use crate::kernel::fork::{Side, quit, split};
 use crate::terminal::Source;
 
 /// What is passed on to the command: every signal with a name that would end the front.
@@ -195,6 +195,6 @@ fn let_go(mut console: Console) {
         let terminals = console.relay.outer().replaces();
         super::let_go_of_stdio(terminals.map(|terminal| !terminal));
         console.relay.linger();
-        std::process::exit(0)
+        quit()
     }
 }

@@ -15,7 +15,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::message::{End, Job, Message, News, Stopped};
 use crate::kernel::errno;
-use crate::kernel::fork::{Side, split};
+use crate::kernel::fork::{Side, quit, split};
 
 /// Whom the leader talks to.
 pub struct Ends {
@@ -39,7 +39,7 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
         Ok((slave, children))
     });
     // The supervisor sees the channel's end, and says so.
-    let Ok((slave, children)) = led else { std::process::exit(0) };
+    let Ok((slave, children)) = led else { quit() };
     let mut to_supervisor = File::from(to_supervisor);
     // A supervisor that is gone needs no news.
     let _ = News::Leads(rustix::process::getpid().as_raw_nonzero().get()).send(&mut to_supervisor);
@@ -49,13 +49,13 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
             guard_shim::run(plan, channel)
         }
         Ok(Side::Parent(command)) => command,
-        Err(_) => std::process::exit(0),
+        Err(_) => quit(),
     };
     drop(channel);
     plan.leave();
     let _ = nix::sys::prctl::set_dumpable(false);
     super::let_go_of_stdio([true, true, true]);
-    let Some(command) = Pid::from_raw(command.as_raw()) else { std::process::exit(0) };
+    let Some(command) = Pid::from_raw(command.as_raw()) else { quit() };
     // The command does so too: whoever comes first. A signal for the group must find it.
     let _ = rustix::process::setpgid(Some(command), Some(command));
     let _ = News::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);

@@ -12,7 +12,7 @@ use rustix::process::{WaitOptions, WaitStatus};
 
 use super::leader;
 use super::message::{Message, News};
-use crate::kernel::fork::{Side, split, split_unseen};
+use crate::kernel::fork::{Side, quit, split, split_unseen};
 
 /// Starts the command, by a leader of a session where it has a terminal, and reaps until nothing is left of the tree.
 pub fn main(plan: Plan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: Option<OwnedFd>) -> ! {
@@ -100,5 +100,5 @@ fn next(options: WaitOptions) -> Option<(i32, WaitStatus)> {
 }
 
 fn leave() -> ! {
-    std::process::exit(0)
+    quit()
 }

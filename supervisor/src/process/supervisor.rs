@@ -23,7 +23,7 @@ use crate::audit::Context;
 use crate::current::Current;
 use crate::floor as tree_floor;
 use crate::guard::Guard;
-use crate::kernel::fork::{Side, split};
+use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
@@ -56,7 +56,7 @@ pub fn main(
     if let Some(end) = end {
         tell(&mut to_front, News::Ended(end));
     }
-    std::process::exit(0)
+    quit()
 }
 
 /// Returns when the tree is gone; an end is one that the front was not told.
