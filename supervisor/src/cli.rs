@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use guard_policy::{Ask, Security};
 
 use crate::approval::command;
+use crate::bench;
 use crate::policy::Action;
 
 /// Run a command whose every program and file goes through a policy
@@ -108,6 +109,8 @@ pub enum Task {
     /// See what waits for an answer, and answer
     #[command(subcommand)]
     Approvals(command::Action),
+    /// Measure what the guard costs here, in each tier
+    Bench(bench::Arguments),
     /// Look at a policy: its schema, what is wrong with it, what its examples say
     #[command(subcommand)]
     Policy(Action),

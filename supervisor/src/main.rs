@@ -7,6 +7,7 @@ mod answer;
 mod approval;
 mod asking;
 mod audit;
+mod bench;
 mod broker;
 mod caller;
 mod check;
@@ -57,6 +58,9 @@ fn main() -> std::process::ExitCode {
         }
         Some(Task::Approvals(action)) => {
             approval::command::act(&cli.options, action).map_err(|error| error.to_string())
+        }
+        Some(Task::Bench(arguments)) => {
+            bench::run(&cli.options, arguments).map_err(|error| error.to_string())
         }
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
