@@ -101,7 +101,10 @@ fn document(kind: Kind, world: &World) -> Value {
     if kind == Kind::Exact {
         permissions["base"] = json!(false);
     }
-    json!({ "version": 1, "exec": { "security": "full", "ask": "off" }, "permissions": permissions })
+    // Named, for all of `/` would be: the floor lets programs be read where they may start, and some of `/` is denied.
+    let roots = [PathBuf::from("/usr"), world.work(), world.temporary(), world.programs()];
+    let exec = json!({ "security": "full", "ask": "off", "roots": roots });
+    json!({ "version": 1, "exec": exec, "permissions": permissions })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod audit;
+mod bench;
 mod check;
 mod commands;
 mod environment;
