@@ -64,7 +64,9 @@ fn environment() {
     let arena = Arena::new();
     arena.run("environment", 1.0, "thread");
     let killed = |line: &serde_json::Value| {
-        line["because"]["text"].as_str().is_some_and(|text| text.contains("the environment changed"))
+        line["because"]["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("an argument or a variable changed"))
     };
     assert!(arena.world.audit().iter().any(killed), "no program was killed: {:?}", arena.world.audit().len());
 }
