@@ -120,6 +120,10 @@ pub fn is_the_machines(path: &[u8], object: &Object) -> bool {
 fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
     /// `DEVPTS_SUPER_MAGIC` (linux/magic.h).
     const DEVPTS: i64 = 0x1cd1;
+    // What is on a disk has a disk's number.
+    if rustix::fs::major(object.stat.st_dev) != 0 {
+        return Ok(false);
+    }
     let system = rustix::fs::fstatfs(&object.fd)?.f_type;
     Ok(match system {
         rustix::fs::PROC_SUPER_MAGIC => path != b"/proc" && !path.starts_with(b"/proc/"),

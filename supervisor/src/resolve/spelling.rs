@@ -59,7 +59,9 @@ impl Spelling {
                 let mut directory = [0; LONGEST_DIRECTORY];
                 let length = caller.kernel().directory_path(caller.tid(), dirfd, &mut directory).ok()?;
                 let directory = &directory[..length];
-                if directory.first() != Some(&b'/') || length == LONGEST_DIRECTORY {
+                // One that was removed still has a path, at which something else may be by now.
+                let is_removed = directory.ends_with(b" (deleted)");
+                if directory.first() != Some(&b'/') || length == LONGEST_DIRECTORY || is_removed {
                     return None;
                 }
                 written.try_extend_from_slice(directory).ok()?;
