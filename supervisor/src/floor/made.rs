@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard_policy::{Policy, Tiers};
+use guard_policy::{Access, Grant, Hierarchy, HierarchyKind, Policy, Tiers};
 use guard_shim::floor as landlock;
 
 use super::plan::{Held, Untrapped};
@@ -34,14 +34,32 @@ pub enum Use {
     LeftOut,
 }
 
+/// The roots of programs, without what keeps every read from the kernel: one in which something may not be read, and where
+/// starting a program is asked for (`~/.cache`, which has tokens and built tools), becomes those parts of it that may be
+/// read as a whole. Where programs start unasked, as in a project, one that is built later must start, too.
+fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> Vec<Vec<u8>> {
+    let parts = |root: Vec<u8>| {
+        if policy.is_uniform(&root, Access::READ) || policy.rights(&root).x == Grant::Yes {
+            return vec![root];
+        }
+        let is_within = |path: &[u8]| path.strip_prefix(&*root).is_some_and(|rest| rest.starts_with(b"/"));
+        let parts = hierarchies.iter().filter(|part| {
+            part.access.contains(Access::READ)
+                && part.kind == HierarchyKind::Directory
+                && is_within(&part.path)
+        });
+        parts.map(|part| part.path.clone()).collect()
+    };
+    roots.into_iter().flat_map(parts).collect()
+}
+
 impl Made {
     /// Of what a policy allows as a whole, for these tiers.
     ///
     /// # Errors
     /// Landlock's.
     pub fn of(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<Made, String> {
-        let roots: Vec<PathBuf> =
-            policy.exec_roots().into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
+        let mut roots = policy.exec_roots();
         let abi = landlock::abi();
         let mut untrapped = Untrapped::default();
         let (mut grants, mut beneath) = (Grants::default(), Vec::new());
@@ -50,6 +68,7 @@ impl Made {
             let names = Names::read();
             let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.of(directory));
             let wanted = hierarchies.len();
+            roots = readable(policy, roots, &hierarchies);
             (grants, beneath) = Grants::open(hierarchies);
             // One that went away meanwhile would be missing.
             if tiers.contains(&Tier::Kernel) && grants.iter().count() == wanted {
@@ -57,6 +76,8 @@ impl Made {
                 untrapped.writes = classes.write.is_exact() && classes.create.is_exact();
             }
         }
+        let roots: Vec<PathBuf> =
+            roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
         let floor = landlock::plan(&roots, beneath).map_err(|error| error.to_string())?;
         let status = floor.status().clone();
         let is_entered = entered == Use::Entered && status != landlock::Status::None;
@@ -68,5 +89,44 @@ impl Made {
     /// Whether the floor keeps signals inside the tree.
     pub fn scopes_signals(&self) -> bool {
         self.domain.is_some() && landlock::abi().is_some_and(|abi| abi >= SCOPING)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use guard_policy::{Host, OpenclawStore, Overrides, OwnStore};
+
+    use super::*;
+
+    /// Without a guard.json, too, reads go on in the kernel: a token in a cache takes them from it nowhere else.
+    #[test]
+    fn a_secret_among_programs_that_are_asked_for_leaves_reads_to_the_kernel() {
+        if !landlock::holds_grants(landlock::abi()) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().canonicalize().unwrap();
+        for name in [".cache/huggingface", ".cache/pip", "work"] {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::fs::write(home.join(".cache/huggingface/token"), "secret").unwrap();
+        let cwd = home.join("work");
+        let host = Host {
+            home: home.as_os_str().as_bytes(),
+            cwd: cwd.as_os_str().as_bytes(),
+            path_dirs: Vec::new(),
+            always_denied: Vec::new(),
+            temp_dirs: Vec::new(),
+            openclaw: OpenclawStore::Absent,
+            own: OwnStore::Absent,
+            realpath: &|_| None,
+        };
+        let policy = Policy::without_file("main", &host, &Overrides::default());
+        let made = Made::of(&policy, &[Tier::Floored], Use::Entered).unwrap();
+        assert_eq!(made.plan.tiers(), "broker, floored (reads and writes)");
+        let starts = |name: &str| made.plan.starts(home.join(name).as_os_str().as_bytes());
+        assert!(starts("work/new/tool") && starts(".cache/pip/tool") && !starts(".cache/huggingface/token"));
     }
 }
