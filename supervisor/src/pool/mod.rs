@@ -2,12 +2,16 @@
 //!
 //! As a rule one waits for the next call: a call wakes all that wait (kernel/seccomp.c, recv_wait_event). One that is about
 //! to do what may take long sees to it that another waits, and where calls come while others are being answered more go
-//! on waiting, so that callers on several processors are answered there. A worker that is stuck in a blocking open or connect is woken when its caller dies or gets a signal.
+//! on waiting, so that callers on several processors are answered there. A worker that is stuck in a blocking open or
+//! connect is woken when its caller dies or gets a signal.
+
+mod parked;
+mod pulse;
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -19,16 +23,14 @@ use crate::caller::Caller;
 use crate::current::Current;
 use crate::kernel::{Kernel, requests};
 use crate::report::print;
+use parked::Parked;
+use pulse::{Counts, Pulse};
 
 /// Workers that wait where calls come at the same time, at most: one for each processor.
 const BUSY: usize = 4;
-/// Workers that sleep until one is needed again. More than that end.
-const PARKED: usize = 4;
 /// Several wait where more than one call in so many meets another, or makes way: to call one each time takes longer than to
 /// wake one too many.
 const CROWDED: u64 = 16;
-/// A call that is received sooner was there already.
-const AT_ONCE: Duration = Duration::from_nanos(1500);
 /// More than this many calls at once wait for a worker: a bound on threads.
 const MOST: usize = 4096;
 /// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
@@ -122,84 +124,6 @@ pub struct Pool {
     parked: Parked,
     pulse: Pulse,
     slots: Mutex<Vec<Arc<Slot>>>,
-}
-
-/// Workers that sleep.
-#[derive(Default)]
-struct Parked {
-    /// How many sleep, and how many of them are to get up.
-    count: Mutex<(usize, usize)>,
-    called: Condvar,
-}
-
-impl Parked {
-    fn count(&self) -> MutexGuard<'_, (usize, usize)> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sleeps until called. False where enough sleep already.
-    fn sleep(&self) -> bool {
-        let mut count = self.count();
-        if count.0 >= PARKED {
-            return false;
-        }
-        count.0 += 1;
-        while count.1 == 0 {
-            count = self.called.wait(count).unwrap_or_else(PoisonError::into_inner);
-        }
-        *count = (count.0 - 1, count.1 - 1);
-        true
-    }
-
-    /// Calls one. False when none sleeps.
-    fn call(&self) -> bool {
-        let mut count = self.count();
-        let sleeps = count.0 > count.1;
-        if sleeps {
-            count.1 += 1;
-            self.called.notify_one();
-        }
-        sleeps
-    }
-}
-
-/// What calls there were.
-#[derive(Debug, Default)]
-struct Pulse {
-    calls: AtomicU64,
-    /// Those that came while another was being answered.
-    crowded: AtomicU64,
-    /// Those that made way.
-    ways: AtomicU64,
-    /// Workers that are answering one, but for those that have made way.
-    answering: AtomicUsize,
-}
-
-/// The same at one time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    calls: u64,
-    crowded: u64,
-    ways: u64,
-}
-
-impl Pulse {
-    /// A call was received, after so long a wait.
-    fn begin(&self, waited: Duration) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        if self.answering.fetch_add(1, Ordering::Relaxed) > 0 || waited < AT_ONCE {
-            self.crowded.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn end(&self) {
-        self.answering.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn counts(&self) -> Counts {
-        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Counts { calls: of(&self.calls), crowded: of(&self.crowded), ways: of(&self.ways) }
-    }
 }
 
 impl Pool {
@@ -315,7 +239,7 @@ impl Pool {
         if ANSWERS.replace(false) {
             self.pulse.end();
         }
-        self.pulse.ways.fetch_add(1, Ordering::Relaxed);
+        self.pulse.way();
         if self.waiting.load(Ordering::Acquire) > 0 {
             return;
         }
@@ -329,14 +253,13 @@ impl Pool {
     /// long that nobody expected to.
     fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
         let now = self.pulse.counts();
-        let (calls, crowded) = (now.calls - before.calls, now.crowded - before.crowded);
-        let crowded = crowded.max(now.ways - before.ways);
+        let (calls, met) = now.since(before);
         if calls == 0 {
             if self.waiting.load(Ordering::Acquire) == 0 {
                 self.make_way();
             }
         } else {
-            let wanted = if crowded * CROWDED > calls { self.busy } else { 1 };
+            let wanted = if met * CROWDED > calls { self.busy } else { 1 };
             self.wanted.store(wanted, Ordering::Relaxed);
         }
         now
