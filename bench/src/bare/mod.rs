@@ -18,6 +18,9 @@ pub use supervisor::supervise;
 pub enum Loop {
     /// Reads the path and lets every call go on, with the synchronous wake-up.
     Continue,
+    /// What the guard does where it leaves calls to the kernel, and nothing else: reads the path, looks in one call whether
+    /// a link is on the way, lets the call go on, with the synchronous wake-up; looks at each new program by ptrace.
+    Look,
     /// Reads the path and lets every call go on; looks at each new program by ptrace before it runs.
     Traced,
     /// Opens files itself and hands them over; looks at each new program by ptrace before it runs.
@@ -26,12 +29,13 @@ pub enum Loop {
 
 impl Loop {
     /// All of them.
-    pub const ALL: [Loop; 3] = [Loop::Continue, Loop::Traced, Loop::Addfd];
+    pub const ALL: [Loop; 4] = [Loop::Continue, Loop::Look, Loop::Traced, Loop::Addfd];
 
     /// Its name in tables and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Loop::Continue => "continue",
+            Loop::Look => "look",
             Loop::Traced => "traced",
             Loop::Addfd => "addfd",
         }

@@ -12,7 +12,7 @@ use nix::sys::ptrace;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::process::{Pid as Process, PidfdFlags, PidfdGetfdFlags};
 
 use super::{Loop, kernel};
@@ -46,7 +46,7 @@ pub fn supervise(own: Loop, command: &[OsString]) -> Result<ExitCode, Error> {
     let number = i32::from_ne_bytes(number);
     let listener = rustix::process::pidfd_getfd(&process, number, PidfdGetfdFlags::empty())
         .context(|| "cannot take the listener".into())?;
-    if own == Loop::Continue {
+    if matches!(own, Loop::Continue | Loop::Look) {
         kernel::wake_synchronously(listener.as_fd()).context(|| "no synchronous wake-up".into())?;
     }
     socket.write_all(b"g").context(|| "the leader".into())?;
@@ -72,8 +72,12 @@ fn serve(own: Loop, listener: &OwnedFd, leader: &mut Child) -> Result<ExitCode, 
         let read = read_path(call.pid, address, &mut path);
         // A call that fails here is one whose caller is gone: there is nobody to tell.
         let _ = match (own, number) {
-            (Loop::Traced | Loop::Addfd, EXECVE) => follow(&call, listener),
+            (Loop::Look | Loop::Traced | Loop::Addfd, EXECVE) => follow(&call, listener),
             (Loop::Addfd, OPEN | OPENAT) if read => open(&call, &path, listener),
+            (Loop::Look, OPEN | OPENAT) if read => {
+                look(&call, &path);
+                go_on(&call, listener)
+            }
             _ => go_on(&call, listener),
         };
     }
@@ -100,6 +104,26 @@ fn read_path(pid: u32, address: u64, buffer: &mut [u8]) -> bool {
 fn go_on(call: &ScmpNotifReq, listener: &OwnedFd) -> Result<(), Error> {
     let answer = ScmpNotifResp::new_continue(call.id, ScmpNotifRespFlags::empty());
     answer.respond(listener.as_raw_fd()).context(|| "answer".into())
+}
+
+/// Asks the kernel what is at the path, by an open that can only fail.
+fn look(call: &ScmpNotifReq, path: &[u8]) {
+    let Ok(path) = CStr::from_bytes_until_nul(path) else { return };
+    let mut whole = Vec::new();
+    if !path.to_bytes().starts_with(b"/") {
+        let directory = match i32::from(call.data.syscall) {
+            OPENAT => call.data.args[0] as i32,
+            _ => CWD.as_raw_fd(),
+        };
+        let link = if directory == CWD.as_raw_fd() { "cwd".to_owned() } else { format!("fd/{directory}") };
+        let Ok(read) = rustix::fs::readlink(format!("/proc/{}/{link}", call.pid), Vec::new()) else { return };
+        whole = read.into_bytes();
+        whole.push(b'/');
+    }
+    whole.extend_from_slice(path.to_bytes());
+    let never = OFlags::DIRECTORY | OFlags::WRONLY | OFlags::CLOEXEC;
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let _ = rustix::fs::openat2(CWD, whole, never, Mode::empty(), no_links);
 }
 
 /// Opens what the caller wanted to and hands it over. What would mean something else here is let go on.
