@@ -36,4 +36,9 @@ impl Policy {
     pub fn is_uniform(&self, path: &[u8], access: Access) -> bool {
         self.rights(path).grants(access) && self.map.least_below(path, |_| false).grants(access)
     }
+
+    /// True when some program at or below `dir` may start without being asked for, or that cannot be excluded.
+    pub fn starts_unasked(&self, dir: &[u8]) -> bool {
+        self.rights(dir).x == Grant::Yes || self.map.most_below(dir).x == Grant::Yes
+    }
 }

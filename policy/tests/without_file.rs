@@ -135,6 +135,11 @@ fn directories_in_the_project_may_move() {
     );
     assert!(policy.reads_uniform(b"/usr") && policy.reads_uniform(b"/home/u/work"));
     assert!(!policy.reads_uniform(b"/etc") && !policy.reads_uniform(b"/home/u"));
+    assert!(
+        policy.starts_unasked(b"/usr")
+            && policy.starts_unasked(b"/")
+            && !policy.starts_unasked(b"/home/u/.cache")
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guard_policy::{Access, Grant, Hierarchy, HierarchyKind, Policy, Tiers};
+use guard_policy::{Access, Hierarchy, HierarchyKind, Policy, Tiers};
 use guard_shim::floor as landlock;
 
 use super::plan::{Held, Untrapped};
@@ -36,10 +36,10 @@ pub enum Use {
 
 /// The roots of programs, without what keeps every read from the kernel: one in which something may not be read, and where
 /// starting a program is asked for (`~/.cache`, which has tokens and built tools), becomes those parts of it that may be
-/// read as a whole. Where programs start unasked, as in a project, one that is built later must start, too.
+/// read as a whole. Where some program starts unasked, as in a project, one that is built later must start, too.
 fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> Vec<Vec<u8>> {
     let parts = |root: Vec<u8>| {
-        if policy.is_uniform(&root, Access::READ) || policy.rights(&root).x == Grant::Yes {
+        if policy.is_uniform(&root, Access::READ) || policy.starts_unasked(&root) {
             return vec![root];
         }
         let is_within = |path: &[u8]| path.strip_prefix(&*root).is_some_and(|rest| rest.starts_with(b"/"));
