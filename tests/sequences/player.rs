@@ -183,7 +183,8 @@ fn read(stdout: &str, top: &Path) -> Vec<Vec<String>> {
         for (pid, shown) in pids.iter().zip(["/proc/FIRST/", "/proc/OTHER/"]) {
             line = line.replace(pid.as_str(), shown);
         }
-        for object in ["socket:[", "pipe:["] {
+        // The last is a file without a name (O_TMPFILE), by its inode.
+        for object in ["socket:[", "pipe:[", "/#"] {
             if let Some((before, rest)) = line.split_once(object) {
                 let number = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
                 line = format!("{before}{object}{number}");

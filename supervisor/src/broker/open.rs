@@ -1,6 +1,6 @@
 //! open, openat, openat2 and creat.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::Access;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -14,7 +14,7 @@ use crate::layers::{Layer, is_off};
 use crate::place::controlling_terminal;
 use crate::pool::blocking;
 use crate::report::Operation;
-use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
+use crate::resolve::{Entry, Last, Object, Target, link_to};
 
 /// How often an open starts again when names change under it.
 const TRIES: usize = 16;
@@ -77,8 +77,9 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -
             return finish(script, how);
         }
     }
-    if how.resolve().is_empty()
-        && let Some(outcome) = open_short(request, dirfd, path, how)?
+    if is_plain(path)
+        && how.resolve().is_empty()
+        && let Some(outcome) = open_plain(request, path, how)
     {
         return outcome;
     }
@@ -114,35 +115,8 @@ fn is_plain(path: &[u8]) -> bool {
         && path[1..].split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// The short way, where it is to be had: the path, or the path of the directory that it starts from with the path behind
-/// it, is a real one.
-fn open_short(
-    request: &Request<'_, '_>,
-    dirfd: i32,
-    path: &[u8],
-    how: How,
-) -> Result<Option<Outcome>, Errno> {
-    if path[0] == b'/' {
-        return Ok(is_plain(path).then(|| open_plain(request, CWD, path, path, how)).flatten());
-    }
-    let directory = request.caller.directory(dirfd)?;
-    let Ok(mut real) = real_path(directory.as_fd()) else { return Ok(None) };
-    if real.last() != Some(&b'/') {
-        real.push(b'/');
-    }
-    real.extend_from_slice(path);
-    Ok(is_plain(&real).then(|| open_plain(request, directory.as_fd(), path, &real, how)).flatten())
-}
-
-/// The short way: the policy allows the real path, and the kernel finds no link in what was written. None: take the long
-/// way.
-fn open_plain(
-    request: &Request<'_, '_>,
-    from: BorrowedFd<'_>,
-    written: &[u8],
-    path: &[u8],
-    how: How,
-) -> Option<Outcome> {
+/// The short way: the policy allows the string, and the kernel finds no link in it. None: take the long way.
+fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcome> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     if request.guard.reporter.wants_allowed() || !request.guard.allows(path, needed) {
         return None;
@@ -153,7 +127,7 @@ fn open_plain(
         return Some(Err(error));
     }
     let opened =
-        blocking(request.caller, || rustix::fs::openat2(from, written, how.ours(), how.our_mode(), NO_LINKS));
+        blocking(request.caller, || rustix::fs::openat2(CWD, path, how.ours(), how.our_mode(), NO_LINKS));
     match opened {
         Ok(file) => Some(vet(request, path, file, how)),
         Err(Errno::LOOP) => None,
