@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::arena::{Arena, race, race_over_the_floor, race_prepared};
 
 macro_rules! races {
-    ($($name:ident: $mode:literal, $flipper:literal;)*) => {
-        $(#[test] fn $name() { race($mode, $flipper); })*
+    ($race:path, $($name:ident: $mode:literal, $flipper:literal;)*) => {
+        $(#[test] fn $name() { $race($mode, $flipper); })*
     };
 }
 
 races! {
+    race,
     read_by_a_thread: "read", "thread";
     read_by_a_process: "read", "process";
     truncating_open: "truncating-open", "thread";
@@ -50,13 +51,8 @@ races! {
 mod over_the_floor {
     use super::race_over_the_floor;
 
-    macro_rules! races {
-        ($($name:ident: $mode:literal, $flipper:literal;)*) => {
-            $(#[test] fn $name() { race_over_the_floor($mode, $flipper); })*
-        };
-    }
-
     races! {
+        race_over_the_floor,
         read_by_a_thread: "read", "thread";
         read_by_a_process: "read", "process";
         write: "write", "thread";

@@ -31,10 +31,10 @@ use crate::kernel::{Followed, requests};
 use crate::layers::{Layer, is_off};
 use crate::pool::make_way;
 use crate::report::Operation;
-use crate::resolve::{Dots, Last, Object, Target, link_to, real_path};
+use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
 use arguments::Strings;
 use image::Image;
-use verify::{Expected, Identity};
+use verify::Expected;
 pub use ways::spelled;
 
 /// execveat(2), Linux 6.14: whether the file could be run; nothing is.

@@ -18,12 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use super::verify::Identity;
 use super::ways::{is_below, spelled, ways};
 use crate::approval::Digest;
 use crate::caller::Caller;
 use crate::kernel::{Tid, errno};
-use crate::resolve::{Object, link_to, real_path};
+use crate::resolve::{Identity, Object, link_to, real_path};
 use crate::tree::Tree;
 
 /// A longer script cannot be approved.

@@ -13,10 +13,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::verify::{Expected, Identity};
+use super::verify::Expected;
 use crate::answer::{Answer, Outcome};
 use crate::broker::Request;
 use crate::kernel::{Response, Tid, proc};
+use crate::resolve::Identity;
 
 /// It is looked often for a second, and then less often for as long as the exec may be under way: its tracer can hold
 /// it up, by not waiting for another thread that the exec must see gone.

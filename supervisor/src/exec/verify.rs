@@ -2,26 +2,12 @@
 
 use std::os::fd::AsFd;
 
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::approval::Digest;
 use crate::kernel::{Kernel, Tid, proc, requests, trace};
-use crate::resolve::Object;
-
-/// A file, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    device: u64,
-    inode: u64,
-}
-
-impl Identity {
-    /// Of a stat.
-    pub fn of(stat: &Stat) -> Identity {
-        Identity { device: stat.st_dev, inode: stat.st_ino }
-    }
-}
+use crate::resolve::{Identity, Object};
 
 /// The loader that was judged.
 #[derive(Debug)]

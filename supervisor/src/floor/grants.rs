@@ -14,12 +14,7 @@ use guard_shim::floor;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// A file or directory, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-}
+use crate::resolve::Identity;
 
 /// One hierarchy or file.
 #[derive(Debug)]
@@ -55,10 +50,6 @@ fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
     Ok((file, stat))
 }
 
-fn identity(stat: &rustix::fs::Stat) -> Identity {
-    Identity { device: stat.st_dev, inode: stat.st_ino }
-}
-
 /// What Landlock is to grant.
 fn right(access: Access) -> Option<floor::Access> {
     match (access.contains(Access::READ), access.contains(Access::WRITE)) {
@@ -83,7 +74,7 @@ impl Grants {
             beneath.push(floor::Grant { beneath: file, is_directory, access: right });
             let is_lost = AtomicBool::new(false);
             let place = Mutex::new(path.clone());
-            grants.push(Grant { path, access, kind, identity: identity(&stat), place, is_lost });
+            grants.push(Grant { path, access, kind, identity: Identity::of(&stat), place, is_lost });
         }
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         (Grants(grants), beneath)
@@ -188,7 +179,7 @@ impl Grant {
     }
 
     fn look(&self) {
-        let stands = open(&self.path).is_ok_and(|(_, stat)| identity(&stat) == self.identity);
+        let stands = open(&self.path).is_ok_and(|(_, stat)| Identity::of(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);
     }
 }

@@ -62,6 +62,22 @@ impl Object {
     }
 }
 
+/// A file, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The number of its file system.
+    pub device: u64,
+    /// Its own number there.
+    pub inode: u64,
+}
+
+impl Identity {
+    /// Of a stat.
+    pub fn of(stat: &Stat) -> Identity {
+        Identity { device: stat.st_dev, inode: stat.st_ino }
+    }
+}
+
 /// A name in a directory: what creating, removing, renaming and most opens are about.
 #[derive(Debug)]
 pub struct Entry {
