@@ -1,0 +1,94 @@
+//! `openclaw-guard -- bash`: a shell in which the kernel asks the guard about every program and every file.
+//!
+//! `run` starts a guarded command; its processes are in `process`. Held system calls come in through `kernel`, are
+//! taken by a worker of `pool`, done by `broker` or `exec` on what `resolve` found, and judged by `guard`.
+//!
+//! A library so that the fuzzer can be linked to it; the program is its `main` alone.
+
+mod answer;
+mod approval;
+mod asking;
+mod audit;
+mod bench;
+mod broker;
+mod caller;
+mod check;
+mod cli;
+mod current;
+mod environment;
+mod exec;
+mod exit;
+mod floor;
+mod guard;
+mod ids;
+mod kernel;
+mod layers;
+mod links;
+mod place;
+mod policy;
+mod pool;
+mod process;
+mod reload;
+mod report;
+mod resolve;
+mod run;
+mod servers;
+mod setup;
+mod store;
+mod terminal;
+mod text;
+mod tree;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Task};
+use crate::exit::Exit;
+
+/// The program: reads the command line, does what it says, and says in which way that ended.
+pub fn main() -> std::process::ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // --help and --version come this way too.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Failure.into() } else { Exit::Success.into() };
+        }
+    };
+    log_to_stderr(cli.options.verbose);
+    let done = match &cli.task {
+        Some(Task::Check(question)) => {
+            check::check(&cli.options, question).map_err(|error| error.to_string())
+        }
+        Some(Task::Approvals(action)) => {
+            approval::command::act(&cli.options, action).map_err(|error| error.to_string())
+        }
+        Some(Task::Bench(arguments)) => {
+            bench::run(&cli.options, arguments).map_err(|error| error.to_string())
+        }
+        Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
+        None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            eprintln!("openclaw-guard: {problem}");
+            Exit::Failure.into()
+        }
+    }
+}
+
+fn log_to_stderr(verbose: u8) {
+    let level = match verbose {
+        0 => tracing::Level::ERROR,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .log_internal_errors(false)
+        .init();
+}
