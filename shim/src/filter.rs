@@ -28,6 +28,16 @@ pub struct Program {
     options: Options,
 }
 
+/// A part of the filter that a test can switch off.
+#[cfg(feature = "test-layers")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What fails without the supervisor hearing of it, or kills.
+    Refusals,
+    /// What waits for the supervisor.
+    Holds,
+}
+
 impl Program {
     /// The filter of the table under these options.
     #[must_use]
@@ -39,6 +49,27 @@ impl Program {
     #[must_use]
     pub fn instructions(&self) -> &'static [sock_filter] {
         self.instructions
+    }
+
+    /// The same filter with this action of it made harmless.
+    #[cfg(feature = "test-layers")]
+    #[must_use]
+    pub fn letting(self, part: Part) -> Program {
+        let lets = |answer: u32| match part {
+            Part::Refusals => matches!(
+                answer & libc::SECCOMP_RET_ACTION_FULL,
+                libc::SECCOMP_RET_ERRNO | libc::SECCOMP_RET_KILL_PROCESS | libc::SECCOMP_RET_KILL_THREAD
+            ),
+            Part::Holds => answer == libc::SECCOMP_RET_USER_NOTIF,
+        };
+        let is_answer = |code| u32::from(code) == libc::BPF_RET | libc::BPF_K;
+        let instructions = self.instructions.iter().map(|&instruction| match instruction {
+            sock_filter { code, k, .. } if is_answer(code) && lets(k) => {
+                sock_filter { k: libc::SECCOMP_RET_ALLOW, ..instruction }
+            }
+            other => other,
+        });
+        Program { instructions: instructions.collect::<Vec<_>>().leak(), ..self }
     }
 
     /// Whether `sendmsg` stops until the supervisor has answered.

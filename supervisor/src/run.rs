@@ -14,7 +14,7 @@ use crate::cli::Options;
 use crate::environment::{self, candidates};
 use crate::exit::Exit;
 use crate::floor::{self, Made, Use};
-use crate::layers::{Layer, is_off};
+use crate::layers::{self, Layer, is_off};
 use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
@@ -62,7 +62,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         return Err(RunError::FloorRequired(state));
     }
     let untrapped = floor.plan.untrapped();
-    let filter = filter::Program::of(filter::Options {
+    let filter = layers::filter(filter::Program::of(filter::Options {
         // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
         // Without the floor it would reach processes outside the tree.
@@ -70,7 +70,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         scoped_signals: floor.scopes_signals(),
         kernel_reads: untrapped.reads,
         kernel_writes: untrapped.writes,
-    });
+    }));
     let audit = audit_log(options, &places)?;
     let inherited = environment::of_command(&policy);
     announce(options, &policy, &places, &floor.plan, &state);

@@ -1,8 +1,14 @@
-//! Ways around the guard that were found once, each tried for real on files, sockets and processes of the test's own.
+//! Ways around the guard, each tried for real on files, sockets and processes of the test's own.
 
+mod attempt;
+mod calls;
 mod deep;
 mod devices;
+mod files;
 mod moves;
+mod outside;
+mod programs;
 mod resources;
+mod services;
 mod sockets;
 mod terminals;

@@ -4,7 +4,9 @@ use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::arena::{Arena, race, race_over_the_floor, race_prepared};
+use guard_tests::Arena;
+
+use crate::arena::{race, race_over_the_floor, race_prepared};
 
 macro_rules! races {
     ($race:path, $($name:ident: $mode:literal, $flipper:literal;)*) => {

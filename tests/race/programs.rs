@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::arena::{Arena, race, race_prepared};
+use guard_tests::Arena;
+
+use crate::arena::{arena, race, race_prepared, run};
 
 #[test]
 fn path_by_a_thread() {
@@ -61,8 +63,8 @@ fn argv() {
 /// The environment is not in the log: what shows is that programs whose environment changed were killed.
 #[test]
 fn environment() {
-    let arena = Arena::new();
-    arena.run("environment", 1.0, "thread");
+    let arena = arena();
+    run(&arena, "environment", 1.0, "thread");
     let killed = |line: &serde_json::Value| {
         line["because"]["text"]
             .as_str()

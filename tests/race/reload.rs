@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use guard_tests::until;
 
-use crate::arena::{ALONE, Arena, ENOUGH, PLAIN, POLICY};
+use crate::arena::{ALONE, ENOUGH, PLAIN, POLICY, arena_under};
 
 /// A policy that opens what is closed, as the attacker sees it.
 fn opened(policy: &str) -> String {
@@ -20,7 +20,7 @@ fn attack_after(
     tiers: &str,
     said: &str,
 ) -> (u64, u64, String) {
-    let mut arena = Arena::under(&opened(before));
+    let mut arena = arena_under(&opened(before));
     arena.world.set_tiers(tiers);
     let root = arena.root().display().to_string();
     let wait = format!(

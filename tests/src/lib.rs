@@ -2,6 +2,7 @@
 //! `openclaw-guard` run in them.
 #![forbid(unsafe_code)]
 
+mod arena;
 mod compare;
 mod emulator;
 mod held;
@@ -19,6 +20,7 @@ use std::process::{Command, Stdio};
 use guard_policy::environment::{Inherit, inherited};
 use tempfile::TempDir;
 
+pub use arena::Arena;
 pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
@@ -55,6 +57,13 @@ pub fn without_layers() -> PathBuf {
         path.display()
     );
     path
+}
+
+/// The layers without which the guard is to run in every test (GUARD_LAYERS_OFF, with commas): so that tests fail which
+/// need them.
+#[must_use]
+pub fn layers_off() -> Option<String> {
+    std::env::var("GUARD_LAYERS_OFF").ok().filter(|off| !off.is_empty())
 }
 
 /// The directory of this crate's sources and data: GUARD_TESTS, or where it was compiled.
@@ -194,7 +203,14 @@ impl World {
     /// The guard with this world's policy, before its subcommand or `--`.
     #[must_use]
     pub fn command(&self) -> Command {
-        self.command_of(&guard())
+        match layers_off() {
+            None => self.command_of(&guard()),
+            Some(off) => {
+                let mut command = self.command_of(&without_layers());
+                command.env("GUARD_TEST_LAYERS_OFF", off);
+                command
+            }
+        }
     }
 
     /// The same for another build of the guard.

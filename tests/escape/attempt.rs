@@ -1,0 +1,204 @@
+//! One attack: a program that tries to get at what the policy closes, natively, where it must succeed, and under the guard.
+//!
+//! The program finds an [`Arena`] around it, as `$R`: `work/`, its current directory, may be written; `$O` (`only/file`)
+//! read; `$S` (`shut/file`) may not be touched, and `$P` (`hide/prog`) read but not run. What is judged is never what the
+//! program says but what is there afterwards: the secret in its output or in a file, a change below the closed
+//! directories and the home, the mark that `$P` leaves. Who stands outside of the tree, a server or a process, writes below
+//! `shut/` when it was got at.
+
+use std::any::Any;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use guard_tests::{Arena, Ended, ended, layers_off, program_text};
+
+/// What stands outside of the tree while an attack runs, and is taken down when this is dropped.
+pub type Outside = Box<dyn Any>;
+
+/// What most attacks run under: everything may be started but what lies in the arena.
+pub const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "permissions": {"filesystem": {"rules": {SYSTEM,
+        "@": "r--", "@/work/**": "rw-", "@/only/**": "r--", "@/tools/**": "r-x", "@/hide/**": "r--"},
+        "default": "---"}}}"#;
+
+/// The same, where what is built in `work/` may be run.
+pub const BUILDING: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "permissions": {"filesystem": {"rules": {SYSTEM,
+        "@": "r--", "@/work/**": "rwx", "@/only/**": "r--", "@/tools/**": "r-x", "@/hide/**": "r--", "@/hide/prog": "r--"},
+        "default": "---"}}}"#;
+
+/// What Python attacks begin with.
+const PRELUDE: &str = "
+import ctypes, os, struct, sys
+R, S, O, P = (os.environ[name] for name in 'RSOP')
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+def call(number, *args):
+    'A system call by number; bytes are pointers, integers longs.'
+    args = [ctypes.c_long(a) if isinstance(a, int) else a for a in args]
+    result = libc.syscall(ctypes.c_long(number), *args)
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+def tell(data):
+    os.write(1, data)
+";
+
+enum Program {
+    Sh(&'static str),
+    Python(&'static str),
+    C { source: &'static str, mode: &'static str },
+}
+
+/// What an attack can do without the guard.
+enum Natively {
+    Succeeds,
+    /// The kernel itself refuses it here: for this reason.
+    Fails(&'static str),
+}
+
+/// An attack, and what it needs around it.
+pub struct Attack {
+    program: Program,
+    policy: &'static str,
+    prepare: Vec<fn(&Arena) -> Outside>,
+    natively: Natively,
+}
+
+/// An attack by bash.
+pub fn sh(text: &'static str) -> Attack {
+    Attack::by(Program::Sh(text))
+}
+
+/// An attack by Python, after the prelude above.
+pub fn python(text: &'static str) -> Attack {
+    Attack::by(Program::Python(text))
+}
+
+/// An attack by `tests/attackers/SOURCE.c`, which gets the mode as its argument.
+pub fn c(source: &'static str, mode: &'static str) -> Attack {
+    Attack::by(Program::C { source, mode })
+}
+
+impl Attack {
+    fn by(program: Program) -> Attack {
+        Attack { program, policy: POLICY, prepare: Vec::new(), natively: Natively::Succeeds }
+    }
+
+    /// Under another policy, as [`guard_tests::World::policy`] takes it.
+    pub fn under(mut self, policy: &'static str) -> Attack {
+        self.policy = policy;
+        self
+    }
+
+    /// With something prepared in the arena, or standing outside.
+    pub fn with(mut self, prepare: fn(&Arena) -> Outside) -> Attack {
+        self.prepare.push(prepare);
+        self
+    }
+
+    /// That does not succeed without the guard either, because the kernel does not let it here. It is tried all the same:
+    /// another kernel might.
+    pub fn natively_refused(mut self, why: &'static str) -> Attack {
+        self.natively = Natively::Fails(why);
+        self
+    }
+
+    fn command(&self, arena: &Arena, mut command: Command) -> Command {
+        let root = arena.root();
+        for (name, path) in [("R", ""), ("S", "shut/file"), ("O", "only/file"), ("P", "hide/prog")] {
+            command.env(name, root.join(path));
+        }
+        match self.program {
+            Program::Sh(text) => command.args([&*program_text("bash"), "-c", text]),
+            Program::Python(text) => {
+                let text = format!("{PRELUDE}{text}");
+                command.args([&*program_text("python3"), "-I", "-B", "-c", &text])
+            }
+            Program::C { mode, .. } => command.arg(root.join("tools/attack")).arg(mode),
+        };
+        command
+    }
+
+    /// Runs it in a fresh arena; says what came of it.
+    fn run(&self, start: impl Fn(&Arena) -> Command) -> (Option<String>, Ended) {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let secret = format!("TOPSECRET-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let arena = Arena::under(self.policy, &secret);
+        if let Program::C { source, .. } = self.program {
+            arena.build(source, "tools/attack", &["-pthread"]);
+        }
+        let outside: Vec<Outside> = self.prepare.iter().map(|prepare| prepare(&arena)).collect();
+        let before = arena.state();
+        let ended = ended(&mut self.command(&arena, start(&arena)));
+        // Whoever was got at has said so when it is gone.
+        drop(outside);
+        let after = arena.state();
+        let has = |text: &[u8]| text.windows(secret.len()).any(|window| window == secret.as_bytes());
+        let effect = if has(ended.stdout.as_bytes()) || has(ended.stderr.as_bytes()) {
+            Some("read what it may not".to_owned())
+        } else if let Some(path) = find(&arena.root().join("work"), &has) {
+            Some(format!("copied what it may not read to {path}"))
+        } else if before != after {
+            let differs = |(path, entry): &(&std::path::PathBuf, _)| before.get(*path) != Some(*entry);
+            let changed = after.iter().find(differs).map(|(path, _)| path);
+            let gone = before.keys().find(|path| !after.contains_key(*path));
+            Some(format!("changed or ran what it may not: {:?}", changed.or(gone)))
+        } else {
+            None
+        };
+        (effect, ended)
+    }
+}
+
+/// The first file below a directory whose content is such.
+fn find(directory: &Path, is_it: &impl Fn(&[u8]) -> bool) -> Option<String> {
+    for entry in fs::read_dir(directory).ok()?.flatten() {
+        let path = entry.path();
+        let kind = entry.file_type().ok()?;
+        let found = if kind.is_dir() {
+            find(&path, is_it)
+        } else {
+            let has = kind.is_file() && fs::read(&path).is_ok_and(|text| is_it(&text));
+            (has || is_it(path.as_os_str().as_bytes())).then(|| path.display().to_string())
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Tries it.
+///
+/// # Panics
+/// When it succeeds under the guard; and when it does not without, unless it is known why: then it would show nothing.
+pub fn attempt(attack: &Attack) {
+    let (effect, guarded) = attack.run(|arena| arena.world.command());
+    let said = format!("stdout: {}\nstderr: {}", guarded.stdout, guarded.stderr);
+    assert_eq!(effect, None, "it got through\n{said}");
+    // What the guard cannot even start holds against everything.
+    assert!(!guarded.stderr.contains("openclaw-guard: cannot "), "{said}");
+    if layers_off().is_some() {
+        return;
+    }
+    let (effect, native) = attack.run(|arena| arena.world.native_command());
+    match (effect, &attack.natively) {
+        (Some(_), Natively::Succeeds) | (None, Natively::Fails(_)) => {}
+        (None, Natively::Succeeds) => {
+            panic!("does not succeed without the guard either: {}\n{}", native.stdout, native.stderr)
+        }
+        (Some(effect), Natively::Fails(why)) => panic!("succeeds without the guard, {effect}; but: {why}"),
+    }
+}
+
+/// A test for each attack.
+macro_rules! attacks {
+    ($($(#[$doc:meta])* $name:ident => $attack:expr;)*) => {
+        $($(#[$doc])* #[test] fn $name() { $crate::attempt::attempt(&$attack); })*
+    };
+}
+pub(crate) use attacks;

@@ -1,0 +1,107 @@
+//! Where attackers and guard meet: directories of which some may not be touched, and what is found there afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{World, ended, sources};
+
+/// A fresh world: `work/` may be written, `only/` read; `shut/` may not be touched, and `hide/prog` not be run, which leaves
+/// the mark `work/escaped`.
+#[derive(Debug)]
+pub struct Arena {
+    /// Where it lies.
+    pub world: World,
+}
+
+/// Mode, time, links and content, where there is one: what an attack would change.
+pub type Mark = (u32, i64, u64, Option<Vec<u8>>);
+
+impl Arena {
+    /// Under this policy, as [`World::policy`] takes it; `secret` is in `shut/file`.
+    ///
+    /// # Panics
+    /// When the directories or programs cannot be made.
+    #[must_use]
+    pub fn under(policy: &str, secret: &str) -> Arena {
+        let world = World::bare().policy(policy);
+        for (name, text) in
+            [("work/file", "harmless"), ("shut/file", secret), ("shut/gone", "x"), ("only/file", "kept")]
+        {
+            world.write(name, text);
+        }
+        fs::create_dir(world.root().join("shut/dir")).expect("a directory");
+        let arena = Arena { world };
+        arena.build("marker", "hide/prog", &["-nostdlib", "-static-pie", "-fPIE"]);
+        arena
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.world.root()
+    }
+
+    /// Compiles an attacker's program to this place.
+    ///
+    /// # Panics
+    /// When that fails.
+    pub fn build(&self, source: &str, target: &str, flags: &[&str]) {
+        let target = self.root().join(target);
+        fs::create_dir_all(target.parent().expect("a directory")).expect("directories");
+        let program = built(source, flags);
+        fs::write(&target, &*program).expect("a program");
+        fs::set_permissions(target, fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+
+    /// Everything that no attack may change: what is below the closed directories and the home, and whether a mark was left.
+    ///
+    /// # Panics
+    /// When a directory cannot be read.
+    #[must_use]
+    pub fn state(&self) -> BTreeMap<PathBuf, Mark> {
+        let mut state = BTreeMap::new();
+        for name in ["shut", "only", "hide", "home"] {
+            collect(&self.root().join(name), &mut state);
+        }
+        let mark = self.root().join("work/escaped");
+        if mark.exists() {
+            state.insert(mark, (0, 0, 0, None));
+        }
+        state
+    }
+}
+
+/// An attacker's program; each is compiled once.
+fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
+    static BUILT: Mutex<BTreeMap<String, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
+    let mut all = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = all.entry(format!("{source} {flags:?}")).or_insert_with(|| {
+        let place = World::bare();
+        let source = sources().join("attackers").join(source).with_extension("c");
+        let target = place.root().join("program");
+        let built =
+            ended(Command::new("cc").args(["-O2", "-w"]).args(flags).arg(source).arg("-o").arg(&target));
+        assert_eq!(built.status, 0, "{}", built.stderr);
+        Arc::new(fs::read(target).expect("a program"))
+    });
+    Arc::clone(program)
+}
+
+fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, Mark>) {
+    let meta = fs::symlink_metadata(directory).expect("a directory");
+    state.insert(directory.to_owned(), (meta.mode(), 0, 0, None));
+    for entry in fs::read_dir(directory).expect("a directory").flatten() {
+        let path = entry.path();
+        let meta = fs::symlink_metadata(&path).expect("an entry");
+        if meta.is_dir() {
+            collect(&path, state);
+        } else {
+            let text = if meta.is_file() { fs::read(&path).ok() } else { None };
+            state.insert(path, (meta.mode(), meta.mtime(), meta.nlink(), text));
+        }
+    }
+}
