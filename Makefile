@@ -3,11 +3,12 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run build test test-full soak fuzz bench bench-check bench-report lint setup clean
+.PHONY: help run build test test-escape test-full soak fuzz bench bench-check bench-report lint setup clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
+	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, licences and unused dependencies"
 	@echo "make soak                            the timed races, the long loops, 100,000 cases of each property, mutants"
 	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long"
@@ -33,13 +34,17 @@ test:
 	@$(MAKE) --no-print-directory lint
 	@scripts/test
 
+test-escape:
+	@scripts/setup test
+	@scripts/test-escape $(LAYERS)
+
 test-full:
 	@scripts/setup full
 	@scripts/test-full $(SHARD)
 
 soak:
 	@scripts/setup test
-	@GUARD_SOAK=1 GUARD_RACE_SECONDS=60 scripts/test
+	@GUARD_SOAK=1 GUARD_RACE_SECONDS=180 scripts/test
 	@scripts/mutants
 
 fuzz:

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use guard_tests::Arena;
 
-use crate::arena::{arena, race, race_prepared, run};
+use crate::arena::{arena, race, race_below_the_roots, race_prepared, run};
 
 #[test]
 fn path_by_a_thread() {
@@ -29,6 +29,36 @@ fn interpreter() {
 #[test]
 fn loader() {
     race("loader", "process");
+}
+
+/// Where Landlock has no objection.
+mod below_the_roots {
+    use super::race_below_the_roots;
+
+    #[test]
+    fn path_by_a_thread() {
+        race_below_the_roots("exec", "thread");
+    }
+
+    #[test]
+    fn path_by_a_process() {
+        race_below_the_roots("exec", "process");
+    }
+
+    #[test]
+    fn symlink() {
+        race_below_the_roots("exec-symlink", "process");
+    }
+
+    #[test]
+    fn interpreter() {
+        race_below_the_roots("interpreter", "process");
+    }
+
+    #[test]
+    fn loader() {
+        race_below_the_roots("loader", "process");
+    }
 }
 
 /// What a program was really given, against what the audit log says it was judged with.

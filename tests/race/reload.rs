@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use guard_tests::until;
 
-use crate::arena::{ALONE, ENOUGH, PLAIN, POLICY, arena_under};
+use crate::arena::{ALONE, PLAIN, POLICY, arena_under, enough, seconds};
 
 /// A policy that opens what is closed, as the attacker sees it.
 fn opened(policy: &str) -> String {
@@ -24,7 +24,8 @@ fn attack_after(
     arena.world.set_tiers(tiers);
     let root = arena.root().display().to_string();
     let wait = format!(
-        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read 1 {root} thread"
+        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read {} {root} thread",
+        seconds() / 2.0
     );
     let mut command = arena.world.command();
     command.args(["--", "/usr/bin/sh", "-c", &wait]);
@@ -56,7 +57,7 @@ fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
     let (attempts, leaks, _) =
         attack_after(POLICY, Some(&|_| String::new()), "broker,floored", "was read again");
     assert_eq!(leaks, 0, "read what was taken away");
-    assert!(attempts >= ENOUGH, "only {attempts} attempts");
+    assert!(attempts >= enough(), "only {attempts} attempts");
     println!("{attempts} attempts held after a reload");
 }
 
