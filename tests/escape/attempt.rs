@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use guard_tests::{Arena, Ended, ended, layers_off, program_text};
+use guard_tests::{Arena, Ended, ended, has, layers_off, program_text};
 
 /// What stands outside of the tree while an attack runs, and is taken down when this is dropped.
 pub type Outside = Box<dyn Any>;
@@ -58,6 +58,8 @@ enum Natively {
     Succeeds,
     /// The kernel itself refuses it here: for this reason.
     Fails(&'static str),
+    /// It succeeds where this says so.
+    If(fn() -> bool),
 }
 
 /// An attack, and what it needs around it.
@@ -66,6 +68,7 @@ pub struct Attack {
     policy: &'static str,
     prepare: Vec<fn(&Arena) -> Outside>,
     natively: Natively,
+    needs: &'static [&'static str],
 }
 
 /// An attack by bash.
@@ -85,7 +88,7 @@ pub fn c(source: &'static str, mode: &'static str) -> Attack {
 
 impl Attack {
     fn by(program: Program) -> Attack {
-        Attack { program, policy: POLICY, prepare: Vec::new(), natively: Natively::Succeeds }
+        Attack { program, policy: POLICY, prepare: Vec::new(), natively: Natively::Succeeds, needs: &[] }
     }
 
     /// Under another policy, as [`guard_tests::World::policy`] takes it.
@@ -104,6 +107,18 @@ impl Attack {
     /// another kernel might.
     pub fn natively_refused(mut self, why: &'static str) -> Attack {
         self.natively = Natively::Fails(why);
+        self
+    }
+
+    /// That succeeds without the guard where the machine has what not every machine has.
+    pub fn natively_if(mut self, is_there: fn() -> bool) -> Attack {
+        self.natively = Natively::If(is_there);
+        self
+    }
+
+    /// By these programs, or not at all.
+    pub fn needs(mut self, programs: &'static [&'static str]) -> Attack {
+        self.needs = programs;
         self
     }
 
@@ -177,6 +192,9 @@ fn find(directory: &Path, is_it: &impl Fn(&[u8]) -> bool) -> Option<String> {
 /// # Panics
 /// When it succeeds under the guard; and when it does not without, unless it is known why: then it would show nothing.
 pub fn attempt(attack: &Attack) {
+    if !has(attack.needs) {
+        return;
+    }
     let (effect, guarded) = attack.run(|arena| arena.world.command());
     let said = format!("stdout: {}\nstderr: {}", guarded.stdout, guarded.stderr);
     assert_eq!(effect, None, "it got through\n{said}");
@@ -186,12 +204,17 @@ pub fn attempt(attack: &Attack) {
         return;
     }
     let (effect, native) = attack.run(|arena| arena.world.native_command());
-    match (effect, &attack.natively) {
-        (Some(_), Natively::Succeeds) | (None, Natively::Fails(_)) => {}
-        (None, Natively::Succeeds) => {
+    let refused = match attack.natively {
+        Natively::Succeeds => None,
+        Natively::Fails(why) => Some(why),
+        Natively::If(is_there) => (!is_there()).then_some("the machine lacks what it needs"),
+    };
+    match (effect, refused) {
+        (Some(_), None) | (None, Some(_)) => {}
+        (None, None) => {
             panic!("does not succeed without the guard either: {}\n{}", native.stdout, native.stderr)
         }
-        (Some(effect), Natively::Fails(why)) => panic!("succeeds without the guard, {effect}; but: {why}"),
+        (Some(effect), Some(why)) => panic!("succeeds without the guard, {effect}; but: {why}"),
     }
 }
 

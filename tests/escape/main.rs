@@ -5,6 +5,7 @@ mod calls;
 mod deep;
 mod devices;
 mod files;
+mod machine;
 mod moves;
 mod outside;
 mod programs;

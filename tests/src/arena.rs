@@ -17,8 +17,8 @@ pub struct Arena {
     pub world: World,
 }
 
-/// Mode, time, links and content, where there is one: what an attack would change.
-pub type Mark = (u32, i64, u64, Option<Vec<u8>>);
+/// Mode, time, time of the last change of anything, links and content, where there is one: what an attack would change.
+pub type Mark = (u32, i64, (i64, i64), u64, Option<Vec<u8>>);
 
 impl Arena {
     /// Under this policy, as [`World::policy`] takes it; `secret` is in `shut/file`.
@@ -69,7 +69,7 @@ impl Arena {
         }
         let mark = self.root().join("work/escaped");
         if mark.exists() {
-            state.insert(mark, (0, 0, 0, None));
+            state.insert(mark, (0, 0, (0, 0), 0, None));
         }
         state
     }
@@ -92,8 +92,9 @@ fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
 }
 
 fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, Mark>) {
-    let meta = fs::symlink_metadata(directory).expect("a directory");
-    state.insert(directory.to_owned(), (meta.mode(), 0, 0, None));
+    // A directory that is gone leaves no entry.
+    let Ok(meta) = fs::symlink_metadata(directory) else { return };
+    state.insert(directory.to_owned(), (meta.mode(), 0, (0, 0), 0, None));
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         let meta = fs::symlink_metadata(&path).expect("an entry");
@@ -101,7 +102,8 @@ fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, Mark>) {
             collect(&path, state);
         } else {
             let text = if meta.is_file() { fs::read(&path).ok() } else { None };
-            state.insert(path, (meta.mode(), meta.mtime(), meta.nlink(), text));
+            let changed = (meta.ctime(), meta.ctime_nsec());
+            state.insert(path, (meta.mode(), meta.mtime(), changed, meta.nlink(), text));
         }
     }
 }
