@@ -24,3 +24,4 @@ pub mod table;
 
 pub use handover::{Failure, Report, Stage, channel, read_report, receive_listener, release};
 pub use launch::{Plan, Terminal, run};
+pub use privileges::NO_CORE;

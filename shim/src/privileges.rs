@@ -6,9 +6,14 @@ use caps::CapSet;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
+/// The limit on core files with which there are none, and with which no program of core_pattern(5) is started for one:
+/// with 0 the kernel still starts that, outside of the tree (fs/coredump.c).
+pub const NO_CORE: u64 = 1;
+
 /// No core dumps, which would hold what the tree has read; and the number of descriptors as the operator had it.
 pub(crate) fn set_limits((soft, hard): (u64, u64)) -> io::Result<()> {
-    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    // Where the operator has forbidden cores for good, no limit can be raised to this.
+    setrlimit(Resource::RLIMIT_CORE, NO_CORE, NO_CORE).or_else(|_| setrlimit(Resource::RLIMIT_CORE, 0, 0))?;
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
     Ok(())
 }

@@ -225,7 +225,7 @@ fn privileges_are_gone() {
     }
     assert_eq!(field("SigBlk:"), "0000000000000000");
     assert_eq!(field("SigIgn:"), "0000000000000000");
-    assert_eq!(field("Max core file size"), "0");
+    assert_eq!(field("Max core file size"), "1");
     assert_eq!(field("Max open files"), "64");
 }
 

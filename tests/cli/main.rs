@@ -7,6 +7,7 @@ mod check;
 mod commands;
 mod environment;
 mod fixtures;
+mod layers;
 mod lines;
 mod observe;
 mod own;

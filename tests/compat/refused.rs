@@ -68,6 +68,23 @@ fn core_files() {
     assert_eq!(both("ulimit -Hc; ulimit -c 1 2>/dev/null && echo set"), ["unlimited\nset\n", "0\n"]);
 }
 
+/// With a limit of 0 the kernel would start the program of core_pattern(5), outside of the tree.
+#[test]
+fn a_limit_on_core_files_of_nothing() {
+    let source = r#"
+import resource
+CORE = resource.RLIMIT_CORE
+for attempt in (lambda: resource.setrlimit(CORE, (0, 0)), lambda: resource.prlimit(0, CORE, (0, 0)),
+                lambda: resource.prlimit(os.getpid(), CORE, (0, 0)), lambda: resource.setrlimit(CORE, (0, 1)),
+                lambda: ctypes.CDLL(None).syscall(160, CORE, bytes(16))):
+    try: attempt()
+    except (OSError, ValueError): pass
+    print(resource.getrlimit(CORE))"#;
+    let [native, guarded] = attempted(&format!("import ctypes{source}"));
+    assert!(native.ends_with("(0, 0)"), "{native}");
+    assert_eq!(guarded, ["(1, 1)"; 5].join("\n"));
+}
+
 /// Where the machine lets users have namespaces: Chromium's sandbox is made of them.
 #[test]
 fn namespaces_of_users() {

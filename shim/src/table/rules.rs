@@ -197,6 +197,14 @@ pub(super) const SIGNAL: Decision = Decision::Option(Switch::ScopedSignals, &ALL
 /// The first argument is a process, 0 the caller.
 pub(super) const OF_PROCESS: Decision =
     Decision::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
+const CORE: &[u32] = &[libc::RLIMIT_CORE];
+/// The limit on core files stays as it is: a lower one would let the program of core_pattern(5) be started.
+pub(super) const SETRLIMIT: Decision =
+    Decision::First(&[rule(&[one_of(0, CORE)], Action::Notify)], Action::Allow);
+pub(super) const PRLIMIT: Decision = Decision::First(
+    &[rule(&[one_of(1, CORE)], Action::Notify), rule(&[one_of(0, &[0])], Action::Allow)],
+    Action::Notify,
+);
 /// `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
 pub(super) const SETPRIORITY: Decision = Decision::First(
     &[rule(&[one_of(0, &[libc::PRIO_PROCESS]), one_of(1, &[0])], Action::Allow)],

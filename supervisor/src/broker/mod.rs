@@ -121,6 +121,10 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
         libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => processes::signal(request, int(0)),
         libc::SYS_ptrace => processes::trace(request),
         libc::SYS_pidfd_send_signal => processes::signal_by_descriptor(request, int(0)),
+        libc::SYS_setrlimit => processes::limit_core(request, 0, word(1), 0),
+        libc::SYS_prlimit64 if int(1) as u32 == libc::RLIMIT_CORE => {
+            processes::limit_core(request, int(0), word(2), word(3))
+        }
         libc::SYS_prlimit64
         | libc::SYS_sched_setaffinity
         | libc::SYS_sched_setscheduler

@@ -110,3 +110,26 @@ pub fn adjust(request: &Request<'_, '_>, pid: i32) -> Outcome {
 pub fn adjust_group(request: &Request<'_, '_>, process: bool, who: i32) -> Outcome {
     if process { adjust(request, who) } else { refuse(request, who) }
 }
+
+/// Setting the limit on core files, of the caller or another process. It is as low as it may be: with a lower one the
+/// kernel would start the program of core_pattern(5). So nothing is done.
+pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> Outcome {
+    if pid > 0 && !request.guard.tree.contains(pid) {
+        return refuse(request, pid);
+    }
+    if limit == 0 {
+        return BY_REGISTERS;
+    }
+    let mut wanted = [0; 16];
+    request.caller.bytes(limit, &mut wanted)?;
+    let [soft, hard] =
+        [0, 8].map(|at| wanted[at..at + 8].iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)));
+    if soft > hard {
+        return Err(Errno::INVAL);
+    }
+    // Nobody here can write to the caller what the limit was.
+    if hard > guard_shim::NO_CORE || old != 0 {
+        return Err(Errno::PERM);
+    }
+    Ok(Answer::Value(0))
+}

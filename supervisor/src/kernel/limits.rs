@@ -23,9 +23,13 @@ pub fn exceed_size(process: Tid, is_still: impl FnOnce() -> bool) {
     }
 }
 
-/// This process leaves no core behind.
+/// This process leaves no core behind, nor does the program of core_pattern(5) start for one.
 pub fn forbid_core() {
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    // A limit can always be lowered.
-    let _ = setrlimit(Resource::Core, none);
+    for limit in [guard_shim::NO_CORE, 0] {
+        let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+        // A limit can always be lowered, and no limit needs that.
+        if setrlimit(Resource::Core, limit).is_ok() {
+            return;
+        }
+    }
 }
