@@ -84,6 +84,13 @@ impl<'p> Because<'p> {
         Because { source: Source::Builtin, path: UNMENTIONED.into(), rule: text.clone(), text }
     }
 
+    /// The same reason for another file than it speaks of: `what` says what that is to it, `more` how it stands.
+    pub(crate) fn about(self, what: &str, more: &str) -> Because<'p> {
+        let rule = format!("{what}: {}", self.rule).into();
+        let text = format!("{what}{more}: {}", self.text).into();
+        Because { rule, text, ..self }
+    }
+
     /// The short form for one line on a terminal: `permissions.filesystem.deny "~/.ssh/**"`.
     pub fn rule(&self) -> &str {
         &self.rule

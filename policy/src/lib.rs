@@ -19,6 +19,7 @@ mod because;
 mod build;
 mod builtin;
 mod compile;
+mod copies;
 mod decide;
 mod document;
 pub mod environment;
@@ -52,6 +53,7 @@ mod tiers;
 
 pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
 pub use because::{Because, Outcome, Source, Verdict};
+pub use copies::{Withheld, decide_copy};
 pub use decide::decide;
 pub use document::Document;
 pub use examples::{EntryExample, Example};

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide};
+use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide, decide_copy};
 use rustix::io::Errno;
 
 use crate::approval::{Approvals, Question, Reason};
 use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
-use crate::exec::{Scripts, Turns};
+use crate::exec::{Copies, Scripts, Turns};
 use crate::floor;
 use crate::place::{Place, is_the_machines, place};
 use crate::report::{Event, Operation, Reporter, shortened};
@@ -44,8 +44,17 @@ pub struct Guard {
     pub turns: Arc<Turns>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
+    /// The programs that the policy withholds, wherever they are copied.
+    pub copies: Arc<Copies>,
     /// The sockets that the tree has bound.
     pub servers: Arc<Servers>,
+}
+
+/// What the policy says of a program that is a copy of these: the strictest of what it says of each.
+pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
+    let copies = originals.iter().map(|original| decide_copy(policy, &exec, original));
+    let strictest = copies.min_by_key(|verdict| verdict.outcome);
+    strictest.unwrap_or_else(|| decide(policy, &Request::Exec(exec)))
 }
 
 /// Why a call was refused by what no policy can allow.
@@ -65,9 +74,11 @@ impl Guard {
         floor: floor::Plan,
         session: &str,
     ) -> Guard {
+        let policy = Arc::new(policy);
         Guard {
             lets_trace: policy.allow_ptrace() && floor.roots.is_some(),
-            policy: Arc::new(policy),
+            copies: Arc::new(Copies::of(Arc::clone(&policy))),
+            policy,
             resolver: Arc::new(resolver),
             tree,
             reporter,
@@ -100,7 +111,8 @@ impl Guard {
     /// The same tree under another policy. The floor stays: the kernel has it.
     pub fn under(&self, policy: Policy) -> Guard {
         let floor = self.floor.under(&policy);
-        Guard { policy: Arc::new(policy), floor, ..self.clone() }
+        let policy = Arc::new(policy);
+        Guard { copies: Arc::new(Copies::of(Arc::clone(&policy))), policy, floor, ..self.clone() }
     }
 
     /// The policy by which this judges.
@@ -192,13 +204,18 @@ impl Guard {
         }
     }
 
-    /// Judges one file of the start of a program. What is to be asked is left to the whole of the start.
+    /// Judges one file of the start of a program, which is a copy of these. What is to be asked is left to the whole of the
+    /// start.
     ///
     /// # Errors
     /// EACCES when it is refused.
-    pub fn judge_exec<'p>(&'p self, caller: &Caller<'_>, exec: Exec<'_>) -> Result<Verdict<'p>, Errno> {
-        let policy = self.policy();
-        let verdict = decide(policy, &Request::Exec(exec));
+    pub fn judge_exec<'p>(
+        &'p self,
+        caller: &Caller<'_>,
+        exec: Exec<'_>,
+        originals: &[Vec<u8>],
+    ) -> Result<Verdict<'p>, Errno> {
+        let verdict = decide_program(self.policy(), exec, originals);
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let path = exec.path;
             let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);

@@ -151,6 +151,24 @@ static int page_with(const char *text) {
     return fd;
 }
 
+// Makes a file hold the withheld program and another one, in turns, without a new name or number.
+static char *text_a, *text_b, *rewritten;
+static size_t size_a, size_b;
+static void write_whole(const char *text, size_t size) {
+    int fd = open(rewritten, O_WRONLY | O_CREAT, 0700);
+    if (fd < 0) return;  // ETXTBSY, and the like
+    if (pwrite(fd, text, size, 0) < 0 || ftruncate(fd, size)) abort();
+    close(fd);
+}
+
+static void rewrite(void) {
+    static unsigned seed = 1;
+    write_whole(text_a, size_a);
+    for (volatile unsigned k = 0; k < (seed = seed * 1103515245 + 12345) % 400000; k++);
+    write_whole(text_b, size_b);
+    for (volatile unsigned k = 0; k < (seed = seed * 1103515245 + 12345) % 40000; k++);
+}
+
 static void run(char *program, char *const *argv, char *const *env) {
     pid_t pid = vfork();
     if (!pid) {
@@ -263,6 +281,21 @@ int main(int argc, char **argv) {
         swap_links();
         target = MODE("exec-symlink") ? link_name : path(MODE("loader") ? "okay/loaded" : "okay/script");
         helper = swapper(swap_links);
+    } else if (MODE("copy") || MODE("copy-grown")) {
+        int fd = open(path("hide/prog"), O_RDONLY);
+        struct stat stat;
+        if (fd < 0 || fstat(fd, &stat)) return 3;
+        size_b = size_a = stat.st_size;
+        text_b = malloc(size_b), text_a = malloc(size_a + 1);
+        if (read(fd, text_b, size_b) != (ssize_t)size_b) return 3;
+        close(fd);
+        memcpy(text_a, text_b, size_a);
+        char *mark = memmem(text_a, size_a, "escaped", 7);
+        if (!mark) return 3;
+        memcpy(mark, "harmles", 7);
+        text_a[size_a] = 0, size_a += MODE("copy-grown");
+        target = rewritten = path("work/prog");
+        helper = swapper(rewrite);
     } else
         return 2;
 

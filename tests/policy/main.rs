@@ -2,6 +2,7 @@
 
 mod agreement;
 mod builtin;
+mod copies;
 mod map;
 mod openclaw;
 mod oracle;

@@ -38,6 +38,12 @@ pub const ROOTS: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "o
         "@": "r--", "@/work/**": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
         "default": "---"}}}"#;
 
+/// One that withholds a program by name, and lets run what the tree makes.
+pub const COPIED: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "permissions": {"filesystem": {"rules": {SYSTEM,
+        "@/work/**": "rwx", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/prog": "r--", "@/hide/**": "r-x"},
+        "default": "---"}}}"#;
+
 /// One under which reading is not held at all.
 pub const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"base": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
@@ -96,6 +102,18 @@ pub fn race_prepared(
 /// The same for programs that the floor would let start: without the look after the exec alone they run.
 pub fn race_below_the_roots(mode: &str, flipper: &str) {
     contest(ROOTS, "verify", mode, flipper, |_| (), |_| None);
+}
+
+/// The same for a file that comes to hold a withheld program after it was judged: which it does, in time.
+pub fn race_of_copies(mode: &str) {
+    contest(COPIED, "verify", mode, "process", |_| (), |_| None);
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let arena = arena_under(COPIED);
+    run(&arena, mode, 1.0, "process");
+    let killed = |line: &serde_json::Value| {
+        line["because"]["text"].as_str().is_some_and(|text| text.contains("the program's content changed"))
+    };
+    assert!(arena.world.audit().iter().any(killed), "no program was killed: {}", arena.world.audit().len());
 }
 
 fn contest(

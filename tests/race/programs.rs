@@ -1,10 +1,13 @@
 //! Starting programs.
 
 use std::collections::HashMap;
+use std::fs;
 
 use guard_tests::Arena;
 
-use crate::arena::{arena, race, race_below_the_roots, race_prepared, run};
+use crate::arena::{
+    COPIED, arena, arena_under, race, race_below_the_roots, race_of_copies, race_prepared, run,
+};
 
 #[test]
 fn path_by_a_thread() {
@@ -58,6 +61,33 @@ mod below_the_roots {
     #[test]
     fn loader() {
         race_below_the_roots("loader", "process");
+    }
+}
+
+/// A file that holds a withheld program by the time the kernel reads it.
+#[test]
+fn content_of_the_same_size() {
+    race_of_copies("copy");
+}
+
+#[test]
+fn content_of_another_size() {
+    race_of_copies("copy-grown");
+}
+
+/// A withheld program as the loader of another one.
+#[test]
+fn a_copy_as_loader() {
+    for (policy, is_let) in
+        [(COPIED.to_owned(), false), (COPIED.replace(r#""@/hide/prog": "r--", "#, ""), true)]
+    {
+        let arena = arena_under(&policy);
+        fs::copy(arena.root().join("hide/prog"), arena.root().join("work/prog")).expect("a copy");
+        let mut command = arena.world.command();
+        command.current_dir(arena.root()).arg("--").arg(arena.root().join("okay/loaded"));
+        let ended = guard_tests::ended(&mut command);
+        assert_eq!(arena.root().join("work/escaped").exists(), is_let, "{ended:?}");
+        assert_eq!(ended.stderr.contains("work/prog (copy of "), !is_let, "{ended:?}");
     }
 }
 

@@ -95,6 +95,11 @@ impl Glob {
         self.tail.contains(&Token::StarStar)
     }
 
+    /// True when more components follow the one with the first wildcard.
+    pub(crate) fn has_slash_behind_wildcard(&self) -> bool {
+        self.tail.contains(&SLASH)
+    }
+
     /// True when the component with the first wildcard already crosses directories: `dir/**`, `dir/a**`.
     pub(crate) fn is_deep_at_once(&self) -> bool {
         self.tail.iter().take_while(|token| **token != SLASH).any(|token| *token == Token::StarStar)

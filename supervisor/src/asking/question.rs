@@ -9,7 +9,7 @@ use guard_policy::{Access, Because, Request};
 use crate::approval::{Exec, Process, Question, Repeat, Subject};
 use crate::broker::number::FCHMODAT2;
 use crate::caller::Caller;
-use crate::exec::Steps;
+use crate::exec::{Step, Steps};
 use crate::guard::Guard;
 
 /// Of a file.
@@ -29,7 +29,7 @@ pub fn about_exec(guard: &Guard, caller: &Caller<'_>, exec: Exec, steps: &Steps<
     // There is one: without any, nobody is asked.
     let because = steps.asked().next().map(|step| step.verdict().because.clone());
     let because = because.unwrap_or_else(|| Because::unmentioned("nothing is asked"));
-    let asked: Vec<_> = steps.asked().map(|step| Request::Exec(step.exec())).collect();
+    let asked: Vec<_> = steps.asked().flat_map(Step::requests).collect();
     about(guard, caller, Subject::Exec(Box::new(exec)), &because, &asked)
 }
 

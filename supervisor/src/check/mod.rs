@@ -5,6 +5,8 @@ mod command;
 mod lookup;
 mod question;
 
+use std::sync::Arc;
+
 use guard_policy::{Because, Outcome, Source, Verdict};
 use serde::Serialize;
 
@@ -41,7 +43,7 @@ pub fn check(options: &Options, question: &Question) -> Result<Exit, CheckError>
     if question.batch {
         return batch::answer(&setup::policy(options, &places, Disk::Unused)?, &places.home);
     }
-    let policy = setup::policy(options, &places, Disk::Used)?;
+    let policy = Arc::new(setup::policy(options, &places, Disk::Used)?);
     for warning in policy.warnings() {
         eprintln!("openclaw-guard: {}", shown(warning.as_bytes()));
     }

@@ -1,15 +1,20 @@
 //! One question of the command line, about files and programs as they are on the disk.
 
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use guard_policy::{Access, Exec, Policy, Request, Role, decide};
+use rustix::fs::{Mode, OFlags};
 
 use super::{CheckError, command, json, lookup};
 use crate::cli::Question;
 use crate::environment;
+use crate::exec::Copies;
 use crate::exit::Exit;
+use crate::guard::decide_program;
 use crate::setup::{self, Places};
 use crate::text::shown;
 
@@ -17,7 +22,7 @@ use crate::text::shown;
 ///
 /// # Errors
 /// When nothing was asked, or the command is not found.
-pub fn answer(question: &Question, policy: &Policy, places: &Places) -> Result<Exit, CheckError> {
+pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Result<Exit, CheckError> {
     if let Some(path) = &question.read {
         return tell(question, policy, "read", &file(path), &[], &places.cwd);
     }
@@ -45,9 +50,16 @@ fn file(path: &Path) -> PathBuf {
     setup::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
+/// The withheld programs that it is a copy of; none where it cannot be opened, and so cannot start.
+fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
+    let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    let copies = Copies::of(Arc::clone(policy));
+    file.and_then(|file| copies.originals(real, file.as_fd(), &|| Ok(()))).unwrap_or_default()
+}
+
 fn tell(
     question: &Question,
-    policy: &Policy,
+    policy: &Arc<Policy>,
     operation: &str,
     path: &Path,
     argv: &[Vec<u8>],
@@ -59,7 +71,8 @@ fn tell(
         "write" => decide(policy, &Request::File { path: bytes, access: Access::WRITE }),
         _ => {
             let cwd = cwd.as_os_str().as_bytes();
-            decide(policy, &Request::Exec(Exec { path: bytes, argv, cwd, role: Role::Program }))
+            let originals = originals(policy, path, bytes);
+            decide_program(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
         }
     };
     let mut out = std::io::stdout().lock();

@@ -94,7 +94,7 @@ pub fn judge_operand<'p>(
         Operand::Program(written, argv) | Operand::Listed(written, argv) => {
             let (object, real) = find(request, libc::AT_FDCWD, written, 0)?.into_object()?;
             let _file = runnable(request, &object, &real)?;
-            steps.judge(request, Exec { path: &real, argv, cwd, role: Role::Program })?;
+            steps.judge(request, Exec { path: &real, argv, cwd, role: Role::Program }, &object)?;
             if real != written || request.guard.policy().writable(&real) {
                 let text = "run it by itself: what the loader would open can change";
                 request.guard.refuse(request.caller, Operation::Exec, &real, text)?;

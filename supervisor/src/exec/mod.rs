@@ -1,6 +1,7 @@
 //! Starting programs: judged before, followed by ptrace, checked again before the first instruction.
 
 mod arguments;
+mod copies;
 mod image;
 mod loader;
 mod privileged;
@@ -18,9 +19,10 @@ use guard_policy::{Exec, Role};
 use rustix::fs::{Access as Mode, FileType};
 use rustix::io::Errno;
 
+pub use copies::Copies;
 use scripts::Named;
 pub use scripts::Scripts;
-pub use steps::Steps;
+pub use steps::{Step, Steps};
 pub use turns::Turns;
 
 use crate::answer::{Answer, Harmless, Outcome};
@@ -133,7 +135,8 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
     for _ in 0..=MAX_SCRIPTS {
         let (object, path) = target.into_object()?;
         let file = runnable(request, &object, &path)?;
-        steps.judge(request, Exec { path: &path, argv: &argv, cwd: &cwd, role })?;
+        let exec = Exec { path: &path, argv: &argv, cwd: &cwd, role };
+        let originals = steps.judge(request, exec, &object)?;
         match image::read(&file)? {
             Image::Elf { interpreter } => {
                 if let Some(lost) = privileged::lost(&object, &file) {
@@ -179,6 +182,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     program: Identity::of(&object.stat),
                     content: approved.map(|approved| approved.executable.sha256),
                     loader,
+                    copy: request.guard.copies.stand(&path, &originals),
                     strings: arguments::joined(argv.iter().chain(&environment)),
                     counts: (argv.len(), environment.len()),
                     cwd: here,
@@ -285,6 +289,7 @@ fn judge_loader<'p>(
     if requests::may(object.fd.as_fd(), Mode::READ_OK) == Err(Errno::ACCESS) {
         return unreadable(request, &path);
     }
-    steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader })?;
-    Ok(verify::Loader { identity: Identity::of(&object.stat), object })
+    let originals = steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader }, &object)?;
+    let copy = request.guard.copies.stand(&path, &originals);
+    Ok(verify::Loader { identity: Identity::of(&object.stat), object, copy })
 }

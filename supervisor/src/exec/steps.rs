@@ -1,12 +1,15 @@
 //! What of a program's start has been judged: the script, its interpreters, loaders. Asked for as one.
 
-use guard_policy::{Exec, Outcome, Request as Asked, Role, Verdict};
+use std::os::fd::AsFd;
+
+use guard_policy::{Exec, Outcome, Policy, Request as Asked, Role, Verdict};
 use rustix::io::Errno;
 
 use crate::approval::{self, Reason};
 use crate::asking::{Stand, about_exec};
 use crate::broker::Request;
 use crate::report::Operation;
+use crate::resolve::Object;
 
 /// One file of a program's start, and what the policy says of it.
 #[derive(Debug)]
@@ -16,6 +19,8 @@ pub struct Step<'p> {
     cwd: Vec<u8>,
     role: Role,
     verdict: Verdict<'p>,
+    /// The real paths of the programs that it is a copy of.
+    originals: Vec<Vec<u8>>,
 }
 
 /// All of them; none is denied.
@@ -24,8 +29,26 @@ pub struct Steps<'p>(Vec<Step<'p>>);
 
 impl<'p> Step<'p> {
     /// What the policy is asked.
-    pub fn exec(&self) -> Exec<'_> {
+    fn exec(&self) -> Exec<'_> {
         Exec { path: &self.path, argv: &self.argv, cwd: &self.cwd, role: self.role }
+    }
+
+    /// The same, and what it is about as a copy.
+    pub fn requests(&self) -> impl Iterator<Item = Asked<'_>> {
+        let copies = self.originals.iter().map(|path| Exec { path, ..self.exec() });
+        std::iter::once(self.exec()).chain(copies).map(Asked::Exec)
+    }
+
+    /// What becomes of it where nobody answers: what is withheld of one of these is.
+    fn fallback<'v>(&self, policy: &'v Policy, verdict: Verdict<'v>) -> Verdict<'v> {
+        let mut settled = verdict.clone();
+        for asked in self.requests() {
+            settled = policy.fallback(&asked, verdict.clone());
+            if settled.outcome != Outcome::Allow {
+                break;
+            }
+        }
+        settled
     }
 
     /// Why a human is to be asked.
@@ -35,23 +58,34 @@ impl<'p> Step<'p> {
 }
 
 impl<'p> Steps<'p> {
-    /// Judges one more.
+    /// Judges one more, and says of what programs it is a copy.
     ///
     /// # Errors
-    /// EACCES when it is refused.
-    pub fn judge(&mut self, request: &Request<'p, '_>, exec: Exec<'_>) -> Result<(), Errno> {
-        let verdict = request.guard.judge_exec(request.caller, exec)?;
+    /// EACCES when it is refused; the kernel's, when it cannot be compared; ESRCH when the caller is gone.
+    pub fn judge(
+        &mut self,
+        request: &Request<'p, '_>,
+        exec: Exec<'_>,
+        object: &Object,
+    ) -> Result<Vec<Vec<u8>>, Errno> {
+        let Request { guard, caller } = request;
+        let originals = guard.copies.originals(exec.path, object.fd.as_fd(), &|| caller.check())?;
+        if let Some(warning) = guard.copies.news() {
+            guard.reporter.remark(format!("openclaw-guard: {warning}"));
+        }
+        let verdict = guard.judge_exec(caller, exec, &originals)?;
         if verdict.outcome == Outcome::Deny {
             // Only observed, and told already.
-            return Ok(());
+            return Ok(originals);
         }
         if verdict.outcome == Outcome::Allow && exec.role == Role::Loader {
             // Part of a program's start, which is told.
-            return Ok(());
+            return Ok(originals);
         }
         let Exec { path, argv, cwd, role } = exec;
-        self.0.push(Step { path: path.to_vec(), argv: argv.to_vec(), cwd: cwd.to_vec(), role, verdict });
-        Ok(())
+        let (path, argv, cwd) = (path.to_vec(), argv.to_vec(), cwd.to_vec());
+        self.0.push(Step { path, argv, cwd, role, verdict, originals: originals.clone() });
+        Ok(originals)
     }
 
     /// Those that a human is to be asked for.
@@ -80,10 +114,9 @@ impl<'p> Steps<'p> {
             return Err(Errno::ACCESS);
         }
         for step in &self.0 {
-            let asked = Asked::Exec(step.exec());
             let mut verdict = step.verdict.clone();
             if verdict.outcome == Outcome::Ask {
-                verdict = stand.verdict(verdict, |verdict| guard.policy().fallback(&asked, verdict));
+                verdict = stand.verdict(verdict, |verdict| step.fallback(guard.policy(), verdict));
             }
             // A loader is part of a program's start, which is told already.
             if verdict.outcome != Outcome::Allow || step.role != Role::Loader {

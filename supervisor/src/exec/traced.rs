@@ -13,7 +13,8 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::verify::Expected;
+use super::copies::Stand;
+use super::verify::{self, Expected};
 use crate::answer::{Answer, Outcome};
 use crate::broker::Request;
 use crate::kernel::{Response, Tid, proc};
@@ -59,7 +60,8 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
         let over = !may_exec(process, task);
         match Running::of(process, task) {
             Ok(now) if now == before && !over => continue,
-            Ok(now) if now.program == expected.program || now == before => break,
+            Ok(now) if now == before => break,
+            Ok(now) if now.program == expected.program && !became_a_copy(process, expected) => break,
             // Nothing can be read of a process that is ending.
             Err(Errno::NOENT | Errno::SRCH) => continue,
             Ok(_) | Err(_) => {}
@@ -68,13 +70,21 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
         let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
         // It may have started this one since by a call of its own: then it is allowed.
         let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
-        let verdict = request.guard.judge_exec(caller, exec);
+        let originals = verify::runs(process)
+            .and_then(|program| request.guard.copies.originals(&path, program.as_fd(), &|| Ok(())));
+        let verdict = originals.and_then(|originals| request.guard.judge_exec(caller, exec, &originals));
         if !verdict.is_ok_and(|verdict| verdict.outcome == guard_policy::Outcome::Allow) {
             let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
         }
         break;
     }
     Ok(Answer::Done)
+}
+
+/// Whether the program holds by now what another does, as which it was not judged.
+fn became_a_copy(process: Tid, expected: &Expected) -> bool {
+    let holds = |copy: &Stand| verify::runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
+    expected.copy.as_ref().is_some_and(|copy| !holds(copy))
 }
 
 /// What a process runs: the program, and what the kernel told it at its start (getauxval(3)), which addresses make

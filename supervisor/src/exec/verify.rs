@@ -1,10 +1,11 @@
 //! The check at PTRACE_EVENT_EXEC: is what the kernel put in place what was judged?
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::copies::Stand;
 use crate::approval::Digest;
 use crate::kernel::{Kernel, Tid, proc, requests, trace};
 use crate::resolve::{Identity, Object};
@@ -16,6 +17,8 @@ pub struct Loader {
     pub identity: Identity,
     /// The same, open.
     pub object: Object,
+    /// What it was a copy of, where that counts.
+    pub copy: Option<Stand>,
 }
 
 /// What was judged, as the new program must show it.
@@ -25,6 +28,8 @@ pub struct Expected {
     pub program: Identity,
     /// What it holds, where a human has approved that.
     pub content: Option<Digest>,
+    /// What it was a copy of, where that counts.
+    pub copy: Option<Stand>,
     /// What AT_BASE points into; None for a program without a loader.
     pub loader: Option<Loader>,
     /// Arguments and environment, as they lie on the new stack.
@@ -48,6 +53,10 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     {
         return Some("the program's content");
     }
+    if expected.copy.as_ref().is_some_and(|copy| !runs(pid).is_ok_and(|program| copy.holds(program.as_fd())))
+    {
+        return Some("the program's content");
+    }
     if link("cwd") != Ok(expected.cwd) {
         return Some("the current directory");
     }
@@ -56,6 +65,10 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     };
     if !loader_is(pid, stack.base, expected.loader.as_ref()).unwrap_or(false) {
         return Some("the loader");
+    }
+    let held = expected.loader.as_ref().and_then(|loader| Some((loader.copy.as_ref()?, &loader.object)));
+    if held.is_some_and(|(copy, object)| !copy.holds(object.fd.as_fd())) {
+        return Some("the loader's content");
     }
     if !stack.holds(kernel, pid, &expected.strings) {
         return Some("an argument or a variable");
@@ -113,6 +126,11 @@ impl Stack {
         read[..known] == expected[..known]
             && holds(kernel, pid, self.strings + known as u64, &expected[known..])
     }
+}
+
+/// The program, not open for anything.
+pub fn runs(pid: Tid) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(format!("/proc/{pid}/exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// What the program holds. While it runs nobody can open it to write (ETXTBSY).

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use guard_policy::Document;
@@ -11,6 +12,7 @@ use super::findings::{Finding, count, print_json};
 use super::source::{BUILT_IN, Source};
 use super::{PolicyError, examples};
 use crate::cli::Options;
+use crate::exec::Copies;
 use crate::exit::Exit;
 use crate::setup::Disk;
 use crate::text::shown;
@@ -71,8 +73,11 @@ fn warnings(source: &Source, document: &Document) -> Result<Vec<Finding>, Policy
     let mut sentences: Vec<String> = Vec::new();
     let named = document.agents().filter(|agent| *agent != "*" && *agent != source.agent());
     for agent in std::iter::once(source.agent()).chain(named) {
-        let policy = source.policy(agent, Disk::Used)?;
-        for sentence in policy.warnings().iter().cloned().chain(policy.lint(document, &exists)) {
+        let policy = Arc::new(source.policy(agent, Disk::Used)?);
+        let left_out = Copies::of(Arc::clone(&policy)).warning();
+        for sentence in
+            policy.warnings().iter().cloned().chain(policy.lint(document, &exists)).chain(left_out)
+        {
             if !sentences.contains(&sentence) {
                 sentences.push(sentence);
             }

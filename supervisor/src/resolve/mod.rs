@@ -63,7 +63,7 @@ impl Object {
 }
 
 /// A file, whatever it is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The number of its file system.
     pub device: u64,
