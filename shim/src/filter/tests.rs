@@ -214,6 +214,23 @@ fn messages_are_held_where_that_is_said() {
     }
 }
 
+/// Whatever is chosen: such a message connects.
+#[test]
+fn no_message_opens_a_connection() {
+    const FASTOPEN: u64 = libc::MSG_FASTOPEN as u64;
+    for options in all_options() {
+        let program = Program::of(options);
+        for (number, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+            for others in [0, libc::MSG_NOSIGNAL as u64, GARBAGE] {
+                let mut arguments = [3, 0x7fff_0000, 0, 0, 0, 0];
+                arguments[flags] = FASTOPEN | others;
+                let answer = interpret(program.instructions(), &native(number as u32, arguments));
+                assert_eq!(answer, returned(Action::Errno(libc::EOPNOTSUPP)), "{number} {options:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn no_program_is_longer_than_the_kernel_takes() {
     let allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
@@ -233,6 +250,9 @@ fn known_calls_are_decided_as_intended() {
     const EINVAL: Action = Action::Errno(libc::EINVAL);
     const EBUSY: Action = Action::Errno(libc::EBUSY);
     const NO_FAMILY: Action = Action::Errno(libc::EAFNOSUPPORT);
+    const NO_PROTOCOL: Action = Action::Errno(libc::EPROTONOSUPPORT);
+    const NO_TYPE: Action = Action::Errno(libc::ESOCKTNOSUPPORT);
+    const NO_FASTOPEN: Action = Action::Errno(libc::EOPNOTSUPP);
     use Action::{Allow, Answer0, Notify};
     let known: &[(&str, [u64; 4], Action)] = &[
         ("open", [0, 0o2, 0, 0], Notify),
@@ -301,6 +321,26 @@ fn known_calls_are_decided_as_intended() {
         ("socket", [17, 3, 0, 0], NO_FAMILY),
         ("socket", [0, 1, 0, 0], NO_FAMILY),
         ("socket", [40, 1, 0, 0], NO_FAMILY),
+        ("socket", [2, 1, 6, 0], Allow),
+        ("socket", [2, 0x8_0801, 262, 0], Allow),
+        ("socket", [10, 2, 58, 0], Allow),
+        ("socket", [10, 2, 136, 0], Allow),
+        ("socket", [2, 3, 255, 0], Allow),
+        ("socket", [2, 1, 132, 0], NO_PROTOCOL),
+        ("socket", [10, 0x8_0001, 256, 0], NO_PROTOCOL),
+        ("socket", [2, 1, 17, 0], NO_PROTOCOL),
+        ("socket", [2, 2, 6, 0], NO_PROTOCOL),
+        ("socket", [2, 2, 0x1_0000_0084, 0], NO_PROTOCOL),
+        ("socket", [2, 5, 0, 0], NO_TYPE),
+        ("socket", [10, 5, 132, 0], NO_TYPE),
+        ("socket", [2, 6, 33, 0], NO_TYPE),
+        ("sendto", [3, 0, 0, 0x2000_0000], NO_FASTOPEN),
+        ("sendto", [3, 0, 0x2000_0000, 0], Allow),
+        ("sendto", [3, 0, 0, 0xf_2000_4000], NO_FASTOPEN),
+        ("sendmsg", [3, 0, 0x2000_0040, 0], NO_FASTOPEN),
+        ("sendmsg", [3, 0, 0x4000, 0x2000_0000], Allow),
+        ("sendmmsg", [3, 0, 0x2000_0000, 0x2000_0000], NO_FASTOPEN),
+        ("sendmmsg", [3, 0, 0x2000_0000, 0], Allow),
         ("socketpair", [1, 1, 0, 0], Allow),
         ("socketpair", [1, 2, 0, 0], EACCES),
         ("kill", [1, 9, 0, 0], Notify),

@@ -1,6 +1,6 @@
 //! The decisions that the rows of the table name.
 
-use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL};
+use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL, EPROTONOSUPPORT, ESOCKTNOSUPPORT};
 
 use super::requests::{IOCTL_ALLOWED, IOCTL_REFUSED};
 use super::{Action, Decision, Is, Rule, Switch, Test};
@@ -228,19 +228,93 @@ const UNIX_DATAGRAM: Rule =
 const UNIX_RAW: Rule =
     rule(&[one_of(0, UNIX), masked(1, TYPE, libc::SOCK_RAW as u32)], Action::Errno(EACCES));
 const UNIX_ANY: Rule = rule(&[one_of(0, UNIX)], Action::Allow);
-const INTERNET_ANY: Rule = rule(&[one_of(0, INTERNET)], Action::Allow);
+
+const STREAM: u32 = libc::SOCK_STREAM as u32;
+const DATAGRAM: u32 = libc::SOCK_DGRAM as u32;
+/// 0 is TCP.
+const STREAMS: &[u32] = &[0, libc::IPPROTO_TCP as u32, libc::IPPROTO_MPTCP as u32];
+/// 0 is UDP; of ICMP it is the echo.
+const DATAGRAMS: &[u32] = &[
+    0,
+    libc::IPPROTO_UDP as u32,
+    libc::IPPROTO_UDPLITE as u32,
+    libc::IPPROTO_ICMP as u32,
+    libc::IPPROTO_ICMPV6 as u32,
+];
+const INTERNET_STREAM: Rule =
+    rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Allow);
+const INTERNET_DATAGRAM: Rule =
+    rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Allow);
+/// The kernel refuses it itself, for want of CAP_NET_RAW.
+const INTERNET_RAW: Rule =
+    rule(&[one_of(0, INTERNET), masked(1, TYPE, libc::SOCK_RAW as u32)], Action::Allow);
+/// Other protocols connect in ways of their own: SCTP by sendto and setsockopt, SMC by a TCP connection of the kernel's.
+/// These are what a kernel says that was built without them.
+const NO_STREAM: Rule = rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM)], Action::Errno(EPROTONOSUPPORT));
+const NO_DATAGRAM: Rule =
+    rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM)], Action::Errno(EPROTONOSUPPORT));
+const NO_TYPE: Rule = rule(&[one_of(0, INTERNET)], Action::Errno(ESOCKTNOSUPPORT));
 const NETLINK_ROUTE: Rule = rule(&[one_of(0, NETLINK), one_of(2, ROUTE)], Action::Allow);
 const NO_FAMILY: Action = Action::Errno(EAFNOSUPPORT);
 
 pub(super) const SOCKET: Decision = Decision::Option(
     Switch::UnixDatagram,
-    &Decision::First(&[INTERNET_ANY, UNIX_ANY, NETLINK_ROUTE], NO_FAMILY),
-    &Decision::First(&[INTERNET_ANY, UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY, NETLINK_ROUTE], NO_FAMILY),
+    &Decision::First(
+        &[
+            INTERNET_STREAM,
+            INTERNET_DATAGRAM,
+            INTERNET_RAW,
+            NO_STREAM,
+            NO_DATAGRAM,
+            NO_TYPE,
+            UNIX_ANY,
+            NETLINK_ROUTE,
+        ],
+        NO_FAMILY,
+    ),
+    &Decision::First(
+        &[
+            INTERNET_STREAM,
+            INTERNET_DATAGRAM,
+            INTERNET_RAW,
+            NO_STREAM,
+            NO_DATAGRAM,
+            NO_TYPE,
+            UNIX_DATAGRAM,
+            UNIX_RAW,
+            UNIX_ANY,
+            NETLINK_ROUTE,
+        ],
+        NO_FAMILY,
+    ),
 );
 pub(super) const SOCKETPAIR: Decision = Decision::Option(
     Switch::UnixDatagram,
     &Decision::First(&[UNIX_ANY], NO_FAMILY),
     &Decision::First(&[UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY], NO_FAMILY),
 );
-/// With datagram sockets, every message may name a peer.
-pub(super) const SEND: Decision = Decision::Option(Switch::UnixDatagram, &NOTIFY, &ALLOW);
+
+/// A message that opens its connection itself would name its peer past connect(2).
+const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
+
+/// The decision for a call whose `MSG_*` flags are in this argument. EOPNOTSUPP is what a kernel says whose clients may not
+/// open so (net.ipv4.tcp_fastopen); programs then connect first. With datagram sockets, every message may name a peer.
+macro_rules! send_by {
+    ($flags:literal) => {
+        Decision::Option(
+            Switch::UnixDatagram,
+            &Decision::First(
+                &[rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))],
+                Action::Notify,
+            ),
+            &Decision::First(
+                &[rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))],
+                Action::Allow,
+            ),
+        )
+    };
+}
+
+pub(super) const SENDTO: Decision = send_by!(3);
+pub(super) const SENDMSG: Decision = send_by!(2);
+pub(super) const SENDMMSG: Decision = send_by!(3);
