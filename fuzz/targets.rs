@@ -6,8 +6,8 @@ use guard_policy::analysis::{self, Resolved, Surroundings};
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Request, Role, decide,
-    matches_allowlist_pattern, matches_arg_pattern,
+    Access, Connection, Document, Exec, Gateway, Host, Interface, OpenclawStore, Outcome, Overrides,
+    OwnStore, Policy, Request, Role, Transport, decide, matches_allowlist_pattern, matches_arg_pattern,
 };
 use serde_json::json;
 
@@ -34,6 +34,7 @@ fn compile(document: &Document) -> Policy {
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
+        gateway: Gateway::default(),
         realpath: &|path| path.strip_prefix(b"/bin").map(|rest| [b"/usr/bin", rest].concat()),
     };
     Policy::compile(document, "main", &host, &Overrides::default()).expect("what was read compiles")
@@ -46,6 +47,16 @@ pub fn guard_json(data: &[u8]) {
     let again = Document::parse("guard.json", &document.to_json()).expect("what was written can be read");
     assert_eq!(again, document);
     let policy = compile(&document);
+    for address in ["127.0.0.1:18789", "10.0.0.1:443", "[::]:1", "[::ffff:10.0.0.1]:443", "[fd00::1]:0"] {
+        let address = address.parse().expect("an address");
+        for (transport, interface) in [(Transport::Tcp, Interface::Own), (Transport::Udp, Interface::Unknown)]
+        {
+            let connection = Connection { address, transport, interface };
+            for request in [Request::Connect(connection), Request::Bind { address, transport }] {
+                assert!(decide(&policy, &request).outcome != Outcome::Ask);
+            }
+        }
+    }
     let argv = ["rg", "-n", "x"].map(|word| word.as_bytes().to_vec());
     for path in [&b"/usr/bin/rg"[..], b"/home/u/work/a/.env", b"/home/u/.openclaw/x", b"/", b"", b"/a/../b"] {
         for access in [Access::READ, Access::WRITE, Access::MAP] {

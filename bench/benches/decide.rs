@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use guard_policy::{
-    Access, Document, Exec, Host, OpenclawStore, Overrides, OwnStore, Policy, Request, Role, decide,
+    Access, Document, Exec, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Request, Role, decide,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ fn compile(document: &Value) -> Policy {
         temp_dirs: Vec::new(),
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
+        gateway: Gateway::default(),
         realpath: &|_| None,
     };
     Policy::compile(&document, "main", &host, &Overrides::default()).expect("a valid policy")

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use guard_policy::{Document, Host, Name, NameKind, OpenclawStore, Overrides, OwnStore, Policy};
+use guard_policy::{Document, Gateway, Host, Name, NameKind, OpenclawStore, Overrides, OwnStore, Policy};
 use serde_json::json;
 
 fn host() -> Host<'static> {
@@ -18,6 +18,7 @@ fn host() -> Host<'static> {
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
+        gateway: Gateway::default(),
         realpath: &|_| None,
     }
 }

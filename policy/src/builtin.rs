@@ -8,10 +8,11 @@ use crate::build::MapBuilder;
 use crate::compile::{
     DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs,
 };
-use crate::document::AllowlistEntry;
+use crate::document::{AllowlistEntry, Connect};
 use crate::environment::Inherit;
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::modes::Modes;
+use crate::network::Network;
 use crate::pattern::{Expanded, Paths, expand, show};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::roots::{self, is_below};
@@ -67,6 +68,8 @@ impl Policy {
         warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = roots::roots(None, &map, &paths, &mut warnings);
+        let (network, notes) = Network::compile(&Connect::default(), &host.gateway);
+        warnings.extend(notes);
         Policy {
             agent: agent.to_owned(),
             home: host.home.to_vec(),
@@ -77,6 +80,7 @@ impl Policy {
             running_notice_ms: DEFAULT_RUNNING_NOTICE_MS,
             approvals: Approvals::default(),
             unix_datagram: false,
+            network,
             allow_ptrace: false,
             audit_path: None,
             inherit: Inherit::default(),

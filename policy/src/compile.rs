@@ -7,6 +7,7 @@ use crate::build::MapBuilder;
 use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, SkillBin};
 use crate::environment::path_directories;
 use crate::modes::{Given, Modes};
+use crate::network::Network;
 use crate::pattern::{Expanded, Paths, expand, expand_home};
 use crate::programs::{DEFAULT_CARRIERS, Programs};
 use crate::reasons::ExecReasons;
@@ -98,6 +99,8 @@ impl Policy {
             &mut warnings,
         );
         let roots = roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
+        let (network, notes) = Network::compile(&doc.network.connect, &host.gateway);
+        warnings.extend(notes);
         Ok(Policy {
             agent: agent.to_owned(),
             home: host.home.to_vec(),
@@ -108,6 +111,7 @@ impl Policy {
             running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
             approvals: doc.approvals.clone(),
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
+            network,
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
             audit_path: doc.audit.path.clone(),
             inherit: doc.exec.environment.unwrap_or_default(),

@@ -9,6 +9,8 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
         Request::File { path, access } => decide_file(policy, path, *access),
         Request::Exec(exec) => decide_exec(policy, exec),
+        Request::Connect(connection) => policy.network.connect(connection),
+        Request::Bind { address, transport } => policy.network.bind(*address, *transport),
     }
 }
 
@@ -70,6 +72,8 @@ impl Policy {
         let fallback = self.programs.fallback;
         let allowed = match request {
             Request::File { .. } => fallback == Security::Full,
+            // Never asked for.
+            Request::Connect(_) | Request::Bind { .. } => false,
             Request::Exec(exec) => {
                 let rights = self.map.find_program(exec.path).rights;
                 let listed = self.programs.listed(exec, rights.w == Grant::No);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::approval::Approvals;
 use crate::environment::Inherit;
 use crate::safe_bins::Profile;
-use crate::schema::{Bookkeeping, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
+use crate::schema::{Bookkeeping, DESTINATION, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
 use crate::{Ask, Outcome, Permission, Preset, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
@@ -231,7 +231,8 @@ pub(crate) struct AllowlistEntry {
 /// A question as `openclaw-guard check --batch` takes it, with its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Example {
-    /// What is asked: `read`, `write` or `exec`, with `path`; for `exec` with `argv`, too.
+    /// What is asked: `read`, `write` or `exec`, with `path`; for `exec` with `argv`, too; `connect` or `bind` with
+    /// `address`.
     pub(crate) op: String,
     /// What the answer must be.
     pub(crate) outcome: Outcome,
@@ -252,12 +253,55 @@ impl AllowlistEntry {
 /// `network`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Network {
     /// AF_UNIX datagram sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unix_datagram: Option<bool>,
-    #[serde(flatten)]
-    pub(crate) other: Map<String, Value>,
+    /// Whom TCP may reach.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) connect: Connect,
+}
+
+/// `network.connect`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Connect {
+    /// Whom nothing may connect to: addresses, prefixes (`10.0.0.0/8`), `localhost` or `*`, with or without a port
+    /// (`[fd00::]/8:443`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = DESTINATION)))]
+    pub(crate) deny: Vec<String>,
+    /// The only TCP ports that may be connected to; where it is left out, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(min = 1, max = 65535)))]
+    pub(crate) ports: Option<Vec<u16>>,
+    /// Whether the port of OpenClaw's gateway may be reached on this host, and listened on; deny where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gateway: Option<GatewayAccess>,
+}
+
+/// `network.connect.gateway`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum GatewayAccess {
+    /// It may not be reached.
+    Deny,
+    /// It may, as far as the rest of `network.connect` lets it.
+    Allow,
+}
+
+impl GatewayAccess {
+    /// Every value, as written.
+    pub(crate) const NAMES: [&'static str; 2] = ["deny", "allow"];
+
+    pub(crate) fn from_name(name: &str) -> Option<GatewayAccess> {
+        match name {
+            "deny" => Some(GatewayAccess::Deny),
+            "allow" => Some(GatewayAccess::Allow),
+            _ => None,
+        }
+    }
 }
 
 /// `audit`.
@@ -289,14 +333,8 @@ impl Document {
 
     /// Keys that are read but not acted on, and would have an effect.
     pub(crate) fn unused(&self) -> Vec<String> {
-        let mut unused = Vec::new();
-        let sections = [("network", &self.network.other), ("audit", &self.audit.other)];
-        for (section, keys) in sections {
-            for (key, _) in keys.iter().filter(|(_, v)| has_effect(v)) {
-                unused.push(format!("{section}.{key} is read but not acted on yet"));
-            }
-        }
-        unused
+        let unused = self.audit.other.iter().filter(|(_, value)| has_effect(value));
+        unused.map(|(key, _)| format!("audit.{key} is read but not acted on yet")).collect()
     }
 }
 

@@ -6,7 +6,8 @@ use crate::analysis::quoted;
 use crate::answers::Answer;
 use crate::approval::Route;
 use crate::compile::layers;
-use crate::document::{Document, ExecSection, Mode};
+use crate::document::{Connect, Document, ExecSection, Mode};
+use crate::network::listed;
 use crate::pattern::{show, trim};
 use crate::rwx::{Entry, Reason};
 use crate::{Permission, Policy, Source};
@@ -106,6 +107,8 @@ impl Policy {
             |routes| routes.iter().map(|route| route.as_str()).collect::<Vec<_>>().join(", "),
         );
         let notify = asked.notify().map(quoted).unwrap_or_default();
+        let connect = &document.network.connect;
+        let denied: Vec<_> = self.network.denials().collect();
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
         vec![
             mode("exec.security", self.security().as_str(), &reasons.full),
@@ -126,8 +129,26 @@ impl Policy {
                 self.unix_datagram.to_string(),
                 document.network.unix_datagram.is_some(),
             ),
+            single("network.connect.deny", denied.join(", "), !connect.deny.is_empty()),
+            single(
+                "network.connect.ports",
+                self.tcp_ports().map_or_else(|| "all".to_owned(), listed),
+                connect.ports.is_some(),
+            ),
+            self.gateway(connect),
             single("audit.path", self.audit_path.clone().unwrap_or_default(), document.audit.path.is_some()),
         ]
+    }
+
+    fn gateway(&self, connect: &Connect) -> Setting {
+        let (source, path) = match connect.gateway {
+            Some(_) => (Source::Global, "network.connect.gateway"),
+            None => (Source::Default, ""),
+        };
+        let ports = self.network.gateway();
+        let value = if ports.is_empty() { "allow" } else { "deny" };
+        let note = if ports.is_empty() { String::new() } else { format!("port {}", listed(ports)) };
+        Setting::new(Section::Values, "network.connect.gateway", value, (source, path)).noted(note)
     }
 
     /// Programs that may start, apart from the map's `x`.

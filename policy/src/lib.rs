@@ -1,7 +1,7 @@
 //! Pure policy decisions.
 //!
 //! [`decide`] answers every question that a guarded process tree raises: may this file be read or
-//! written, may this program start. It takes a compiled [`Policy`] and a [`Request`] and returns a
+//! written, may this program start, may this socket be connected. It takes a compiled [`Policy`] and a [`Request`] and returns a
 //! [`Verdict`]; it performs no I/O, reads no clock and keeps no state. The supervisor and every
 //! explaining command ask this one function, so they cannot disagree.
 //!
@@ -32,6 +32,7 @@ mod lists;
 mod mode;
 mod modes;
 mod moves;
+mod network;
 mod normalize;
 mod openclaw;
 mod pattern;
@@ -59,6 +60,7 @@ pub use document::Document;
 pub use examples::{EntryExample, Example};
 pub use explain::{Section, Setting};
 pub use mode::{Ask, Preset, Security};
+pub use network::{Connection, Gateway, GatewayConfig, Interface, Transport};
 pub use openclaw::OpenclawStore;
 pub use permission::{Bits, Grant, Permission, Rights};
 pub use policy::{Host, Overrides, Policy};

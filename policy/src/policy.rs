@@ -3,10 +3,11 @@
 use crate::analysis::StrictInlineEval;
 use crate::approval::Approvals;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
+use crate::network::Network;
 use crate::programs::Programs;
 use crate::roots::is_below;
 use crate::rwx::Map;
-use crate::{Ask, Grant, OpenclawStore, OwnStore, Rights, Security};
+use crate::{Ask, Gateway, Grant, OpenclawStore, OwnStore, Rights, Security};
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
 pub struct Host<'a> {
@@ -25,6 +26,8 @@ pub struct Host<'a> {
     pub openclaw: OpenclawStore<'a>,
     /// The guard's own approvals store. Its entries count, and its rules for files answer what the map asks for.
     pub own: OwnStore<'a>,
+    /// Where OpenClaw's gateway listens.
+    pub gateway: Gateway,
     /// The real path of something that exists; `None` otherwise. `&|_| None` in pure use.
     pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
 }
@@ -50,6 +53,7 @@ pub struct Policy {
     pub(crate) running_notice_ms: u64,
     pub(crate) approvals: Approvals,
     pub(crate) unix_datagram: bool,
+    pub(crate) network: Network,
     pub(crate) allow_ptrace: bool,
     pub(crate) audit_path: Option<String>,
     pub(crate) inherit: Inherit,

@@ -1,6 +1,9 @@
 //! What is asked of the policy.
 
+use std::net::SocketAddr;
 use std::ops::BitOr;
+
+use crate::{Connection, Transport};
 
 /// What a process wants to do with a file. A small set; combine with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,4 +77,13 @@ pub enum Request<'a> {
     },
     /// May this program start?
     Exec(Exec<'a>),
+    /// May this socket be connected?
+    Connect(Connection),
+    /// May a socket be bound, to listen there?
+    Bind {
+        /// Where.
+        address: SocketAddr,
+        /// What it speaks.
+        transport: Transport,
+    },
 }

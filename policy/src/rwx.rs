@@ -215,7 +215,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Document, Host, OpenclawStore, Overrides, OwnStore, Policy};
+    use crate::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy};
 
     fn map(filesystem: Value, base: bool) -> Map {
         let document = json!({
@@ -230,6 +230,7 @@ mod tests {
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
+            gateway: Gateway::default(),
             realpath: &|_| None,
         };
         Policy::compile(&document, "main", &host, &Overrides::default()).unwrap().map

@@ -19,6 +19,8 @@ pub(crate) const DIRECTORY: &str = r"^(/|~$|~/)[^*?]*$";
 pub(crate) const PATH_DIRECTORY: &str = r"^(/|~$|~/)[^*?:]*$";
 /// A pattern of the file map.
 pub(crate) const FILE_PATTERN: &str = r"^(/|~$|~/|\*\*)";
+/// Whom a socket connects to: an address, a prefix, a port.
+pub(crate) const DESTINATION: &str = r"^(\*|[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|[0-9.]+(/[0-9]+)?|\[[0-9A-Fa-f:.]+\](/[0-9]+)?)(:(\*|[0-9]+))?$|^[0-9A-Fa-f:.]+(/[0-9]+)?$";
 /// An option of a program.
 pub(crate) const FLAG: &str = r"^(--[^=]+|-[ -,.-~])$";
 /// A permission.

@@ -26,7 +26,8 @@ fn the_example_is_read_and_written_back() {
       "agents": { "main": { "exec": { "ask": "always" }, "allowlist": [{ "pattern": "/usr/bin/git" }],
                             "permissions": {} }, "*": {} },
       "approvals": { "routes": ["cli", "terminal"], "maxPending": 8, "notify": ["notify-send", "x"] },
-      "network": {}, "audit": {}, /* a trailing comma is fine */
+      "network": { "unixDatagram": false, "connect": { "deny": ["10.0.0.0/8", "[fd00::]/8:443", "localhost:5432", "*:25"],
+                   "ports": [80, 443], "gateway": "deny" } }, "audit": {}, /* a trailing comma is fine */
     }"#;
     let document = parse(text).unwrap();
     assert_eq!(document.agents().collect::<Vec<_>>(), ["*", "main"]);
@@ -92,6 +93,13 @@ fn values_are_checked() {
         r#"{"version": 1, "approvals": {"notify": []}}"#,
         r#"{"version": 1, "approvals": {"notify": "notify-send"}}"#,
         r#"{"version": 1, "network": {"unixDatagram": 1}}"#,
+        r#"{"version": 1, "network": {"connect": []}}"#,
+        r#"{"version": 1, "network": {"connect": {"ports": 80}}}"#,
+        r#"{"version": 1, "network": {"connect": {"ports": [0]}}}"#,
+        r#"{"version": 1, "network": {"connect": {"ports": ["80"]}}}"#,
+        r#"{"version": 1, "network": {"connect": {"ports": [65536]}}}"#,
+        r#"{"version": 1, "network": {"connect": {"gateway": true}}}"#,
+        r#"{"version": 1, "network": {"connect": {"deny": "10.0.0.0/8"}}}"#,
         r#"{"version": 1, "audit": {"path": true}}"#,
     ] {
         assert_eq!(problems(text).len(), 1, "{text}");
@@ -149,8 +157,8 @@ fn what_is_not_acted_on_is_a_warning() {
     let policy = compile(&json!({
         "version": 1,
         "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": {} },
-        "network": { "unixDatagram": true, "allow": ["example.org"] },
-        "audit": { "path": "/var/log/a" },
+        "network": { "unixDatagram": true },
+        "audit": { "path": "/var/log/a", "rotate": 5 },
         "agents": { "main": { "allowlist": [
             { "pattern": "  " }, { "pattern": "/usr/bin/git", "argPattern": "^(?=status)" },
         ] } },
@@ -160,7 +168,7 @@ fn what_is_not_acted_on_is_a_warning() {
     assert_eq!(
         policy.warnings(),
         [
-            "network.allow is read but not acted on yet",
+            "audit.rotate is read but not acted on yet",
             "agents.main.allowlist[0]: a blank pattern matches nothing",
             "agents.main.allowlist[1]: its argPattern is no regular expression, or one that could take forever: \
              look-around, back-references and repetitions that share characters are refused",

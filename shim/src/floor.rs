@@ -11,8 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
 /// What the floor adds to from one version of Landlock to the next, and what is missing below that version.
@@ -22,6 +22,9 @@ const ADDED: &[(u8, &str)] = &[
     (5, "device ioctls"),
     (6, "signals and abstract sockets"),
 ];
+
+/// Since when it restricts to which TCP ports a connection goes, which is asked for by some policies only.
+const PORTS: (u8, &str) = (4, "TCP ports");
 
 /// How much of the floor this kernel can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,11 +41,12 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status on a kernel with this version of Landlock.
+    /// The status on a kernel with this version of Landlock, of a floor that keeps to these ports, if any are named.
     #[must_use]
-    pub fn on(abi: Option<u8>) -> Status {
+    pub fn on(abi: Option<u8>, ports: Option<&[u16]>) -> Status {
         let Some(abi) = abi else { return Status::None };
-        let missing: Vec<_> = ADDED.iter().filter(|(since, _)| *since > abi).map(|(_, what)| *what).collect();
+        let wanted = ADDED.iter().chain(ports.map(|_| &PORTS));
+        let missing: Vec<_> = wanted.filter(|(since, _)| *since > abi).map(|(_, what)| *what).collect();
         if missing.is_empty() { Status::Full } else { Status::Partial { missing } }
     }
 }
@@ -122,12 +126,16 @@ pub fn abi() -> Option<u8> {
 }
 
 /// Make the floor: programs, and the libraries they map, below these directories, what the grants allow, and nothing
-/// else.
+/// else; TCP to these ports alone, if any are named. The supervisor, which connects for the tree, is not on this floor.
 ///
 /// Directories that do not exist are [skipped](Floor::skipped). Where there is no Landlock the floor is empty,
 /// and its [status](Floor::status) says so.
-pub fn plan(exec_roots: &[PathBuf], grants: Vec<Grant>) -> Result<Floor, RulesetError> {
-    let status = Status::on(abi());
+pub fn plan(
+    exec_roots: &[PathBuf],
+    grants: Vec<Grant>,
+    ports: Option<&[u16]>,
+) -> Result<Floor, RulesetError> {
+    let status = Status::on(abi(), ports);
     let known = ABI::from(abi().map_or(0, i32::from));
     if known == ABI::Unsupported {
         return Ok(Floor { ruleset: None, status, skipped: Vec::new() });
@@ -136,8 +144,14 @@ pub fn plan(exec_roots: &[PathBuf], grants: Vec<Grant>) -> Result<Floor, Ruleset
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(known))?
-        .scope(Scope::from_all(known))?
-        .create()?;
+        .scope(Scope::from_all(known))?;
+    if ports.is_some() {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+    }
+    let mut ruleset = ruleset.create()?;
+    for port in ports.unwrap_or_default() {
+        ruleset = ruleset.add_rule(NetPort::new(*port, AccessNet::ConnectTcp))?;
+    }
     for root in exec_roots {
         match PathFd::new(root) {
             Ok(opened) => ruleset = add(ruleset, opened, AccessFs::Execute | AccessFs::ReadFile)?,
@@ -192,17 +206,24 @@ mod tests {
 
     #[test]
     fn the_status_names_what_a_kernel_lacks() {
-        assert_eq!(Status::on(None), Status::None);
-        assert_eq!(Status::on(Some(6)), Status::Full);
-        assert_eq!(Status::on(Some(200)), Status::Full);
-        assert_eq!(Status::on(Some(5)), Status::Partial { missing: vec!["signals and abstract sockets"] });
-        let Status::Partial { missing } = Status::on(Some(1)) else { panic!("ABI 1 is partial") };
+        assert_eq!(Status::on(None, None), Status::None);
+        assert_eq!(Status::on(Some(6), Some(&[80])), Status::Full);
+        assert_eq!(Status::on(Some(200), None), Status::Full);
+        let signals = "signals and abstract sockets";
+        assert_eq!(Status::on(Some(5), Some(&[])), Status::Partial { missing: vec![signals] });
+        let missing = |ports| match Status::on(Some(3), ports) {
+            Status::Partial { missing } => missing,
+            other => panic!("ABI 3 is partial: {other:?}"),
+        };
+        assert_eq!(missing(None), ["device ioctls", signals]);
+        assert_eq!(missing(Some(&[80])), ["device ioctls", signals, "TCP ports"]);
+        let Status::Partial { missing } = Status::on(Some(1), None) else { panic!("ABI 1 is partial") };
         assert_eq!(missing.len(), 4);
     }
 
     #[test]
     fn roots_that_do_not_exist_are_listed() {
-        let floor = plan(&["/usr".into(), "/no/such/root".into()], Vec::new()).unwrap();
+        let floor = plan(&["/usr".into(), "/no/such/root".into()], Vec::new(), None).unwrap();
         assert!(floor.status == Status::None || floor.skipped() == [PathBuf::from("/no/such/root")]);
     }
 }

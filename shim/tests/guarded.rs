@@ -270,8 +270,9 @@ fn the_floor_keeps_reads_inside_the_roots() {
     let secret = directory.file("secret", "secret\n", 0o644);
     let guarded = |argv: &[&str]| {
         let mut plan = plan(&["/usr/bin/cat"], argv);
-        plan.floor =
-            Some(floor::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()], Vec::new()).unwrap());
+        plan.floor = Some(
+            floor::plan(&["/usr".into(), "/lib64".into(), "/nowhere".into()], Vec::new(), None).unwrap(),
+        );
         run(plan)
     };
     let denied = guarded(&["cat", &secret]);
@@ -287,8 +288,42 @@ fn the_floor_keeps_programs_inside_the_roots() {
         return;
     }
     let mut plan = plan(&["/usr/bin/true"], &["true"]);
-    plan.floor = Some(floor::plan(&["/etc".into()], Vec::new()).unwrap());
+    plan.floor = Some(floor::plan(&["/etc".into()], Vec::new(), None).unwrap());
     assert_eq!(run(plan).code(), 126);
+}
+
+/// Here every call goes on in the kernel, so that nothing but the floor holds.
+#[test]
+fn the_floor_keeps_to_the_ports_that_are_named() {
+    if floor::abi().is_none_or(|abi| abi < 4) {
+        return;
+    }
+    let listeners = ["127.0.0.1:0"; 2].map(|at| std::net::TcpListener::bind(at).unwrap());
+    let [open, shut] = listeners.each_ref().map(|listener| listener.local_addr().unwrap().port());
+    let guarded = |ports: Option<&[u16]>| {
+        let mut plan = probe(&Options::default(), "probe_ports");
+        plan.envp.push(c(format!("GUARD_SHIM_PORTS={open} {shut}")));
+        plan.floor = Some(floor::plan(&["/".into()], Vec::new(), ports).unwrap());
+        let outcome = run(plan);
+        ["port_0", "port_1"].map(|name| outcome.value(name).parse::<i32>().unwrap())
+    };
+    assert_eq!(guarded(None), [0, 0]);
+    assert_eq!(guarded(Some(&[open])), [0, libc::EACCES]);
+    assert_eq!(guarded(Some(&[])), [libc::EACCES; 2]);
+    assert_eq!(guarded(Some(&[open, shut])), [0, 0]);
+}
+
+/// Not a test: what the guarded child runs.
+#[test]
+#[ignore = "run by other tests in a guarded child"]
+fn probe_ports() {
+    println!();
+    for (index, port) in std::env::var("GUARD_SHIM_PORTS").unwrap_or_default().split(' ').enumerate() {
+        let Ok(port) = port.parse::<u16>() else { continue };
+        let connected = std::net::TcpStream::connect(("127.0.0.1", port));
+        let errno = connected.err().and_then(|error| error.raw_os_error()).unwrap_or(0);
+        println!("port_{index}={errno}");
+    }
 }
 
 #[test]

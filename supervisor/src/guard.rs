@@ -1,9 +1,13 @@
 //! The one place where a decision is made: the policy's, within what no policy can allow.
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use guard_policy::{Access, Because, Exec, Outcome, Policy, Request, Source, Verdict, decide, decide_copy};
+use guard_policy::{
+    Access, Because, Connection, Exec, Outcome, Policy, Request, Source, Transport, Verdict, decide,
+    decide_copy,
+};
 use rustix::io::Errno;
 
 use crate::approval::{Approvals, Question, Reason};
@@ -11,6 +15,7 @@ use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
 use crate::exec::{Copies, Scripts, Turns};
 use crate::floor;
+use crate::interfaces::interface_of;
 use crate::place::{Place, is_the_machines, place};
 use crate::report::{Event, Operation, Reporter, shortened};
 use crate::resolve::{Object, Resolver};
@@ -202,6 +207,36 @@ impl Guard {
             Place::Refused(text) | Place::Hidden(text) => self.refuse(caller, Operation::Write, path, text),
             Place::Own | Place::Policy(_) => Ok(()),
         }
+    }
+
+    /// Judges a connection of a socket.
+    ///
+    /// # Errors
+    /// EACCES when it is refused.
+    pub fn judge_connection(
+        &self,
+        caller: &Caller<'_>,
+        address: SocketAddr,
+        transport: Transport,
+    ) -> Result<(), Errno> {
+        let policy = self.policy();
+        let connection = Connection { address, transport, interface: interface_of(policy, address) };
+        let verdict = decide(policy, &Request::Connect(connection));
+        self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)
+    }
+
+    /// Judges that a socket listens somewhere.
+    ///
+    /// # Errors
+    /// EACCES when it is refused.
+    pub fn judge_bind(
+        &self,
+        caller: &Caller<'_>,
+        address: SocketAddr,
+        transport: Transport,
+    ) -> Result<(), Errno> {
+        let verdict = decide(self.policy(), &Request::Bind { address, transport });
+        self.settle(caller, Operation::Bind, address.to_string().as_bytes(), &[], &verdict)
     }
 
     /// Judges one file of the start of a program, which is a copy of these. What is to be asked is left to the whole of the

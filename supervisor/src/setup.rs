@@ -5,9 +5,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
+use guard_policy::{
+    Ask, Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security,
+};
 
 use crate::cli::Options;
+use crate::gateway;
 use crate::links::Links;
 use crate::store::{self, Stores};
 use crate::text::shown;
@@ -60,7 +63,9 @@ pub struct Places {
     pub audit: PathBuf,
     /// The real path of the current directory.
     pub cwd: PathBuf,
-    /// What no policy may open to the tree: OpenClaw's state, the policy, the audit log.
+    /// Where OpenClaw's gateway listens.
+    gateway: Gateway,
+    /// What no policy may open to the tree: OpenClaw's state and configuration, the policy, the audit log.
     always_denied: Vec<Vec<u8>>,
     /// The real directories of `PATH` at the start.
     path_dirs: Vec<Vec<u8>>,
@@ -87,6 +92,7 @@ impl Places {
         let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
         let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
+        let config = gateway::config(&state);
         let links = Links::default();
         let mut places = Places {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
@@ -94,6 +100,7 @@ impl Places {
             policy_named: options.policy.is_some(),
             policy,
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
+            gateway: gateway::find(&config),
             always_denied: Vec::new(),
             path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
             temp_dirs: real_directories(
@@ -104,7 +111,7 @@ impl Places {
             home,
             state,
         };
-        places.always_denied = both_forms(&[&places.state, &places.policy, &places.audit]);
+        places.always_denied = both_forms(&[&places.state, &config, &places.policy, &places.audit]);
         Ok(places)
     }
 
@@ -198,6 +205,7 @@ pub fn compile(
         temp_dirs: places.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         own: own(&stores.own),
+        gateway: places.gateway.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
     };
     let Some(text) = text else {

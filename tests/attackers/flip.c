@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -192,6 +193,7 @@ int main(int argc, char **argv) {
     pid_t helper = 0;
     struct open_how *how = (struct open_how *)(shared + 4096);
     struct sockaddr_un *address = (struct sockaddr_un *)(shared + 4096);
+    struct sockaddr_in *internet = (struct sockaddr_in *)(shared + 4096);
     char *env[] = {(char *)"A=1", 0, 0};
     int is = 0;
 #define MODE(name) (!strcmp(mode, name))
@@ -236,6 +238,16 @@ int main(int argc, char **argv) {
         if (chdir(dir)) return 3;
         word = (volatile uint32_t *)(address->sun_path + 2);
         memcpy(&one, "work", 4), memcpy(&two, "shut", 4);
+        flipper = flip_word;
+    } else if (MODE("connect-tcp")) {
+        // The four bytes of the address; the port is in work/port.
+        FILE *file = fopen(path("work/port"), "r");
+        unsigned port;
+        if (!file || fscanf(file, "%u", &port) != 1) return 3;
+        internet->sin_family = AF_INET, internet->sin_port = htons(port);
+        word = (volatile uint32_t *)&internet->sin_addr.s_addr;
+        one = htonl(0x7f000001), two = htonl(0x7f000002);
+        *word = one;
         flipper = flip_word;
     } else if (MODE("symlink-swap") || MODE("symlink-swap-create")) {
         link_name = path("work/link"), link_a = path("work/file"), link_b = path("shut/file"), spare = path("work/spare");
@@ -337,6 +349,12 @@ int main(int argc, char **argv) {
         } else if (MODE("connect")) {
             int fd = socket(AF_UNIX, SOCK_STREAM, 0);
             connect(fd, (struct sockaddr *)address, sizeof *address);
+            close(fd);
+        } else if (MODE("connect-tcp")) {
+            struct linger at_once = {1, 0};
+            int fd = socket(AF_INET, SOCK_STREAM, 0);
+            setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+            connect(fd, (struct sockaddr *)internet, sizeof *internet);
             close(fd);
         } else if (MODE("symlink-swap")) look(open(link_name, O_RDONLY));
         else if (MODE("symlink-swap-create")) { if ((is = open(link_name, O_CREAT | O_WRONLY, 0600)) >= 0) close(is), unlink(path("work/new")); }

@@ -4,6 +4,7 @@ mod agreement;
 mod builtin;
 mod copies;
 mod map;
+mod network;
 mod openclaw;
 mod oracle;
 mod reload;

@@ -407,3 +407,47 @@ fn openclaws_own_store_takes_over_too() {
     assert!(shell.change(5).0);
     assert_eq!(runs(&mut shell), "");
 }
+
+/// A program that runs goes on in the floor of the start: what connects is the supervisor's.
+#[test]
+fn whom_tcp_may_reach_counts_at_once() {
+    let listeners = ["127.0.0.1:0"; 2].map(|at| std::net::TcpListener::bind(at).expect("a listener"));
+    let [one, two] = listeners.each_ref().map(|listener| listener.local_addr().expect("an address").port());
+    let connecting = |connect: &str| {
+        format!(
+            r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "network": {{"connect": {connect}}},
+                "permissions": {{"filesystem": {{"rules": {{"/**": "rwx"}}, "default": "rwx"}}}}}}"#
+        )
+    };
+    let mut shell = Shell::start(World::bare().policy(&connecting(&format!(r#"{{"ports": [{one}]}}"#))));
+    let reached = |shell: &mut Shell| {
+        [one, two].map(|port| {
+            let line = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null && echo connected");
+            !shell.tell(&line).is_empty()
+        })
+    };
+    assert_eq!(reached(&mut shell), [true, false]);
+    for (count, (connect, expected, said)) in [
+        (
+            format!(r#"{{"ports": [{one}, {two}]}}"#),
+            [true, true],
+            "network.connect.ports: in force; the floor",
+        ),
+        (format!(r#"{{"ports": [{two}]}}"#), [false, true], "network.connect.ports: in force; the floor"),
+        ("{}".to_owned(), [true, true], "network.connect.ports: in force; the floor"),
+        (format!(r#"{{"deny": ["localhost:{two}"]}}"#), [true, false], ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        shell.world.write("guard.json", connecting(&connect));
+        let (applied, text) = shell.change(count + 1);
+        assert!(applied && text.starts_with(said) && text.is_empty() == said.is_empty(), "{connect}: {text}");
+        assert_eq!(reached(&mut shell), expected, "{connect}");
+    }
+    shell.world.write("guard.json", connecting(r#"{"deny": ["localhots"]}"#));
+    let (applied, text) = shell.change(5);
+    assert!(!applied && text.contains("did you mean \"localhost\"?"), "{text}");
+    assert_eq!(reached(&mut shell), [true, false]);
+    shell.end();
+}

@@ -28,6 +28,7 @@ pub fn seconds() -> f64 {
 
 /// A policy under which calls go on in the kernel where the floor covers them.
 pub const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
+    "network": {"connect": {"deny": ["127.0.0.2"]}},
     "permissions": {"filesystem": {"rules": {SYSTEM,
         "@": "r--", "@/work/**": "rw-", "@/work/sock": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
         "default": "---"}}}"#;

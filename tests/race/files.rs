@@ -1,5 +1,6 @@
 //! Opening, creating, changing and removing.
 
+use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,6 +70,34 @@ mod over_the_floor {
         directory_swap: "directory-swap", "process";
         moved_cwd: "moved-cwd", "process";
     }
+}
+
+/// The same port of two addresses; only the open one may be reached.
+#[test]
+fn connect_tcp() {
+    let reached = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&reached);
+    let listen = move |arena: &Arena| {
+        let (open, closed) = (0..)
+            .find_map(|_| {
+                let open = TcpListener::bind("127.0.0.1:0").expect("a listener");
+                let port = open.local_addr().expect("an address").port();
+                Some((open, TcpListener::bind(("127.0.0.2", port)).ok()?))
+            })
+            .expect("a port that is free at both");
+        arena.world.write("work/port", open.local_addr().expect("an address").port().to_string());
+        for (listener, is_closed) in [(open, false), (closed, true)] {
+            let reached = Arc::clone(&reached);
+            std::thread::spawn(move || {
+                for _ in listener.incoming() {
+                    reached.fetch_add(usize::from(is_closed), Ordering::Relaxed);
+                }
+            });
+        }
+    };
+    race_prepared("connect-tcp", "thread", listen, move |_| {
+        (seen.swap(0, Ordering::Relaxed) > 0).then(|| "reached the closed address".to_owned())
+    });
 }
 
 /// Listens on an open and on a closed socket; only the open one may be reached.

@@ -86,6 +86,8 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
             Request::Exec(exec) => savings.exec(policy, exec),
             Request::File { path, access } => savings.file(policy, path, *access, is_directory(path)),
+            // Never asked for.
+            Request::Connect(_) | Request::Bind { .. } => continue,
         };
         if let Err(why) = added {
             return Always::Never(why);

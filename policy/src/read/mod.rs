@@ -5,6 +5,7 @@ mod approvals;
 mod examples;
 mod exec;
 mod locate;
+mod network;
 mod permissions;
 mod reader;
 #[cfg(test)]
@@ -14,7 +15,7 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::Problem;
-use crate::document::{Audit, Document, Network};
+use crate::document::{Audit, Document};
 pub use locate::{Place, locate};
 use reader::Reader;
 pub(crate) use reader::join;
@@ -82,12 +83,7 @@ impl Reader<'_> {
                     }
                 }
                 "approvals" => document.approvals = self.approvals(value, &key),
-                "network" => {
-                    let (mut network, mut other) = (Network::default(), self.free(value, &key));
-                    network.unix_datagram =
-                        self.free_key(value, "unixDatagram", &key, &mut other, Self::boolean);
-                    document.network = Network { other, ..network };
-                }
+                "network" => document.network = self.network(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
                 _ => {
                     let (mut audit, mut other) = (Audit::default(), self.free(value, &key));

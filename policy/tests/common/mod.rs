@@ -4,8 +4,8 @@
 pub mod disk;
 
 use guard_policy::{
-    Access, Document, Exec, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Problem, Request,
-    Role, Verdict, decide,
+    Access, Document, Exec, Gateway, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Problem,
+    Request, Role, Verdict, decide,
 };
 use serde_json::Value;
 
@@ -40,6 +40,7 @@ pub fn host() -> Host<'static> {
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
+        gateway: Gateway::default(),
         realpath: &|_| None,
     }
 }

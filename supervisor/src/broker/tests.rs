@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use guard_policy::{Document, Host, OpenclawStore, Overrides, OwnStore, Policy};
+use guard_policy::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -54,6 +54,7 @@ impl Ground {
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
+            gateway: Gateway::default(),
             realpath: &|_| None,
         };
         let document = Document::parse("test", &text).unwrap();

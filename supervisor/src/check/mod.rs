@@ -21,7 +21,7 @@ pub enum CheckError {
     #[error(transparent)]
     Setup(#[from] SetupError),
     #[error(
-        "nothing to check: give --read, --write, --exec, --batch or -- CMD (see openclaw-guard check --help)"
+        "nothing to check: give --read, --write, --exec, --connect, --bind, --batch or -- CMD (see openclaw-guard check --help)"
     )]
     NoQuestion,
     #[error("{0}: command not found")]

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard_policy::{Access, Exec, Policy, Request, Role, decide};
+use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, Verdict, decide};
 use rustix::fs::{Mode, OFlags};
 
 use super::{CheckError, command, json, lookup};
@@ -15,6 +15,7 @@ use crate::environment;
 use crate::exec::Copies;
 use crate::exit::Exit;
 use crate::guard::decide_program;
+use crate::interfaces::interface_of;
 use crate::setup::{self, Places};
 use crate::text::shown;
 
@@ -32,6 +33,15 @@ pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Res
     if let Some(path) = &question.exec {
         let argv = [path.as_os_str().as_bytes().to_vec()];
         return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
+    }
+    if let Some(address) = question.connect {
+        let interface = interface_of(policy, address);
+        let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface });
+        return told(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
+    }
+    if let Some(address) = question.bind {
+        let request = Request::Bind { address, transport: Transport::Tcp };
+        return told(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
     let env = environment::of_command(policy).env;
@@ -75,16 +85,24 @@ fn tell(
             decide_program(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
         }
     };
+    told(question, operation, bytes, &verdict)
+}
+
+/// Writes the answer.
+fn told(
+    question: &Question,
+    operation: &str,
+    subject: &[u8],
+    verdict: &Verdict<'_>,
+) -> Result<Exit, CheckError> {
     let mut out = std::io::stdout().lock();
     let written = if question.json {
-        writeln!(out, "{}", json(&verdict))
+        writeln!(out, "{}", json(verdict))
     } else {
         let word = verdict.outcome.as_str();
         let because = &verdict.because;
-        {
-            let [rule, text] = [because.rule(), &*because.text].map(|text| shown(text.as_bytes()));
-            writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(bytes))
-        }
+        let [rule, text] = [because.rule(), &*because.text].map(|text| shown(text.as_bytes()));
+        writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(subject))
     };
     written.map_err(CheckError::Output)?;
     Ok(super::status(verdict.outcome))

@@ -78,7 +78,7 @@ impl Made {
         }
         let roots: Vec<PathBuf> =
             roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
-        let floor = landlock::plan(&roots, beneath).map_err(|error| error.to_string())?;
+        let floor = landlock::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
         let status = floor.status().clone();
         let is_entered = entered == Use::Entered && status != landlock::Status::None;
         let held = if tiers.contains(&Tier::Floored) { Held::Floored } else { Held::Brokered };
@@ -96,7 +96,7 @@ impl Made {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use guard_policy::{Host, OpenclawStore, Overrides, OwnStore};
+    use guard_policy::{Gateway, Host, OpenclawStore, Overrides, OwnStore};
 
     use super::*;
 
@@ -121,6 +121,7 @@ mod tests {
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
+            gateway: Gateway::default(),
             realpath: &|_| None,
         };
         let policy = Policy::without_file("main", &host, &Overrides::default());

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use guard_policy::Policy;
 
+pub use plain::read as read_plain;
 pub use watch::Watch;
 
 use crate::approval::Settings;
@@ -320,6 +321,10 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
     if guard.floor.is_less_than(policy) {
         let line = "permissions.filesystem: what it newly allows of what is not held (`openclaw-guard policy show --tiers`) \
                     counts only after a restart of the guard";
+        lines.push(line.to_owned());
+    }
+    if policy.tcp_ports() != guard.policy().tcp_ports() && guard.floor.roots.is_some() {
+        let line = "network.connect.ports: in force; the floor below keeps those of the start until a restart of the guard";
         lines.push(line.to_owned());
     }
     if policy.allow_ptrace() != guard.policy().allow_ptrace() {

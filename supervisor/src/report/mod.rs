@@ -33,8 +33,10 @@ pub enum Operation {
     Exec,
     /// Map a file as code.
     Map,
-    /// Connect to a socket.
+    /// Connect a socket.
     Connect,
+    /// Give a socket an address, to listen there.
+    Bind,
     /// Act on another process.
     Signal,
     /// Trace a process (ptrace).
@@ -52,6 +54,7 @@ impl Operation {
             Operation::Exec => "exec",
             Operation::Map => "map",
             Operation::Connect => "connect",
+            Operation::Bind => "bind",
             Operation::Signal => "signal",
             Operation::Trace => "trace",
             Operation::Ioctl => "ioctl",

@@ -1,4 +1,4 @@
-//! connect and bind. The supervisor does both on the caller's own socket, with the address that it read.
+//! Sockets of this machine: in the file system, and by abstract names.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -7,62 +7,18 @@ use landlock::{
     AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetStatus,
 };
-use rustix::fs::{Access as Mode, AtFlags, CWD, FileType, OFlags};
+use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Shutdown, sockopt};
+use rustix::net::Shutdown;
 
-use super::Request;
+use super::address::FAMILY;
 use crate::answer::Outcome;
+use crate::broker::Request;
 use crate::exec::spelled;
 use crate::kernel::{errno, requests};
-use crate::pool::blocking;
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
 use crate::servers::may_be_served;
-
-/// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
-const ADDRESS_MAX: u64 = 128;
-const FAMILY: usize = 2;
-/// `sizeof(struct sockaddr_un)`: the kernel takes no longer address of this family.
-const UNIX_MAX: usize = 110;
-
-/// An address as the caller gave it.
-enum Address<'a> {
-    /// A socket in the file system.
-    Path(&'a [u8]),
-    /// A socket with a name that is no path.
-    Abstract,
-    /// Everything else, an address without a name included.
-    Other,
-}
-
-fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
-    let length = length as u32 as i32;
-    if length < 0 || length as u64 > ADDRESS_MAX {
-        return Err(Errno::INVAL);
-    }
-    let mut raw = vec![0; length as usize];
-    if length > 0 {
-        request.caller.bytes(address, &mut raw)?;
-    }
-    Ok(raw)
-}
-
-fn kind<'a>(socket: BorrowedFd<'_>, raw: &'a [u8]) -> Result<Address<'a>, Errno> {
-    if sockopt::socket_domain(socket)? != AddressFamily::UNIX || raw.len() <= FAMILY || raw.len() > UNIX_MAX {
-        return Ok(Address::Other);
-    }
-    // The kernel fails with EINVAL for another family, but AF_UNSPEC, which disconnects.
-    if u16::from_ne_bytes([raw[0], raw[1]]) != libc::AF_UNIX as u16 {
-        return Ok(Address::Other);
-    }
-    let name = &raw[FAMILY..];
-    if name[0] == 0 {
-        return Ok(Address::Abstract);
-    }
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-    Ok(Address::Path(&name[..end]))
-}
 
 /// `struct sockaddr_un` with this path.
 fn unix_address(path: &[u8]) -> Vec<u8> {
@@ -72,36 +28,27 @@ fn unix_address(path: &[u8]) -> Vec<u8> {
     raw
 }
 
-pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
-    let socket = request.caller.descriptor(fd)?;
-    let raw = match read_address(request, address, length) {
-        // What can only be named is no descriptor to connect(2), and it looks at that first.
-        Err(_) if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
-        read => read?,
-    };
-    let connect = |address: &[u8]| blocking(request.caller, || requests::connect(socket.as_fd(), address));
-    match kind(socket.as_fd(), &raw)? {
-        Address::Path(path) => {
-            let there = find_server(request, path)?;
-            request.perform(|| connect(&unix_address(link_to(there.fd.as_fd()).as_bytes())))
-        }
-        Address::Abstract => {
-            let name = &raw[FAMILY..];
-            if !request.guard.servers.has_name(name) {
-                refuse_outsider(request, name)?;
-            }
-            let done = request.perform(|| connect(&raw))?;
-            // The name may be another server's by now.
-            if !request.guard.tree.contains(peer(socket.as_fd())?)
-                && let Err(error) = refuse_outsider(request, name)
-            {
-                rustix::net::shutdown(&socket, Shutdown::Both)?;
-                return Err(error);
-            }
-            Ok(done)
-        }
-        Address::Other => request.perform(|| connect(&raw)),
+/// Connects to a socket in the file system.
+pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u8]) -> Outcome {
+    let there = find_server(request, path)?;
+    request.connect(socket, &unix_address(link_to(there.fd.as_fd()).as_bytes()))
+}
+
+/// Connects to a socket whose name is no path.
+pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> Outcome {
+    let name = &raw[FAMILY..];
+    if !request.guard.servers.has_name(name) {
+        refuse_outsider(request, name)?;
     }
+    let done = request.connect(socket, raw)?;
+    // The name may be another server's by now.
+    if !request.guard.tree.contains(peer(socket)?)
+        && let Err(error) = refuse_outsider(request, name)
+    {
+        rustix::net::shutdown(socket, Shutdown::Both)?;
+        return Err(error);
+    }
+    Ok(done)
 }
 
 /// The socket at a path. Most sockets of a host act for whoever speaks to them, outside the tree: so a right to write
@@ -143,16 +90,8 @@ fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
         .map_err(errno::from_nix)
 }
 
-pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
-    let socket = request.caller.descriptor(fd)?;
-    // Unlike connect(2), bind looks whether it is a socket before it looks at the address.
-    sockopt::socket_domain(&socket)?;
-    let raw = read_address(request, address, length)?;
-    let Address::Path(path) = kind(socket.as_fd(), &raw)? else {
-        let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
-        request.guard.servers.add_name(socket.as_fd());
-        return Ok(done);
-    };
+/// Makes a socket in the file system.
+pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> Outcome {
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
     let entry = match target {
         Target::Entry(entry) if entry.object.is_none() => entry,
@@ -160,13 +99,13 @@ pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Ou
     };
     request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
     request.take_umask()?;
-    let done = request.perform(|| bind_path(request, &socket, &raw, path, &entry))?;
+    let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
     request.guard.servers.add_file(&entry);
     Ok(done)
 }
 
 /// Binds at the entry that was judged, by the name that the caller wrote where that is safe.
-fn bind_path(
+fn bind_at(
     request: &Request<'_, '_>,
     socket: &OwnedFd,
     address: &[u8],

@@ -2,6 +2,7 @@
 
 mod environment;
 mod formats;
+mod network;
 mod paths;
 
 use std::io::{BufRead, Write};
@@ -14,6 +15,7 @@ use self::environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
 use self::formats::{
     AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion,
 };
+use self::network::{BindQuestion, ConnectQuestion};
 use self::paths::{ExecQuestion, FileQuestion};
 use super::command::CommandQuestion;
 use super::{CheckError, json};
@@ -32,6 +34,8 @@ enum Op {
     Read,
     Write,
     Exec,
+    Connect,
+    Bind,
     Env,
     EnvBinding,
     Binding,
@@ -70,6 +74,8 @@ pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> 
         Op::Read => question::<FileQuestion>(line)?.answer(policy, home, Access::READ),
         Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),
         Op::Exec => question::<ExecQuestion>(line)?.answer(policy, home),
+        Op::Connect => Ok(question::<ConnectQuestion>(line)?.answer(policy)),
+        Op::Bind => Ok(question::<BindQuestion>(line)?.answer(policy)),
         Op::Env => Ok(question::<EnvQuestion>(line)?.answer(policy)),
         Op::EnvBinding => Ok(question::<EnvBindingQuestion>(line)?.answer()),
         Op::Binding => Ok(question::<BindingQuestion>(line)?.answer()),

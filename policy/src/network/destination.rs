@@ -1,0 +1,219 @@
+//! `10.0.0.0/8:443`: whom a line of `network.connect.deny` is about.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::problem::nearest;
+
+/// Addresses, and a port or every port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Destination {
+    hosts: Hosts,
+    port: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hosts {
+    All,
+    /// `localhost`: every address at which this host reaches itself.
+    Local,
+    /// An address is a prefix of its full length.
+    Prefix(Prefix),
+}
+
+/// One family's addresses that begin alike. Never an IPv4-mapped one: that is written as IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Prefix {
+    network: IpAddr,
+    length: u8,
+}
+
+const LOCALHOST: &str = "localhost";
+const EXPECTED: &str = "an address, a prefix (10.0.0.0/8), localhost or *, and perhaps :PORT";
+
+impl Destination {
+    /// Reads it. IPv6 with a port needs brackets, as in a URL: `[fd00::]/8:443`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub(crate) fn parse(text: &str) -> Result<Destination, String> {
+        let Parts { host, length, port } = split(text)?;
+        let port = match port {
+            None | Some("*") => None,
+            Some(text) => {
+                Some(self::port(text).ok_or_else(|| format!("\"{text}\" is no port from 1 to 65535"))?)
+            }
+        };
+        let hosts = match (host, length) {
+            ("*", None) => Hosts::All,
+            (name, None) if name.eq_ignore_ascii_case(LOCALHOST) => Hosts::Local,
+            _ => Hosts::Prefix(Prefix::parse(host, length)?),
+        };
+        Ok(Destination { hosts, port })
+    }
+
+    /// Whether it covers an address; `is_local` says whether this host reaches itself there.
+    pub(crate) fn covers(&self, address: SocketAddr, is_local: bool) -> bool {
+        let ip = address.ip().to_canonical();
+        self.port.is_none_or(|port| port == address.port())
+            && match &self.hosts {
+                Hosts::All => true,
+                Hosts::Local => is_local,
+                Hosts::Prefix(prefix) => meant(ip).into_iter().any(|ip| prefix.covers(ip)),
+            }
+    }
+
+    /// Whether it can only be told with a look at this host's interfaces.
+    pub(crate) fn needs_interfaces(&self, port: u16) -> bool {
+        self.hosts == Hosts::Local && self.port.is_none_or(|own| own == port)
+    }
+}
+
+/// At which addresses the kernel arrives that is told to connect there: none in particular is this host.
+fn meant(ip: IpAddr) -> [IpAddr; 3] {
+    const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    match ip {
+        IpAddr::V4(v4) if v4.is_unspecified() => [ip, V4, V4],
+        // A socket that is bound to an IPv4-mapped address goes to the IPv4 one.
+        IpAddr::V6(v6) if v6.is_unspecified() => [ip, IpAddr::V6(Ipv6Addr::LOCALHOST), V4],
+        _ => [ip; 3],
+    }
+}
+
+/// Whether this host reaches itself at an address, by the address alone: `127.0.0.0/8`, `::1`, none in particular, and the
+/// IPv4-mapped forms of those.
+pub(crate) fn is_loopback(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    ip.is_loopback() || ip.is_unspecified()
+}
+
+/// A line in its parts, none of them read yet.
+struct Parts<'t> {
+    host: &'t str,
+    length: Option<&'t str>,
+    port: Option<&'t str>,
+}
+
+fn split(text: &str) -> Result<Parts<'_>, String> {
+    let (host, after) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (address, after) = rest.split_once(']').ok_or("the bracket is not closed")?;
+            if address.parse::<Ipv6Addr>().is_err() {
+                return Err(format!("[{address}] is no IPv6 address"));
+            }
+            (address, after)
+        }
+        // Colons of IPv6 without brackets are its own.
+        None => {
+            let end = if text.matches(':').count() > 1 { text.find('/') } else { text.find(['/', ':']) };
+            text.split_at(end.unwrap_or(text.len()))
+        }
+    };
+    let (length, port) = match after.split_once(':') {
+        Some(_) if text.matches(':').count() > 1 && !text.starts_with('[') => {
+            return Err("IPv6 with a port is written with brackets, [fd00::]/8:443".to_owned());
+        }
+        Some((length, port)) => (length, Some(port)),
+        None => (after, None),
+    };
+    match length.strip_prefix('/') {
+        None if length.is_empty() => Ok(Parts { host, length: None, port }),
+        Some(length) => Ok(Parts { host, length: Some(length), port }),
+        None => Err(format!("\"{length}\" after an address: write {EXPECTED}")),
+    }
+}
+
+impl Prefix {
+    fn parse(address: &str, length: Option<&str>) -> Result<Prefix, String> {
+        let address: IpAddr = address.parse().map_err(|_| unknown(address))?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let length = match length {
+            None => most,
+            Some(text) => digits(text)
+                .filter(|length| *length <= u32::from(most))
+                .map(|length| length as u8)
+                .ok_or_else(|| format!("\"/{text}\" is no length from 0 to {most}"))?,
+        };
+        let network = masked(address, length);
+        if network != address {
+            let whole = Prefix { network, length };
+            return Err(format!(
+                "{address} is not the beginning of such a prefix; did you mean \"{whole}\"?"
+            ));
+        }
+        Ok(Prefix { network, length }.canonical())
+    }
+
+    fn canonical(self) -> Prefix {
+        const MAPPED: u8 = 96;
+        match self.network.to_canonical() {
+            network @ IpAddr::V4(_) if self.network.is_ipv6() && self.length >= MAPPED => {
+                Prefix { network, length: self.length - MAPPED }
+            }
+            _ => self,
+        }
+    }
+
+    fn covers(&self, ip: IpAddr) -> bool {
+        ip.is_ipv4() == self.network.is_ipv4() && masked(ip, self.length) == self.network
+    }
+}
+
+/// The address with all bits zero that come after so many.
+fn masked(ip: IpAddr, length: u8) -> IpAddr {
+    match ip {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
+        }
+    }
+}
+
+fn unknown(host: &str) -> String {
+    if let Some(near) = nearest(host, &[LOCALHOST]) {
+        return format!("\"{host}\" is no address; did you mean \"{near}\"?");
+    }
+    if host.contains(|c: char| c.is_ascii_alphabetic()) && !host.contains(':') {
+        return format!("\"{host}\" is no address, and names are not looked up: write {EXPECTED}");
+    }
+    format!("\"{host}\" is no address: write {EXPECTED}")
+}
+
+/// A port that can be connected to.
+pub(super) fn port(text: &str) -> Option<u16> {
+    digits(text).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
+}
+
+/// A number of digits alone: no sign.
+fn digits(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = if self.network.is_ipv4() { 32 } else { 128 };
+        match self.network {
+            IpAddr::V4(v4) => write!(f, "{v4}")?,
+            IpAddr::V6(v6) => write!(f, "[{v6}]")?,
+        }
+        if self.length < whole { write!(f, "/{}", self.length) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hosts {
+            Hosts::All => f.write_str("*")?,
+            Hosts::Local => f.write_str(LOCALHOST)?,
+            Hosts::Prefix(prefix) => write!(f, "{prefix}")?,
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => f.write_str(":*"),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Where OpenClaw's gateway listens. Whoever reaches it with its token can answer what the guard asks.
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::destination::port;
+
+/// The ports of OpenClaw's gateway on this host, as far as the caller could find out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    pub(crate) ports: Vec<u16>,
+    /// What could not be read, a sentence each.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The operator's `openclaw.json`, as it was found.
+#[derive(Clone, Copy, Debug)]
+pub enum GatewayConfig<'a> {
+    /// There is none.
+    Absent,
+    /// It is there and cannot be read, for this reason.
+    Unreadable(&'a str),
+    /// What it says: JSON5.
+    Text(&'a str),
+}
+
+/// What it listens on where nobody says otherwise (OpenClaw 2026.9.6).
+const DEFAULT: u16 = 18789;
+const VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
+
+impl Default for Gateway {
+    fn default() -> Gateway {
+        Gateway { ports: vec![DEFAULT], warnings: Vec::new() }
+    }
+}
+
+impl Gateway {
+    /// By `OPENCLAW_GATEWAY_PORT` of the operator's environment and `gateway.port` of the configuration, which `file`
+    /// names. OpenClaw takes the variable where both say something; here both count.
+    pub fn find(variable: Option<&str>, config: GatewayConfig<'_>, file: &str) -> Gateway {
+        let mut warnings = Vec::new();
+        let mut warn = |text: String| {
+            warnings.push(format!("{text}, so network.connect.gateway denies port {DEFAULT} as well"));
+        };
+        let variable = variable.map(str::trim).filter(|value| !value.is_empty());
+        // OpenClaw takes `127.0.0.1:18789`, too, as docker compose writes it.
+        let named = variable.and_then(|value| port(value.rsplit(':').next().unwrap_or_default()));
+        if variable.is_some() && named.is_none() {
+            warn(format!("{VARIABLE} of the guard's environment is no port"));
+        }
+        let configured = match config {
+            GatewayConfig::Absent => Ok(Vec::new()),
+            GatewayConfig::Unreadable(why) => Err(why.to_owned()),
+            GatewayConfig::Text(text) => configured(text),
+        };
+        let configured = configured.unwrap_or_else(|why| {
+            warn(format!("{file}: gateway.port cannot be told: {why}"));
+            Vec::new()
+        });
+        let mut ports: Vec<u16> = named.into_iter().chain(configured).collect();
+        if ports.is_empty() || !warnings.is_empty() {
+            ports.push(DEFAULT);
+        }
+        ports.sort_unstable();
+        ports.dedup();
+        Gateway { ports, warnings }
+    }
+}
+
+/// `gateway.port` of a configuration: none, or several where the key occurs twice.
+fn configured(text: &str) -> Result<Vec<u16>, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // All that JSON5 allows is the parser's default.
+    let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let Some(Value::Object(top)) = tree.map_err(|error| error.to_string())?.value else {
+        return Err("it is no object".to_owned());
+    };
+    let mut ports = Vec::new();
+    let mut includes = has(&top, "$include");
+    for gateway in all(&top, "gateway") {
+        let Value::Object(gateway) = gateway else { return Err("gateway is no object".to_owned()) };
+        includes |= has(gateway, "$include");
+        for value in all(gateway, "port") {
+            ports.push(number(value).ok_or("it is no port")?);
+        }
+    }
+    if ports.is_empty() && includes {
+        return Err(format!("it may be in an included file; set {VARIABLE}"));
+    }
+    Ok(ports)
+}
+
+fn all<'o, 'a>(object: &'o Object<'a>, name: &'static str) -> impl Iterator<Item = &'o Value<'a>> {
+    object
+        .properties
+        .iter()
+        .filter(move |property| property.name.as_str() == name)
+        .map(|property| &property.value)
+}
+
+fn has(object: &Object<'_>, name: &'static str) -> bool {
+    all(object, name).next().is_some()
+}
+
+/// A number of JSON5 that is a port.
+fn number(value: &Value<'_>) -> Option<u16> {
+    let Value::NumberLit(number) = value else { return None };
+    let text = number.value.strip_prefix('+').unwrap_or(number.value);
+    let number = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => f64::from(u32::from_str_radix(digits, 16).ok()?),
+        None => text.parse().ok()?,
+    };
+    (number.fract() == 0.0 && (1.0..=65535.0).contains(&number)).then_some(number as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ports(variable: Option<&str>, text: &str) -> (Vec<u16>, usize) {
+        let gateway = Gateway::find(variable, GatewayConfig::Text(text), "openclaw.json");
+        (gateway.ports, gateway.warnings.len())
+    }
+
+    #[test]
+    fn the_port_is_what_the_operator_says() {
+        assert_eq!(Gateway::find(None, GatewayConfig::Absent, "f"), Gateway::default());
+        assert_eq!(ports(None, "{}"), (vec![DEFAULT], 0));
+        assert_eq!(ports(None, r#"{"gateway": {"port": 20000}}"#), (vec![20000], 0));
+        assert_eq!(ports(None, "// JSON5\n{gateway: {mode: 'local', port: +0x4e20,},}"), (vec![20000], 0));
+        assert_eq!(ports(None, r#"{"gateway": {"port": 2e4}}"#), (vec![20000], 0));
+        assert_eq!(ports(Some(" 20001 "), r#"{"gateway": {"port": 20000}}"#), (vec![20000, 20001], 0));
+        assert_eq!(ports(Some("127.0.0.1:20001"), "{}"), (vec![20001], 0));
+        assert_eq!(ports(Some("[::1]:20001"), "{}"), (vec![20001], 0));
+        assert_eq!(ports(Some(""), "{}"), (vec![DEFAULT], 0));
+        // JavaScript takes the last.
+        assert_eq!(ports(None, "{gateway: {port: 1}, gateway: {port: 2, port: 3}}"), (vec![1, 2, 3], 0));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_the_default_with_a_warning() {
+        for text in [
+            "",
+            "{",
+            "[]",
+            "{gateway: 1}",
+            "{gateway: {port: '20000'}}",
+            "{gateway: {port: 0}}",
+            "{gateway: {port: 65536}}",
+            "{gateway: {port: 1.5}}",
+            "{gateway: {port: NaN}}",
+            "{gateway: {port: -1}}",
+            "{$include: './base.json'}",
+            "{gateway: {$include: './gateway.json'}}",
+        ] {
+            assert_eq!(ports(None, text), (vec![DEFAULT], 1), "{text}");
+            assert_eq!(ports(Some("20000"), text), (vec![DEFAULT, 20000], 1), "{text}");
+        }
+        for variable in ["x", "-1", "0", "65536", "+80", "80 81"] {
+            assert_eq!(
+                ports(Some(variable), "{gateway: {port: 20000}}"),
+                (vec![DEFAULT, 20000], 1),
+                "{variable}"
+            );
+        }
+        // An include that says nothing of the port beside one that does.
+        assert_eq!(ports(None, "{$include: './base.json', gateway: {port: 20000}}"), (vec![20000], 0));
+        let unreadable =
+            Gateway::find(None, GatewayConfig::Unreadable("Permission denied"), "/x/openclaw.json");
+        assert_eq!(unreadable.ports, [DEFAULT]);
+        assert_eq!(
+            unreadable.warnings,
+            [
+                "/x/openclaw.json: gateway.port cannot be told: Permission denied, so network.connect.gateway denies port 18789 as well"
+            ]
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! TCP: whom the tree may connect to, and where it may not listen.
+
+mod destination;
+mod gateway;
+
+use std::net::SocketAddr;
+
+pub(crate) use destination::Destination;
+pub use gateway::{Gateway, GatewayConfig};
+
+use crate::document::{Connect, GatewayAccess};
+use crate::rwx::Reason;
+use crate::{Outcome, Policy, Source, Verdict};
+
+/// What a socket speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// A stream: TCP, and MPTCP, which is TCP to a server that does not know it.
+    Tcp,
+    /// Datagrams: UDP, and what has no ports, as the echo of ICMP.
+    Udp,
+}
+
+/// Whether an address belongs to an interface of this host. Only somebody with a look at them can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interface {
+    /// It does: what connects there arrives here.
+    Own,
+    /// It does not, or nobody has looked.
+    Unknown,
+}
+
+/// A socket is about to be connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Connection {
+    /// To whom. An IPv4-mapped address is an IPv4 address; none in particular (`0.0.0.0`, `::`) is this host.
+    pub address: SocketAddr,
+    /// What it speaks.
+    pub transport: Transport,
+    /// Whose address that is.
+    pub interface: Interface,
+}
+
+/// `network.connect`, compiled. Reasons are made once, so that a decision allocates nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Network {
+    denies: Vec<(Destination, Reason)>,
+    /// The only TCP ports, where there are such, in order.
+    ports: Option<Vec<u16>>,
+    by_port: Reason,
+    /// The gateway's; empty where it may be reached.
+    gateway: Vec<u16>,
+    by_gateway: Reason,
+    allowed: Reason,
+}
+
+impl Network {
+    /// Of a section of a document, or of none.
+    pub(crate) fn compile(section: &Connect, gateway: &Gateway) -> (Network, Vec<String>) {
+        let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
+            let reason = Reason {
+                source: Source::Global,
+                path: format!("network.connect.deny[{i}]"),
+                rule: format!("network.connect.deny \"{text}\""),
+                text: format!("\"{text}\" is denied"),
+            };
+            // What does not read is refused with the document.
+            Destination::parse(text).ok().map(|destination| (destination, reason))
+        });
+        let ports = section.ports.as_ref().map(|ports| {
+            let mut ports = ports.clone();
+            ports.sort_unstable();
+            ports.dedup();
+            ports
+        });
+        let is_allowed = section.gateway == Some(GatewayAccess::Allow);
+        let (denied, warnings) =
+            if is_allowed { Default::default() } else { (gateway.ports.clone(), gateway.warnings.clone()) };
+        let network = Network {
+            denies: denies.collect(),
+            by_port: Reason {
+                source: Source::Global,
+                path: "network.connect.ports".to_owned(),
+                rule: format!("network.connect.ports [{}]", listed(ports.as_deref().unwrap_or_default())),
+                text: "the port is none of those that may be connected to".to_owned(),
+            },
+            ports,
+            gateway: denied,
+            by_gateway: Reason {
+                source: if section.gateway.is_some() { Source::Global } else { Source::Default },
+                path: "network.connect.gateway".to_owned(),
+                rule: "network.connect.gateway \"deny\"".to_owned(),
+                text: "the port of OpenClaw's gateway: whoever has its token can answer what the guard asks"
+                    .to_owned(),
+            },
+            allowed: Reason {
+                source: Source::Default,
+                path: "network.connect".to_owned(),
+                rule: "network.connect".to_owned(),
+                text: "nothing in network.connect denies it".to_owned(),
+            },
+        };
+        (network, warnings)
+    }
+
+    pub(crate) fn connect(&self, connection: &Connection) -> Verdict<'_> {
+        let Connection { address, transport, interface } = *connection;
+        let (port, is_tcp) = (address.port(), transport == Transport::Tcp);
+        let is_local = interface == Interface::Own || destination::is_loopback(address.ip());
+        let denied = self.denies.iter().find(|(destination, _)| destination.covers(address, is_local));
+        match denied {
+            Some((_, reason)) => verdict(Outcome::Deny, reason),
+            None if is_tcp && is_local && self.gateway.contains(&port) => {
+                verdict(Outcome::Deny, &self.by_gateway)
+            }
+            None if is_tcp
+                && self.ports.as_ref().is_some_and(|ports| ports.binary_search(&port).is_err()) =>
+            {
+                verdict(Outcome::Deny, &self.by_port)
+            }
+            None => verdict(Outcome::Allow, &self.allowed),
+        }
+    }
+
+    /// Whoever listens where the gateway does, while that is down, is told its token. Every address to which a socket can
+    /// be bound is this host's.
+    pub(crate) fn bind(&self, address: SocketAddr, transport: Transport) -> Verdict<'_> {
+        if transport == Transport::Tcp && self.gateway.contains(&address.port()) {
+            verdict(Outcome::Deny, &self.by_gateway)
+        } else {
+            verdict(Outcome::Allow, &self.allowed)
+        }
+    }
+
+    /// The denials as they are compared.
+    pub(crate) fn denials(&self) -> impl Iterator<Item = String> {
+        self.denies.iter().map(|(destination, _)| destination.to_string())
+    }
+
+    /// The ports that are denied as the gateway's.
+    pub(crate) fn gateway(&self) -> &[u16] {
+        &self.gateway
+    }
+}
+
+impl Policy {
+    /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.
+    pub fn tcp_ports(&self) -> Option<&[u16]> {
+        self.network.ports.as_deref()
+    }
+
+    /// Whether what is said of a port depends on whose address it is: [`Connection::interface`] is to be found out.
+    pub fn needs_interfaces(&self, port: u16) -> bool {
+        let network = &self.network;
+        network.gateway.contains(&port)
+            || network.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
+    }
+}
+
+/// Numbers as they are written in guard.json.
+pub(crate) fn listed(ports: &[u16]) -> String {
+    ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn verdict(outcome: Outcome, reason: &Reason) -> Verdict<'_> {
+    Verdict { outcome, because: reason.because() }
+}

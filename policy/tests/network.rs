@@ -1,0 +1,386 @@
+//! `network.connect`: whom TCP may reach.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use common::{compile, compile_with, host, parse};
+use guard_policy::{
+    Connection, Gateway, GatewayConfig, Host, Interface, Outcome, Overrides, Policy, Request, Source,
+    Transport, Verdict, decide,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn policy(connect: Value) -> Policy {
+    compile(&json!({ "version": 1, "network": { "connect": connect } }))
+}
+
+fn connect_as<'p>(
+    policy: &'p Policy,
+    address: &str,
+    transport: Transport,
+    interface: Interface,
+) -> Verdict<'p> {
+    let address = address.parse().unwrap_or_else(|_| panic!("{address}"));
+    decide(policy, &Request::Connect(Connection { address, transport, interface }))
+}
+
+fn tcp<'p>(policy: &'p Policy, address: &str) -> Verdict<'p> {
+    connect_as(policy, address, Transport::Tcp, Interface::Unknown)
+}
+
+fn udp<'p>(policy: &'p Policy, address: &str) -> Verdict<'p> {
+    connect_as(policy, address, Transport::Udp, Interface::Unknown)
+}
+
+fn denied_of(policy: &Policy, addresses: &[&'static str]) -> Vec<&'static str> {
+    addresses.iter().copied().filter(|address| tcp(policy, address).outcome == Outcome::Deny).collect()
+}
+
+fn problem(connect: Value) -> String {
+    let document = json!({ "version": 1, "network": { "connect": connect } }).to_string();
+    let problems = parse(&document).expect_err("should be refused");
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let line = problems[0].to_string();
+    line.split_once(": ").expect("a place").1.to_owned()
+}
+
+/// Addresses at which this host reaches itself.
+const LOOPBACK: [&str; 10] = [
+    "127.0.0.1",
+    "127.255.255.254",
+    "127.0.0.0",
+    "0.0.0.0",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f12:3456]",
+    "[::ffff:0.0.0.0]",
+    "[0:0:0:0:0:ffff:7f00:1]",
+];
+const ELSEWHERE: [&str; 8] = [
+    "128.0.0.1",
+    "126.255.255.255",
+    "0.0.0.1",
+    "10.0.0.1",
+    "[::2]",
+    "[::127.0.0.1]",
+    "[::ffff:10.0.0.1]",
+    "[fd00::1]",
+];
+
+#[test]
+fn the_gateway_is_denied_by_default_and_nothing_else() {
+    for policy in [
+        policy(json!({})),
+        compile(&json!({ "version": 1 })),
+        Policy::without_file("main", &host(), &Overrides::default()),
+    ] {
+        for address in LOOPBACK {
+            let verdict = tcp(&policy, &format!("{address}:18789"));
+            assert_eq!(verdict.outcome, Outcome::Deny, "{address}");
+            assert_eq!(
+                (verdict.because.source, verdict.because.rule()),
+                (Source::Default, "network.connect.gateway \"deny\"")
+            );
+            assert_eq!(tcp(&policy, &format!("{address}:18790")).outcome, Outcome::Allow, "{address}");
+            assert_eq!(udp(&policy, &format!("{address}:18789")).outcome, Outcome::Allow, "{address}");
+        }
+        for address in ELSEWHERE {
+            let address = format!("{address}:18789");
+            assert_eq!(tcp(&policy, &address).outcome, Outcome::Allow, "{address}");
+            let own = connect_as(&policy, &address, Transport::Tcp, Interface::Own);
+            assert_eq!(own.outcome, Outcome::Deny, "{address}");
+        }
+        assert!(policy.needs_interfaces(18789) && !policy.needs_interfaces(80));
+    }
+}
+
+#[test]
+fn nobody_listens_in_the_gateways_place() {
+    let bind = |policy: &Policy, address: &str, transport| {
+        decide(policy, &Request::Bind { address: address.parse().unwrap(), transport }).outcome
+    };
+    let guarded = policy(json!({ "deny": ["*"], "ports": [] }));
+    for address in
+        ["127.0.0.1:18789", "0.0.0.0:18789", "[::]:18789", "192.168.0.7:18789", "[::ffff:127.0.0.1]:18789"]
+    {
+        assert_eq!(bind(&guarded, address, Transport::Tcp), Outcome::Deny, "{address}");
+        assert_eq!(bind(&guarded, address, Transport::Udp), Outcome::Allow, "{address}");
+        assert_eq!(
+            bind(&policy(json!({ "gateway": "allow" })), address, Transport::Tcp),
+            Outcome::Allow,
+            "{address}"
+        );
+    }
+    // What may not be connected to may be listened on.
+    assert_eq!(bind(&guarded, "127.0.0.1:8080", Transport::Tcp), Outcome::Allow);
+    assert_eq!(bind(&guarded, "127.0.0.1:0", Transport::Tcp), Outcome::Allow);
+}
+
+#[test]
+fn the_gateways_ports_are_the_hosts() {
+    let gateway =
+        Gateway::find(Some("20001"), GatewayConfig::Text("{gateway: {port: 20000}}"), "openclaw.json");
+    let host = Host { gateway, ..host() };
+    let policy = compile_with(&json!({ "version": 1 }), "main", &host, &Overrides::default());
+    assert_eq!(
+        denied_of(&policy, &["127.0.0.1:18789", "127.0.0.1:20000", "[::1]:20001"]),
+        ["127.0.0.1:20000", "[::1]:20001"]
+    );
+    assert!(policy.warnings().is_empty());
+    let gateway = Gateway::find(None, GatewayConfig::Unreadable("no"), "/h/openclaw.json");
+    let host = Host { gateway, ..host };
+    let policy = compile_with(&json!({ "version": 1 }), "main", &host, &Overrides::default());
+    assert!(
+        policy.warnings()[0].starts_with("/h/openclaw.json: gateway.port cannot be told: no"),
+        "{:?}",
+        policy.warnings()
+    );
+    let open = json!({ "version": 1, "network": { "connect": { "gateway": "allow" } } });
+    assert!(compile_with(&open, "main", &host, &Overrides::default()).warnings().is_empty());
+}
+
+#[test]
+fn the_gateway_that_is_allowed_is_an_address_like_others() {
+    let open = policy(json!({ "gateway": "allow" }));
+    assert_eq!(tcp(&open, "127.0.0.1:18789").outcome, Outcome::Allow);
+    let denied = policy(json!({ "gateway": "allow", "deny": ["localhost:18789"] }));
+    assert_eq!(tcp(&denied, "127.0.0.1:18789").because.path, "network.connect.deny[0]");
+    let ports = policy(json!({ "gateway": "allow", "ports": [443] }));
+    assert_eq!(tcp(&ports, "127.0.0.1:18789").because.path, "network.connect.ports");
+}
+
+#[test]
+fn a_denial_says_itself() {
+    let policy = policy(json!({ "deny": ["127.0.0.1:8080", "10.0.0.0/8"], "ports": [8080, 18789, 443] }));
+    let told = |address: &str| {
+        let verdict = tcp(&policy, address);
+        (verdict.outcome, verdict.because.path.into_owned())
+    };
+    assert_eq!(told("127.0.0.1:8080"), (Outcome::Deny, "network.connect.deny[0]".to_owned()));
+    assert_eq!(told("10.1.2.3:443"), (Outcome::Deny, "network.connect.deny[1]".to_owned()));
+    assert_eq!(told("127.0.0.1:18789"), (Outcome::Deny, "network.connect.gateway".to_owned()));
+    assert_eq!(told("127.0.0.1:80"), (Outcome::Deny, "network.connect.ports".to_owned()));
+    assert_eq!(told("127.0.0.1:443"), (Outcome::Allow, "network.connect".to_owned()));
+    assert_eq!(tcp(&policy, "10.1.2.3:443").because.rule(), "network.connect.deny \"10.0.0.0/8\"");
+    assert_eq!(tcp(&policy, "9.9.9.9:81").because.rule(), "network.connect.ports [443, 8080, 18789]");
+}
+
+#[test]
+fn denials_cover_what_they_say() {
+    let addresses = [
+        "127.0.0.1:8080",
+        "127.0.0.1:8081",
+        "127.0.0.2:8080",
+        "0.0.0.0:8080",
+        "[::]:8080",
+        "[::1]:8080",
+        "[::ffff:127.0.0.1]:8080",
+        "10.255.0.1:1",
+        "[::ffff:10.0.0.1]:1",
+        "11.0.0.1:1",
+        "[fdff::1]:443",
+        "[fdff::1]:444",
+        "[fe80::1]:443",
+        "1.2.3.4:25",
+        "[2001:db8::1]:25",
+    ];
+    let of = |deny: &str| denied_of(&policy(json!({ "deny": [deny], "gateway": "allow" })), &addresses);
+    assert_eq!(
+        of("127.0.0.1:8080"),
+        ["127.0.0.1:8080", "0.0.0.0:8080", "[::]:8080", "[::ffff:127.0.0.1]:8080"]
+    );
+    assert_eq!(of("[::1]:8080"), ["[::]:8080", "[::1]:8080"]);
+    assert_eq!(of("::1"), of("[::1]"));
+    assert_eq!(of("10.0.0.0/8"), ["10.255.0.1:1", "[::ffff:10.0.0.1]:1"]);
+    assert_eq!(of("[::ffff:10.0.0.0]/104"), of("10.0.0.0/8"));
+    assert_eq!(of("[fd00::]/8:443"), ["[fdff::1]:443"]);
+    assert_eq!(of("fd00::/8"), ["[fdff::1]:443", "[fdff::1]:444"]);
+    assert_eq!(of("*:25"), ["1.2.3.4:25", "[2001:db8::1]:25"]);
+    assert_eq!(of("LocalHost:8081"), ["127.0.0.1:8081"]);
+    assert_eq!(of("localhost").len(), 7);
+    assert_eq!(of("*"), addresses);
+    assert_eq!(of("*:*"), addresses);
+    // An IPv4-mapped address is an IPv4 address.
+    assert_eq!(
+        of("::/0"),
+        ["[::]:8080", "[::1]:8080", "[fdff::1]:443", "[fdff::1]:444", "[fe80::1]:443", "[2001:db8::1]:25"]
+    );
+    assert_eq!(of("0.0.0.0/0").len(), addresses.len() - 5);
+}
+
+#[test]
+fn localhost_is_wherever_this_host_is() {
+    let policy = policy(json!({ "deny": ["localhost:5432"] }));
+    let own = |address: &str| connect_as(&policy, address, Transport::Tcp, Interface::Own).outcome;
+    assert_eq!(own("192.168.0.7:5432"), Outcome::Deny);
+    assert_eq!(own("192.168.0.7:5433"), Outcome::Allow);
+    assert!(policy.needs_interfaces(5432) && !policy.needs_interfaces(5433));
+}
+
+#[test]
+fn ports_are_of_tcp_alone_and_denials_of_both() {
+    let policy = policy(json!({ "deny": ["1.2.3.4"], "ports": [443] }));
+    assert_eq!(tcp(&policy, "9.9.9.9:53").outcome, Outcome::Deny);
+    assert_eq!(udp(&policy, "9.9.9.9:53").outcome, Outcome::Allow);
+    assert_eq!(udp(&policy, "1.2.3.4:53").outcome, Outcome::Deny);
+    assert_eq!(policy.tcp_ports(), Some(&[443][..]));
+    let none = self::policy(json!({ "ports": [] }));
+    assert_eq!(tcp(&none, "9.9.9.9:443").outcome, Outcome::Deny);
+    assert_eq!(self::policy(json!({})).tcp_ports(), None);
+}
+
+#[test]
+fn what_is_no_destination_is_refused() {
+    let deny = |text: &str| problem(json!({ "deny": [text] }));
+    let near = |text: &str, near: &str| {
+        let problem = deny(text);
+        assert!(problem.contains(&format!("did you mean \"{near}\"")), "{problem}");
+    };
+    near("localhots:80", "localhost");
+    near("10.1.2.3/8", "10.0.0.0/8");
+    near("[fd00::1]/8:443", "[fd00::]/8");
+    let says = |text: &str, says: &str| {
+        let problem = deny(text);
+        assert!(problem.contains(says), "{problem}");
+    };
+    says("example.com:443", "names are not looked up");
+    says("fd00::/8:443", "[fd00::]/8:443");
+    says("10.0.0.0/33", "no length from 0 to 32");
+    says("[::]/129", "no length from 0 to 128");
+    says("1.2.3.4:0", "no port");
+    says("1.2.3.4:65536", "no port");
+    says("1.2.3.4:+80", "no port");
+    says("1.2.3.4:80-90", "no port");
+    says("[::1", "not closed");
+    says("[1.2.3.4]:80", "no IPv6");
+    says("[::1]80", "after an address");
+    for text in [
+        "",
+        ":",
+        ":80",
+        "/8",
+        "1.2.3",
+        "1.2.3.4/",
+        "1.2.3.4:",
+        "01.2.3.4",
+        "*/8",
+        "localhost/8",
+        "[]",
+        "[]:80",
+        "fe80::1%eth0",
+        " 1.2.3.4",
+        "1.2.3.4\n",
+    ] {
+        assert!(!deny(text).is_empty(), "{text:?}");
+    }
+    assert!(
+        deny("localhots:80").starts_with("network.connect.deny[0]: \"localhots:80\": "),
+        "{}",
+        deny("localhots:80")
+    );
+    assert_eq!(
+        problem(json!({ "port": [80] })),
+        "network.connect.port: unknown key; did you mean \"ports\"?"
+    );
+    assert_eq!(
+        problem(json!({ "gateway": "allowed" })),
+        "network.connect.gateway: \"allowed\" is none of deny, allow; did you mean \"allow\"?"
+    );
+    assert!(problem(json!({ "ports": [80, 0] })).starts_with("network.connect.ports[1]: must be a port"));
+}
+
+#[test]
+fn an_unknown_key_of_network_is_an_error() {
+    let text = "{\n  \"version\": 1,\n  \"network\": {\n    \"conect\": {}\n  }\n}";
+    let problems = parse(text).expect_err("should be refused");
+    assert_eq!(
+        problems[0].to_string(),
+        "guard.json:4:5: network.conect: unknown key; did you mean \"connect\"?"
+    );
+}
+
+#[test]
+fn explain_shows_each_value() {
+    let document = json!({ "version": 1, "network": { "connect": { "deny": ["::ffff:10.0.0.0/104", "LOCALHOST:1"], "ports": [443, 80] } } });
+    let document = parse(&document.to_string()).unwrap();
+    let policy = Policy::compile(&document, "main", &host(), &Overrides::default()).unwrap();
+    let settings = policy.explain(Some(&document));
+    let of = |name: &str| {
+        let setting = settings.iter().find(|setting| setting.name == name).expect(name);
+        (setting.value.clone(), setting.source, setting.note.clone())
+    };
+    assert_eq!(
+        of("network.connect.deny"),
+        ("10.0.0.0/8:*, localhost:1".to_owned(), Source::Global, String::new())
+    );
+    assert_eq!(of("network.connect.ports"), ("80, 443".to_owned(), Source::Global, String::new()));
+    assert_eq!(of("network.connect.gateway"), ("deny".to_owned(), Source::Default, "port 18789".to_owned()));
+}
+
+/// The bits of an address, IPv4 in its mapped form.
+fn bits(ip: IpAddr) -> String {
+    let ip = match ip {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    ip.octets().iter().map(|octet| format!("{octet:08b}")).collect()
+}
+
+fn address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        any::<u32>().prop_map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))),
+        any::<u32>().prop_map(|bits| IpAddr::V6(Ipv4Addr::from_bits(bits).to_ipv6_mapped())),
+        any::<u128>().prop_map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits))),
+    ]
+}
+
+proptest! {
+    /// A prefix covers just the addresses that begin with its bits, and is read again from what is shown of it.
+    #[test]
+    fn a_prefix_is_bits_that_are_equal(network in address(), length in 0u8..=128, flipped in 0usize..128, other in address(), port in 1u16..) {
+        let most = if network.is_ipv4() { 32 } else { 128 };
+        let length = length.min(most);
+        let skipped = if network.is_ipv4() { 96 } else { 0 };
+        let kept = skipped + usize::from(length);
+        let own = bits(network);
+        let beginning: u128 = u128::from_str_radix(&format!("{}{}", &own[..kept], "0".repeat(128 - kept)), 2).unwrap();
+        let beginning = Ipv6Addr::from_bits(beginning);
+        let written = match network {
+            IpAddr::V4(_) => format!("{}/{length}:{port}", beginning.to_ipv4_mapped().unwrap()),
+            IpAddr::V6(_) => format!("[{beginning}]/{length}:{port}"),
+        };
+        let policy = policy(json!({ "deny": [written], "gateway": "allow" }));
+        let mut near: Vec<u8> = own.clone().into_bytes();
+        near[flipped] ^= 1;
+        let near = u128::from_str_radix(str::from_utf8(&near).unwrap(), 2).unwrap();
+        // What a prefix of IPv6 covers of the mapped addresses is IPv4's, unless it is of them alone.
+        let is_mapped = |ip: IpAddr| bits(ip).starts_with(&bits(IpAddr::V4(Ipv4Addr::UNSPECIFIED))[..96]);
+        let is_of_v4 = is_mapped(IpAddr::V6(beginning)) && kept >= 96;
+        for ip in [network, IpAddr::V6(Ipv6Addr::from_bits(near)), other] {
+            if ip.to_canonical().is_unspecified() {
+                continue;
+            }
+            let expected = bits(ip)[..kept] == own[..kept] && is_mapped(ip) == is_of_v4;
+            let verdict = tcp(&policy, &SocketAddr::new(ip, port).to_string());
+            prop_assert_eq!(verdict.outcome == Outcome::Deny, expected, "{} {}", ip, policy.explain(None).len());
+            let elsewhere = tcp(&policy, &SocketAddr::new(ip, port ^ 1).to_string());
+            prop_assert_eq!(elsewhere.outcome, Outcome::Allow);
+        }
+    }
+
+    /// Whatever is written is read or refused, and what is read denies no less for another line beside it.
+    #[test]
+    fn denials_only_add(texts in prop::collection::vec("(\\*|localhost|[0-9.]{1,9}|\\[[0-9a-f:]{1,9}\\])(/[0-9]{1,3})?(:[0-9*]{1,5})?", 1..4), ip in address(), port: u16) {
+        let read: Vec<&String> = texts.iter()
+            .filter(|text| parse(&json!({ "version": 1, "network": { "connect": { "deny": [text] } } }).to_string()).is_ok())
+            .collect();
+        let address = SocketAddr::new(ip, port).to_string();
+        let alone = read.iter().any(|text| tcp(&policy(json!({ "deny": [text], "gateway": "allow" })), &address).outcome == Outcome::Deny);
+        let together = tcp(&policy(json!({ "deny": read, "gateway": "allow" })), &address).outcome == Outcome::Deny;
+        prop_assert_eq!(alone, together);
+    }
+}

@@ -1,0 +1,63 @@
+//! Questions about sockets: `connect`, `bind`. Interfaces are not looked at, as the disk is not.
+
+use std::net::SocketAddr;
+
+use guard_policy::{Connection, Interface, Policy, Request, Transport, decide};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::super::json;
+
+/// `connect`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectQuestion {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    address: SocketAddr,
+    #[serde(default)]
+    transport: Spoken,
+}
+
+/// `bind`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BindQuestion {
+    #[serde(rename = "op")]
+    _op: IgnoredAny,
+    address: SocketAddr,
+    #[serde(default)]
+    transport: Spoken,
+}
+
+/// What a socket speaks, as it is written.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Spoken {
+    #[default]
+    Tcp,
+    Udp,
+}
+
+impl From<Spoken> for Transport {
+    fn from(spoken: Spoken) -> Transport {
+        match spoken {
+            Spoken::Tcp => Transport::Tcp,
+            Spoken::Udp => Transport::Udp,
+        }
+    }
+}
+
+impl ConnectQuestion {
+    pub fn answer(&self, policy: &Policy) -> String {
+        let (address, transport) = (self.address, self.transport.into());
+        let connection = Connection { address, transport, interface: Interface::Unknown };
+        json(&decide(policy, &Request::Connect(connection)))
+    }
+}
+
+impl BindQuestion {
+    pub fn answer(&self, policy: &Policy) -> String {
+        json(&decide(policy, &Request::Bind { address: self.address, transport: self.transport.into() }))
+    }
+}

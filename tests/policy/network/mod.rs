@@ -1,0 +1,141 @@
+//! `network.connect` against real listeners, which the tests make.
+
+mod gateway;
+mod native;
+mod settings;
+mod ways;
+
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use guard_tests::{Ended, World, ended};
+
+/// One that knows who has reached it.
+struct Listener {
+    port: u16,
+    peers: Arc<Mutex<Vec<u16>>>,
+}
+
+impl Listener {
+    /// At every address of this host, of IPv4 and IPv6.
+    fn everywhere() -> Listener {
+        Listener::at("[::]:0")
+    }
+
+    fn at(address: &str) -> Listener {
+        let listener = TcpListener::bind(address).expect("a listener");
+        let port = listener.local_addr().expect("an address").port();
+        let peers = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&peers);
+        std::thread::spawn(move || {
+            while let Ok((_, peer)) = listener.accept() {
+                seen.lock().expect("no panic").push(peer.port());
+            }
+        });
+        Listener { port, peers }
+    }
+
+    /// How many have reached it by now, by an address of its own or another one.
+    fn reached(&self) -> usize {
+        // They are taken in turn: whoever came before this one was taken when it is.
+        let probe = TcpStream::connect(("127.0.0.1", self.port)).expect("the listener");
+        let own = probe.local_addr().expect("an address").port();
+        guard_tests::until("the listener takes the probe", || {
+            self.peers.lock().expect("no panic").contains(&own)
+        });
+        let mut peers = self.peers.lock().expect("no panic");
+        peers.retain(|peer| *peer != own);
+        peers.len()
+    }
+}
+
+/// Tries each `KIND HOST PORT` and prints what came of it, a line each.
+const TRY: &str = r#"
+import errno, socket, sys
+for words in sys.argv[1:]:
+    kind, host, port = words.split()
+    family, _, _, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)[0]
+    try:
+        if kind == "mptcp": s = socket.socket(family, socket.SOCK_STREAM, 262)
+        else: s = socket.socket(family, socket.SOCK_DGRAM if kind[:3] == "udp" else socket.SOCK_STREAM)
+        if kind[3:] == "bind": s.bind(address)
+        else: s.connect(address)
+        print("ok")
+    except OSError as e: print(errno.errorcode[e.errno])
+"#;
+
+/// A world in which only sockets are judged, with this `network.connect`.
+fn world(connect: &str) -> World {
+    World::open()
+        .policy_text(|text| text.replacen('{', &format!("{{\"network\": {{\"connect\": {connect}}}, "), 1))
+}
+
+/// Has a guarded Python try each.
+fn tried(world: &World, gateway: Option<u16>, tries: &[String]) -> (Vec<String>, Ended) {
+    let mut command = world.command();
+    if let Some(port) = gateway {
+        command.env("OPENCLAW_GATEWAY_PORT", port.to_string());
+    }
+    let ended = ended(command.args(["--", "python3", "-S", "-c", TRY]).args(tries));
+    (ended.stdout.lines().map(str::to_owned).collect(), ended)
+}
+
+/// The same without the guard.
+fn natively(world: &World, tries: &[String]) -> Vec<String> {
+    let ended = ended(world.native_command().args(["python3", "-S", "-c", TRY]).args(tries));
+    ended.stdout.lines().map(str::to_owned).collect()
+}
+
+/// `openclaw-guard check` with this world's policy.
+fn check(world: &World, gateway: u16) -> Command {
+    let mut command = world.command();
+    command.env("OPENCLAW_GATEWAY_PORT", gateway.to_string()).arg("check");
+    command
+}
+
+/// Addresses at which this host reaches itself, its interfaces' among them.
+fn own_addresses() -> Vec<String> {
+    let mut all: Vec<String> = [
+        "127.0.0.1",
+        "127.1.2.3",
+        "0.0.0.0",
+        "::1",
+        "::",
+        "::ffff:127.0.0.1",
+        "::ffff:127.9.9.9",
+        "::ffff:0.0.0.0",
+    ]
+    .map(str::to_owned)
+    .into();
+    for interface in nix::ifaddrs::getifaddrs().expect("interfaces") {
+        let Some(address) = interface.address else { continue };
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        let v6 = address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip()));
+        match v4.or(v6) {
+            Some(ip @ IpAddr::V6(v6)) if v6.is_unicast_link_local() => {
+                all.push(format!("{ip}%{}", interface.interface_name));
+            }
+            Some(ip) => {
+                all.push(ip.to_string());
+                if let IpAddr::V4(v4) = ip {
+                    all.push(v4.to_ipv6_mapped().to_string());
+                }
+            }
+            None => {}
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// `KIND HOST PORT` for each host.
+fn each(kind: &str, hosts: &[String], port: u16) -> Vec<String> {
+    hosts.iter().map(|host| format!("{kind} {host} {port}")).collect()
+}
+
+/// As the guard writes it.
+fn shown(host: &str, port: u16) -> Option<String> {
+    host.parse().ok().map(|ip| SocketAddr::new(ip, port).to_string())
+}
