@@ -45,6 +45,8 @@ def call(number, *args):
     return result
 def tell(data):
     os.write(1, data)
+def array(*items):
+    return (ctypes.c_char_p * (len(items) + 1))(*items, None)
 ";
 
 enum Program {
