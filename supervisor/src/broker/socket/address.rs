@@ -100,7 +100,31 @@ fn bytes<const N: usize>(raw: &[u8], at: usize) -> [u8; N] {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever the bytes are, they are read without a panic, and an address is no more than what stands there.
+        #[test]
+        fn any_bytes_are_read(mut raw in prop::collection::vec(any::<u8>(), 0..=128), family in 0u16..12, inner in 0usize..3) {
+            if let Some(place) = raw.first_chunk_mut() {
+                *place = family.to_ne_bytes();
+            }
+            let socket = [AddressFamily::UNIX, AddressFamily::INET, AddressFamily::INET6][inner];
+            for to in [Use::Connect, Use::Bind] {
+                if let Address::Internet(address) = Address::of(&raw, socket, to) {
+                    let at = if address.is_ipv4() { IPV4_AT } else { IPV6_AT };
+                    let octets = match address.ip() {
+                        std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
+                        std::net::IpAddr::V6(v6) => v6.octets().to_vec(),
+                    };
+                    prop_assert!(raw[at..].starts_with(&octets));
+                    prop_assert_eq!(&raw[2..4], &address.port().to_be_bytes()[..]);
+                }
+            }
+        }
+    }
 
     fn raw(family: i32, rest: &[u8]) -> Vec<u8> {
         [&(family as u16).to_ne_bytes(), rest].concat()
