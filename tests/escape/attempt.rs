@@ -10,7 +10,7 @@ use std::any::Any;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use guard_tests::{Arena, Ended, ended, has, layers_off, program_text};
@@ -45,6 +45,14 @@ def call(number, *args):
     return result
 def tell(data):
     os.write(1, data)
+def parent(process):
+    return int(open('/proc/%d/stat' % process).read().rsplit(') ', 1)[1].split()[1])
+def guards():
+    'The processes of the guard above this one. Natively there are none: nothing is done to others.'
+    process = os.getppid()
+    while process > 1:
+        if open('/proc/%d/comm' % process).read().strip() in ('openclaw-guard', 'guard', 'guard-layers'): yield process
+        process = parent(process)
 def array(*items):
     return (ctypes.c_char_p * (len(items) + 1))(*items, None)
 ";
@@ -89,6 +97,7 @@ pub struct Attack {
     prepare: Vec<fn(&Arena) -> Outside>,
     natively: Natively,
     needs: &'static [&'static str],
+    through: Option<&'static str>,
 }
 
 /// An attack by bash.
@@ -108,7 +117,14 @@ pub fn c(source: &'static str, mode: &'static str) -> Attack {
 
 impl Attack {
     fn by(program: Program) -> Attack {
-        Attack { program, policy: POLICY, prepare: Vec::new(), natively: Natively::Succeeds, needs: &[] }
+        Attack {
+            program,
+            policy: POLICY,
+            prepare: Vec::new(),
+            natively: Natively::Succeeds,
+            needs: &[],
+            through: None,
+        }
     }
 
     /// Under another policy, as [`guard_tests::World::policy`] takes it.
@@ -136,6 +152,13 @@ impl Attack {
         self
     }
 
+    /// With what the operator's shell hands down, open descriptors, variables or a directory: a line of bash that ends with
+    /// `"$@"`, which is the guard.
+    pub fn through(mut self, line: &'static str) -> Attack {
+        self.through = Some(line);
+        self
+    }
+
     /// By these programs, or not at all.
     pub fn needs(mut self, programs: &'static [&'static str]) -> Attack {
         self.needs = programs;
@@ -155,7 +178,10 @@ impl Attack {
             }
             Program::C { mode, .. } => command.arg(root.join("tools/attack")).arg(mode),
         };
-        command
+        match self.through {
+            Some(line) => handed_down(line, &command),
+            None => command,
+        }
     }
 
     /// Runs it in a fresh arena; says what came of it.
@@ -193,6 +219,22 @@ impl Attack {
         };
         (effect, ended)
     }
+}
+
+/// A command as a shell starts it.
+fn handed_down(line: &str, command: &Command) -> Command {
+    let mut shell = Command::new(program_text("bash"));
+    shell.args(["-c", line, "bash"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        shell.current_dir(directory);
+    }
+    shell
 }
 
 /// The first file below a directory whose content is such.
