@@ -22,7 +22,7 @@ pub use real::{link_to, real_path};
 use scope::Scope;
 pub use scope::mount_of;
 pub use spelling::{Found, Spelling};
-use walk::Walk;
+use walk::{Pending, Walk};
 
 /// Whether a symbolic link at the end of the path is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl Resolver {
             caller.directory(dirfd)?
         };
         let scope = Scope::new(restrictions, &directory, absolute)?;
-        Walk { resolver: self, caller, directory, scope, pending: path.to_vec(), links: 0, last }.run()
+        Walk { resolver: self, caller, directory, scope, pending: Pending::new(path), links: 0, last }.run()
     }
 
     /// What exists at a path, all links followed, as far as the kernel can tell by itself, with its real path. None where

@@ -19,19 +19,44 @@ fn open_plain(start: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<Owned
     rustix::fs::openat2(start, path, flags, Mode::empty(), plain)
 }
 
-/// Splits into what is before the last component, and that component with the slashes behind it.
-/// None when there is nothing before it or it is no name.
-fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+/// What is before the last component. None when there is nothing before it or it is no name.
+fn split(path: &[u8]) -> Option<&[u8]> {
     let trimmed = trim_slashes(path);
     let at = trimmed.iter().rposition(|&byte| byte == b'/')? + 1;
     let name = &trimmed[at..];
-    let lead = &path[..at];
-    (!matches!(name, b"" | b"." | b"..")).then_some((lead, &path[at..]))
+    (!matches!(name, b"" | b"." | b"..")).then_some(&path[..at])
 }
 
 fn trim_slashes(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
     &path[..end]
+}
+
+/// What is still to be walked. Links can make it many times as long as a path may be written.
+pub struct Pending {
+    path: Vec<u8>,
+    at: usize,
+}
+
+impl Pending {
+    /// All of a path.
+    pub fn new(path: &[u8]) -> Pending {
+        Pending { path: path.to_vec(), at: 0 }
+    }
+
+    fn left(&self) -> &[u8] {
+        &self.path[self.at..]
+    }
+
+    fn advance(&mut self, length: usize) {
+        self.at += length;
+    }
+
+    /// A link's text comes before what was written behind the link.
+    fn put_before(&mut self, mut text: Vec<u8>) {
+        text.extend_from_slice(self.left());
+        *self = Pending { path: text, at: 0 };
+    }
 }
 
 /// A path, partly walked.
@@ -45,7 +70,7 @@ pub struct Walk<'w, 'k> {
     /// Where the walk may go.
     pub scope: Scope,
     /// What is still to be walked.
-    pub pending: Vec<u8>,
+    pub pending: Pending,
     /// The links that were followed.
     pub links: usize,
     /// What becomes of a link at the end.
@@ -57,14 +82,13 @@ impl Walk<'_, '_> {
     pub fn run(mut self) -> Result<Target, Errno> {
         self.lead()?;
         loop {
-            let begin = self.pending.iter().position(|&byte| byte != b'/');
-            let Some(begin) = begin else { return self.here(Dots::No) };
-            let end = self.pending[begin..].iter().position(|&byte| byte == b'/').map(|at| begin + at);
-            let end = end.unwrap_or(self.pending.len());
-            let name = self.pending[begin..end].to_vec();
-            let rest = self.pending[end..].to_vec();
+            let left = self.pending.left();
+            let Some(begin) = left.iter().position(|&byte| byte != b'/') else { return self.here(Dots::No) };
+            let end = left[begin..].iter().position(|&byte| byte == b'/').map_or(left.len(), |at| begin + at);
+            let (name, rest) = (left[begin..end].to_vec(), &left[end..]);
             let is_last = rest.iter().all(|&byte| byte == b'/');
             let slash = is_last && !rest.is_empty();
+            self.pending.advance(end);
             match &name[..] {
                 b"." => {
                     self.directory = self.open_directory(b".")?;
@@ -79,13 +103,11 @@ impl Walk<'_, '_> {
                     }
                 }
                 _ => {
-                    if let Some(target) = self.step(name, rest, is_last, slash)? {
+                    if let Some(target) = self.step(name, is_last, slash)? {
                         return Ok(target);
                     }
-                    continue;
                 }
             }
-            self.pending = rest;
         }
     }
 
@@ -113,11 +135,12 @@ impl Walk<'_, '_> {
         if !self.scope.is_open() {
             return Ok(());
         }
-        let Some((lead, rest)) = split(&self.pending) else { return Ok(()) };
+        let Some(lead) = split(self.pending.left()) else { return Ok(()) };
+        let length = lead.len();
         match open_plain(self.directory.as_fd(), lead, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
             Ok(directory) => {
                 self.directory = directory;
-                self.pending = rest.to_vec();
+                self.pending.advance(length);
                 Ok(())
             }
             // A link, or links that have grown the path beyond PATH_MAX: walked by single steps.
@@ -133,13 +156,7 @@ impl Walk<'_, '_> {
     }
 
     /// Looks at one name. None: the walk goes on.
-    fn step(
-        &mut self,
-        name: Vec<u8>,
-        rest: Vec<u8>,
-        is_last: bool,
-        slash: bool,
-    ) -> Result<Option<Target>, Errno> {
+    fn step(&mut self, name: Vec<u8>, is_last: bool, slash: bool) -> Result<Option<Target>, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.directory, &name[..], flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -162,11 +179,10 @@ impl Walk<'_, '_> {
             FileType::Symlink if is_last && !slash && self.last == Last::Keep => {
                 Ok(Some(Target::Entry(self.entry(name, slash, Some(object))?)))
             }
-            FileType::Symlink => self.follow(&name, &object, rest, is_last),
+            FileType::Symlink => self.follow(&name, &object, is_last, slash),
             FileType::Directory if !is_last => {
                 self.scope.enter(&self.directory, &object.fd)?;
                 self.directory = object.fd;
-                self.pending = rest;
                 Ok(None)
             }
             kind if is_last && (!slash || kind == FileType::Directory) => {
@@ -184,8 +200,8 @@ impl Walk<'_, '_> {
         &mut self,
         name: &[u8],
         link: &Object,
-        rest: Vec<u8>,
         is_last: bool,
+        slash: bool,
     ) -> Result<Option<Target>, Errno> {
         self.links += 1;
         if self.links > MAX_LINKS {
@@ -204,7 +220,7 @@ impl Walk<'_, '_> {
             match place::proc_link(self.caller, &real_path(self.directory.as_fd())?, name)? {
                 place::ProcLink::Text(text) => text,
                 place::ProcLink::Plain => read_link(link)?,
-                place::ProcLink::Magic => return self.jump(name, rest, is_last),
+                place::ProcLink::Magic => return self.jump(name, is_last && !slash),
             }
         } else {
             read_link(link)?
@@ -216,23 +232,18 @@ impl Walk<'_, '_> {
             let root = self.resolver.open_root()?;
             self.directory = self.scope.enter_root(&self.directory, &root)?.unwrap_or(root);
         }
-        let mut pending = target;
-        pending.extend_from_slice(&rest);
-        if pending.len() >= 2 * crate::caller::PATH_MAX {
-            return Err(Errno::NAMETOOLONG);
-        }
-        self.pending = pending;
+        self.pending.put_before(target);
         self.lead()?;
         Ok(None)
     }
 
     /// Follows a link of /proc that leads to an object and not to a path.
-    fn jump(&mut self, name: &[u8], rest: Vec<u8>, is_last: bool) -> Result<Option<Target>, Errno> {
+    fn jump(&mut self, name: &[u8], is_end: bool) -> Result<Option<Target>, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let object = Object::of(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
         self.scope.jump(self.directory.as_fd(), object.fd.as_fd())?;
         self.caller.check()?;
-        if is_last && rest.is_empty() {
+        if is_end {
             let path = real_path(object.fd.as_fd())?;
             return Ok(Some(Target::Object { object, path, dots: Dots::No }));
         }
@@ -240,7 +251,6 @@ impl Walk<'_, '_> {
             return Err(Errno::NOTDIR);
         }
         self.directory = object.fd;
-        self.pending = rest;
         Ok(None)
     }
 
@@ -273,4 +283,46 @@ fn entry(parent: OwnedFd, name: Vec<u8>, slash: bool, object: Option<Object>) ->
     }
     path.extend_from_slice(&name);
     Ok(Entry { parent, name, slash, object, absent: Errno::NOENT, path })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::io::Errno;
+
+    use super::super::{Last, Resolver};
+    use crate::caller::Caller;
+    use crate::kernel::fake::Fake;
+
+    #[test]
+    fn links_may_make_a_path_longer_than_can_be_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        // 40 links, as many as are followed, each with a long way to nowhere.
+        let long = "./".repeat(2000);
+        for number in 1..=40 {
+            let next = if number == 1 { "file".to_owned() } else { (number - 1).to_string() };
+            symlink(format!("{long}{next}"), root.join(number.to_string())).unwrap();
+            symlink(format!("{number}/{long}"), root.join(format!("d{number}"))).unwrap();
+        }
+        symlink("40", root.join("41")).unwrap();
+        symlink(format!("loop/{long}"), root.join("loop")).unwrap();
+        let kernel = Fake::new(&root, &[]);
+        let caller = Caller::new(&kernel, Fake::call(0, &[]));
+        let resolver = Resolver::new().unwrap();
+        let resolve = |path: &[u8]| {
+            let target = resolver.resolve(&caller, libc::AT_FDCWD, path, Last::Follow)?;
+            target.into_object().map(|(_, path)| path)
+        };
+        let file = root.join("file").into_os_string().into_encoded_bytes();
+        assert_eq!(resolve(b"40"), Ok(file.clone()));
+        assert_eq!(resolve(b"././40"), Ok(file));
+        for (path, errno) in [("41", Errno::LOOP), ("loop", Errno::LOOP), ("d39", Errno::NOTDIR)] {
+            assert_eq!(resolve(path.as_bytes()), Err(errno), "{path}");
+            let native = std::fs::metadata(root.join(path)).unwrap_err().raw_os_error();
+            assert_eq!(native, Some(errno.raw_os_error()), "{path}");
+        }
+    }
 }
