@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::{Answer, Harmless, Outcome};
+use crate::kernel::maps;
 use crate::report::Operation;
 use crate::resolve::{Object, real_path};
 
@@ -44,19 +45,17 @@ fn judge(request: &Request<'_, '_>, file: &OwnedFd) -> Result<(), Errno> {
 
 /// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
 pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> Outcome {
-    let process = procfs::process::Process::new(request.caller.tid()).map_err(|_| Errno::SRCH)?;
-    let maps = process.maps().map_err(|_| Errno::ACCESS)?;
+    let mapped = maps::of(request.caller.tid())?;
     request.caller.check()?;
     let end = start.saturating_add(length);
     let mut judged = std::collections::HashSet::new();
-    for map in maps {
-        let overlaps = map.address.0 < end && map.address.1 > start;
-        if let procfs::process::MMapPath::Path(path) = &map.pathname
-            && overlaps
-            && judged.insert((map.dev, map.inode))
-        {
-            let path = path.as_os_str().as_encoded_bytes();
-            request.guard.judge(request.caller, Operation::Map, path, None, Access::MAP)?;
+    for mapping in mapped {
+        let overlaps = mapping.range.start < end && mapping.range.end > start;
+        if !overlaps || !judged.insert((mapping.device, mapping.inode)) {
+            continue;
+        }
+        for path in mapping.paths() {
+            request.guard.judge(request.caller, Operation::Map, &path, None, Access::MAP)?;
         }
     }
     Ok(Answer::Continue(Harmless::Hardening))

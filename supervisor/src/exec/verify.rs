@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::copies::Stand;
 use crate::approval::Digest;
-use crate::kernel::{Kernel, Tid, proc, requests, trace};
+use crate::kernel::{Kernel, Tid, maps, proc, requests, trace};
 use crate::resolve::{Identity, Object};
 
 /// The loader that was judged.
@@ -188,10 +188,9 @@ fn loader_is(pid: Tid, base: u64, expected: Option<&Loader>) -> Result<bool, Err
 }
 
 fn by_text(pid: Tid, address: u64) -> Result<((u32, u32), u64), Errno> {
-    let maps =
-        procfs::process::Process::new(pid).and_then(|process| process.maps()).map_err(|_| Errno::SRCH)?;
-    maps.into_iter()
-        .find(|map| (map.address.0..map.address.1).contains(&address))
-        .map(|map| ((map.dev.0 as u32, map.dev.1 as u32), map.inode))
+    maps::of(pid)?
+        .into_iter()
+        .find(|mapped| mapped.range.contains(&address))
+        .map(|mapped| (mapped.device, mapped.inode))
         .ok_or(Errno::NOENT)
 }

@@ -13,6 +13,7 @@ pub mod fake;
 pub mod fork;
 pub mod limits;
 pub mod listener;
+pub mod maps;
 pub mod memory;
 pub mod proc;
 pub mod requests;

@@ -1,0 +1,161 @@
+//! What a process has mapped, as `/proc/PID/maps` says it (proc_pid_maps(5)). Paths are bytes there.
+
+use std::ops::Range;
+
+use rustix::io::Errno;
+
+use super::{Tid, errno};
+
+/// One mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// Where it lies.
+    pub range: Range<u64>,
+    /// The file's device, as (major, minor); (0, 0) for none.
+    pub device: (u32, u32),
+    /// The file's inode; 0 for none.
+    pub inode: u64,
+    /// What is written behind: a path, a name in brackets, or nothing.
+    name: Vec<u8>,
+}
+
+impl Mapped {
+    /// The paths that the file may have; none for memory without a file. The kernel writes a newline as `\012`, and a
+    /// backslash as it is: so there are two where that is in a name, and one that has both is told wrongly.
+    pub fn paths(&self) -> Vec<Vec<u8>> {
+        if !self.name.starts_with(b"/") || self.is_memory() {
+            return Vec::new();
+        }
+        let mut paths = vec![self.name.clone()];
+        let unescaped = unescaped(&self.name);
+        if unescaped != self.name {
+            paths.push(unescaped);
+        }
+        paths
+    }
+
+    /// Whether it is memory that the kernel keeps in files of its own: memfd_create(2), shared memory without a name, and
+    /// that of System V. Where these names lie, only the machine's owner can make a file.
+    fn is_memory(&self) -> bool {
+        self.name.strip_suffix(b" (deleted)").is_some_and(|name| {
+            let key = name.strip_prefix(b"/SYSV");
+            name.starts_with(b"/memfd:")
+                || name == b"/dev/zero"
+                || key.is_some_and(|key| key.len() == 8 && key.iter().all(u8::is_ascii_hexdigit))
+        })
+    }
+}
+
+/// All of a process.
+///
+/// # Errors
+/// ESRCH and EACCES, the kernel's; EIO for what does not read as proc_pid_maps(5) says.
+pub fn of(process: Tid) -> Result<Vec<Mapped>, Errno> {
+    let text = std::fs::read(format!("/proc/{process}/maps")).map_err(errno::from_io)?;
+    parse(&text).ok_or(Errno::IO)
+}
+
+/// Reads the text. None where a line is no mapping.
+pub fn parse(text: &[u8]) -> Option<Vec<Mapped>> {
+    text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(mapped).collect()
+}
+
+fn mapped(line: &[u8]) -> Option<Mapped> {
+    let mut fields = line.splitn(6, |&byte| byte == b' ');
+    let mut field = || std::str::from_utf8(fields.next()?).ok();
+    let (start, end) = field()?.split_once('-')?;
+    let (_rights, _offset) = (field()?, field()?);
+    let (major, minor) = field()?.split_once(':')?;
+    let inode = field()?.parse().ok()?;
+    let name = fields.next().unwrap_or_default();
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let half = |text| u32::from_str_radix(text, 16).ok();
+    // Spaces put the names below each other. No name begins with one.
+    let begin = name.iter().position(|&byte| byte != b' ').unwrap_or(name.len());
+    Some(Mapped {
+        range: number(start)?..number(end)?,
+        device: (half(major)?, half(minor)?),
+        inode,
+        name: name[begin..].to_vec(),
+    })
+}
+
+fn unescaped(name: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&first, behind)) = rest.split_first() {
+        let newline = rest.strip_prefix(b"\\012");
+        path.push(if newline.is_some() { b'\n' } else { first });
+        rest = newline.unwrap_or(behind);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::io::{Read, Write};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::process::CommandExt;
+
+    use super::*;
+
+    #[test]
+    fn names_are_bytes() {
+        let text = b"00400000-00452000 r-xp 00000000 08:02 173521      /usr/b\xff n \n\
+            7f0000000000-7f0000001000 rw-p 00000000 00:00 0 \n\
+            7f0000001000-7f0000002000 rw-p 00000000 00:00 0                          [heap]\n\
+            7f0000002000-7f0000003000 r--p 00001000 fd:100 7                         /a\\012b\n";
+        let all = parse(text).unwrap();
+        assert_eq!(all.len(), 4);
+        assert_eq!(
+            (all[0].range.clone(), all[0].device, all[0].inode),
+            (0x40_0000..0x45_2000, (8, 2), 173521)
+        );
+        assert_eq!(all[0].paths(), [b"/usr/b\xff n ".to_vec()]);
+        assert!(all[1].paths().is_empty() && all[2].paths().is_empty());
+        assert_eq!(
+            (all[3].device, all[3].paths()),
+            ((0xfd, 0x100), vec![b"/a\\012b".to_vec(), b"/a\nb".to_vec()])
+        );
+        assert_eq!(parse(b"Rss: 4 kB\n"), None);
+    }
+
+    #[test]
+    fn memory_has_no_path() {
+        let paths = |name: &str| parse(format!("1-2 r-xp 0 00:01 7 {name}\n").as_bytes()).unwrap()[0].paths();
+        for name in [
+            "/memfd:jit (deleted)",
+            "/dev/zero (deleted)",
+            "/SYSV0000abcd (deleted)",
+            "[vdso]",
+            "anon_inode:x",
+        ] {
+            assert!(paths(name).is_empty(), "{name}");
+        }
+        for name in ["/memfd:jit", "/dev/zero", "/SYSV", "/SYSV0000abcd", "/SYSVé (deleted)", "/x (deleted)"]
+        {
+            assert_eq!(paths(name), [name.as_bytes()]);
+        }
+    }
+
+    #[test]
+    fn a_file_of_any_name_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap().join(OsStr::from_bytes(b"\xff\n\\ "));
+        std::fs::copy("/bin/cat", &path).unwrap();
+        let mut child = std::process::Command::new(&path)
+            .arg0("cat")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It runs.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let all = of(child.id() as Tid).unwrap();
+        assert!(all.iter().any(|mapped| mapped.paths().contains(&path.as_os_str().as_bytes().to_vec())));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
