@@ -77,6 +77,10 @@ fn elf<'d>(data: impl ReadRef<'d>) -> Option<Image> {
     if headers == 0 || headers > MAX_HEADERS || header.e_phnum(endian) == object::elf::PN_XNUM {
         return None;
     }
+    // To the crate this means that there are none. The kernel reads them there, over the header, and could find a loader.
+    if header.e_phoff(endian) == 0 {
+        return None;
+    }
     // The kernel takes the first PT_INTERP.
     for segment in header.program_headers(endian, data).ok()? {
         if segment.p_type(endian) == object::elf::PT_INTERP {
@@ -164,6 +168,24 @@ mod tests {
         assert!(
             matches!(of(&with_argument), Image::Script { argument: Some(text), .. } if text.len() == 245)
         );
+    }
+
+    /// The kernel takes the second of these headers, which lies over the number of headers, for a PT_INTERP.
+    #[test]
+    fn headers_over_the_header_are_refused() {
+        let mut program = vec![0; 4096];
+        program[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        program[18] = 62;
+        program[54] = 56;
+        program[56] = 3;
+        program[64] = 200;
+        program[88] = 10;
+        program[200..210].copy_from_slice(b"/tmp/evil\0");
+        assert_eq!(elf(&program[..]), None);
+        // Where they are told to lie elsewhere, as ever.
+        program.copy_within(56..112, 256);
+        program[32] = 200;
+        assert_eq!(elf(&program[..]), Some(Image::Elf { interpreter: Some(b"/tmp/evil".to_vec()) }));
     }
 
     #[test]
