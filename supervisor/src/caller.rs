@@ -151,6 +151,25 @@ impl<'k> Caller<'k> {
         self.check()
     }
 
+    /// Reads bytes of which each must be 0: fields of a structure that are not known here.
+    ///
+    /// # Errors
+    /// E2BIG at the first that is not 0, EFAULT at the first that cannot be read, whichever comes first.
+    pub fn zeros(&self, address: u64, length: u64) -> Result<(), Errno> {
+        let mut part = [0; 256];
+        let mut done = 0;
+        while done < length {
+            let at = address.checked_add(done).ok_or(Errno::FAULT)?;
+            let end = part.len().min((length - done) as usize);
+            let count = self.kernel.read(self.tid(), at, &mut part[..end])?;
+            if part[..count].iter().any(|&byte| byte != 0) {
+                return Err(Errno::TOOBIG);
+            }
+            done += count as u64;
+        }
+        Ok(())
+    }
+
     /// An O_PATH descriptor of what the caller means by `dirfd`.
     ///
     /// # Errors

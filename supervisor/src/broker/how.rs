@@ -59,12 +59,10 @@ impl How {
         if size > 4096 {
             return Err(Errno::TOOBIG);
         }
-        let mut raw = [0; 4096];
-        let raw = &mut raw[..size as usize];
-        caller.bytes(address, raw)?;
-        if raw[SIZE..].iter().any(|&byte| byte != 0) {
-            return Err(Errno::TOOBIG);
-        }
+        // What is behind it is looked at first, and no further than to what is not known.
+        caller.zeros(address.checked_add(SIZE as u64).ok_or(Errno::FAULT)?, size - SIZE as u64)?;
+        let mut raw = [0; SIZE];
+        caller.bytes(address, &mut raw)?;
         let field =
             |at: usize| raw[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         let (flags, mode, resolve) = (field(0), field(8), field(16));

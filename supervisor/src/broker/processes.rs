@@ -61,6 +61,8 @@ pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
         0 => group_is_ours(request, request.caller.process()?),
         // Everything that the user runs.
         -1 => false,
+        // It has no opposite, and no group has it.
+        i32::MIN => return Err(Errno::SRCH),
         _ if pid < 0 => group_is_ours(request, -pid),
         _ => request.guard.tree.contains(pid),
     };

@@ -194,7 +194,10 @@ fn openat2_refuses_what_it_does_not_know() {
     let ground = Ground::new();
     let how = |flags: u64, mode: u64, resolve: u64, size: u64| {
         let mut kernel = Fake::new(ground.root(), &["open/file"]);
-        let raw = [flags, mode, resolve, 0].iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<_>>();
+        let raw = [flags, mode, resolve, u64::from(flags == 1)]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect::<Vec<_>>();
         kernel.memory.insert(0x9000, raw);
         ground.answer(&kernel, Fake::call(libc::SYS_openat2, &[AT_FDCWD, 0x1000, 0x9000, size])).err()
     };
@@ -205,6 +208,10 @@ fn openat2_refuses_what_it_does_not_know() {
     assert_eq!(how(1 << 40, 0, 0, 24), Some(Errno::INVAL));
     assert_eq!(how(0, 0o644, 0, 24), Some(Errno::INVAL));
     assert_eq!(how(0, 0, 1 << 30, 24), Some(Errno::INVAL));
+    assert_eq!(how(1, 0, 0, 32), Some(Errno::TOOBIG));
+    assert_eq!(how(1, 0, 0, 40), Some(Errno::TOOBIG));
+    // Memory ends behind 32 bytes.
+    assert_eq!(how(0, 0, 0, 40), Some(Errno::FAULT));
     // The kernel would read the flags again, and there is no floor here to catch what they become.
     assert_eq!(how(libc::O_PATH as u64, 0, 0, 24), Some(Errno::NOSYS));
 }
@@ -214,6 +221,16 @@ fn a_call_that_is_not_known_here_is_enosys() {
     let ground = Ground::new();
     assert_eq!(ground.errno(&[], 463, &[]), libc::ENOSYS);
     assert_eq!(ground.errno(&[], -1, &[]), libc::ENOSYS);
+}
+
+#[test]
+fn a_group_that_cannot_be_is_esrch() {
+    let ground = Ground::new();
+    for number in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
+        assert_eq!(ground.errno(&[], number, &[i32::MIN as u64, 15]), libc::ESRCH);
+        // Process groups that nobody has.
+        assert_eq!(ground.errno(&[], number, &[i32::MIN as u64 + 1, 15]), libc::EPERM);
+    }
 }
 
 #[test]
