@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::place::Place;
 use super::protocol::{Call, LONGEST_REPLY, Method, Reply, Said, VERSION};
+use crate::text::shown;
 
 /// How long a guard may take. One that saves an entry may wait for a disk.
 const SLOWEST: Duration = Duration::from_secs(10);
@@ -126,13 +127,26 @@ async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Said> {
     said(&reply)
 }
 
-fn said(reply: &[u8]) -> io::Result<Said> {
+/// Reads a reply. What an error says of it can be shown on a terminal.
+pub(crate) fn said(reply: &[u8]) -> io::Result<Said> {
     if reply.is_empty() {
         return Err(io::Error::other("it has turned this process away"));
     }
-    let reply: Reply = serde_json::from_slice(reply)?;
+    let reply: Reply = serde_json::from_slice(reply)
+        .map_err(|error| io::Error::other(shown(error.to_string().as_bytes())))?;
     if reply.version != VERSION {
         return Err(io::Error::other(format!("it speaks version {}, this is {VERSION}", reply.version)));
     }
     Ok(reply.said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn what_is_wrong_with_a_reply_acts_on_no_terminal() {
+        let error = said(br#"{"version":1,"type":"\u001b[31m"}"#).unwrap_err().to_string();
+        assert!(error.contains("\\u{1b}[31m") && !error.contains('\x1b'), "{error}");
+    }
 }
