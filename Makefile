@@ -11,7 +11,7 @@ help:
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, licences and unused dependencies"
 	@echo "make soak                            the timed races, the long loops, 100,000 cases of each property, mutants"
-	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long"
+	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long (scripts/fuzz SECONDS TARGET: one)"
 	@echo "make bench                           what a decision costs"
 	@echo "make bench-report                    every benchmark, its tables and pictures (docs/benchmarks.md)"
 	@echo "make bench-check [UPDATE=--update]   instructions of the hot path against the committed figures"

@@ -19,6 +19,8 @@ mod environment;
 mod exec;
 mod exit;
 mod floor;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod gateway;
 mod guard;
 mod ids;

@@ -75,7 +75,7 @@ fn last(path: &[u8]) -> &[u8] {
 }
 
 /// The name in a line of /proc/net/unix (proc_net(5)): the eighth field and all behind it.
-fn bound(line: &[u8]) -> Option<&[u8]> {
+pub(crate) fn bound(line: &[u8]) -> Option<&[u8]> {
     let mut rest = line;
     for _ in 0..7 {
         let start = rest.iter().position(|&byte| byte != b' ')?;

@@ -8,24 +8,24 @@
 mod binding;
 mod book;
 mod cards;
-mod control;
-mod decision;
+pub(crate) mod control;
+pub(crate) mod decision;
 mod digest;
 mod ended;
 mod event;
 mod inside;
-mod keep;
+pub(crate) mod keep;
 mod lasting;
 mod lifecycle;
-mod manager;
+pub(crate) mod manager;
 mod notify;
-mod outcome;
-mod request;
+pub(crate) mod outcome;
+pub(crate) mod request;
 mod runtime;
-mod socket;
+pub(crate) mod socket;
 #[cfg(test)]
 pub mod tests;
-mod watch;
+pub(crate) mod watch;
 
 pub use binding::Binding;
 pub use control::{command, protocol};

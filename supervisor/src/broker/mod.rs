@@ -9,13 +9,13 @@ mod entries;
 mod floored;
 #[cfg(test)]
 mod hot;
-mod how;
+pub(crate) mod how;
 mod ioctl;
 mod mapping;
 mod moves;
 mod open;
 mod processes;
-mod socket;
+pub(crate) mod socket;
 #[cfg(test)]
 mod tests;
 mod truncate;

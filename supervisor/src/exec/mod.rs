@@ -1,8 +1,8 @@
 //! Starting programs: judged before, followed by ptrace, checked again before the first instruction.
 
-mod arguments;
+pub(crate) mod arguments;
 mod copies;
-mod image;
+pub(crate) mod image;
 mod loader;
 mod privileged;
 mod scripts;

@@ -1,7 +1,7 @@
 //! A kernel that does what a test's script says: a caller with memory, descriptors and a status of the test's making.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -17,6 +17,8 @@ pub struct Fake {
     pub memory: HashMap<u64, Vec<u8>>,
     /// What AT_FDCWD and descriptor numbers mean.
     pub directories: HashMap<i32, std::path::PathBuf>,
+    /// Descriptors that no path leads to, as sockets.
+    pub descriptors: HashMap<i32, OwnedFd>,
     /// The caller is gone after so many checks of its id.
     pub lives: Option<usize>,
     checks: AtomicUsize,
@@ -100,11 +102,15 @@ impl Kernel for Fake {
         let path =
             self.directories.get(&dirfd).ok_or(Errno::BADF)?.canonicalize().map_err(|_| Errno::NOENT)?;
         let path = path.as_os_str().as_bytes();
-        buffer[..path.len()].copy_from_slice(path);
-        Ok(path.len())
+        let length = path.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&path[..length]);
+        Ok(length)
     }
 
     fn descriptor(&self, _: Tid, fd: i32) -> Result<OwnedFd, Errno> {
+        if let Some(descriptor) = self.descriptors.get(&fd) {
+            return descriptor.try_clone().map_err(|_| Errno::MFILE);
+        }
         let path = self.directories.get(&fd).ok_or(Errno::BADF)?;
         rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
     }
@@ -136,7 +142,9 @@ impl Kernel for Fake {
 }
 
 /// The file that was put into the caller last, if any.
+#[cfg(test)]
 pub fn last_installed(fake: &Fake) -> Option<String> {
+    use std::os::fd::AsFd;
     let installed = fake.installed.lock().unwrap();
     let (file, _) = installed.last()?;
     let path = crate::resolve::real_path(file.as_fd()).ok()?;

@@ -8,7 +8,7 @@ pub mod apart;
 pub mod descriptors;
 pub mod ended;
 pub mod errno;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fake;
 pub mod fork;
 pub mod limits;

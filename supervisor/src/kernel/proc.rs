@@ -41,7 +41,7 @@ pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [
 }
 
 /// The fields of a `/proc/TID/status`, by their names there.
-pub(super) struct Fields<'t>(pub(super) &'t [u8]);
+pub(crate) struct Fields<'t>(pub(crate) &'t [u8]);
 
 /// Reads those of a thread.
 ///
@@ -98,12 +98,17 @@ pub fn parent(tid: Tid) -> Result<(Tid, String), Errno> {
     let mut buffer = [0; 2048];
     let text = read_into(tid, "stat", &mut buffer)?;
     let ppid = parse_stat(text).ok_or(Errno::IO)?.ppid;
-    let name = memchr::memchr(b'(', text).zip(memchr::memrchr(b')', text));
-    let (open, close) = name.filter(|(open, close)| open < close).ok_or(Errno::IO)?;
-    Ok((ppid, String::from_utf8_lossy(&text[open + 1..close]).into_owned()))
+    Ok((ppid, String::from_utf8_lossy(parse_name(text).ok_or(Errno::IO)?).into_owned()))
 }
 
-fn parse_status(fields: &Fields<'_>) -> Option<Status> {
+/// The command name in a `/proc/TID/stat`: all between the first parenthesis and the last.
+pub(crate) fn parse_name(text: &[u8]) -> Option<&[u8]> {
+    let (open, close) = memchr::memchr(b'(', text).zip(memchr::memrchr(b')', text))?;
+    text.get(open + 1..close)
+}
+
+/// What a `/proc/TID/status` says; None where a field that must be there is not.
+pub(crate) fn parse_status(fields: &Fields<'_>) -> Option<Status> {
     Some(Status {
         tgid: fields.number("Tgid", 10)? as Tid,
         ppid: fields.number("PPid", 10)? as Tid,
@@ -112,7 +117,8 @@ fn parse_status(fields: &Fields<'_>) -> Option<Status> {
     })
 }
 
-fn parse_stat(text: &[u8]) -> Option<Stat> {
+/// What a `/proc/TID/stat` says; None where it does not read as proc_pid_stat(5) says.
+pub(crate) fn parse_stat(text: &[u8]) -> Option<Stat> {
     // The command name may hold anything, parentheses too: the fields start after the last one.
     let close = text.iter().rposition(|&byte| byte == b')')?;
     let mut fields =

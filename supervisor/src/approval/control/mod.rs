@@ -4,11 +4,11 @@
 //! `protocol` is what goes over the wire, `place` where the sockets are, `server` one end, `client` the other,
 //! `command` the command line.
 
-mod client;
+pub(crate) mod client;
 pub mod command;
 mod place;
 pub mod protocol;
-mod server;
+pub(crate) mod server;
 #[cfg(test)]
 mod tests;
 

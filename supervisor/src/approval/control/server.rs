@@ -68,11 +68,14 @@ impl Server {
                 continue;
             };
             let server = self.clone();
-            tokio::spawn(async move {
-                if server.may_ask(&stream) {
-                    server.serve(stream, place).await;
-                }
-            });
+            tokio::spawn(server.meet(stream, place));
+        }
+    }
+
+    /// Answers one peer, if it may ask, until it goes.
+    pub(crate) async fn meet(self, stream: UnixStream, place: OwnedSemaphorePermit) {
+        if self.may_ask(&stream) {
+            self.serve(stream, place).await;
         }
     }
 

@@ -12,7 +12,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 mod text;
-mod wire;
+pub(crate) mod wire;
 
 pub use peer::Peer;
 pub use place::{Find, Meeting, Token, make};

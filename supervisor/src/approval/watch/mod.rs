@@ -6,14 +6,14 @@
 
 mod command;
 mod face;
-mod gate;
+pub(crate) mod gate;
 mod guards;
 mod lines;
-mod news;
+pub(crate) mod news;
 mod place;
 mod queue;
 mod screen;
-mod server;
+pub(crate) mod server;
 #[cfg(test)]
 mod tests;
 

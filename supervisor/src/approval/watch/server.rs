@@ -86,7 +86,8 @@ impl Server {
         }
     }
 
-    async fn serve(&self, mut stream: UnixStream) {
+    /// Answers one peer.
+    pub(crate) async fn serve(&self, mut stream: UnixStream) {
         let pid = match Peer::of(&stream, &self.is_member) {
             Ok(peer) => peer.pid,
             Err(turned) => return self.turned(None, &turned.to_string()),

@@ -1,6 +1,6 @@
 //! connect and bind. The supervisor does both on the caller's own socket, with the address that it read.
 
-mod address;
+pub(crate) mod address;
 mod internet;
 mod unix;
 
@@ -19,7 +19,11 @@ use crate::pool::blocking;
 /// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
 const ADDRESS_MAX: u64 = 128;
 
-fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
+/// The address in the caller's memory, not yet looked at.
+///
+/// # Errors
+/// EINVAL for a length that no address has, EFAULT; ESRCH when the caller is gone.
+pub(crate) fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
     let length = length as u32 as i32;
     if length < 0 || length as u64 > ADDRESS_MAX {
         return Err(Errno::INVAL);

@@ -1,0 +1,35 @@
+//! What is thrown at what reads the bytes of the guarded tree, and of those who connect; and what must hold of it.
+//!
+//! The fuzzer runs these functions (`fuzz/`), and the tests replay the corpora. A target compares with a second, simpler
+//! telling of the same rules: what the code under test is made of is not used in it.
+
+mod calls;
+mod frames;
+mod input;
+mod memory;
+#[cfg(test)]
+mod tests;
+mod texts;
+mod walk;
+mod world;
+
+use std::path::PathBuf;
+
+pub use calls::calls;
+pub use frames::frames;
+pub use texts::texts;
+pub use walk::walk;
+
+/// Takes an input. Panics where something does not hold.
+pub type Target = fn(&[u8]);
+
+/// Every target, by the name of its corpus.
+pub const TARGETS: [(&str, Target); 4] =
+    [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames)];
+
+/// Where files are made: in memory, where that can be.
+fn place() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let made = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    made.canonicalize().unwrap_or(made)
+}
