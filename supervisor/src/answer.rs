@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::kernel::Response;
-use crate::layers::{Layer, is_off};
+use crate::layers::{Fallible, Layer, is_off, may_fall};
 
 /// What a handler decided for its call.
 #[derive(Debug)]
@@ -65,6 +65,9 @@ pub type Outcome = Result<Answer, Errno>;
 /// Answers the held call. The caller may be gone: then nobody waits for the answer.
 pub fn give(caller: &Caller<'_>, outcome: Outcome) {
     let id = caller.call().id;
+    if outcome.is_ok() {
+        may_fall(Fallible::Answer, crate::asking::name(caller.call().number).as_bytes());
+    }
     if is_off(Layer::Broker) && matches!(outcome, Ok(Answer::Descriptor { .. })) {
         let _ = caller.kernel().respond(id, Response::Continue);
         return;

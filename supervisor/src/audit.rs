@@ -5,10 +5,12 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use guard_policy::Source;
+use guard_policy::{Outcome, Source};
 use serde::Serialize;
 
 use crate::approval::{self, Question, Subject, What};
+use crate::faults::Fault;
+use crate::kernel::Tid;
 use crate::report::{Event, shortened};
 
 /// What is the same in every line of a session.
@@ -53,6 +55,33 @@ pub struct Asked {
     by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
+}
+
+/// A panic of the guard's own, for whoever reads the log.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<Tid>,
+    /// The call that was refused by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Outcome>,
+    thread: String,
+    text: String,
+}
+
+impl Failed {
+    /// Of a panic, and of the call by whom and to what it refused.
+    pub fn new(fault: &Fault, call: Option<(Tid, &'static str)>) -> Failed {
+        Failed {
+            pid: call.map(|(pid, _)| pid),
+            call: call.map(|(_, name)| name),
+            verdict: call.map(|_| Outcome::Deny),
+            thread: fault.thread.clone(),
+            text: fault.text.clone(),
+        }
+    }
 }
 
 impl Asked {
@@ -216,6 +245,14 @@ impl AuditLog {
     /// The kernel's.
     pub fn write_asked(&mut self, context: &Context, asked: &Asked) -> std::io::Result<()> {
         self.write_other(context, "approval", asked)
+    }
+
+    /// Appends the line of a panic.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_failed(&mut self, context: &Context, failed: &Failed) -> std::io::Result<()> {
+        self.write_other(context, "fault", failed)
     }
 
     fn write_other<T: Serialize>(

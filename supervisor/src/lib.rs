@@ -18,6 +18,7 @@ mod current;
 mod environment;
 mod exec;
 mod exit;
+mod faults;
 mod floor;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

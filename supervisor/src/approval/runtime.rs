@@ -18,7 +18,9 @@ use super::manager::{Asked, Manager, Settings};
 use super::notify::Notifier;
 use super::request::{Id, Question};
 use super::socket::{Client, Find, Meeting, Probe};
+use crate::faults::kept_up_task;
 use crate::kernel::ended::Process;
+use crate::layers::{Fallible, may_fall};
 
 /// Whether a process is a member of the guarded tree: it must not answer its own questions.
 pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
@@ -139,15 +141,24 @@ impl Approvals {
             runtime.block_on(async move {
                 let server = Server::new(manager.clone(), keeper, around.is_member);
                 match link.map(tokio::net::UnixStream::from_std) {
-                    Some(Ok(link)) => drop(tokio::spawn(server.clone().run_terminal(link))),
+                    Some(Ok(link)) => {
+                        let (terminal, manager) =
+                            (tokio::spawn(server.clone().run_terminal(link)), manager.clone());
+                        tokio::spawn(async move {
+                            // However it ended, nobody answers there any more.
+                            let _ = terminal.await;
+                            manager.reach(Route::Terminal, false);
+                        });
+                    }
                     Some(Err(_)) => manager.reach(Route::Terminal, false),
                     None => {}
                 }
-                if let Some(socket) = socket {
-                    tokio::spawn(server.run(socket));
+                if let Some(socket) = socket.map(Arc::new) {
+                    tokio::spawn(kept_up_task(move || server.clone().run(Arc::clone(&socket))));
                 }
-                tokio::spawn(client.run());
-                tokio::spawn(notifier.run());
+                tokio::spawn(kept_up_task(move || client.clone().run()));
+                tokio::spawn(kept_up_task(move || notifier.clone().run()));
+                may_fall(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
             });
         })?;

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 pub use consent::{Consent, Stand};
 pub use log::{Announce, ApprovalLog};
-pub use question::{about_exec, about_file};
+pub use question::{about_exec, about_file, name};
 
 use crate::answer::{Answer, Outcome};
 use crate::approval::{
@@ -25,6 +25,7 @@ use crate::broker::{Request, handle};
 use crate::caller::Caller;
 use crate::current::View;
 use crate::kernel::ended::Process;
+use crate::layers::{Fallible, may_fall};
 use crate::pool;
 
 /// A call names two paths at most, and a program has few interpreters. One that goes on finding something else to ask is
@@ -107,6 +108,7 @@ fn tell(approvals: &Approvals, caller: &Caller<'_>, program: Program, outcome: &
 }
 
 fn ask(approvals: &Approvals, caller: &Caller<'_>, question: Question) -> Result<(Id, Reply), Errno> {
+    may_fall(Fallible::Asking, question.because.text.as_bytes());
     let (id, asked) = approvals.ask(question);
     let stand = match asked {
         Asked::Granted(grant) if grant.until.is_none() => Stand::Approved("granted for the session"),

@@ -61,7 +61,7 @@ fn about(
 }
 
 /// The system call by which a file is used, as people know it: the forms of one are one.
-fn name(number: i64) -> &'static str {
+pub fn name(number: i64) -> &'static str {
     match number {
         libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 | libc::SYS_creat => "open",
         libc::SYS_unlink | libc::SYS_unlinkat | libc::SYS_rmdir => "unlink",

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::{Answer, Outcome};
+use crate::layers::{Fallible, may_fall};
 use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
@@ -59,12 +60,14 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     let _alone = alone(request);
     // Both paths are walked before either is refused, as the kernel does.
     let (old, new) = (name(request, old)?, name(request, new)?);
+
     let mounts = [&old, &new].map(|target| mount_of(target.directory()));
     let (mut old, mut new) = both(old, new, flags).map_err(|error| match mounts {
         // What the kernel finds out first.
         [Ok(old), Ok(new)] if old != new => Errno::XDEV,
         _ => error,
     })?;
+    may_fall(Fallible::Rename, &old.path);
     let is_directory = |entry: &Entry| Ok(entry.there()?.kind() == FileType::Directory);
     judge(request, &old)?;
     judge(request, &new)?;

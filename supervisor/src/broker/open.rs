@@ -10,7 +10,7 @@ use super::Request;
 use super::how::How;
 use crate::answer::{Answer, Harmless, OurCopy, Outcome};
 use crate::caller::CallerPath;
-use crate::layers::{Layer, is_off};
+use crate::layers::{Fallible, Layer, is_off, may_fall};
 use crate::place::controlling_terminal;
 use crate::pool::blocking;
 use crate::report::Operation;
@@ -27,6 +27,7 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
     let mut written = CallerPath::default();
     request.caller.peek(path, &mut written)?;
     let path = written.as_bytes();
+    may_fall(Fallible::Open, path);
     if let Some(outcome) = super::floored::open(request, dirfd, path, how) {
         return outcome;
     }

@@ -30,7 +30,7 @@ use crate::approval::{self, Digest};
 use crate::broker::Request;
 use crate::caller::CallerPath;
 use crate::kernel::{Followed, requests};
-use crate::layers::{Layer, is_off};
+use crate::layers::{Fallible, Layer, is_off, may_fall};
 use crate::pool::make_way;
 use crate::report::Operation;
 use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
@@ -81,6 +81,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let argv = Strings::read(caller, strings.0, &mut left)?;
     let environment = Strings::read(caller, strings.1, &mut left)?;
     caller.check()?;
+    may_fall(Fallible::Exec, written.as_bytes());
     let path = written.as_bytes().to_vec();
     let wish = Wish { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.

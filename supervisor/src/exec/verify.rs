@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use super::copies::Stand;
 use crate::approval::Digest;
 use crate::kernel::{Kernel, Tid, maps, proc, requests, trace};
+use crate::layers::{Fallible, may_fall};
 use crate::resolve::{Identity, Object};
 
 /// The loader that was judged.
@@ -44,6 +45,7 @@ pub struct Expected {
 
 /// Says what is not as judged. What cannot be read is not as judged.
 pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'static str> {
+    may_fall(Fallible::Verify, &expected.path);
     let link = |name: &str| rustix::fs::stat(format!("/proc/{pid}/{name}")).map(|stat| Identity::of(&stat));
     if link("exe") != Ok(expected.program) {
         return Some("the program");

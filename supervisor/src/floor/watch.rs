@@ -12,16 +12,19 @@ use rustix::io::Errno;
 
 use super::Plan;
 use super::grants::Grants;
+use crate::faults::{Fault, kept_up};
+use crate::layers::{Fallible, may_fall};
 
 /// It is looked no more often.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Watches for as long as the process lives. What the tree itself moves is looked at by who moves it
-/// ([`Grants::look_below`]); this is for the rest of the machine. Meanwhile the floor refuses what is new there.
+/// ([`Grants::look_below`]); this is for the rest of the machine. Meanwhile the floor refuses what is new there. `tell` hears
+/// of panics.
 ///
 /// # Errors
 /// When it cannot be watched, or no thread can be started.
-pub fn watch(plan: &Plan) -> std::io::Result<()> {
+pub fn watch(plan: &Plan, tell: impl Fn(&Fault) + Send + 'static) -> std::io::Result<()> {
     let grants = Arc::clone(plan.grants());
     if grants.is_empty() {
         return Ok(());
@@ -29,10 +32,11 @@ pub fn watch(plan: &Plan) -> std::io::Result<()> {
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
     // The kernel wakes who polls it when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo")?;
-    std::thread::Builder::new().name("floor".into()).spawn(move || {
+    let look = move || {
         attend(&changes, &grants);
         // What was moved before it was watched.
         grants.look();
+        may_fall(Fallible::Floor, b"");
         loop {
             let mut ready = [
                 PollFd::new(changes.as_fd(), PollFlags::POLLIN),
@@ -47,7 +51,8 @@ pub fn watch(plan: &Plan) -> std::io::Result<()> {
             // Names come and go all the time beside a hierarchy in /tmp.
             std::thread::sleep(PAUSE);
         }
-    })?;
+    };
+    std::thread::Builder::new().name("floor".into()).spawn(move || kept_up(look, tell))?;
     Ok(())
 }
 

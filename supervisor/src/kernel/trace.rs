@@ -6,6 +6,8 @@
 //! A seized task belongs to the *thread* that seized it. Each call below owns one tracee from SEIZE to DETACH,
 //! waits with `__WNOTHREAD` only (so it never takes another worker's tracee), and leaves none behind.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
@@ -58,7 +60,13 @@ fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
         match Stop::of(state) {
             Stop::Event(libc::PTRACE_EVENT_EXEC) => {
                 // After the exec of a thread this is the process's id, whatever thread called.
-                if check(task.as_raw()) {
+                let checked = catch_unwind(AssertUnwindSafe(|| check(task.as_raw())));
+                let is_right = checked.unwrap_or_else(|panic| {
+                    // It was not looked at to the end.
+                    kill(task);
+                    resume_unwind(panic)
+                });
+                if is_right {
                     return if release(task) { Followed::Runs } else { Followed::Died };
                 }
                 kill(task);

@@ -9,7 +9,6 @@ mod parked;
 mod pulse;
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +20,10 @@ use crate::approval::Cancel;
 use crate::asking;
 use crate::caller::Caller;
 use crate::current::Current;
+use crate::faults::{Fault, caught, kept_up};
+use crate::kernel::fork::quit;
 use crate::kernel::{Kernel, requests};
+use crate::layers::{Fallible, may_fall};
 use crate::report::print;
 use parked::Parked;
 use pulse::{Counts, Pulse};
@@ -146,7 +148,9 @@ impl Pool {
         });
         pool.spawn()?;
         let watcher = Arc::clone(&pool);
-        std::thread::Builder::new().name("watch".into()).spawn(move || watcher.watch())?;
+        let tell = Arc::clone(&pool);
+        let watch = move || kept_up(|| watcher.watch(), |fault| tell.tell(fault));
+        std::thread::Builder::new().name("watch".into()).spawn(watch)?;
         Ok(pool)
     }
 
@@ -173,7 +177,10 @@ impl Pool {
         POOL.set(Some(Arc::clone(self)));
         // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
-            self.serve();
+            if let Err(fault) = caught(|| self.serve()) {
+                // No handler: what is counted, and whether the call was answered, nobody knows.
+                self.end(&fault);
+            }
         } else {
             print("openclaw-guard: a worker cannot have a umask of its own and does not start");
         }
@@ -208,16 +215,20 @@ impl Pool {
             let mut caller = Caller::new(&*self.kernel, call);
             self.pulse.begin(caller.received().saturating_duration_since(since));
             ANSWERS.set(true);
-            // A handler that panics has refused: the call ends, and the worker goes on.
-            let handled = catch_unwind(AssertUnwindSafe(|| asking::answer(&mut current, &mut caller)));
-            let outcome = handled.unwrap_or_else(|_| {
-                tracing::error!("the handler of system call {} panicked; denied", call.number);
-                Err(Errno::ACCESS)
+            let done = caught(|| {
+                let outcome = asking::answer(&mut current, &mut caller);
+                give(&caller, outcome);
             });
-            give(&caller, outcome);
+            if let Err(fault) = &done {
+                self.refuse(&caller, fault);
+            }
             if ANSWERS.replace(false) {
                 self.pulse.end();
             }
+            if done.is_err() && self.replace() {
+                return;
+            }
+            may_fall(Fallible::Worker, asking::name(call.number).as_bytes());
             while !self.wait_again() {
                 if !self.parked.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -226,6 +237,43 @@ impl Pool {
             }
             since = Instant::now();
         }
+    }
+
+    /// Ends the call of a handler that panicked, if that had not.
+    fn refuse(&self, caller: &Caller<'_>, fault: &Fault) {
+        give(caller, Err(Errno::ACCESS));
+        let call = (caller.tid(), asking::name(caller.call().number));
+        self.current.guard().reporter.fault(fault, Some(call));
+    }
+
+    fn tell(&self, fault: &Fault) {
+        self.current.guard().reporter.fault(fault, None);
+    }
+
+    /// Starts a worker in the place of this one, whose thread the panic may have left in any state: its locals, its umask,
+    /// a process that it traces. False when none can be started: then this one goes on.
+    fn replace(self: &Arc<Self>) -> bool {
+        if self.spawn().is_ok() {
+            // As if it waited: so it is counted when it ends.
+            self.waiting.fetch_add(1, Ordering::AcqRel);
+            return true;
+        }
+        SLOT.with_borrow(|slot| {
+            if let Some(slot) = slot {
+                slot.blocked.store(false, Ordering::Release);
+                *slot.asks() = None;
+            }
+        });
+        false
+    }
+
+    /// Ends the supervisor: the kernel answers every call with ENOSYS then.
+    fn end(&self, fault: &Fault) -> ! {
+        print(&format!("openclaw-guard: {fault}; nothing is let any more"));
+        let reporter = &self.current.guard().reporter;
+        reporter.fault(fault, None);
+        reporter.flush();
+        quit()
     }
 
     /// Counts one more that waits, unless enough do. In one step: who makes way must not see one that then goes to sleep.
@@ -274,6 +322,7 @@ impl Pool {
         let mut counts = Counts::default();
         loop {
             std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
+            may_fall(Fallible::Watch, b"");
             let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut now = Vec::new();
             for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {

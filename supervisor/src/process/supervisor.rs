@@ -21,6 +21,7 @@ use crate::approval::{Approvals, Settings, Surroundings};
 use crate::asking::{Announce, ApprovalLog};
 use crate::audit::Context;
 use crate::current::Current;
+use crate::faults::tell_in_one_line;
 use crate::floor as tree_floor;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, quit, split};
@@ -48,6 +49,7 @@ pub fn main(
     jobs: Option<OwnedFd>,
     link: Option<UnixStream>,
 ) -> ! {
+    tell_in_one_line();
     let mut to_front = Some(File::from(to_front));
     let end = supervise(order, front, &mut to_front, jobs, link).unwrap_or_else(|problem| {
         print(&format!("openclaw-guard: {problem}"));
@@ -147,7 +149,8 @@ fn supervise(
         released => released.map_err(say("release the command"))?,
     }
     // What looks for what changed before it watched need not keep the command waiting.
-    if let Err(error) = tree_floor::watch(&current.guard().floor) {
+    let faults = reporter.clone();
+    if let Err(error) = tree_floor::watch(&current.guard().floor, move |fault| faults.fault(fault, None)) {
         reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
     }
     if let Err(error) = reload.watch(watch) {

@@ -25,7 +25,9 @@ use crate::approval::Settings;
 use crate::audit::Change;
 use crate::cli::Options;
 use crate::current::Current;
+use crate::faults::{caught, kept_up};
 use crate::guard::Guard;
+use crate::layers::{Fallible, may_fall};
 use crate::report::Reporter;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::{self, Stores};
@@ -88,7 +90,8 @@ impl Reload {
     /// # Errors
     /// When no thread can be started.
     pub fn watch(self, mut watch: Watch) -> std::io::Result<()> {
-        let work = move || {
+        let reporter = self.reader().reporter.clone();
+        let look = move || {
             watch.attend();
             // What has changed between the first look and the watch.
             self.reader().look(Wake::Changed);
@@ -97,6 +100,8 @@ impl Reload {
                 self.reader().look(wake);
             }
         };
+        // The policy that was in force stays.
+        let work = move || kept_up(look, |fault| reporter.fault(fault, None));
         std::thread::Builder::new().name("policy".into()).spawn(work).map(drop)
     }
 
@@ -121,13 +126,18 @@ impl Reader {
     fn look(&mut self, wake: Wake) {
         let text = self.new_text(wake);
         let stores = self.new_stores(wake);
-        let Some(error) = self.take(text.clone(), stores.clone()).err() else { return };
+        // A policy that makes the compiler panic is wrong like any other, and not tried for ever.
+        let error = match caught(|| self.take(text.clone(), stores.clone())) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => first(&error),
+            Err(fault) => fault.to_string(),
+        };
         if wake == Wake::Changing {
             // Somebody is still writing it, perhaps.
             return;
         }
         self.seen = text;
-        self.refuse(&first(&error), &self.source.places.policy_file);
+        self.refuse(&error, &self.source.places.policy_file);
         // What was in force compiles with any store.
         let _ = self.take(None, stores);
     }
@@ -234,6 +244,7 @@ impl Reader {
         let (now, beside) =
             (text.as_ref().or(self.source.text.as_ref()), stores.as_ref().unwrap_or(&self.source.stores));
         let policy = setup::compile(options, places, Disk::Used, now.map(Vec::as_slice), beside)?;
+        may_fall(Fallible::Policy, now.map_or(b"", Vec::as_slice));
         let before = self.current.guard();
         if !before.floor.is_kept_by(&policy) {
             return Err(SetupError::TakesFromKernel);

@@ -15,8 +15,10 @@ use guard_policy::{Because, Outcome};
 
 pub use printer::print;
 
-use crate::audit::{Asked, AuditLog, Change, Context};
+use crate::audit::{Asked, AuditLog, Change, Context, Failed};
+use crate::faults::{Fault, kept_up};
 use crate::kernel::Tid;
+use crate::layers::{Fallible, may_fall};
 use crate::text::shown;
 use crate::tree::Tree;
 use printer::Printer;
@@ -108,6 +110,7 @@ enum Entry {
     Event(Event),
     Change(Change),
     Asked(Asked),
+    Failed(Failed),
     Flush(SyncSender<()>),
 }
 
@@ -117,6 +120,8 @@ enum Line {
     News(String),
     /// One that is shown where no lines are wanted, too.
     Problem(String),
+    /// The same, of which a caller chooses how many there are.
+    Fault(String),
     /// With it, whom to tell that it is printed.
     Print(String, Option<SyncSender<()>>),
     Flush(SyncSender<()>),
@@ -166,10 +171,22 @@ impl Reporter {
         let (entries, to_log) = sync_channel(BACKLOG);
         let (lines, to_print) = sync_channel(BACKLOG);
         let quiet = Arc::new(AtomicBool::new(!manner.lines));
-        let printer = Printer::new(Arc::clone(&quiet));
-        std::thread::Builder::new().name("report".into()).spawn(move || printer.run(&to_print))?;
-        let logger = Logger { audit, context, tree, lines: lines.clone() };
-        std::thread::Builder::new().name("audit".into()).spawn(move || logger.run(&to_log))?;
+        let mut printer = Printer::new(Arc::clone(&quiet));
+        let print =
+            move || kept_up(|| printer.run(&to_print), |fault| print(&format!("openclaw-guard: {fault}")));
+        std::thread::Builder::new().name("report".into()).spawn(print)?;
+        let problems = lines.clone();
+        let mut logger = Logger { audit, context, tree, lines: lines.clone() };
+        let log = move || {
+            kept_up(
+                || logger.run(&to_log),
+                |fault| {
+                    let line = format!("openclaw-guard: {fault}; one entry of the audit log is lost");
+                    let _ = problems.try_send(Box::new(Line::Fault(line)));
+                },
+            );
+        };
+        std::thread::Builder::new().name("audit".into()).spawn(log)?;
         Ok(Reporter { entries, lines, manner, quiet })
     }
 
@@ -214,6 +231,14 @@ impl Reporter {
         let _ = self.lines.try_send(Box::new(Line::News(line)));
     }
 
+    /// Tells of a panic: which call was refused by it, if it was one, and whose.
+    pub fn fault(&self, fault: &Fault, call: Option<(Tid, &'static str)>) {
+        let denied = call.map_or(String::new(), |(_, name)| format!("; denied {name}"));
+        let line = format!("openclaw-guard: {fault}{denied}");
+        let _ = self.entries.send(Box::new(Entry::Failed(Failed::new(fault, call))));
+        let _ = self.lines.try_send(Box::new(Line::Fault(line)));
+    }
+
     /// Prints a line, where lines are printed.
     pub fn remark(&self, line: String) {
         let _ = self.lines.try_send(Box::new(Line::Print(line, None)));
@@ -248,7 +273,7 @@ struct Logger {
 }
 
 impl Logger {
-    fn run(mut self, receiver: &Receiver<Box<Entry>>) {
+    fn run(&mut self, receiver: &Receiver<Box<Entry>>) {
         for entry in receiver {
             match *entry {
                 Entry::Event(event) => self.log(event),
@@ -258,6 +283,10 @@ impl Logger {
                 }
                 Entry::Asked(asked) => {
                     let written = self.audit.as_mut().map(|audit| audit.write_asked(&self.context, &asked));
+                    self.look(written);
+                }
+                Entry::Failed(failed) => {
+                    let written = self.audit.as_mut().map(|audit| audit.write_failed(&self.context, &failed));
                     self.look(written);
                 }
                 Entry::Flush(done) => {
@@ -271,6 +300,7 @@ impl Logger {
     }
 
     fn log(&mut self, mut event: Event) {
+        may_fall(Fallible::Audit, &event.path);
         let Some(audit) = &mut self.audit else { return };
         if event.chain.is_empty() {
             event.chain = self.tree.chain(event.pid);

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::Line;
+use crate::layers::{Fallible, may_fall};
 
 /// Repeats of a line within this time are counted and not printed.
 const FOLD: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ impl Printer {
     }
 
     /// Prints what comes, until nothing can.
-    pub fn run(mut self, receiver: &Receiver<Box<Line>>) {
+    pub fn run(&mut self, receiver: &Receiver<Box<Line>>) {
         loop {
             // Repeats are summed up when things go quiet, even if nothing else ever comes.
             let line = if self.recent.is_empty() {
@@ -52,6 +53,11 @@ impl Printer {
                     }
                 }
                 Ok(Line::Problem(line)) => self.print(line),
+                Ok(Line::Fault(line)) => {
+                    if self.may_print(&line) {
+                        self.print(line);
+                    }
+                }
                 Ok(Line::News(line)) => print(&line),
                 Ok(Line::Flush(done)) => {
                     self.fold(Duration::ZERO);
@@ -99,6 +105,7 @@ impl Printer {
 
     /// Prints a line that was not printed lately.
     fn print(&mut self, line: String) {
+        may_fall(Fallible::Report, line.as_bytes());
         self.fold(FOLD);
         if let Some((_, repeats)) = self.recent.get_mut(&line) {
             *repeats += 1;

@@ -56,7 +56,7 @@ impl Server {
     }
 
     /// Accepts for ever.
-    pub async fn run(self, socket: Socket) {
+    pub async fn run(self, socket: Arc<Socket>) {
         let Ok(listener) = socket.listener() else { return };
         let peers = Arc::new(Semaphore::new(MOST_PEERS));
         loop {
@@ -88,7 +88,6 @@ impl Server {
         if let Ok(Ok(Method::Subscribe)) = first {
             let _ = self.tell(lines, write, Route::Terminal).await;
         }
-        self.manager.reach(Route::Terminal, false);
     }
 
     /// The same user, and none of those that are guarded. A process of another pid namespace cannot be told apart from

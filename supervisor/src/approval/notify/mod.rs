@@ -105,6 +105,7 @@ fn find(name: &str) -> Option<PathBuf> {
 }
 
 /// Tells the operator's program.
+#[derive(Clone)]
 pub struct Notifier {
     manager: Manager,
     complain: Complain,

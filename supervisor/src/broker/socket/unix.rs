@@ -16,6 +16,7 @@ use crate::answer::Outcome;
 use crate::broker::Request;
 use crate::exec::spelled;
 use crate::kernel::{errno, requests};
+use crate::layers::{Fallible, may_fall};
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
 use crate::servers::may_be_served;
@@ -54,6 +55,7 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
 /// The socket at a path. Most sockets of a host act for whoever speaks to them, outside the tree: so a right to write
 /// where they lie is not enough, unless the tree made the socket or a rule names it.
 fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> {
+    may_fall(Fallible::Connect, path);
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
     let (object, path) = target.into_object()?;
     if object.kind() != FileType::Socket {
