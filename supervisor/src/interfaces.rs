@@ -1,6 +1,6 @@
 //! Whether this host reaches itself at an address.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use guard_policy::{Interface, Policy};
 use nix::ifaddrs::getifaddrs;
@@ -15,14 +15,36 @@ pub fn interface_of(policy: &Policy, address: SocketAddr) -> Interface {
     }
 }
 
-/// One of an interface's addresses, in whatever zone; or one to which a socket can be bound, as all that are routed here.
-/// When nobody can tell, it is.
+/// One of an interface's addresses, in whatever zone; or one to which a socket can be bound, as all of IPv4 that are routed
+/// here; or one of IPv6 that is routed here. When nobody can tell, it is.
 fn is_own(mut address: SocketAddr) -> bool {
     address.set_ip(address.ip().to_canonical());
     address.set_port(0);
     let Ok(interfaces) = getifaddrs() else { return true };
     let mut own = interfaces.filter_map(|interface| ip(&interface.address?));
-    own.any(|own| own == address.ip()) || UdpSocket::bind(address).is_ok()
+    own.any(|own| own == address.ip()) || UdpSocket::bind(address).is_ok() || is_routed_here(address.ip())
+}
+
+/// Whether a route delivers an address here, as `ip -6 route add local` makes them. No socket can be bound to such an address
+/// of IPv6, and the kernel connects to it all the same.
+fn is_routed_here(ip: IpAddr) -> bool {
+    let IpAddr::V6(v6) = ip else { return false };
+    let routes = std::fs::read_to_string("/proc/thread-self/net/ipv6_route");
+    // Without the file there is no IPv6.
+    routes.is_ok_and(|routes| routes.lines().any(|line| delivers(line, v6).unwrap_or(true)))
+}
+
+/// Whether a line of `/proc/net/ipv6_route` (net/ipv6/route.c, `rt6_info_route`) is of a local route to an address; none where
+/// it does not read.
+fn delivers(line: &str, to: Ipv6Addr) -> Option<bool> {
+    /// `RTF_LOCAL` (linux/ipv6_route.h).
+    const LOCAL: u32 = 0x8000_0000;
+    let mut words = line.split_ascii_whitespace();
+    let network = u128::from_str_radix(words.next()?, 16).ok()?;
+    let length = u32::from_str_radix(words.next()?, 16).ok()?;
+    let flags = u32::from_str_radix(words.nth(6)?, 16).ok()?;
+    let mask = u128::MAX.checked_shl(128u32.checked_sub(length)?).unwrap_or(0);
+    Some(flags & LOCAL != 0 && to.to_bits() & mask == network)
 }
 
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
@@ -49,6 +71,26 @@ mod tests {
         assert!(is_own("127.9.9.9:80".parse().unwrap()));
         for other in ["203.0.113.77:80", "[2001:db8:77::1]:80", "[::ffff:203.0.113.77]:80"] {
             assert!(!is_own(other.parse().unwrap()), "{other}");
+        }
+    }
+    #[test]
+    fn routes_read_as_the_kernel_writes_them() {
+        let line = |network: &str, length: &str, flags: &str| {
+            format!(
+                "{network} {length} {0} 00 {0} 00000400 00000001 00000000 {flags}       lo",
+                "0".repeat(32)
+            )
+        };
+        let network = "20010db8007700000000000000000000";
+        let delivers = |line: &str, to: &str| super::delivers(line, to.parse().unwrap());
+        let local = line(network, "40", "80000001");
+        assert_eq!(delivers(&local, "2001:db8:77::5"), Some(true));
+        assert_eq!(delivers(&local, "2001:db8:77:1::5"), Some(false));
+        assert_eq!(delivers(&line(network, "40", "00000001"), "2001:db8:77::5"), Some(false));
+        assert_eq!(delivers(&line(network, "80", "80200001"), "2001:db8:77::"), Some(true));
+        assert_eq!(delivers(&line(&"0".repeat(32), "00", "80000001"), "::5"), Some(true));
+        for odd in ["", "x", &line(network, "81", "80000001"), &line(network, "40", "lo")] {
+            assert_eq!(delivers(odd, "::1"), None, "{odd}");
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::process::Command;
 
-use guard_tests::{World, ended, is_root};
+use guard_tests::{World, ended, is_root, skip};
 
 use super::{Listener, check, each, natively, own_addresses, shown, tried, world};
 
@@ -106,6 +107,79 @@ print(errno.errorcode[ctypes.get_errno()] if libc.bind(s.fileno(), address, 16) 
     };
     assert_eq!(bound(free), "EACCES\n");
     assert_eq!(bound(1), "ok\n");
+}
+
+/// A socket becomes one of IPv4 while its binding is judged, and is unbound by its peer's reset. Meanwhile the guard waits
+/// for the page with the address.
+#[test]
+fn a_socket_that_changes_its_family_is_no_way_around() {
+    let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
+    let script = r#"
+import ctypes, mmap, os, socket, struct, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.bind.argtypes = ctypes.c_int, ctypes.c_void_p, ctypes.c_uint
+port, end = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
+with open("page", "wb") as f: f.write(struct.pack("=H", 0) + struct.pack(">H", port) + bytes(65532)); os.fsync(f.fileno())
+page = os.open("page", os.O_RDWR)
+server = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+got = False
+while not got and time.monotonic() < end:
+    s = socket.create_connection(("::ffff:127.0.0.1", server.getsockname()[1])); peer, _ = server.accept()
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    os.posix_fadvise(page, 0, 0, os.POSIX_FADV_DONTNEED)
+    there = mmap.mmap(page, 4096)
+    address = ctypes.c_char.from_buffer(there)
+    t = threading.Thread(target=libc.bind, args=(s.fileno(), ctypes.addressof(address), 16)); t.start()
+    s.setsockopt(socket.IPPROTO_IPV6, 1, socket.AF_INET); peer.close()
+    t.join(); del address; there.close()
+    got = s.getsockname()[1] == port; s.close()
+print("bound" if got else "not bound")
+"#;
+    let world = World::open();
+    let mut command = world.command();
+    command.env("OPENCLAW_GATEWAY_PORT", free.to_string());
+    let arguments = ["python3", "-S", "-c", script, &free.to_string()];
+    let guarded = ended(command.arg("--").args(arguments).arg("2"));
+    assert_eq!(guarded.stdout, "not bound\n", "{}", guarded.stderr);
+    let native = ended(world.native_command().args(arguments).arg("60"));
+    assert_eq!(native.stdout, "bound\n", "{}", native.stderr);
+}
+
+/// `ip route add local`: addresses of no interface, at which this host is reached.
+#[test]
+fn routes_to_this_host_are_its_own() {
+    let world = World::open();
+    let script = r#"
+ip link set lo up && ip -6 route add local 2001:db8:77::/64 dev lo && ip route add local 203.0.113.0/24 dev lo || exit 9
+exec "$@""#;
+    let inside = r#"
+import errno, socket, subprocess, sys
+if sys.argv[1:]:
+    server = socket.create_server(("::", 18789), family=socket.AF_INET6, dualstack_ipv6=True)
+    sys.exit(subprocess.run(sys.argv[1:]).returncode)
+for host in "2001:db8:77::5", "203.0.113.9", "::ffff:203.0.113.9":
+    s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try: s.connect((host, 18789)); print("ok")
+    except OSError as e: print(errno.errorcode[e.errno])
+"#;
+    let reached = |command: &Command| {
+        let mut own = Command::new("unshare");
+        own.args(["-n", "sh", "-c", script, "sh", "python3", "-S", "-c", inside]);
+        own.arg(command.get_program()).args(command.get_args()).args(["python3", "-S", "-c", inside]);
+        own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        own.current_dir(world.work());
+        ended(&mut own)
+    };
+    if !is_root() || !guard_tests::has(&["unshare", "ip"]) {
+        return skip("a network of its own, which root can make");
+    }
+    let native = reached(Command::new("env").arg("-i"));
+    if native.status == 9 {
+        return skip("local routes");
+    }
+    assert_eq!(native.stdout, "ok\nok\nok\n", "{}", native.stderr);
+    let guarded = reached(world.command().arg("--"));
+    assert_eq!(guarded.stdout, "EACCES\nEACCES\nEACCES\n", "{}", guarded.stderr);
 }
 
 #[test]

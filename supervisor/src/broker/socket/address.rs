@@ -22,7 +22,8 @@ const ZONE_AT: usize = 24;
 pub enum Use {
     /// connect(2), to which AF_UNSPEC is the end of a connection.
     Connect,
-    /// bind(2), to which AF_UNSPEC is AF_INET on a socket of that.
+    /// bind(2), to which AF_UNSPEC is AF_INET on a socket of that; and a socket may become one of that while it is judged
+    /// (IPV6_ADDRFORM).
     Bind,
 }
 
@@ -49,9 +50,8 @@ impl<'a> Address<'a> {
         if socket == AddressFamily::UNIX {
             return unix(raw, family);
         }
-        let is_compatible = socket == AddressFamily::INET && to == Use::Bind;
         match i32::from(family) {
-            libc::AF_UNSPEC if is_compatible => ipv4(raw),
+            libc::AF_UNSPEC if to == Use::Bind => ipv4(raw),
             libc::AF_INET => ipv4(raw),
             libc::AF_INET6 => ipv6(raw),
             _ => Address::Other,
@@ -183,7 +183,7 @@ mod tests {
         let read = |family, to| Address::of(&unspecified, family, to);
         assert_eq!(read(AddressFamily::INET, Use::Connect), Address::Other);
         assert_eq!(read(AddressFamily::INET6, Use::Connect), Address::Other);
-        assert_eq!(read(AddressFamily::INET6, Use::Bind), Address::Other);
+        assert_eq!(read(AddressFamily::INET6, Use::Bind), internet("127.0.0.1:18789"));
         assert_eq!(read(AddressFamily::INET, Use::Bind), internet("127.0.0.1:18789"));
     }
 
