@@ -13,7 +13,7 @@ use super::input::Input;
 use crate::exec::image::{self, Image};
 use crate::kernel::maps;
 use crate::kernel::proc::{Fields, parse_name, parse_stat, parse_status};
-use crate::servers::bound;
+use crate::servers;
 
 /// One text of either kind.
 pub fn texts(data: &[u8]) {
@@ -29,7 +29,7 @@ pub fn texts(data: &[u8]) {
         _ => {
             let text = input.rest();
             let _ = (parse_stat(text), parse_name(text), parse_status(&Fields(text)));
-            let _ = (bound(text), maps::parse(text), image(text));
+            let _ = (servers::line(text).map(|line| line.inode), maps::parse(text), image(text));
         }
     }
 }
@@ -88,14 +88,15 @@ fn status(input: &mut Input<'_>) {
     assert_eq!((found, u64::from(status.umask)), ([tgid, ppid, tracer], umask));
 }
 
-/// A line of `/proc/net/unix` (net/unix/af_unix.c, unix_seq_show): the name as it is, where there is one.
+/// A line of `/proc/net/unix` (net/unix/af_unix.c, unix_seq_show): the name as it is, where there is one, and the inode.
 fn sockets(input: &mut Input<'_>) {
     let (references, state, inode) = (input.number(4), input.number(1), input.number(4));
     let name = input.text();
     let line = format!("0000000000000000: {references:08X} 00000000 00010000 0001 {state:02X} {inode:5}");
-    assert_eq!(bound(line.as_bytes()), None);
+    assert!(servers::line(line.as_bytes()).is_none());
     let line = [line.as_bytes(), b" ", name].concat();
-    assert_eq!(bound(&line), Some(name).filter(|name| !name.is_empty()));
+    let told = servers::line(&line).map(|line| (line.name, line.inode, line.can_be_reached));
+    assert_eq!(told, Some((name, inode, true)).filter(|_| !name.is_empty()));
 }
 
 /// `/proc/PID/maps` (fs/proc/task_mmu.c, show_map_vma): of a path only the newlines are escaped.

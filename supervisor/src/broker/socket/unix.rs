@@ -19,7 +19,7 @@ use crate::kernel::{errno, requests};
 use crate::layers::{Fallible, may_fall};
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
-use crate::servers::may_be_served;
+use crate::servers::{Whose, may_be_served};
 
 /// `struct sockaddr_un` with this path.
 fn unix_address(path: &[u8]) -> Vec<u8> {
@@ -38,8 +38,10 @@ pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u
 /// Connects to a socket whose name is no path.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> Outcome {
     let name = &raw[FAMILY..];
-    if !request.guard.servers.has_name(name) {
-        refuse_outsider(request, name)?;
+    match request.guard.servers.of_name(name) {
+        Whose::Trees => {}
+        Whose::Nobodys => return Err(Errno::CONNREFUSED),
+        Whose::Others => refuse_outsider(request, name)?,
     }
     let done = request.connect(socket, raw)?;
     // The name may be another server's by now.

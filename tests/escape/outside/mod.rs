@@ -1,0 +1,59 @@
+//! Who stands outside of the tree, and says so below `shut/` when it was got at.
+
+mod processes;
+mod programs;
+mod servers;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use guard_tests::Arena;
+
+use crate::attempt::Outside;
+
+pub use processes::victim;
+pub use programs::{agent, bus, terminal, tmux};
+pub use servers::{abstract_server, autobound, datagrams, late_server, messages, server, server_at};
+
+/// Somebody who looks again and again, and leaves a mark when `reached` says so.
+struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn watch(arena: &Arena, mut reached: impl FnMut() -> bool + Send + 'static) -> Outside {
+    let mark = mark(arena);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || {
+        loop {
+            // Looked at before the last look: what came until then counts.
+            let last = stopped.load(Ordering::Acquire);
+            if reached() {
+                std::fs::write(&mark, "reached").expect("a mark");
+            }
+            if last {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    Box::new(Watch { stop, thread: Some(thread) })
+}
+
+/// What is there when somebody was got at.
+fn mark(arena: &Arena) -> PathBuf {
+    arena.root().join("shut/reached")
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("somebody outside");
+        }
+    }
+}
