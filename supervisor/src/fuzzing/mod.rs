@@ -5,12 +5,15 @@
 
 mod calls;
 mod frames;
+mod ground;
 mod input;
 mod memory;
+mod reading;
 #[cfg(test)]
 mod tests;
 mod texts;
 mod walk;
+mod words;
 mod world;
 
 use std::path::PathBuf;
