@@ -1,5 +1,6 @@
 //! Who stands outside of the tree, and says so below `shut/` when it was got at.
 
+mod gateway;
 mod processes;
 mod programs;
 mod servers;
@@ -14,6 +15,7 @@ use guard_tests::Arena;
 
 use crate::attempt::Outside;
 
+pub use gateway::gateway;
 pub use processes::victim;
 pub use programs::{agent, bus, terminal, tmux};
 pub use servers::{abstract_server, autobound, datagrams, late_server, messages, server, server_at};
