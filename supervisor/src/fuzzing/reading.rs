@@ -118,7 +118,8 @@ fn compare_name(raw: &[u8], socket: AddressFamily, to: Use) {
     let family = raw.get(..2).map(|family| i32::from(family[0]) + 256 * i32::from(family[1]));
     let name: Vec<u8> = raw.iter().skip(2).copied().take_while(|&byte| byte != 0).collect();
     let port = |raw: &[u8]| u16::from(raw[2]) * 256 + u16::from(raw[3]);
-    let is_ipv4 = family == Some(2) || family == Some(0) && socket == AddressFamily::INET && to == Use::Bind;
+    // A socket of IPv6 may become one of IPv4 meanwhile, where no family is that of IPv4.
+    let is_ipv4 = family == Some(2) || family == Some(0) && to == Use::Bind;
     let expected = if socket == AddressFamily::UNIX {
         match (family == Some(1) && (3..=110).contains(&raw.len()), name.is_empty()) {
             (false, _) => Address::Other,
