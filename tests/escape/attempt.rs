@@ -70,6 +70,8 @@ enum Natively {
     Fails(&'static str),
     /// It succeeds where this says so.
     If(fn() -> bool),
+    /// It is not tried.
+    NotTried,
 }
 
 /// Where it is tried.
@@ -143,6 +145,12 @@ impl Attack {
     /// another kernel might.
     pub fn natively_refused(mut self, why: &'static str) -> Attack {
         self.natively = Natively::Fails(why);
+        self
+    }
+
+    /// That is not tried without the guard, for this reason.
+    pub fn only_guarded(mut self, _why: &'static str) -> Attack {
+        self.natively = Natively::NotTried;
         self
     }
 
@@ -255,23 +263,23 @@ fn find(directory: &Path, is_it: &impl Fn(&[u8]) -> bool) -> Option<String> {
     None
 }
 
-/// Tries it.
+/// Tries it. What came of it under the guard; None where it could not be tried.
 ///
 /// # Panics
 /// When it succeeds under the guard; and when it does not without, unless it is known why: then it would show nothing.
-pub fn attempt(attack: &Attack) {
+pub fn attempt(attack: &Attack) -> Option<Ended> {
     if !has(attack.needs) {
-        return;
+        return None;
     }
     let (effect, guarded) = attack.run(Side::Guarded);
     let said = format!("stdout: {}\nstderr: {}", guarded.stdout, guarded.stderr);
     assert_eq!(effect, None, "it got through\n{said}");
-    if layers_off().is_some() {
-        return;
+    if layers_off().is_some() || matches!(attack.natively, Natively::NotTried) {
+        return Some(guarded);
     }
     let (effect, native) = attack.run(Side::Native);
     let refused = match attack.natively {
-        Natively::Succeeds => None,
+        Natively::Succeeds | Natively::NotTried => None,
         Natively::Fails(why) => Some(why),
         Natively::If(is_there) => (!is_there()).then_some("the machine lacks what it needs"),
     };
@@ -282,12 +290,13 @@ pub fn attempt(attack: &Attack) {
         }
         (Some(effect), Some(why)) => panic!("succeeds without the guard, {effect}; but: {why}"),
     }
+    Some(guarded)
 }
 
 /// A test for each attack.
 macro_rules! attacks {
     ($($(#[$doc:meta])* $name:ident => $attack:expr;)*) => {
-        $($(#[$doc])* #[test] fn $name() { $crate::attempt::attempt(&$attack); })*
+        $($(#[$doc])* #[test] fn $name() { let _ = $crate::attempt::attempt(&$attack); })*
     };
 }
 pub(crate) use attacks;

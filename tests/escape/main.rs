@@ -19,4 +19,6 @@ mod services;
 mod shells;
 mod sockets;
 mod supervisor;
+mod surface;
+mod sweep;
 mod terminals;

@@ -95,6 +95,10 @@ fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, Mark>) {
     // A directory that is gone leaves no entry.
     let Ok(meta) = fs::symlink_metadata(directory) else { return };
     state.insert(directory.to_owned(), (meta.mode(), 0, (0, 0), 0, None));
+    if fs::read_dir(directory).is_err() || meta.mode() & 0o700 != 0o700 {
+        // One that was closed to its owner is opened again, to be looked into and removed.
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("a mode");
+    }
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         let meta = fs::symlink_metadata(&path).expect("an entry");

@@ -1,0 +1,101 @@
+//! The kernel's surface: every system call that its headers know is in `surface.txt`, with what it takes, and what is said
+//! there of its handling agrees with the filter's table. A call that newer headers bring fails here until somebody has
+//! thought about it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use guard_shim::table::{self, Action, Decision, Switch};
+
+/// A line of `surface.txt`.
+pub struct Call {
+    pub name: &'static str,
+    takes: &'static str,
+    handled: &'static str,
+    /// `free`, `named`, `nobody`, or why it is never made.
+    pub swept: &'static str,
+}
+
+/// All of them, by number.
+pub fn calls() -> BTreeMap<u32, Call> {
+    let lines = include_str!("surface.txt").lines().filter(|line| !line.starts_with('#'));
+    let mut calls = BTreeMap::new();
+    for line in lines {
+        let mut words = line.split(' ');
+        let mut word = || words.next().unwrap_or_else(|| panic!("a short line: {line}"));
+        let number = word().parse().expect("a number");
+        let call = Call { name: word(), takes: word(), handled: word(), swept: word() };
+        assert!(calls.insert(number, call).is_none(), "twice: {line}");
+    }
+    calls
+}
+
+/// What the header of this machine knows.
+fn headers() -> Vec<(u32, String)> {
+    let places = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
+    let Some(text) = places.iter().find_map(|place| fs::read_to_string(place).ok()) else {
+        panic!("the kernel's headers are needed: apt-get install linux-libc-dev");
+    };
+    let calls = text.lines().filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '));
+    calls.filter_map(|(name, number)| Some((number.trim().parse().ok()?, name.to_owned()))).collect()
+}
+
+/// What a decision of the filter's table comes to, in the words of `surface.txt`.
+fn handling(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Always(Action::Notify) => "broker",
+        Decision::Always(Action::Errno(_)) => "refused",
+        Decision::Always(Action::Allow | Action::Answer0) => "harmless",
+        Decision::Option(Switch::KernelReads | Switch::KernelWrites, ..) => "floored",
+        Decision::First(..) | Decision::Option(..) => "registers",
+    }
+}
+
+#[test]
+fn every_system_call_is_known_for_what_it_takes() {
+    let calls = calls();
+    let headers = headers();
+    assert!(headers.len() > 300);
+    for (number, name) in &headers {
+        let call =
+            calls.get(number).unwrap_or_else(|| panic!("{name} ({number}) is new: what does it take?"));
+        assert_eq!(call.name, name, "{number}");
+    }
+    for entry in table::entries() {
+        let call = calls.get(&entry.number).unwrap_or_else(|| panic!("{} is not classified", entry.name));
+        assert_eq!(call.name, entry.name);
+        let (handled, why) = call.handled.split_once(':').unwrap_or((call.handled, ""));
+        assert_eq!(handled, handling(entry.decision), "{}", entry.name);
+        // What takes something and is let through says why that may be; nothing else does.
+        let must_tell = handled == "harmless" && call.takes != "-";
+        assert_eq!(["looks", "stands"].contains(&why), must_tell, "{}: {why}", entry.name);
+        assert!(call.takes == "-" || call.takes.chars().all(|kind| "PDA".contains(kind)), "{}", entry.name);
+    }
+    assert_eq!(calls.len(), table::entries().len(), "more lines than calls");
+    let taking = |kind| calls.values().filter(|call| call.takes.contains(kind)).count();
+    println!(
+        "surface: {} calls, {} paths, {} descriptors, {} addresses",
+        calls.len(),
+        taking('P'),
+        taking('D'),
+        taking('A')
+    );
+}
+
+/// What the sweep leaves out is what would end it, or takes nothing.
+#[test]
+fn every_system_call_is_swept_or_says_why_not() {
+    for call in calls().values() {
+        let is_known = match call.swept.split_once(':') {
+            None => matches!(call.swept, "free" | "named" | "nobody"),
+            Some(("never", why)) => call.takes == "-" && matches!(why, "ends" | "waits" | "forks" | "disks"),
+            Some(_) => false,
+        };
+        assert!(is_known, "{}: {}", call.name, call.swept);
+        assert!(
+            call.swept == "free" || call.takes == "-" || call.name == "shmat",
+            "{} takes a file",
+            call.name
+        );
+    }
+}
