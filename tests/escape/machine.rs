@@ -43,3 +43,24 @@ sys.exit(os.wait()[1] != 0)",
 pub fn has_secret_memory() -> bool {
     works("sys.exit(c.syscall(447, 0) < 0)")
 }
+
+/// Rings of requests that the kernel does by itself.
+pub fn has_rings() -> bool {
+    works("sys.exit(c.syscall(425, 1, (ctypes.c_char * 120)()) < 0)")
+}
+
+/// The entry of 32-bit programs.
+pub fn has_i386() -> bool {
+    // x86's vDSO for them is there where they are.
+    fs::read_to_string("/proc/sys/abi/vsyscall32").is_ok()
+}
+
+/// A crash that leaves its memory in the current directory.
+pub fn dumps_here() -> bool {
+    works(
+        "
+import resource
+hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+sys.exit(hard == 0 or open('/proc/sys/kernel/core_pattern').read()[0] in '|/@')",
+    )
+}
