@@ -12,6 +12,7 @@ use crate::approval::{self, Question, Subject, What};
 use crate::faults::Fault;
 use crate::kernel::Tid;
 use crate::report::{Event, shortened};
+use crate::text::shown_json;
 
 /// What is the same in every line of a session.
 #[derive(Clone, Debug)]
@@ -267,7 +268,8 @@ impl AuditLog {
     }
 
     fn append(&mut self, line: &impl Serialize) -> std::io::Result<()> {
-        serde_json::to_writer(&mut self.file, line)?;
+        let line = serde_json::to_string(line)?;
+        self.file.write_all(shown_json(&line).as_bytes())?;
         self.file.write_all(b"\n")?;
         // A line that is only in our memory is lost when the guard is killed.
         self.file.flush()

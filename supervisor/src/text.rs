@@ -1,5 +1,6 @@
 //! Bytes from a guarded process on their way to a human: no control character reaches a terminal raw.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The bytes as text in which nothing acts on a terminal: control, invisible and direction-changing characters
@@ -21,6 +22,27 @@ pub fn shown(bytes: &[u8]) -> String {
     out
 }
 
+/// JSON that says the same to a program, and in which nothing acts on a terminal: it is looked at, too. JSON itself escapes
+/// no more than the first 32 control characters.
+pub fn shown_json(json: &str) -> Cow<'_, str> {
+    // Line breaks stand between values; in a string there is none.
+    let acts = |character: char| character != '\n' && acts(character);
+    if !json.contains(acts) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        if acts(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Whether a character does something other than fill its cell.
 fn acts(character: char) -> bool {
     character.is_control()
@@ -33,7 +55,7 @@ fn acts(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{shown, shown_json};
 
     #[test]
     fn escapes_what_acts_and_keeps_what_is_text() {
@@ -41,5 +63,19 @@ mod tests {
         assert_eq!(shown(b"a\x1b[31m\nb\tc\x07"), "a\\u{1b}[31m\\nb\\tc\\u{7}");
         assert_eq!(shown("x\u{202e}y\u{200b}\u{9b}".as_bytes()), "x\\u{202e}y\\u{200b}\\u{9b}");
         assert_eq!(shown(b"\xff\xfe."), "\\xff\\xfe.");
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let value = serde_json::json!({"a": "x\u{202e}y\u{9b}\u{7f}\u{1b}\u{e0001}日本\n", "b": [1]});
+        for json in [value.to_string(), format!("{value:#}")] {
+            let shown = shown_json(&json);
+            assert!(!shown.contains(|character| character != '\n' && super::acts(character)), "{shown}");
+            assert!(
+                shown.contains("\\u202e") && shown.contains("\\udb40\\udc01") && shown.contains("日本"),
+                "{shown}"
+            );
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+        }
     }
 }

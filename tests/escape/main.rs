@@ -2,6 +2,7 @@
 
 mod attempt;
 mod calls;
+mod deceit;
 mod deep;
 mod devices;
 mod exhausted;

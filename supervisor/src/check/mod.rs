@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::cli::{Options, Question};
 use crate::exit::Exit;
 use crate::setup::{self, Disk, Places, SetupError};
-use crate::text::shown;
+use crate::text::{shown, shown_json};
 
 /// Why `check` gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -82,5 +82,6 @@ fn status(outcome: Outcome) -> Exit {
 fn json(verdict: &Verdict<'_>) -> String {
     let because = Reason::of(&verdict.because);
     // Strings and names of enums: there is nothing that could fail.
-    serde_json::to_string(&Answer { outcome: verdict.outcome, because }).unwrap_or_default()
+    let json = serde_json::to_string(&Answer { outcome: verdict.outcome, because }).unwrap_or_default();
+    shown_json(&json).into_owned()
 }

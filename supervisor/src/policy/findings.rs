@@ -5,7 +5,7 @@ use std::io::Write;
 use guard_policy::{Problem, locate};
 use serde::Serialize;
 
-use crate::text::shown;
+use crate::text::{shown, shown_json};
 
 /// Something at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -76,7 +76,8 @@ impl From<&Problem> for Finding {
 /// Prints one JSON value on stdout.
 pub fn print_json(value: &impl Serialize) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value)?;
+    let json = serde_json::to_string_pretty(value)?;
+    out.write_all(shown_json(&json).as_bytes())?;
     out.write_all(b"\n")
 }
 

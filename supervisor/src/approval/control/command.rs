@@ -14,7 +14,7 @@ use super::protocol::{Approval, Method, Said, Saved, State};
 use crate::cli::Options;
 use crate::exit::Exit;
 use crate::setup::{Places, SetupError};
-use crate::text::shown;
+use crate::text::{shown, shown_json};
 
 /// What to do with approvals.
 #[derive(Debug, Subcommand)]
@@ -128,7 +128,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     if arguments.json {
         let value: Value = all.iter().map(|(pid, one)| one.json(*pid)).collect();
-        writeln!(out, "{value:#}")?;
+        writeln!(out, "{}", shown_json(&format!("{value:#}")))?;
     } else if all.is_empty() {
         writeln!(out, "nothing waits for an answer")?;
     } else {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::Reason;
+use crate::text::shown_json;
 
 /// `env`: what a command gets of `base`, with what it wants to set.
 #[derive(Deserialize)]
@@ -139,5 +140,6 @@ impl BindingQuestion {
 
 fn line(answer: &impl Serialize) -> String {
     // Strings and maps of strings: there is nothing that could fail.
-    serde_json::to_string(answer).unwrap_or_default()
+    let json = serde_json::to_string(answer).unwrap_or_default();
+    shown_json(&json).into_owned()
 }
