@@ -26,6 +26,9 @@ os.chdir(R); os.execv('work/prog', ['x'])").under(BUILDING);
 open('prog', 'w'); os.chmod('prog', 0o755); call(316, -100, P.encode(), -100, b'prog', 2)
 os.chdir(R); os.execv('work/prog', ['x'])").under(BUILDING);
     its_directory_renamed => sh("mv $R/hide ./d; cd $R; work/d/prog").under(BUILDING);
+    by_a_copy => sh("cp $P ./prog; cd $R; work/prog").under(BUILDING);
+    by_a_copy_of_a_copy => sh("cat $P > a; cp a b; mv b c; chmod +x c; ln c d; cd $R; work/d").under(BUILDING);
+    by_a_copy_with_another_name_of_its_own => sh("install -m 755 $P ls; cd $R; PATH=work; ls").under(BUILDING);
     by_a_copy_that_may_not_run => sh("cp $P ./prog; cd $R; work/prog");
     by_a_copy_in_dev_shm => sh("p=/dev/shm/guard-$$; cp $P $p; cd $R; $p; rm -f $p");
     through_proc_root => sh("cd $R; /proc/self/root$P");

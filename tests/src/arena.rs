@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{World, ended, sources};
+use crate::{World, ended, ended_with_input, sources};
 
 /// A fresh world: `work/` may be written, `only/` read; `shut/` may not be touched, and `hide/prog` not be run, which leaves
 /// the mark `work/escaped`.
@@ -53,7 +53,10 @@ impl Arena {
         let target = self.root().join(target);
         fs::create_dir_all(target.parent().expect("a directory")).expect("directories");
         let program = built(source, flags);
-        fs::write(&target, &*program).expect("a program");
+        // By another process: who is just forking here would have it open for writing, and it could not be started.
+        let mut copy = Command::new("cp");
+        let copied = ended_with_input(copy.arg("/dev/stdin").arg(&target), &program);
+        assert_eq!(copied.status, 0, "{}", copied.stderr);
         fs::set_permissions(target, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
