@@ -35,7 +35,9 @@ fn compile(document: &Document) -> Policy {
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
         gateway: Gateway::default(),
+        premises: guard_policy::Premises::default(),
         realpath: &|path| path.strip_prefix(b"/bin").map(|rest| [b"/usr/bin", rest].concat()),
+        trail: &|path| vec![path.to_vec()],
     };
     Policy::compile(document, "main", &host, &Overrides::default()).expect("what was read compiles")
 }

@@ -20,7 +20,9 @@ fn compile(document: &Value) -> Policy {
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
         gateway: Gateway::default(),
+        premises: guard_policy::Premises::default(),
         realpath: &|_| None,
+        trail: &|path| vec![path.to_vec()],
     };
     Policy::compile(&document, "main", &host, &Overrides::default()).expect("a valid policy")
 }

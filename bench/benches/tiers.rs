@@ -19,7 +19,9 @@ fn host() -> Host<'static> {
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
         gateway: Gateway::default(),
+        premises: guard_policy::Premises::default(),
         realpath: &|_| None,
+        trail: &|path| vec![path.to_vec()],
     }
 }
 

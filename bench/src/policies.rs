@@ -97,7 +97,8 @@ fn document(kind: Kind, world: &World) -> Value {
             json!({ "rules": rules, "default": "---" })
         }
     };
-    let mut permissions = json!({ "filesystem": files });
+    // What is measured is the mechanism: a workspace with places that are kept is the broker's at its top.
+    let mut permissions = json!({ "filesystem": files, "persistence": false });
     if kind == Kind::Exact {
         permissions["base"] = json!(false);
     }

@@ -1,7 +1,10 @@
 //! Collects denials, rules and base into a map.
 
+use std::sync::Arc;
+
 use crate::answers::Answers;
 use crate::pattern::{Expanded, Paths, expand, replaceable_link, show};
+use crate::persistence::Kept;
 use crate::rwx::{Entry, Map, Reason};
 use crate::{Ask, Grant, OwnStore, Permission, Rights, Source};
 
@@ -14,6 +17,7 @@ pub(crate) struct MapBuilder<'a> {
     rules: Vec<Entry>,
     base: Vec<Entry>,
     answers: Answers,
+    kept: Kept,
     /// Rules whose leading directories lead elsewhere: granted only once it is known that the tree
     /// cannot redirect them.
     redirected: Vec<(Expanded, Expanded, Rights, Reason)>,
@@ -29,6 +33,7 @@ impl<'a> MapBuilder<'a> {
             rules: Vec::new(),
             base: Vec::new(),
             answers: Answers::default(),
+            kept: Kept::default(),
             redirected: Vec::new(),
         }
     }
@@ -46,6 +51,7 @@ impl<'a> MapBuilder<'a> {
     /// end: an operator who names a directory or a link means what is there.
     pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &Reason) {
         let real = expanded.resolved(&self.paths, true);
+        let reason = Arc::new(reason.clone());
         for form in [Some(expanded), real.as_ref()].into_iter().flatten() {
             let glob = form.glob(true);
             if glob.is_literal() {
@@ -54,9 +60,9 @@ impl<'a> MapBuilder<'a> {
                     literal: form.literal.strip_suffix(b"/").unwrap_or(&form.literal).to_vec(),
                 };
                 let glob = below.glob(true);
-                self.denies.push(Entry { glob, rights: Rights::NONE, reason: reason.clone() });
+                self.denies.push(Entry { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
             }
-            self.denies.push(Entry { glob, rights: Rights::NONE, reason: reason.clone() });
+            self.denies.push(Entry { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
         }
     }
 
@@ -67,7 +73,7 @@ impl<'a> MapBuilder<'a> {
             let text = format!("{} (here {}{})", reason.text, show(&real.literal), real.pattern);
             self.redirected.push((expanded.clone(), real, rights, Reason { text, ..reason.clone() }));
         }
-        self.rules.push(Entry { glob: expanded.glob(true), rights, reason });
+        self.rules.push(Entry { glob: expanded.glob(true), rights, reason: Arc::new(reason) });
     }
 
     /// Adds the built-in base.
@@ -80,7 +86,11 @@ impl<'a> MapBuilder<'a> {
                 text: format!("the built-in base grants {rights} on \"{pattern}\""),
             };
             let rights = Permission::parse(rights).map_or(Rights::NONE, |p| p.0);
-            self.base.push(Entry { glob: expand(&pattern, b"").glob(true), rights, reason });
+            self.base.push(Entry {
+                glob: expand(&pattern, b"").glob(true),
+                rights,
+                reason: Arc::new(reason),
+            });
         }
     }
 
@@ -89,6 +99,11 @@ impl<'a> MapBuilder<'a> {
         let (answers, warnings) = store.answers(agent, self.paths.home, self.ask);
         self.answers = Answers::new(answers);
         self.warnings.extend(warnings);
+    }
+
+    /// Adds the places where nothing may be left behind.
+    pub(crate) fn persistence(&mut self, kept: Kept) {
+        self.kept = kept;
     }
 
     /// The map, and what is worth a warning.
@@ -100,11 +115,11 @@ impl<'a> MapBuilder<'a> {
         let map = Map::new(self.denies, self.rules.clone(), self.base, default, default_reason)
             .with_answers(self.answers);
         for (written, real, rights, reason) in self.redirected {
-            let writable = |entry: &[u8]| map.find(entry).rights.w == Grant::Yes;
+            let writable = |entry: &[u8]| map.find(entry).is_the_trees();
             // A form that only withholds may be followed wherever it leads.
             let grants = rights != Rights::NONE;
             match replaceable_link(&written.leading_dir(), &self.paths, writable).filter(|_| grants) {
-                None => self.rules.push(Entry { glob: real.glob(true), rights, reason }),
+                None => self.rules.push(Entry { glob: real.glob(true), rights, reason: Arc::new(reason) }),
                 Some(link) => self.warnings.push(format!(
                     "{}: {} is a symbolic link that the guarded tree may replace, so the rule does not \
                      follow it; name {}{} instead",
@@ -115,6 +130,6 @@ impl<'a> MapBuilder<'a> {
                 )),
             }
         }
-        (map.with_rules(self.rules), self.warnings)
+        (map.with_rules(self.rules).with_persistence(self.kept), self.warnings)
     }
 }

@@ -14,6 +14,7 @@ use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::modes::Modes;
 use crate::network::Network;
 use crate::pattern::{Expanded, Paths, expand, show};
+use crate::persistence::{self, Hint};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::roots::{self, is_below};
 use crate::rwx::Reason;
@@ -48,6 +49,7 @@ impl Policy {
         builder.base();
         let default = default_reason(ASKED, Source::Builtin, "builtin.default");
         builder.answers(&host.own, agent);
+        builder.persistence(persistence::kept(host, Hint::WithoutFile, |_| true));
         let (map, mut warnings) = builder.finish(ASKED, default);
 
         let listed = |pattern: &&str| {

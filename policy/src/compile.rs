@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::allowlist::{Allowlist, Entry};
 use crate::build::MapBuilder;
-use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, SkillBin};
+use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, Persistence, SkillBin};
 use crate::environment::path_directories;
 use crate::modes::{Given, Modes};
 use crate::network::Network;
 use crate::pattern::{Expanded, Paths, expand, expand_home};
+use crate::persistence::{self, Hint};
 use crate::programs::{DEFAULT_CARRIERS, Programs};
 use crate::reasons::ExecReasons;
 use crate::rwx::{Map, Reason};
@@ -28,6 +29,13 @@ pub(crate) struct Layer<'d> {
     pub(crate) mode: Mode,
     permissions: &'d Permissions,
     pub(crate) agent: Option<&'d Agent>,
+}
+
+impl<'d> Layer<'d> {
+    /// What it says of persistence, and who it is.
+    pub(crate) fn persistence(&self) -> (Option<&'d Persistence>, Source, &str) {
+        (self.permissions.persistence.as_ref(), self.source, &self.prefix)
+    }
 }
 
 impl Policy {
@@ -51,6 +59,8 @@ impl Policy {
         }
         let (default, default_reason) = default(&layers);
         builder.answers(&host.own, agent);
+        let is_on = |set| persistence::switched_off(layers.iter().map(Layer::persistence), set).is_none();
+        builder.persistence(persistence::kept(host, Hint::Key, is_on));
         let (map, mut warnings) = builder.finish(default, default_reason);
         warnings.extend(doc.unused());
 

@@ -52,7 +52,7 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
     if found.rights.x == Grant::No {
         return verdict(Outcome::Deny, found.x);
     }
-    match programs.listed(exec, found.rights.w == Grant::No) {
+    match programs.listed(exec, found.is_protected()) {
         Listed::Miss if programs.ask == Ask::Off => verdict(Outcome::Deny, &reasons.miss),
         Listed::Miss => verdict(Outcome::Ask, &reasons.miss),
         Listed::Code(reason) => verdict(Outcome::Ask, reason),
@@ -75,14 +75,14 @@ impl Policy {
             // Never asked for.
             Request::Connect(_) | Request::Bind { .. } => false,
             Request::Exec(exec) => {
-                let rights = self.map.find_program(exec.path).rights;
-                let listed = self.programs.listed(exec, rights.w == Grant::No);
+                let found = self.map.find_program(exec.path);
+                let listed = self.programs.listed(exec, found.is_protected());
                 match (fallback, listed) {
                     // Code is never run for want of an answer.
                     (Security::Deny, _) | (_, Listed::Code(_)) => false,
                     (Security::Full, _) => true,
                     (Security::Allowlist, Listed::Miss) => false,
-                    (Security::Allowlist, _) => rights.x == Grant::Yes,
+                    (Security::Allowlist, _) => found.rights.x == Grant::Yes,
                 }
             }
         };

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::approval::Approvals;
 use crate::environment::Inherit;
+use crate::persistence::Set;
 use crate::safe_bins::Profile;
 use crate::schema::{Bookkeeping, DESTINATION, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
 use crate::{Ask, Outcome, Permission, Preset, Problem, Security, read};
@@ -171,6 +172,19 @@ pub(crate) struct Permissions {
     /// Whether the loader, the libraries, locale data and the like may be read without a rule. True where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base: Option<bool>,
+    /// What would run outside the guard later, and so may not be written: all of it where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) persistence: Option<Persistence>,
+}
+
+/// `permissions.persistence`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Persistence {
+    /// All sets on, or off.
+    All(bool),
+    /// Some of them.
+    Each(BTreeMap<Set, bool>),
 }
 
 /// `permissions.filesystem`.

@@ -24,6 +24,8 @@ pub enum Section {
     Roots,
     /// What is denied before every rule.
     Denied,
+    /// What may not be written, whatever the rules say.
+    Persistence,
     /// Rules, the longest pattern first.
     Rules,
     /// The built-in base.
@@ -78,7 +80,7 @@ impl Policy {
         let builtin = if document.exec.roots.is_some() { Source::Global } else { Source::Default };
         let root = |root: &Vec<u8>| Setting::new(Section::Roots, show(root), "x", (builtin, "exec.roots"));
         settings.extend(self.roots.iter().map(root));
-        settings.extend(self.files());
+        settings.extend(self.files(document));
         settings
     }
 
@@ -197,11 +199,11 @@ impl Policy {
         settings
     }
 
-    fn files(&self) -> Vec<Setting> {
+    fn files(&self, document: &Document) -> Vec<Setting> {
         let map = &self.map;
         let of = |section: Section| {
             move |entry: &Entry| {
-                let Reason { source, path, text, .. } = &entry.reason;
+                let Reason { source, path, text, .. } = &*entry.reason;
                 let setting = Setting::new(
                     section,
                     entry.glob.text(),
@@ -221,6 +223,14 @@ impl Policy {
         };
         let denied = map.denies.iter().filter(|entry| !is_covered(entry)).map(of(Section::Denied));
         let mut settings: Vec<Setting> = denied.collect();
+        settings.extend(map.kept.entries().iter().map(|entry| {
+            let Reason { source, path, .. } = &*entry.reason;
+            let set = path.rsplit('.').next().unwrap_or_default();
+            Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
+        }));
+        settings.extend(self.not_kept(document).into_iter().map(|(set, source, path)| {
+            Setting::new(Section::Persistence, set.as_str(), "off", (source, path.as_str()))
+        }));
         settings.extend(map.rules.iter().map(of(Section::Rules)));
         settings.extend(map.base.iter().map(of(Section::Base)));
         let rest = map.default_reason();

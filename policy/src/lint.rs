@@ -2,7 +2,7 @@
 
 use crate::glob::{Below, Glob};
 use crate::rwx::Reason;
-use crate::{Document, Policy, Rights, Source};
+use crate::{Document, Grant, Policy, Rights, Source};
 
 /// Programs whose standard input is a program: as safe bins they would run whatever they are given.
 const INTERPRETERS: [&str; 18] = [
@@ -35,6 +35,9 @@ impl Policy {
             self.map.rules.iter().filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
         for rule in written.filter(|rule| rule.rights != Rights::NONE) {
             found.extend(self.denied(&rule.glob, &rule.reason));
+            if rule.rights.w != Grant::No {
+                found.extend(self.kept(&rule.glob, &rule.reason));
+            }
         }
         for answer in self.map.answers.iter() {
             found.extend(self.denied(&answer.glob, &answer.reason));
@@ -57,13 +60,13 @@ impl Policy {
 
     /// That a pattern has no effect, if all of it is denied.
     fn denied(&self, glob: &Glob, reason: &Reason) -> Option<String> {
-        let deny = self.map.denies.iter().find(|deny| denies_all_of(&deny.glob, glob))?;
+        let deny = self.map.denies.iter().find(|deny| covers_all_of(&deny.glob, glob))?;
         Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
     }
 }
 
 /// Whether nothing that the pattern covers escapes the denial.
-fn denies_all_of(deny: &Glob, glob: &Glob) -> bool {
+pub(crate) fn covers_all_of(deny: &Glob, glob: &Glob) -> bool {
     let literal = glob.literal();
     if glob.is_literal() {
         return deny.covers(literal);

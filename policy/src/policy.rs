@@ -4,10 +4,11 @@ use crate::analysis::StrictInlineEval;
 use crate::approval::Approvals;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
+use crate::persistence::Premises;
 use crate::programs::Programs;
 use crate::roots::is_below;
 use crate::rwx::Map;
-use crate::{Ask, Gateway, Grant, OpenclawStore, OwnStore, Rights, Security};
+use crate::{Ask, Gateway, OpenclawStore, OwnStore, Rights, Security};
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
 pub struct Host<'a> {
@@ -28,8 +29,13 @@ pub struct Host<'a> {
     pub own: OwnStore<'a>,
     /// Where OpenClaw's gateway listens.
     pub gateway: Gateway,
+    /// Where things are that would run by themselves later.
+    pub premises: Premises,
     /// The real path of something that exists; `None` otherwise. `&|_| None` in pure use.
     pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
+    /// Each symbolic link on the way to a path, by its real path, and at last where the path leads, whether or not that
+    /// exists. `&|path| vec![path.to_vec()]` in pure use.
+    pub trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
 }
 
 /// What the command line and the environment ask for. Only ever tightens.
@@ -152,9 +158,10 @@ impl Policy {
         self.map.find(path).rights
     }
 
-    /// True when the tree may write at this real path, or may after asking.
+    /// True when the tree may write at this real path, or may after asking. What is kept from it by persistence alone
+    /// counts as writable: no program is trusted more for that.
     pub fn writable(&self, path: &[u8]) -> bool {
-        self.rights(path).w != Grant::No
+        !self.map.find(path).is_protected()
     }
 
     /// True for the home directory and what contains it: too much to be opened by one answer.
@@ -162,10 +169,11 @@ impl Policy {
         is_below(&self.home, directory)
     }
 
-    /// Every denial, rule and base pattern as compiled, in the order in which they are asked, with
+    /// Every denial, place of persistence, rule and base pattern as compiled, in the order in which they are asked, with
     /// both forms where a link was resolved: a sentence and the rights.
     pub fn listing(&self) -> impl Iterator<Item = (&str, Rights)> {
-        let all = self.map.denies.iter().chain(self.map.rules.iter()).chain(self.map.base.iter());
+        let map = &self.map;
+        let all = map.denies.iter().chain(map.kept.entries()).chain(&map.rules).chain(&map.base);
         all.map(|e| (e.reason.text.as_str(), e.rights))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::answers::Answer;
 use crate::glob::{Below, Glob};
+use crate::persistence::Kept;
 use crate::rwx::{Entry, Map};
 use crate::{Grant, Rights};
 
@@ -12,6 +13,7 @@ pub(crate) struct Reach<'m> {
     /// The longest pattern first.
     rules: Vec<&'m Entry>,
     base: Vec<&'m Entry>,
+    kept: &'m Kept,
     answers: Vec<&'m Answer>,
     default: Rights,
 }
@@ -23,6 +25,7 @@ impl<'m> Reach<'m> {
             denies: map.denies.iter().collect(),
             rules: map.rules.iter().collect(),
             base: map.base.iter().collect(),
+            kept: &map.kept,
             answers: map.answers.iter().collect(),
             default: map.default,
         }
@@ -37,6 +40,7 @@ impl<'m> Reach<'m> {
             denies: entries(&self.denies),
             rules: entries(&self.rules),
             base: entries(&self.base),
+            kept: self.kept,
             answers: self.answers.iter().copied().filter(|a| a.glob.below(dir) != Below::Nothing).collect(),
             default: self.default,
         }
@@ -53,12 +57,12 @@ impl<'m> Reach<'m> {
             let base = self.base.iter().filter(|e| e.glob.below(dir) == Below::Everything);
             least = least.meet(base.fold(self.default, |all, e| all.join(e.rights)));
         }
-        if !least.any(Grant::Ask) {
-            return least;
+        if least.any(Grant::Ask) {
+            // What is asked for nowhere less than here, an answer for all of it answers everywhere.
+            let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) == Below::Everything);
+            least = answers.fold(least, |least, answer| answer.bits.answer(least));
         }
-        // What is asked for nowhere less than here, an answer for all of it answers everywhere.
-        let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) == Below::Everything);
-        answers.fold(least, |least, answer| answer.bits.answer(least))
+        self.kept.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
     }
 
     /// What anything strictly below `dir` grants at most.
@@ -73,7 +77,8 @@ impl<'m> Reach<'m> {
             most = base.fold(most.join(self.default), |most, e| most.join(e.rights));
         }
         let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) != Below::Nothing);
-        answers.fold(most, |most, answer| answer.bits.answer(most))
+        let most = answers.fold(most, |most, answer| answer.bits.answer(most));
+        self.kept.all_below(dir).map_or(most, |entry| most.meet(entry.rights))
     }
 
     /// The rules that can decide something below `dir`, and whether a rule decides everything there.

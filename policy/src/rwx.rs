@@ -1,8 +1,11 @@
 //! The compiled file map: which path grants what, and who said so.
 
+use std::sync::Arc;
+
 use crate::answers::Answers;
 use crate::glob::Glob;
 use crate::index::Index;
+use crate::persistence::Kept;
 use crate::reach::Reach;
 use crate::{Because, Bits, Grant, Rights, Source, normalize};
 
@@ -26,7 +29,7 @@ impl Reason {
 pub(crate) struct Entry {
     pub(crate) glob: Glob,
     pub(crate) rights: Rights,
-    pub(crate) reason: Reason,
+    pub(crate) reason: Arc<Reason>,
 }
 
 /// What a path grants, with the reason for each bit.
@@ -36,11 +39,24 @@ pub(crate) struct Found<'m> {
     pub(crate) r: &'m Reason,
     pub(crate) w: &'m Reason,
     pub(crate) x: &'m Reason,
+    /// `w` before persistence took it away.
+    granted_w: Grant,
 }
 
 impl<'m> Found<'m> {
     fn new(rights: Rights, reason: &'m Reason) -> Found<'m> {
-        Found { rights, r: reason, w: reason, x: reason }
+        Found { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
+    }
+
+    /// Whether the tree cannot write here, persistence aside: that keeps things from being left behind, and is no reason
+    /// to trust what is there.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.granted_w == Grant::No
+    }
+
+    /// Whether the tree may write here unasked, persistence aside.
+    pub(crate) fn is_the_trees(&self) -> bool {
+        self.granted_w == Grant::Yes
     }
 
     fn meet(&mut self, e: &'m Entry) {
@@ -78,14 +94,16 @@ impl<'m> Found<'m> {
 }
 
 /// The map: denials, then the longest rule, then the base, then the default. What comes of that is asked for is
-/// answered by `answers`.
+/// answered by `answers`; at last persistence takes its `w`.
 #[derive(Clone, Debug)]
 pub(crate) struct Map {
     pub(crate) denies: Vec<Entry>,
     /// The longest pattern first.
     pub(crate) rules: Vec<Entry>,
     pub(crate) base: Vec<Entry>,
-    /// Of all three, in this order.
+    /// What may not be written, whoever grants it.
+    pub(crate) kept: Kept,
+    /// Of all four, in this order.
     index: Index,
     /// A bit that the default withholds is already `Ask` here where misses are asked.
     pub(crate) default: Rights,
@@ -118,6 +136,7 @@ impl Map {
             denies,
             rules: Vec::new(),
             base,
+            kept: Kept::default(),
             index: Index::default(),
             default,
             answers: Answers::default(),
@@ -131,7 +150,16 @@ impl Map {
     pub(crate) fn with_rules(mut self, mut rules: Vec<Entry>) -> Map {
         rules.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
         self.rules = rules;
-        let all = self.denies.iter().chain(&self.rules).chain(&self.base);
+        self.indexed()
+    }
+
+    /// The same with places that may not be written.
+    pub(crate) fn with_persistence(self, kept: Kept) -> Map {
+        Map { kept, ..self }.indexed()
+    }
+
+    fn indexed(mut self) -> Map {
+        let all = self.denies.iter().chain(&self.rules).chain(&self.base).chain(self.kept.entries());
         self.index = Index::new(all.map(|e| &e.glob));
         self
     }
@@ -146,6 +174,8 @@ impl Map {
             return Found::new(Rights::NONE, &self.no_path);
         }
         let (denials, rules) = (self.denies.len(), self.denies.len() + self.rules.len());
+        let bases = rules + self.base.len();
+        let mut kept: Option<&Entry> = None;
         let mut denied: Option<&Reason> = None;
         let mut longest: Option<(usize, Found<'_>)> = None;
         // Every bit that some part of the base grants, where no rule speaks.
@@ -164,6 +194,11 @@ impl Map {
                     Some((longest, found)) if length == *longest => found.meet(entry),
                     _ => longest = Some((length, Found::new(entry.rights, &entry.reason))),
                 }
+            } else if i >= bases {
+                let entry = &self.kept.entries()[i - bases];
+                if kept.is_none() && entry.glob.covers(path) {
+                    kept = Some(entry);
+                }
             } else if longest.is_none() {
                 let entry = &self.base[i - rules];
                 if !entry.rights.within(base.rights) && entry.glob.covers(path) {
@@ -178,6 +213,10 @@ impl Map {
             (None, None) => base,
         };
         self.answers.answer(path, &mut found);
+        found.granted_w = found.rights.w;
+        if let Some(entry) = kept {
+            found.meet(entry);
+        }
         found
     }
 
@@ -215,11 +254,11 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy};
+    use crate::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Premises};
 
     fn map(filesystem: Value, base: bool) -> Map {
         let document = json!({
-            "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": filesystem, "base": base },
+            "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": filesystem, "base": base, "persistence": false },
         });
         let document = Document::parse("guard.json", &document.to_string()).unwrap();
         let host = Host {
@@ -231,7 +270,9 @@ mod tests {
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
+            premises: Premises::default(),
             realpath: &|_| None,
+            trail: &|path| vec![path.to_vec()],
         };
         Policy::compile(&document, "main", &host, &Overrides::default()).unwrap().map
     }

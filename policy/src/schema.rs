@@ -7,8 +7,10 @@ use std::borrow::Cow;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::document::Persistence;
+use crate::persistence::Set;
 use crate::{Document, Permission};
 
 /// A program's name, without a path.
@@ -73,6 +75,28 @@ impl JsonSchema for Permission {
             "description": "`r`, `-` or `?` (ask), then `w`, `-` or `?`, then `x`, `-` or `?`.",
             "type": "string",
             "pattern": PERMISSION,
+        })
+    }
+}
+
+impl JsonSchema for Persistence {
+    fn schema_name() -> Cow<'static, str> {
+        "Persistence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let one = |set: Set| {
+            let description = format!("What runs {}. True where it is left out.", set.when());
+            (set.as_str().to_owned(), json!({ "description": description, "type": "boolean" }))
+        };
+        let sets: serde_json::Map<String, Value> = Set::ALL.into_iter().map(one).collect();
+        json_schema!({
+            "description": "Which places that run by themselves, outside the guard, may not be written: all, none, or \
+                each set by its name.",
+            "oneOf": [
+                { "type": "boolean" },
+                { "type": "object", "properties": sets, "additionalProperties": false },
+            ],
         })
     }
 }

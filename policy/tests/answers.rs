@@ -29,7 +29,7 @@ fn rules(rules: &Value) -> Value {
 }
 
 fn guard() -> Value {
-    json!({"version": 1, "permissions": {"base": false, "filesystem": {
+    json!({"version": 1, "permissions": {"base": false, "persistence": false, "filesystem": {
         "rules": {"/open/**": "r--", "/never/**": "---", "/asked/**": "???"}, "deny": ["/secret/**"], "default": "---"}},
         "agents": {"main": {"allowlist": [{"pattern": "/asked/listed"}]}}})
 }

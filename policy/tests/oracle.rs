@@ -31,11 +31,11 @@ fn permission_map() {
     let mut agreed = 0;
     for case in cases {
         let filesystem = &data["policies"][case["policy"].as_str().unwrap()];
-        // The proposal knows neither base nor asking; security full leaves the map alone to judge.
+        // The proposal knows neither base nor persistence nor asking; security full leaves the map alone to judge.
         let policy = compile(&json!({
             "version": 1,
             "exec": { "security": "full", "ask": "off" },
-            "permissions": { "filesystem": filesystem, "base": false },
+            "permissions": { "filesystem": filesystem, "base": false, "persistence": false },
         }));
         let written = case["path"].as_str().unwrap();
         let path = match written.strip_prefix('~') {

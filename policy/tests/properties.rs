@@ -5,8 +5,8 @@ mod common;
 
 use common::{HOME, compile, compile_with, host};
 use guard_policy::{
-    Access, Ask, Exec, Grant, Outcome, Overrides, Policy, Preset, Request, Rights, Role, Security,
-    cwd_argv_pattern, decide,
+    Access, Ask, Exec, Grant, Host, Outcome, Overrides, Policy, Premises, Preset, Request, Rights, Role,
+    Security, cwd_argv_pattern, decide,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -43,6 +43,9 @@ struct Doc {
     deny: Vec<String>,
     default: String,
     base: bool,
+    /// Places that persistence keeps with all below them, or files, and whether it does.
+    kept: Vec<(String, bool)>,
+    persistence: Value,
     security: &'static str,
     ask: &'static str,
     allowlist: Vec<Value>,
@@ -109,6 +112,8 @@ prop_compose! {
         deny in prop::collection::vec(pattern(), 0..3),
         default in permission(),
         base: bool,
+        kept in prop::collection::vec((path(), any::<bool>()), 0..4),
+        persistence in prop::sample::select(vec![json!(true), json!(true), json!(false), json!({"git": false})]),
         security in prop::sample::select(Security::NAMES.to_vec()),
         ask in prop::sample::select(Ask::NAMES.to_vec()),
         allowlist in prop::collection::vec(entry(), 0..4),
@@ -117,7 +122,7 @@ prop_compose! {
     ) -> Doc {
         let mut seen = std::collections::HashSet::new();
         let rules = rules.into_iter().filter(|(p, _)| seen.insert(p.clone())).collect();
-        Doc { rules, deny, default, base, security, ask, allowlist, others, agent }
+        Doc { rules, deny, default, base, kept, persistence, security, ask, allowlist, others, agent }
     }
 }
 
@@ -135,13 +140,33 @@ impl Doc {
             "exec": exec,
             "permissions": {
                 "filesystem": { "rules": rules, "deny": self.deny, "default": self.default },
-                "base": self.base },
+                "base": self.base,
+                "persistence": self.persistence },
             "agents": { "*": { "allowlist": self.allowlist }, "main": { "exec": agent } },
         })
     }
 
     fn policy(&self) -> Policy {
-        compile(&self.json())
+        self.policy_with(&Overrides::default())
+    }
+
+    fn policy_with(&self, overrides: &Overrides) -> Policy {
+        let of = |whole: bool| {
+            let kept = self.kept.iter().filter(|(_, is_whole)| *is_whole == whole);
+            kept.map(|(path, _)| path.as_bytes().to_vec()).collect()
+        };
+        let premises = Premises { git_others: of(true), guard: of(false), ..Premises::default() };
+        compile_with(&self.json(), "main", &Host { premises, ..host() }, overrides)
+    }
+
+    /// What persistence keeps under this document.
+    fn kept(&self) -> impl Iterator<Item = &(String, bool)> {
+        let is_kept = |whole: bool| match &self.persistence {
+            Value::Bool(on) => *on,
+            sets => !(whole && sets["git"] == json!(false)),
+        };
+        // Nobody could work where the root or the home is kept.
+        self.kept.iter().filter(move |(path, whole)| is_kept(*whole) && path != "/")
     }
 }
 
@@ -198,8 +223,18 @@ fn naive_expand(pattern: &str) -> String {
     p
 }
 
+fn is_at_or_below(path: &str, top: &str) -> bool {
+    path == top || path.starts_with(&format!("{top}/"))
+}
+
 /// The order of the design, written down once more without an index, forms or reasons.
 fn naive_rights(doc: &Doc, path: &str) -> Rights {
+    let found = naive_granted(doc, path);
+    let is_kept = doc.kept().any(|(top, whole)| path == top || *whole && is_at_or_below(path, top));
+    if is_kept { Rights { w: Grant::No, ..found } } else { found }
+}
+
+fn naive_granted(doc: &Doc, path: &str) -> Rights {
     let bit = |c: char| match c {
         '-' => Grant::No,
         '?' if doc.ask == "off" => Grant::No,
@@ -262,6 +297,44 @@ proptest! {
     }
 
     #[test]
+    fn another_place_that_is_kept_takes_writing_there_and_nothing_else(
+        doc in doc(), place in (path(), any::<bool>()), path in path(),
+    ) {
+        let before = doc.policy();
+        let mut doc = Doc { persistence: json!(true), ..doc };
+        let same = doc.policy();
+        doc.kept.push(place);
+        let after = doc.policy();
+        for policy in [&same, &after] {
+            prop_assert!(policy.rights(path.as_bytes()).within(before.rights(path.as_bytes())));
+            let outcomes = |policy| {
+                let [read, _, _, map, starts @ ..] = &outcomes(policy, path.as_bytes())[..] else { unreachable!() };
+                (*read, *map, starts.to_vec())
+            };
+            prop_assert_eq!(outcomes(policy), outcomes(&before));
+            prop_assert_eq!(policy.writable(path.as_bytes()), before.writable(path.as_bytes()));
+            prop_assert_eq!(policy.reads_uniform(path.as_bytes()), before.reads_uniform(path.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_kept_stays_where_it_is(
+        doc in doc(), old in path(), new in path(),
+    ) {
+        let policy = doc.policy();
+        let holds = |path: &str| doc.kept().any(|(top, _)| top != path && (path == "/" || is_at_or_below(top, path)));
+        for path in [&old, &new] {
+            // No link may stand in the place of a directory on the way to one, either.
+            let leads = policy.keeps_below(path.as_bytes()).is_some();
+            prop_assert!(leads || !holds(path), "{}", path);
+            prop_assert!(!policy.is_uniform(path.as_bytes(), Access::WRITE) || !holds(path), "{}", path);
+        }
+        if policy.may_move(old.as_bytes(), new.as_bytes(), true) {
+            prop_assert!(!holds(&old) && !holds(&new), "{} {}", old, new);
+        }
+    }
+
+    #[test]
     fn a_denial_beats_any_rule(doc in doc(), path in path(), permission in permission()) {
         let mut doc = doc;
         doc.rules.retain(|(p, _)| *p != path);
@@ -305,7 +378,7 @@ proptest! {
         let security = Security::NAMES.get(s).and_then(|n| Security::from_name(n));
         let ask = Ask::NAMES.get(a).and_then(|n| Ask::from_name(n));
         let before = doc.policy();
-        let after = compile_with(&doc.json(), "main", &host(), &Overrides { security, ask });
+        let after = doc.policy_with(&Overrides { security, ask });
         prop_assert!(after.security() <= before.security());
         prop_assert!(after.ask() >= before.ask());
         prop_assert!(after.ask_fallback() <= before.ask_fallback());

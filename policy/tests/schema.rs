@@ -95,6 +95,9 @@ impl Schema {
         if let Some(items) = schema.get("items") {
             go(items, Step::Item);
         }
+        for choice in schema["oneOf"].as_array().into_iter().flatten() {
+            self.places(choice, at, all);
+        }
     }
 }
 
@@ -194,6 +197,9 @@ fn values() -> Vec<Value> {
         json!([{"pattern": "/x"}]),
         json!([{"name": "x", "resolvedPath": "/x"}]),
         json!({"other": 1}),
+        json!({"shell": false, "git": true}),
+        json!({"shell": 0}),
+        json!({"shel": false}),
     ];
     scalars.into_iter().chain(words.map(Value::from)).chain(lists).chain(objects).collect()
 }

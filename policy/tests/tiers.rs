@@ -7,7 +7,8 @@ use common::disk::Disk;
 use common::{compile, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore, Policy, Tiers,
+    Access, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore, Policy,
+    Premises, Tiers,
 };
 use serde_json::{Value, json};
 
@@ -23,10 +24,10 @@ fn granted(tiers: &Tiers) -> Vec<String> {
     tiers.hierarchies.iter().map(line).collect()
 }
 
-/// A policy that asks nobody and has no base.
+/// A policy that asks nobody, and has neither base nor persistence.
 fn guard(filesystem: Value) -> Value {
     json!({"version": 1, "exec": {"ask": "off", "roots": ["/usr"]},
-        "permissions": {"base": false, "filesystem": filesystem}})
+        "permissions": {"base": false, "persistence": false, "filesystem": filesystem}})
 }
 
 fn rules(rules: Value) -> Policy {
@@ -211,7 +212,8 @@ fn a_policy_that_names_what_it_needs_is_exact() {
     assert!(tiers.classes.write.is_exact() && tiers.classes.create.is_exact());
     // Where all may be written, all may be made.
     let tiers = Disk::new("/a/").tiers(&bare(&json!({"version": 1, "exec": {"ask": "off"}, "permissions":
-        {"base": false, "filesystem": {"default": "rw-", "rules": {"/lib/**": "rw-"}}}})));
+        {"base": false, "persistence": false,
+        "filesystem": {"default": "rw-", "rules": {"/lib/**": "rw-"}}}})));
     assert_eq!(granted(&tiers), ["rw /"]);
 }
 
@@ -357,12 +359,57 @@ fn a_policy_for_everything_but_the_state_directory() {
     let disk = Disk::new(
         "/usr/ /proc! /dev/ /dev/null /dev/mem@ /etc/ /home/ /home/v/ /home/u/ /home/u/work/ /home/u/.openclaw/ /home/u/x",
     );
-    let tiers = disk
-        .tiers(&compile(&json!({"version": 1, "permissions": {"filesystem": {"rules": {"/**": "rwx"}}}})));
+    let tiers = disk.tiers(&compile(&json!({"version": 1, "permissions":
+            {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}}}})));
     assert_eq!(
         granted(&tiers),
         ["rw /etc", "rw /usr", "rw /dev/null (file)", "rw /home/v", "rw /home/u/work"]
     );
+}
+
+#[test]
+fn what_persistence_keeps_takes_writing_apart_and_leaves_reading_whole() {
+    let disk = Disk::new(
+        "/usr/ /usr/bin/ /usr/src/ /srv/ /home/ /home/u/ /home/u/.bashrc /home/u/.config/ /home/u/.config/fish/ \
+         /home/u/.config/x/ /home/u/work/ /home/u/work/.git/ /home/u/work/.git/hooks/ /home/u/work/.git/objects/ \
+         /home/u/work/.git/config /home/u/work/src/ /home/u/work/.vscode/",
+    );
+    let premises = Premises {
+        workspaces: vec![b"/home/u/work".to_vec()],
+        git_directories: vec![b"/home/u/work/.git".to_vec()],
+        ..Premises::default()
+    };
+    let host = Host { always_denied: vec![], premises, ..host() };
+    let with = |persistence: Value, rules: Value| {
+        let guard = json!({"version": 1, "exec": {"ask": "off", "roots": ["/usr"]}, "permissions":
+            {"base": false, "persistence": persistence, "filesystem": {"rules": rules}}});
+        disk.tiers(&compile_with(&guard, "main", &host, &Overrides::default()))
+    };
+    let all = with(json!(true), json!({"/**": "rwx"}));
+    assert_eq!(
+        granted(&all),
+        [
+            "r /",
+            "rw /srv",
+            "rw /usr/src",
+            "rw /home/u/.config/x",
+            "rw /home/u/work/src",
+            "rw /home/u/work/.git/objects"
+        ]
+    );
+    let one = |persistence: Value| {
+        let tiers = with(persistence, json!({"~/work/**": "rw-", "/usr/**": "r-x"}));
+        // The kernel may go on deciding all that only reads.
+        assert!(tiers.classes.read.is_exact() && tiers.classes.list.is_exact());
+        (granted(&tiers).join(", "), tiers.classes.write.is_exact())
+    };
+    assert_eq!(one(json!(false)), ("r /usr, rw /home/u/work".to_owned(), true));
+    let parts = "r /usr, r /home/u/work, rw /home/u/work/.git, rw /home/u/work/src";
+    assert_eq!(one(json!({"git": false})), (parts.to_owned(), false));
+    // What names a place grants nothing of it, and makes no file one that is granted by itself.
+    let named = with(json!(true), json!({"~/.bashrc": "rw-", "~/.config/fish/**": "rw-"}));
+    assert_eq!(granted(&named), ["r /home/u/.bashrc (file)", "r /home/u/.config/fish"]);
+    assert!(named.classes.write.is_exact(), "{:?}", named.classes.write);
 }
 
 #[test]

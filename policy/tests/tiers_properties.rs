@@ -11,7 +11,7 @@ use common::{compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Ask, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore, Policy,
-    Request, Tiers, decide,
+    Premises, Request, Tiers, decide,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -60,6 +60,8 @@ struct Doc {
     strict: bool,
     roots: Vec<String>,
     answers: Vec<(String, &'static str)>,
+    /// Places that persistence keeps.
+    kept: Vec<String>,
 }
 
 /// Everything that may be written.
@@ -74,8 +76,10 @@ fn any_doc() -> impl Strategy<Value = Doc> {
         any::<bool>(),
         prop::collection::vec(path(), 0..2),
         prop::collection::vec((pattern(), bits), 0..4),
+        prop::collection::vec(path(), 0..3),
     )
-        .prop_map(|(rules, deny, default, base, ask, strict, roots, answers)| Doc {
+        .prop_map(|(rules, deny, default, base, ask, strict, roots, answers, kept)| Doc {
+            kept,
             rules,
             deny,
             default,
@@ -100,8 +104,10 @@ fn plain_doc() -> impl Strategy<Value = Doc> {
         prop::bool::weighted(0.1),
         prop_oneof![9 => Just(Ask::Off), 1 => Just(Ask::OnMiss)],
         prop::collection::vec(path(), 0..2),
+        prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(path(), 1..3)],
     )
-        .prop_map(|(rules, deny, default, base, ask, roots)| Doc {
+        .prop_map(|(rules, deny, default, base, ask, roots, kept)| Doc {
+            kept,
             rules,
             deny,
             default,
@@ -157,7 +163,12 @@ impl Doc {
         let store = json!({"version": 1, "agents":
             {"main": {"permissions": {"filesystem": {"rules": Value::Object(answers)}}}}});
         let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
-        let host = Host { own: OwnStore::Present(&reading), ..host() };
+        let kept = |at: usize| {
+            let every_other = self.kept.iter().skip(at).step_by(2);
+            every_other.map(|path| path.as_bytes().to_vec()).collect()
+        };
+        let premises = Premises { git_others: kept(0), guard: kept(1), ..Premises::default() };
+        let host = Host { own: OwnStore::Present(&reading), premises, ..host() };
         compile_with(&guard, "main", &host, &Overrides::default())
     }
 }

@@ -101,7 +101,12 @@ fn a_home_or_what_contains_it_is_no_project() {
         assert!(policy.warnings()[0].contains("Start in a project's directory"));
         check(
             &policy,
-            &[("/home/u/notes.txt /home/u/bin/x", "???"), ("/usr/bin/git", "ada"), ("/home/u/.ssh/x", "ddd")],
+            &[
+                ("/home/u/notes.txt", "???"),
+                ("/home/u/bin/x", "?d?"),
+                ("/usr/bin/git", "ada"),
+                ("/home/u/.ssh/x", "ddd"),
+            ],
         );
     }
 }

@@ -190,6 +190,18 @@ impl Guard {
         }
     }
 
+    /// Judges whether a symbolic link may come to stand at the real path `path`: not on the way to a place where nothing may
+    /// be left behind, for that would be somewhere else then.
+    ///
+    /// # Errors
+    /// EACCES when it is refused.
+    pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
+        match self.policy().keeps_below(path) {
+            Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
+            None => Ok(()),
+        }
+    }
+
     /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.
     pub fn stand(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> Stand {
         if self.approvals.is_none() {

@@ -32,6 +32,7 @@ mod links;
 mod place;
 mod policy;
 mod pool;
+mod premises;
 mod process;
 mod reload;
 mod report;

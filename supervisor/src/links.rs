@@ -20,21 +20,81 @@ enum Name {
     Link(PathBuf),
 }
 
+/// What is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    /// No way goes through it.
+    Ends,
+    /// It may come to be there, and then it is no link.
+    Continues,
+}
+
+/// The links that were followed, and where they led.
+#[derive(Debug)]
+struct Way {
+    links: Vec<PathBuf>,
+    end: PathBuf,
+    exists: bool,
+}
+
+impl Way {
+    /// Of a path that leads nowhere.
+    fn straight(path: &[u8]) -> Way {
+        Way { links: Vec::new(), end: OsStr::from_bytes(path).into(), exists: false }
+    }
+}
+
 /// What was seen.
 #[derive(Debug, Default)]
 pub struct Links {
     seen: RefCell<HashMap<PathBuf, Name>>,
+    /// The ways to directories in which several names were asked for.
+    ways: RefCell<HashMap<Vec<u8>, Way>>,
 }
 
 impl Links {
     /// The real path of what exists; None otherwise.
     pub fn real(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let way = self.way(path, Missing::Ends)?;
+        Some(way.end.into_os_string().into_vec())
+    }
+
+    /// Each link on the way to a path, by its real path, and at last where the path leads, whether or not that exists. What
+    /// leads nowhere stays as it is.
+    pub fn trail(&self, path: &[u8]) -> Vec<Vec<u8>> {
+        let Way { links, end, .. } = self.way_of_many(path);
+        links.into_iter().chain([end]).map(|path| path.into_os_string().into_vec()).collect()
+    }
+
+    /// The way to one of many names in few directories.
+    fn way_of_many(&self, path: &[u8]) -> Way {
+        let whole = || self.way(path, Missing::Continues).unwrap_or_else(|| Way::straight(path));
+        let at = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let (directory, name) = (&path[..at], &path[(at + 1).min(path.len())..]);
+        if directory.is_empty() || matches!(name, b"" | b"." | b"..") {
+            return whole();
+        }
+        let mut ways = self.ways.borrow_mut();
+        if !ways.contains_key(directory) {
+            let Some(way) = self.way(directory, Missing::Continues) else { return Way::straight(path) };
+            ways.insert(directory.to_vec(), way);
+        }
+        let Way { links, end, exists } = &ways[directory];
+        let entry = end.join(OsStr::from_bytes(name));
+        if *exists && matches!(self.look(&entry), Name::Link(_)) {
+            return whole();
+        }
+        Way { links: links.clone(), end: entry, exists: *exists }
+    }
+
+    fn way(&self, path: &[u8], missing: Missing) -> Option<Way> {
         let path = Path::new(OsStr::from_bytes(path));
         if !path.is_absolute() {
             return None;
         }
-        let mut followed = 0;
+        let mut links = Vec::new();
         let mut real = PathBuf::from("/");
+        let mut exists = true;
         // The next component last.
         let mut left: Vec<PathBuf> = components(path).collect();
         while let Some(component) = left.pop() {
@@ -42,12 +102,17 @@ impl Links {
                 Some(Component::ParentDir) => drop(real.pop()),
                 Some(Component::Normal(name)) => {
                     let entry = real.join(name);
-                    match self.look(&entry) {
-                        Name::Missing => return None,
+                    let name = if exists { self.look(&entry) } else { Name::Itself };
+                    match name {
+                        Name::Missing if missing == Missing::Ends => return None,
+                        Name::Missing => {
+                            real = entry;
+                            exists = false;
+                        }
                         Name::Itself => real = entry,
                         Name::Link(target) => {
-                            followed += 1;
-                            if followed > MOST {
+                            links.push(entry);
+                            if links.len() > MOST {
                                 return None;
                             }
                             if target.is_absolute() {
@@ -60,7 +125,7 @@ impl Links {
                 _ => {}
             }
         }
-        Some(real.into_os_string().into_vec())
+        Some(Way { links, end: real, exists })
     }
 
     fn look(&self, entry: &Path) -> Name {
@@ -117,6 +182,36 @@ mod tests {
             assert_eq!(Links::default().real(path.as_os_str().as_bytes()), expected, "{}", path.display());
         }
         assert_eq!(Links::default().real(b"relative"), None);
+    }
+
+    #[test]
+    fn a_trail_has_every_link_and_ends_where_nothing_is_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("dotfiles/v1")).unwrap();
+        fs::write(root.join("dotfiles/v1/rc"), "").unwrap();
+        for (target, link) in [
+            ("v1", "dotfiles/now"),
+            ("dotfiles/now/rc", "rc"),
+            ("dotfiles/now/none/x", "none"),
+            ("loop", "loop"),
+        ] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        let links = Links::default();
+        let of = |path: &str| {
+            let trail = links.trail(root.join(path).as_os_str().as_bytes());
+            let shown =
+                |path: Vec<u8>| String::from_utf8(path).unwrap()[root.as_os_str().len() + 1..].to_owned();
+            trail.into_iter().map(shown).collect::<Vec<_>>()
+        };
+        assert_eq!(of("dotfiles/v1/rc"), ["dotfiles/v1/rc"]);
+        assert_eq!(of("rc"), ["rc", "dotfiles/now", "dotfiles/v1/rc"]);
+        assert_eq!(of("none"), ["none", "dotfiles/now", "dotfiles/v1/none/x"]);
+        assert_eq!(of("dotfiles/now/new/deep"), ["dotfiles/now", "dotfiles/v1/new/deep"]);
+        assert_eq!(of("missing/deep"), ["missing/deep"]);
+        assert_eq!(of("loop/x"), ["loop/x"]);
+        assert_eq!(links.trail(b"relative"), [b"relative".to_vec()]);
     }
 
     #[test]

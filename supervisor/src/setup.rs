@@ -6,12 +6,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use guard_policy::{
-    Ask, Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security,
+    Ask, Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Premises, Problem, Security,
 };
 
 use crate::cli::Options;
 use crate::gateway;
 use crate::links::Links;
+use crate::premises;
 use crate::store::{self, Stores};
 use crate::text::shown;
 
@@ -71,6 +72,8 @@ pub struct Places {
     path_dirs: Vec<Vec<u8>>,
     /// The real directories for temporary files at the start.
     temp_dirs: Vec<Vec<u8>>,
+    /// What else says where something would run by itself, at the start.
+    premises: Premises,
 }
 
 impl Places {
@@ -94,6 +97,7 @@ impl Places {
         let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
         let config = gateway::config(&state);
         let links = Links::default();
+        let cwd = env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?;
         let mut places = Places {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
@@ -107,7 +111,8 @@ impl Places {
                 &links,
                 ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
             ),
-            cwd: env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?,
+            premises: premises::find(&links, &cwd, &home),
+            cwd,
             home,
             state,
         };
@@ -197,6 +202,8 @@ pub fn compile(
         if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
     };
     let leave = |_: &[u8]| None;
+    let trail = |path: &[u8]| links.trail(path);
+    let as_written = |path: &[u8]| vec![path.to_vec()];
     let host = Host {
         home: places.home.as_os_str().as_bytes(),
         cwd: places.cwd.as_os_str().as_bytes(),
@@ -206,7 +213,9 @@ pub fn compile(
         openclaw: openclaw(&stores.openclaw),
         own: own(&stores.own),
         gateway: places.gateway.clone(),
+        premises: places.premises.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
+        trail: if disk == Disk::Used { &trail } else { &as_written },
     };
     let Some(text) = text else {
         return Ok(Policy::without_file(&options.agent, &host, &overrides));

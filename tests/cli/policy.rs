@@ -322,7 +322,8 @@ fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
     // Without the exceptions.
     let world = World::bare().policy(
         r#"{ "version": 1, "exec": { "ask": "off", "roots": ["/usr"] },
-  "permissions": { "base": false, "filesystem": { "rules": { "/usr/**": "r-x", "@/work/**": "rw-" } } } }"#,
+  "permissions": { "base": false, "persistence": false,
+    "filesystem": { "rules": { "/usr/**": "r-x", "@/work/**": "rw-" } } } }"#,
     );
     let (text, json) = tiers(&world);
     for class in ["read", "list", "write"] {

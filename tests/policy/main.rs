@@ -7,6 +7,7 @@ mod map;
 mod network;
 mod openclaw;
 mod oracle;
+mod persistence;
 mod reload;
 mod safe_bins;
 mod tools;

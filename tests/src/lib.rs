@@ -117,8 +117,8 @@ impl World {
         World { directory, policy: None, attended: false, tiers }
     }
 
-    /// Everything is allowed: for what concerns mechanism and not policy. Programs can start from everywhere, where the policy
-    /// itself is, too: so reading is the broker's.
+    /// Everything is allowed, what stays behind too: for what concerns mechanism and not policy. Programs can start from
+    /// everywhere, where the policy itself is, too: so reading is the broker's.
     #[must_use]
     pub fn open() -> World {
         World::open_with("/")
@@ -135,7 +135,7 @@ impl World {
     fn open_with(roots: &str) -> World {
         World::bare().policy(&format!(
             r#"{{"version": 1, "exec": {{"security": "full", "ask": "off", "roots": ["{roots}"]}},
-                "permissions": {{"filesystem": {{"rules": {{"/**": "rwx"}}, "default": "rwx"}}}}}}"#,
+                "permissions": {{"persistence": false, "filesystem": {{"rules": {{"/**": "rwx"}}, "default": "rwx"}}}}}}"#,
         ))
     }
 

@@ -10,7 +10,7 @@ use guard_tests::{Ended, TIERS, World, program_text};
 /// Rules of a policy under which reading need not be held at all: the base, which means something else to each process,
 /// is left out.
 const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr"]},
-    "permissions": {"base": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
+    "permissions": {"base": false, "persistence": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
         RULES}, "deny": [DENY]}}}"#;
 
 /// A world with these rules and denials.

@@ -2,11 +2,11 @@
 
 use super::arguments::Arguments;
 use super::pattern::expand;
+use crate::Exec;
 use crate::document::AllowlistEntry;
 use crate::glob::Glob;
 use crate::pattern::{Paths, replaceable_link, show, trim};
 use crate::rwx::{Map, Reason};
-use crate::{Exec, Grant};
 
 /// Patterns that are the hash of a whole command line.
 pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
@@ -77,7 +77,7 @@ impl Entry {
             let mut globs = vec![expanded.glob(false)];
             // Only leading directories: an entry for a link such as /bin/ls must not become one
             // for the multicall binary behind it.
-            let writable = |entry: &[u8]| map.find(entry).rights.w == Grant::Yes;
+            let writable = |entry: &[u8]| map.find(entry).is_the_trees();
             if let Some(real) = expanded.resolved(paths, false)
                 && replaceable_link(&expanded.leading_dir(), paths, writable).is_none()
             {

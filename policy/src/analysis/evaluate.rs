@@ -13,7 +13,7 @@ use super::shells::{self, Start};
 use super::syntax::{Place, Step};
 use super::wrappers;
 use crate::allowlist::Found;
-use crate::{Because, Exec, Grant, Policy, Role, Source, rwx};
+use crate::{Because, Exec, Policy, Role, Source, rwx};
 
 /// A program as the caller found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -279,7 +279,7 @@ impl Asked<'_> {
     /// The exec that the policy would be asked about, and whether the tree cannot write its file.
     fn exec<'e>(&'e self, real: &'e str, argv: &'e [Vec<u8>]) -> (Exec<'e>, bool) {
         let exec = Exec { path: real.as_bytes(), argv, cwd: self.around.cwd.as_bytes(), role: Role::Program };
-        (exec, self.policy.rights(exec.path).w == Grant::No)
+        (exec, !self.policy.writable(exec.path))
     }
 }
 

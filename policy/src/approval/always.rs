@@ -113,7 +113,7 @@ impl Policy {
     }
 
     fn listed(&self, exec: &Exec<'_>) -> Listed<'_> {
-        let is_protected = self.map.find_program(exec.path).rights.w == Grant::No;
+        let is_protected = self.map.find_program(exec.path).is_protected();
         self.programs.listed(exec, is_protected)
     }
 }

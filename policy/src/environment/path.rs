@@ -1,7 +1,6 @@
 //! `exec.pathPrepend`.
 
 use super::Variable;
-use crate::Grant;
 use crate::pattern::{Paths, expand_home, replaceable_link};
 use crate::rwx::Map;
 
@@ -16,7 +15,7 @@ pub(crate) fn path_directories(
     map: &Map,
     warnings: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
-    let may_write = |path: &[u8]| map.find(path).rights.w == Grant::Yes;
+    let may_write = |path: &[u8]| map.find(path).is_the_trees();
     let directory = |text: &String| {
         let expanded = expand_home(text, paths.home);
         let mut directory = [&expanded.literal, expanded.pattern.as_bytes()].concat();

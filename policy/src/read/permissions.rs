@@ -6,10 +6,11 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 
 use super::reader::Reader;
-use crate::document::{Filesystem, Permissions};
+use crate::document::{Filesystem, Permissions, Persistence};
+use crate::persistence::Set;
 use crate::{Permission, pattern};
 
-pub(super) const PERMISSIONS: [&str; 2] = ["filesystem", "base"];
+pub(super) const PERMISSIONS: [&str; 3] = ["filesystem", "base", "persistence"];
 pub(super) const FILESYSTEM: [&str; 3] = ["rules", "deny", "default"];
 
 impl Reader<'_> {
@@ -18,10 +19,28 @@ impl Reader<'_> {
         for (name, key, property) in self.object(value, key, Some(&PERMISSIONS)) {
             match name.as_str() {
                 "filesystem" => permissions.filesystem = self.filesystem(&property.value, &key),
-                _ => permissions.base = self.boolean(&property.value, &key),
+                "base" => permissions.base = self.boolean(&property.value, &key),
+                _ => permissions.persistence = self.persistence(&property.value, &key),
             }
         }
         permissions
+    }
+
+    fn persistence(&mut self, value: &Value<'_>, key: &str) -> Option<Persistence> {
+        match value {
+            Value::BooleanLit(on) => return Some(Persistence::All(on.value)),
+            Value::Object(_) => {}
+            _ => {
+                self.wrong(value, key, "must be true or false, or an object { \"shell\": false, … }");
+                return None;
+            }
+        }
+        let mut sets = BTreeMap::new();
+        for (name, key, property) in self.object(value, key, Some(&Set::NAMES)) {
+            let on = self.boolean(&property.value, &key);
+            sets.extend(Set::from_name(&name).zip(on));
+        }
+        Some(Persistence::Each(sets))
     }
 
     pub(super) fn filesystem(&mut self, value: &Value<'_>, key: &str) -> Filesystem {

@@ -191,14 +191,20 @@ impl Compared<'_> {
     fn is_denied(&self, glob: &Glob) -> bool {
         let top = top(glob);
         let covers = |e: &Entry| e.glob.covers(top);
-        self.is_denied_below(top) || glob.is_literal() && self.policy.map.denies.iter().any(covers)
+        self.is_denied_below(top) || glob.is_literal() && self.denials().any(covers)
     }
 
     /// Whether a directory is denied with all that is below it.
     fn is_denied_below(&self, dir: &[u8]) -> bool {
-        let denies = &self.policy.map.denies;
-        denies.iter().any(|e| e.glob.covers(dir))
-            && denies.iter().any(|e| e.glob.below(dir) == Below::Everything)
+        self.denials().any(|e| e.glob.covers(dir))
+            && self.denials().any(|e| e.glob.below(dir) == Below::Everything)
+    }
+
+    /// What takes the bit away, whatever the rules say.
+    fn denials(&self) -> impl Iterator<Item = &Entry> {
+        let map = &self.policy.map;
+        let kept = if self.bit == Access::WRITE { map.kept.entries() } else { &[] };
+        map.denies.iter().chain(kept)
     }
 
     /// Whether a path is granted.

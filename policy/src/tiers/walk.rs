@@ -65,6 +65,8 @@ struct Part<'p> {
 struct Walk<'p> {
     policy: &'p Policy,
     beginnings: Sorted<'p>,
+    /// What persistence keeps, which names nothing that is granted.
+    kept: Sorted<'p>,
     /// The places where programs are.
     roots: Sorted<'p>,
     /// The shallowest first.
@@ -81,6 +83,7 @@ pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) 
     let walk = Walk {
         policy,
         beginnings: Sorted::new(globs.map(beginning)),
+        kept: Sorted::new(map.kept.entries().iter().map(|e| beginning(&e.glob))),
         roots: Sorted::new(policy.roots.iter().map(Vec::as_slice)),
         parts: VecDeque::new(),
         unnamed: 0,
@@ -99,7 +102,7 @@ impl<'p> Walk<'p> {
         let is_mixed = !top.iter().all(is_whole);
         let kind = if is_mixed { NameKind::Mixed } else { NameKind::Directory };
         let all = Reach::of(&self.policy.map);
-        let said = self.beginnings.said(b"/");
+        let said = self.said(b"/");
         self.directory(b"/".to_vec(), kind, said, None, &all);
         while let Some(part) = self.parts.pop_front() {
             // Nothing of what comes can stay.
@@ -136,6 +139,11 @@ impl<'p> Walk<'p> {
         hierarchies.truncate(MAX_HIERARCHIES);
     }
 
+    fn said(&self, path: &[u8]) -> Said {
+        let said = self.beginnings.said(path);
+        Said { is_below: said.is_below || self.kept.said(path).is_below, ..said }
+    }
+
     /// Takes the names of a directory one by one.
     fn apart(&mut self, part: &Part<'p>, mut names: Vec<Name>) {
         // The same disk gives the same floor.
@@ -146,7 +154,7 @@ impl<'p> Walk<'p> {
             }
             let path = [part.path.strip_suffix(b"/").unwrap_or(&part.path), &name].join(&b'/');
             let kind = placed(&path, kind);
-            let said = self.beginnings.said(&path);
+            let said = self.said(&path);
             if [said, self.roots.said(&path)].iter().any(|said| said.is_named || said.is_below) {
                 self.walked.found.insert(path.clone(), kind);
             }

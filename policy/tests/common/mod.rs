@@ -41,7 +41,9 @@ pub fn host() -> Host<'static> {
         openclaw: OpenclawStore::Absent,
         own: OwnStore::Absent,
         gateway: Gateway::default(),
+        premises: guard_policy::Premises::default(),
         realpath: &|_| None,
+        trail: &|path| vec![path.to_vec()],
     }
 }
 

@@ -64,6 +64,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> O
         return Err(Errno::NOENT);
     }
     let entry = free_entry(request, dirfd, path)?;
+    request.guard.judge_link(request.caller, &entry.path)?;
     request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }
 

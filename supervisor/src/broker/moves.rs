@@ -29,6 +29,14 @@ fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
     request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
 }
 
+/// A link that is moved leads elsewhere at its new place.
+fn judge_link(request: &Request<'_, '_>, entry: &Entry, new: &[u8]) -> Result<(), Errno> {
+    match entry.there()?.kind() {
+        FileType::Symlink => request.guard.judge_link(request.caller, new),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses to take away a name by which an approved script is about to be opened, and one that must go on leading to what
 /// the floor grants, as the kernel does for what is mounted upon.
 ///
@@ -71,7 +79,9 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     let is_directory = |entry: &Entry| Ok(entry.there()?.kind() == FileType::Directory);
     judge(request, &old)?;
     judge(request, &new)?;
+    judge_link(request, &old, &new.path)?;
     if exchange {
+        judge_link(request, &new, &old.path)?;
         keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
     }
     keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
@@ -121,6 +131,9 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome 
     new.free()?;
     request.guard.judge_place(request.caller, &old, &object)?;
     judge(request, &new)?;
+    if object.kind() == FileType::Symlink {
+        request.guard.judge_link(request.caller, &new.path)?;
+    }
     keep_rights(request, &old, &new.path, false)?;
     // By the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());

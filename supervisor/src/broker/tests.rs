@@ -55,7 +55,9 @@ impl Ground {
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
+            premises: guard_policy::Premises::default(),
             realpath: &|_| None,
+            trail: &|path| vec![path.to_vec()],
         };
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();

@@ -122,7 +122,9 @@ mod tests {
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
+            premises: guard_policy::Premises::default(),
             realpath: &|_| None,
+            trail: &|path| vec![path.to_vec()],
         };
         let policy = Policy::without_file("main", &host, &Overrides::default());
         let made = Made::of(&policy, &[Tier::Floored], Use::Entered).unwrap();

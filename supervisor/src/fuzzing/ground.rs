@@ -48,7 +48,9 @@ pub fn guard() -> &'static Guard {
             openclaw: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
+            premises: guard_policy::Premises::default(),
             realpath: &|_| None,
+            trail: &|path| vec![path.to_vec()],
         };
         let document = Document::parse("fuzz", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();

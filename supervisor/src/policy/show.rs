@@ -120,6 +120,9 @@ fn title(section: Section) -> &'static str {
         Section::Programs => "programs that may start, where the files below grant x",
         Section::Roots => "where programs can start at all (exec.roots)",
         Section::Denied => "denied, before every rule",
+        Section::Persistence => {
+            "not to be written whatever the rules say: it would run outside the guard (permissions.persistence)"
+        }
         Section::Rules => "rules, the longest pattern first",
         Section::Base => "the base, where no rule covers a path",
         Section::Rest => "everything else",
@@ -139,7 +142,7 @@ fn line(setting: &Setting) -> String {
     let name = if name.is_empty() { "\"\"" } else { name };
     let said = match section {
         Section::Values => format!("{name:<21} {}", if value.is_empty() { "-" } else { value }),
-        Section::Programs => format!("{name}  {value}"),
+        Section::Programs | Section::Persistence => format!("{name}  {value}"),
         Section::Roots | Section::Denied => name.to_owned(),
         Section::Rules | Section::Base | Section::Rest | Section::Saved => format!("{value}  {name}"),
     };

@@ -1,0 +1,247 @@
+//! Where things run from by themselves on a usual Linux, and by usual tools.
+//!
+//! `~/` is each home, `WORK/` the workspace, `GIT/` each of its git directories; `~/.config/` and `~/.local/share/` are
+//! `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`, too. A slash at the end is all that is in a directory.
+
+use super::Set;
+
+/// What a place is below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    Root,
+    Home,
+    Config,
+    Data,
+    Workspace,
+    Git,
+}
+
+/// Each place of a set: what it is below, and the rest with its leading slash.
+pub(super) fn places(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
+    let of_set = LISTS.iter().filter(move |(other, _)| *other == set);
+    of_set.flat_map(|(_, list)| list.split_whitespace()).flat_map(|place| {
+        let below = |(prefix, start)| {
+            let rest = place.strip_prefix(prefix)?;
+            rest.starts_with('/').then_some((start, rest))
+        };
+        let own = [("~", Start::Home), ("WORK", Start::Workspace), ("GIT", Start::Git), ("", Start::Root)];
+        let moved = [("~/.config", Start::Config), ("~/.local/share", Start::Data)];
+        own.into_iter().find_map(below).into_iter().chain(moved.into_iter().find_map(below))
+    })
+}
+
+const LISTS: &[(Set, &str)] = &[
+    (
+        Set::Shell,
+        "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.bash_functions ~/.bash_completion \
+         ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
+         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
+         ~/.tcshrc ~/.login ~/.logout ~/.xonshrc ~/.inputrc ~/.config/bash/ ~/.config/zsh/ ~/.config/fish/ \
+         ~/.config/nushell/ ~/.config/elvish/ ~/.config/xonsh/ ~/.config/powershell/ ~/.config/sh/ ~/.config/shell/ \
+         ~/.config/readline/ ~/.config/starship.toml ~/.local/share/bash-completion/ ~/.local/share/blesh/ \
+         ~/.local/share/fish/vendor_conf.d/ ~/.local/share/fish/vendor_functions.d/ \
+         ~/.local/share/fish/vendor_completions.d/ ~/.local/share/zsh/site-functions/ ~/.local/share/zinit/ \
+         ~/.local/share/sheldon/ ~/.oh-my-zsh/ ~/.oh-my-bash/ ~/.bash_it/ ~/.zsh/ ~/.zfunc/ ~/.zinit/ ~/.zplug/ \
+         ~/.zprezto/ ~/.zim/ ~/.antigen/ ~/.antidote/ ~/.fzf/ ~/.fzf.bash ~/.fzf.zsh ~/.cargo/env ~/.cargo/env.fish \
+         ~/.ghcup/env ~/.iterm2_shell_integration.bash /etc/profile /etc/profile.d/ /etc/bash.bashrc /etc/bashrc \
+         /etc/bash.bash_logout /etc/bash_completion /etc/bash_completion.d/ /usr/share/bash-completion/ /etc/zsh/ \
+         /etc/zshrc /etc/zshenv /etc/zprofile /etc/zlogin /etc/fish/ /etc/csh.cshrc /etc/csh.login /etc/csh/ \
+         /etc/ksh.kshrc /etc/inputrc /etc/environment /etc/skel/",
+    ),
+    (
+        Set::Login,
+        "~/.pam_environment ~/.xprofile ~/.xinitrc ~/.xserverrc ~/.xsession ~/.xsessionrc ~/.Xclients ~/.Xsession \
+         ~/.Xresources ~/.Xdefaults ~/.xbindkeysrc ~/.gnomerc ~/.k5login ~/.k5users ~/.rhosts ~/.shosts \
+         ~/.config/environment.d/ ~/.config/plasma-workspace/ ~/.config/lxsession/ ~/.config/openbox/ \
+         ~/.config/awesome/ ~/.config/i3/ ~/.config/sway/ ~/.config/hypr/ ~/.config/bspwm/ ~/.config/sxhkd/ \
+         ~/.config/herbstluftwm/ ~/.config/qtile/ ~/.config/xmonad/ ~/.config/river/ ~/.config/niri/ ~/.config/labwc/ \
+         ~/.config/wayfire.ini ~/.config/waybar/ ~/.config/polybar/ ~/.config/picom/ ~/.config/uwsm/ ~/.config/X11/ \
+         ~/.config/xinitrc ~/.i3/ ~/.sway/ ~/.xmonad/ ~/.fluxbox/ ~/.icewm/ ~/.dwm/ ~/.e/ /etc/X11/ /etc/security/ \
+         /etc/pam.d/ /etc/pam.conf /etc/sudoers /etc/sudoers.d/ /etc/doas.conf /etc/polkit-1/ /etc/passwd /etc/shadow \
+         /etc/group /etc/gshadow /etc/nsswitch.conf /etc/lightdm/ /etc/gdm3/ /etc/sddm.conf /etc/sddm.conf.d/ \
+         /etc/update-motd.d/",
+    ),
+    (
+        Set::Ssh,
+        "~/.ssh/authorized_keys ~/.ssh/authorized_keys2 ~/.ssh/rc ~/.ssh/environment ~/.ssh/config ~/.ssh/config.d/ \
+         /etc/ssh/",
+    ),
+    (
+        Set::Autostart,
+        "~/.config/autostart/ ~/.config/autostart-scripts/ ~/.config/mimeapps.list ~/.config/kglobalshortcutsrc \
+         ~/.config/khotkeysrc ~/.local/share/applications/ ~/.local/share/dbus-1/ ~/.local/share/mime/packages/ \
+         ~/.local/share/gnome-shell/extensions/ ~/.local/share/cinnamon/ ~/.local/share/plasma/ ~/.local/share/kwin/ \
+         ~/.local/share/kservices5/ ~/.local/share/kio/servicemenus/ ~/.local/share/nautilus/scripts/ \
+         ~/.local/share/nautilus-python/ ~/.local/share/nemo/ ~/.local/share/thumbnailers/ ~/.local/share/polkit-1/ \
+         ~/.local/share/flatpak/overrides/ ~/.local/share/flatpak/exports/ ~/.mailcap ~/.kde/Autostart/ \
+         ~/.kde4/Autostart/ /etc/xdg/ /etc/dbus-1/ /usr/share/applications/ /usr/local/share/applications/ \
+         /usr/share/dbus-1/ /usr/local/share/dbus-1/ /usr/share/xsessions/ /usr/share/wayland-sessions/ /etc/mailcap",
+    ),
+    (
+        Set::Systemd,
+        "~/.config/systemd/ ~/.local/share/systemd/ ~/.config/containers/systemd/ ~/.config/user-tmpfiles.d/ \
+         ~/.config/runit/ ~/.config/dinit.d/ ~/.config/s6/ ~/.config/rc/ ~/.config/supervisord.conf /etc/systemd/ \
+         /etc/containers/systemd/ /usr/lib/systemd/ /lib/systemd/ /usr/local/lib/systemd/ /run/systemd/system/ \
+         /run/systemd/user/ /run/systemd/transient/ /run/systemd/system.control/ /run/systemd/generator/ \
+         /run/systemd/generator.early/ /run/systemd/generator.late/ /etc/init.d/ /etc/rc.local /etc/rc.d/ /etc/rc0.d/ \
+         /etc/rc1.d/ /etc/rc2.d/ /etc/rc3.d/ /etc/rc4.d/ /etc/rc5.d/ /etc/rc6.d/ /etc/rcS.d/ /etc/rc.conf \
+         /etc/default/ /etc/sysconfig/ /etc/inittab /etc/init/ /etc/local.d/ /etc/conf.d/ /etc/runit/ /etc/sv/ \
+         /etc/service/ /etc/s6/ /etc/dinit.d/ /etc/supervisor/ /etc/supervisord.conf /etc/supervisord.d/ /etc/udev/ \
+         /run/udev/rules.d/ /usr/lib/udev/ /lib/udev/ /etc/tmpfiles.d/ /etc/sysctl.conf /etc/sysctl.d/ /etc/binfmt.d/ \
+         /etc/modprobe.d/ /etc/modules /etc/modules-load.d/ /lib/modules/ /usr/lib/modules/ /etc/NetworkManager/ \
+         /etc/network/ /etc/networkd-dispatcher/ /etc/dhcp/ /etc/dhcpcd.conf /etc/dhcpcd.exit-hook /etc/ppp/ \
+         /etc/acpi/ /etc/apm/ /etc/pm/ /etc/xinetd.conf /etc/xinetd.d/ /etc/inetd.conf /etc/initramfs-tools/ \
+         /etc/dracut.conf /etc/dracut.conf.d/ /etc/mkinitcpio.conf /etc/mkinitcpio.d/ /etc/kernel/ /etc/grub.d/ \
+         /boot/ /etc/fstab /etc/docker/daemon.json",
+    ),
+    (
+        Set::Cron,
+        "~/.crontab ~/.config/cron/ ~/.config/crontab /etc/crontab /etc/anacrontab /etc/cron.d/ /etc/cron.hourly/ \
+         /etc/cron.daily/ /etc/cron.weekly/ /etc/cron.monthly/ /etc/cron.yearly/ /etc/cron.allow /etc/cron.deny \
+         /etc/at.allow /etc/at.deny /etc/periodic/ /etc/fcrontab /etc/incron.d/ /etc/logrotate.conf /etc/logrotate.d/ \
+         /var/spool/cron/ /var/spool/at/ /var/spool/atjobs/ /var/spool/fcron/ /var/spool/incron/ /var/cron/",
+    ),
+    (
+        Set::Git,
+        "~/.gitconfig ~/.config/git/ ~/.git-templates/ ~/.git-template/ ~/.githooks/ ~/.hgrc ~/.hg.rc ~/.config/hg/ \
+         ~/.jjconfig.toml ~/.config/jj/ ~/.tigrc ~/.config/tig/ ~/.config/lazygit/ ~/.config/gitui/ \
+         ~/.config/pre-commit/ /etc/gitconfig /etc/gitattributes /etc/mercurial/ /usr/share/git-core/templates/ \
+         GIT/config GIT/config.worktree GIT/hooks/ GIT/info/attributes GIT/commondir WORK/.hg/hgrc \
+         WORK/.hg/hgrc-not-shared WORK/.jj/repo/config.toml",
+    ),
+    (
+        Set::Direnv,
+        "WORK/.envrc WORK/.mise.toml WORK/.mise.local.toml WORK/mise.toml WORK/mise.local.toml WORK/.config/mise/ \
+         WORK/.mise/ WORK/.rtx.toml WORK/.autoenv.zsh WORK/.autoenv ~/.direnvrc ~/.config/direnv/ \
+         ~/.local/share/direnv/ ~/.config/mise/ ~/.config/rtx/ ~/.local/state/mise/trusted-configs/ \
+         ~/.autoenv_authorized ~/.tool-versions ~/.asdfrc",
+    ),
+    (
+        Set::Editors,
+        "WORK/.vscode/ WORK/.idea/ WORK/.fleet/ WORK/.zed/ WORK/.devcontainer/ WORK/.devcontainer.json WORK/.exrc \
+         WORK/.vimrc WORK/.nvimrc WORK/.nvim.lua WORK/.lvimrc WORK/.lnvim.lua WORK/.vim/ WORK/.nvim/ \
+         WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc ~/.vimrc \
+         ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
+         ~/.local/share/nvim/lazy/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
+         ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
+         ~/.config/zed/ ~/.config/sublime-text/ ~/.config/sublime-text-3/ ~/.config/Code/User/ \
+         ~/.config/VSCodium/User/ ~/.config/Cursor/User/ ~/.config/Windsurf/User/ ~/.vscode/ ~/.vscode-insiders/ \
+         ~/.vscode-oss/ ~/.vscode-server/extensions/ ~/.vscode-server/data/Machine/ ~/.vscode-server/data/User/ \
+         ~/.vscode-server/bin/ ~/.vscode-server/cli/ ~/.cursor-server/extensions/ ~/.cursor-server/bin/ \
+         ~/.cursor/extensions/ ~/.config/JetBrains/ ~/.local/share/JetBrains/ ~/.ideavimrc ~/.config/ideavim/ \
+         ~/.nanorc ~/.config/nano/ ~/.tmux.conf ~/.tmux/ ~/.config/tmux/ ~/.screenrc ~/.byobu/ ~/.config/byobu/ \
+         ~/.config/zellij/ ~/.config/kitty/ ~/.config/alacritty/ ~/.alacritty.toml ~/.alacritty.yml \
+         ~/.config/wezterm/ ~/.wezterm.lua ~/.config/foot/ ~/.config/ghostty/ ~/.config/terminator/ ~/.config/tilix/ \
+         ~/.config/xfce4/terminal/ ~/.gdbinit ~/.gdbearlyinit ~/.config/gdb/ ~/.lldbinit ~/.lldb/ ~/.perldb ~/.pdbrc \
+         ~/.pdbrc.py ~/.pythonrc ~/.pythonrc.py ~/.pythonstartup ~/.ipython/profile_default/startup/ \
+         ~/.ipython/profile_default/ipython_config.py ~/.ipython/extensions/ ~/.jupyter/jupyter_config.py \
+         ~/.jupyter/jupyter_config.json ~/.jupyter/jupyter_server_config.py ~/.jupyter/jupyter_server_config.json \
+         ~/.jupyter/jupyter_notebook_config.py ~/.jupyter/jupyter_notebook_config.json \
+         ~/.local/share/jupyter/kernels/ ~/.irbrc ~/.config/irb/irbrc ~/.pryrc ~/.Rprofile ~/.Renviron ~/.R/ \
+         ~/.julia/config/ ~/.ghci ~/.psqlrc ~/.sqliterc ~/.config/sqlite3/sqliterc ~/.mylogin.cnf ~/.my.cnf \
+         ~/.lesskey ~/.config/lesskey ~/.lessfilter ~/.selected_editor ~/.muttrc ~/.mutt/ ~/.config/mutt/ \
+         ~/.config/neomutt/ ~/.config/mc/ ~/.config/ranger/ ~/.config/lf/ ~/.config/nnn/ ~/.config/yazi/ \
+         ~/.config/vifm/ ~/.config/mpv/ ~/.mpv/ ~/.config/rofi/ ~/.config/wofi/ ~/.config/dunst/ /etc/vim/ /etc/vimrc \
+         /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/",
+    ),
+    (
+        Set::Packages,
+        "~/.npmrc ~/.config/npm/ ~/.yarnrc ~/.yarnrc.yml ~/.config/yarn/ ~/.config/pnpm/ ~/.bunfig.toml \
+         ~/.config/.bunfig.toml ~/.node_modules/ ~/.node_libraries/ ~/.noderc ~/.config/pip/ ~/.pip/ ~/.pypirc \
+         ~/.pydistutils.cfg ~/.config/pypoetry/ ~/.config/uv/ ~/.config/pdm/ ~/.config/hatch/ ~/.condarc ~/.mambarc \
+         ~/.config/conda/ ~/.local/lib/ ~/.local/share/pipx/ ~/.local/pipx/ ~/.local/share/uv/tools/ \
+         ~/.local/share/uv/python/ ~/.cargo/config ~/.cargo/config.toml ~/.rustup/settings.toml ~/.rustup/toolchains/ \
+         ~/.config/go/env ~/.bundle/ ~/.gemrc ~/.config/gem/ ~/.gem/credentials ~/.config/rubygems/ ~/.gradle/init.d/ \
+         ~/.gradle/init.gradle ~/.gradle/init.gradle.kts ~/.gradle/gradle.properties ~/.m2/settings.xml \
+         ~/.m2/settings-security.xml ~/.m2/extensions.xml ~/.mavenrc ~/.sbt/repositories ~/.sbt/1.0/plugins/ \
+         ~/.sbt/1.0/global.sbt ~/.ammonite/ ~/.lein/profiles.clj ~/.lein/init.clj ~/.config/clojure/deps.edn \
+         ~/.clojure/deps.edn ~/.ivy2/ivysettings.xml ~/.cabal/config ~/.config/cabal/ ~/.stack/config.yaml \
+         ~/.ghc/ghci.conf ~/.opam/config ~/.opam/opam-init/ ~/.luarocks/ ~/.config/luarocks/ ~/.cpan/CPAN/MyConfig.pm \
+         ~/perl5/ ~/.config/composer/config.json ~/.config/composer/auth.json ~/.config/composer/composer.json \
+         ~/.config/composer/vendor/ ~/.composer/config.json ~/.composer/auth.json ~/.composer/vendor/ \
+         ~/.nuget/NuGet/NuGet.Config ~/.dotnet/tools/ ~/.config/nix/ ~/.config/nixpkgs/ ~/.config/home-manager/ \
+         ~/.nix-defexpr/ ~/.nix-channels ~/.config/guix/ ~/.docker/config.json ~/.docker/cli-plugins/ \
+         ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.terraformrc ~/.terraform.d/plugins/ \
+         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.config/curlrc ~/.wgetrc ~/.netrc ~/.makerc ~/.bazelrc \
+         ~/.config/meson/ ~/.config/makepkg.conf ~/.makepkg.conf ~/.config/pacman/ ~/.ansible.cfg ~/.ansible/plugins/ \
+         ~/.ansible/collections/ ~/.ansible/roles/ ~/.vagrant.d/Vagrantfile /etc/pip.conf /etc/npmrc /etc/apt/ \
+         /etc/dpkg/ /etc/yum.conf /etc/yum.repos.d/ /etc/dnf/ /etc/pacman.conf /etc/pacman.d/ /etc/apk/ /etc/zypp/ \
+         /etc/portage/ /etc/nix/ /etc/nixos/ /etc/python3/ /etc/perl/ /usr/local/lib/ /usr/lib/python3/ \
+         /usr/lib/node_modules/",
+    ),
+    (
+        Set::Path,
+        "~/bin/ ~/.bin/ ~/.local/bin/ ~/.cargo/bin/ ~/go/bin/ ~/.go/bin/ ~/.bun/bin/ ~/.deno/bin/ ~/.volta/ ~/.nvm/ \
+         ~/.fnm/ ~/.local/share/fnm/ ~/.pyenv/ ~/.rbenv/ ~/.nodenv/ ~/.rvm/ ~/.asdf/ ~/.sdkman/ ~/.ghcup/bin/ \
+         ~/.cabal/bin/ ~/.local/share/mise/ ~/.local/share/rtx/ ~/.npm-global/ ~/.yarn/bin/ ~/.krew/bin/ \
+         ~/.poetry/bin/ ~/.nix-profile/ ~/.local/share/flatpak/exports/bin/ /bin/ /sbin/ /usr/bin/ /usr/sbin/ \
+         /usr/games/ /usr/local/bin/ /usr/local/sbin/ /usr/local/games/ /opt/bin/ /snap/bin/ \
+         /home/linuxbrew/.linuxbrew/ /etc/alternatives/ /usr/libexec/ /usr/lib/git-core/",
+    ),
+    (
+        Set::Preload,
+        "/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/ /etc/ld.so.cache /etc/ld-musl-x86_64.path /lib64/ \
+         /usr/lib64/ /lib/x86_64-linux-gnu/ /usr/lib/x86_64-linux-gnu/",
+    ),
+    (
+        Set::Agents,
+        "~/.claude/settings.json ~/.claude/settings.local.json ~/.claude/managed-settings.json ~/.claude/CLAUDE.md \
+         ~/.claude/keybindings.json ~/.claude/.mcp.json ~/.claude/hooks/ ~/.claude/commands/ ~/.claude/agents/ \
+         ~/.claude/skills/ ~/.claude/plugins/ ~/.claude/rules/ ~/.claude/output-styles/ ~/.claude/local/ \
+         ~/.claude/statusline.sh ~/.claude/statusline-command.sh ~/.codex/config.toml ~/.codex/AGENTS.md \
+         ~/.codex/hooks.json ~/.codex/hooks/ ~/.codex/prompts/ ~/.codex/rules/ ~/.codex/skills/ ~/.cursor/mcp.json \
+         ~/.cursor/hooks.json ~/.cursor/hooks/ ~/.cursor/rules/ ~/.cursor/commands/ ~/.cursor/cli-config.json \
+         ~/.cursor/permissions.json ~/.gemini/settings.json ~/.gemini/GEMINI.md ~/.gemini/commands/ \
+         ~/.gemini/extensions/ ~/.gemini/trustedFolders.json ~/.gemini/policies/ ~/.qwen/settings.json \
+         ~/.qwen/QWEN.md ~/.qwen/commands/ ~/.qwen/extensions/ ~/.config/opencode/ ~/.opencode/ ~/.config/goose/ \
+         ~/.config/amp/ ~/.config/crush/ ~/.config/mcp/ ~/.config/Claude/claude_desktop_config.json ~/.continue/ \
+         ~/.aider.conf.yml ~/.codeium/windsurf/mcp_config.json ~/.copilot/config.json ~/.copilot/mcp-config.json \
+         ~/.copilot/agents/ ~/.config/github-copilot/ ~/.kiro/settings/ ~/.kiro/agents/ ~/.roo/ ~/.factory/ \
+         ~/.agents/ ~/.mcp.json /etc/claude-code/ /etc/codex/ /etc/gemini-cli/ /etc/openclaw/ WORK/.mcp.json \
+         WORK/.claude/settings.json WORK/.claude/settings.local.json WORK/.claude/hooks/ WORK/.claude/commands/ \
+         WORK/.claude/agents/ WORK/.claude/skills/ WORK/.claude/plugins/ WORK/.codex/ WORK/.cursor/mcp.json \
+         WORK/.cursor/hooks.json WORK/.cursor/hooks/ WORK/.cursor/cli.json WORK/.cursor/environment.json \
+         WORK/.gemini/settings.json WORK/.gemini/commands/ WORK/.gemini/extensions/ WORK/.gemini/.env WORK/.qwen/ \
+         WORK/.opencode/ WORK/opencode.json WORK/opencode.jsonc WORK/.crush.json WORK/crush.json WORK/.amp/ \
+         WORK/.aider.conf.yml WORK/.roo/mcp.json WORK/.kiro/settings/ WORK/.kiro/hooks/ WORK/.factory/ \
+         WORK/.github/hooks/ WORK/.continue/",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_below_something_and_no_pattern() {
+        for (set, list) in LISTS {
+            for place in list.split_whitespace() {
+                let starts = ["~/", "/", "WORK/", "GIT/"];
+                assert!(starts.iter().any(|start| place.starts_with(start)), "{set:?} {place}");
+                assert!(!place.contains(['*', '?']) && !place.contains("//"), "{set:?} {place}");
+                assert!(!place.split('/').any(|name| name == "." || name == ".."), "{set:?} {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_place_is_listed_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for place in LISTS.iter().flat_map(|(_, list)| list.split_whitespace()) {
+            assert!(seen.insert(place.trim_end_matches('/')), "{place}");
+        }
+    }
+
+    #[test]
+    fn configuration_is_looked_for_at_both_places() {
+        let of = |set: Set, rest: &str| {
+            places(set).filter(|(_, other)| *other == rest).map(|p| p.0).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Set::Shell, "/.bashrc"), [Start::Home]);
+        assert_eq!(of(Set::Shell, "/fish/"), [Start::Config]);
+        assert_eq!(of(Set::Shell, "/.config/fish/"), [Start::Home]);
+        assert_eq!(of(Set::Autostart, "/applications/"), [Start::Data]);
+        assert_eq!(of(Set::Git, "/hooks/"), [Start::Git]);
+        assert_eq!(of(Set::Preload, "/etc/ld.so.preload"), [Start::Root]);
+    }
+}

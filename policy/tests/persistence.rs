@@ -1,0 +1,247 @@
+//! What may not be left behind: `permissions.persistence`.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{compile, compile_with, file, host, ids, outcomes, parse};
+use guard_policy::approval::{Always, always};
+use guard_policy::store::Store;
+use guard_policy::{Access, Host, Outcome, Overrides, OwnStore, Policy, Premises, Request, Section, Source};
+use serde_json::{Value, json};
+
+/// All is allowed but for that.
+fn open(persistence: Value) -> Value {
+    json!({"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
+        {"persistence": persistence, "filesystem": {"rules": {"/**": "rwx"}}}})
+}
+
+fn premises() -> Premises {
+    Premises {
+        homes: vec![b"/zsh".to_vec()],
+        config: Some(b"/cfg".to_vec()),
+        data: Some(b"/data".to_vec()),
+        workspaces: vec![b"/home/u/work/sub".to_vec(), b"/home/u/work".to_vec()],
+        git_directories: vec![b"/home/u/work/.git".to_vec()],
+        git_others: vec![b"/home/u/work/.hooks".to_vec()],
+        guard: vec![b"/opt/guard/openclaw-guard".to_vec()],
+    }
+}
+
+fn with(guard: &Value, host: Host<'_>) -> Policy {
+    compile_with(guard, "main", &Host { premises: premises(), ..host }, &Overrides::default())
+}
+
+fn writes(policy: &Policy, path: &str) -> Outcome {
+    file(policy, path, Access::WRITE).outcome
+}
+
+#[test]
+fn only_writing_is_taken_whatever_grants_it() {
+    let policy = with(&open(json!(true)), host());
+    for path in [
+        "/home/u/.bashrc",
+        "/zsh/.zshrc",
+        "/home/u/.config/fish/a/b",
+        "/cfg/fish",
+        "/data/applications/x.desktop",
+        "/home/u/work/.envrc",
+        "/home/u/work/sub/.envrc",
+        "/home/u/work/.git/hooks/x",
+        "/home/u/work/.git/config",
+        "/home/u/work/.hooks",
+        "/home/u/work/.hooks/pre-commit",
+        "/opt/guard/openclaw-guard",
+        "/etc/cron.d",
+        "/etc/ld.so.preload",
+    ] {
+        assert_eq!(outcomes(&policy, path), "ada", "{path}");
+        assert!(policy.writable(path.as_bytes()), "no program is trusted more for it: {path}");
+    }
+    for path in [
+        "/home/u/.bashrc2",
+        "/home/u/.config",
+        "/cfg/fisher",
+        "/home/u/work/.git",
+        "/home/u/work/.git/objects/x",
+        "/home/u/work/sub/.git/config",
+        "/opt/guard/x",
+        "/etc/x",
+    ] {
+        assert_eq!(outcomes(&policy, path), "aaa", "{path}");
+    }
+    let because = file(&policy, "/home/u/.bashrc", Access::READ | Access::WRITE).because;
+    assert_eq!((because.source, &*because.path), (Source::Builtin, "permissions.persistence.shell"));
+    assert_eq!(
+        because.rule(),
+        "builtin persistence \"shell\": runs outside the guard in the next shell; \
+         \"permissions\": {\"persistence\": {\"shell\": false}} allows it"
+    );
+}
+
+#[test]
+fn a_rule_that_withholds_is_the_reason() {
+    let mut guard = open(json!(true));
+    guard["permissions"]["filesystem"]["rules"]["~/.bashrc"] = json!("r--");
+    let policy = compile(&guard);
+    let because = file(&policy, "/home/u/.bashrc", Access::WRITE).because;
+    assert_eq!(because.path, "permissions.filesystem.rules[\"~/.bashrc\"]");
+    // Where it could be lifted and the rule could not.
+    assert!(!policy.writable(b"/home/u/.bashrc"));
+}
+
+#[test]
+fn nobody_is_asked_and_no_answer_opens_it() {
+    let guard = json!({"version": 1, "permissions": {"base": false, "filesystem": {"default": "???"}}});
+    let store = json!({"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rules": {
+        "/home/u/**": "rwx", "/home/u/.bashrc": "rwx"}}}}}});
+    let reading = Store::parse_own("approvals.json", &store.to_string(), &mut ids()).unwrap();
+    let policy = with(&guard, Host { own: OwnStore::Present(&reading), ..host() });
+    assert_eq!(policy.rights(b"/home/u/.bashrc").to_string(), "r-x");
+    assert_eq!(policy.rights(b"/home/u/other").to_string(), "rwx");
+    // Nor is anything saved for it.
+    let policy = with(&guard, host());
+    assert_eq!(policy.rights(b"/home/u/.bashrc").to_string(), "?-?");
+    let request = Request::File { path: b"/home/u/.bashrc", access: Access::WRITE };
+    assert!(matches!(always(&policy, &[request], &|_| false), Always::Never(_)));
+}
+
+#[test]
+fn sets_are_switched_off_by_name_and_agents_say_it_before_others() {
+    let policy = with(&open(json!(false)), host());
+    assert_eq!(writes(&policy, "/home/u/.bashrc"), Outcome::Allow);
+    let policy = with(&open(json!({"shell": false, "git": true})), host());
+    assert_eq!(writes(&policy, "/home/u/.bashrc"), Outcome::Allow);
+    assert_eq!(writes(&policy, "/home/u/.ssh/rc"), Outcome::Deny);
+
+    let mut guard = open(json!(false));
+    guard["agents"] = json!({
+        "main": {"permissions": {"persistence": {"shell": true}}},
+        "*": {"permissions": {"persistence": {"shell": false, "ssh": true}}},
+    });
+    let policy = |agent: &str| compile_with(&guard, agent, &host(), &Overrides::default());
+    let said = |agent: &str| {
+        ["/home/u/.bashrc", "/home/u/.ssh/rc", "/home/u/.vimrc"].map(|path| writes(&policy(agent), path))
+    };
+    assert_eq!(said("main"), [Outcome::Deny, Outcome::Deny, Outcome::Allow]);
+    assert_eq!(said("ci"), [Outcome::Allow, Outcome::Deny, Outcome::Allow]);
+    let document = parse(&guard.to_string()).unwrap();
+    let settings = policy("main").explain(Some(&document));
+    let of = |name: &str| {
+        let mut found = settings.iter().filter(|it| it.section == Section::Persistence);
+        found.find(|it| it.name == name).map(|it| (it.value.as_str(), it.source, it.path.as_str()))
+    };
+    assert_eq!(of("/home/u/.bashrc"), Some(("shell", Source::Builtin, "permissions.persistence.shell")));
+    assert_eq!(of("editors"), Some(("off", Source::Global, "permissions.persistence")));
+    assert_eq!(of("shell"), None);
+}
+
+#[test]
+fn a_name_that_is_none_is_told_with_its_place() {
+    let said =
+        |text: &str| parse(text).unwrap_err().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        said("{\"version\": 1, \"permissions\": {\n  \"persistence\": { \"shel\": false, \"git\": 0 } } }"),
+        "guard.json:2:20: permissions.persistence.shel: unknown key; did you mean \"shell\"?\n\
+         guard.json:2:42: permissions.persistence.git: must be true or false"
+    );
+    assert_eq!(
+        said("{\"version\": 1, \"agents\": {\"a\": {\"permissions\": {\"persistence\": \"off\"}}}}"),
+        "guard.json:1:64: agents.a.permissions.persistence: must be true or false, or an object \
+         { \"shell\": false, … }"
+    );
+}
+
+#[test]
+fn a_rule_for_what_is_kept_is_told_of() {
+    let mut guard = open(json!(true));
+    guard["permissions"]["filesystem"]["rules"] =
+        json!({"~/.bashrc": "rw-", "~/.config/fish/conf.d/**": "rw-", "~/.vimrc": "r--", "/a/**": "rw-"});
+    let document = parse(&guard.to_string()).unwrap();
+    let found = compile(&guard).lint(&document, &|_| true);
+    let rules = "permissions.filesystem.rules";
+    assert_eq!(
+        found,
+        [
+            format!("{rules}[\"~/.bashrc\"]: grants no w, for permissions.persistence.shell takes it away"),
+            format!(
+                "{rules}[\"~/.config/fish/conf.d/**\"]: grants no w, for permissions.persistence.shell takes it away"
+            ),
+        ]
+    );
+}
+
+#[test]
+fn a_link_is_kept_with_what_it_leads_to() {
+    let trail = |path: &[u8]| -> Vec<Vec<u8>> {
+        let trail: &[&[u8]] = match path {
+            b"/home/u/.bashrc" => &[b"/home/u/.bashrc", b"/dot/now", b"/dot/v1/bashrc"],
+            b"/home/u/.config/fish" => &[b"/home/u/.config", b"/cfg/fish"],
+            // How a file is switched off, and what would take everything.
+            b"/home/u/.zshrc" => &[b"/home/u/.zshrc", b"/dev/null"],
+            b"/home/u/bin" => &[b"/home/u/bin", b"/home/u"],
+            other => &[other],
+        };
+        trail.iter().map(|path| path.to_vec()).collect()
+    };
+    let host = Host { trail: &trail, ..host() };
+    let policy = compile_with(&open(json!(true)), "main", &host, &Overrides::default());
+    for path in [
+        "/home/u/.bashrc",
+        "/dot/now",
+        "/dot/v1/bashrc",
+        "/home/u/.config",
+        "/cfg/fish/conf.d/x",
+        "/home/u/.config/fish/conf.d/x",
+        "/home/u/.zshrc",
+        "/home/u/bin/x",
+    ] {
+        assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
+    }
+    for path in ["/dot/v1/vimrc", "/dot/now/x", "/cfg/x", "/home/u/.config/x", "/dev/null", "/home/u/x"] {
+        assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
+    }
+    // On the way to it no link may come to stand.
+    for path in ["/dot", "/dot/v1", "/cfg", "/home", "/home/u", "/"] {
+        assert!(policy.keeps_below(path.as_bytes()).is_some(), "{path}");
+    }
+    assert!(policy.keeps_below(b"/dot/v2").is_none() && policy.keeps_below(b"/home/u/.vimr").is_none());
+}
+
+#[test]
+fn programs_of_path_are_kept_where_the_work_is_not() {
+    let path_dirs = [
+        "/opt/tool/bin",
+        "/home/u/work/tools",
+        "/home/u/work/venv/bin",
+        "/home/u/work/node_modules/.bin",
+        "/other/venv/bin",
+        "/home/u/work",
+        "/home",
+    ];
+    let exists = |path: &[u8]| path.ends_with(b"/venv/pyvenv.cfg").then(|| path.to_vec());
+    let path_dirs = path_dirs.map(|dir| dir.as_bytes().to_vec()).to_vec();
+    let policy = with(&open(json!(true)), Host { path_dirs, realpath: &exists, ..host() });
+    for path in ["/opt/tool/bin/x", "/home/u/work/tools/x", "/other/venv/bin/x"] {
+        assert_eq!(writes(&policy, path), Outcome::Deny, "{path}");
+    }
+    for path in ["/home/u/work/venv/bin/x", "/home/u/work/node_modules/.bin/x", "/home/u/work/x", "/home/u/x"]
+    {
+        assert_eq!(writes(&policy, path), Outcome::Allow, "{path}");
+    }
+}
+
+#[test]
+fn without_a_file_it_is_on() {
+    let host = Host { premises: premises(), ..host() };
+    let policy = Policy::without_file("main", &host, &Overrides::default());
+    assert_eq!(writes(&policy, "/home/u/work/src/x"), Outcome::Allow);
+    let verdict = file(&policy, "/home/u/work/.git/hooks/x", Access::WRITE);
+    assert_eq!(verdict.outcome, Outcome::Deny);
+    // A guard.json for this alone would take away all the rest.
+    assert_eq!(
+        verdict.because.rule(),
+        "builtin persistence \"git\": runs outside the guard when git is used next"
+    );
+    // What is asked for elsewhere is not asked for here.
+    assert_eq!(policy.rights(b"/home/u/.config/autostart/x").to_string(), "?-?");
+}

@@ -1,0 +1,401 @@
+//! Nothing is left behind that would run outside the guard, by whatever way it comes there.
+//!
+//! The policy of these tests allows everything but that. Whether something was left behind is told by what is read at the
+//! place afterwards.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use guard_tests::{World, ended, guard, skip};
+
+/// Every way that comes to mind of putting `evil` at $2 and all that follow, by its name and by that of each directory
+/// above it up to $1. In the directory `scratch` there.
+const WAYS: &str = r#"
+    top=$1; shift; cd "$SCRATCH" && exec 2>/dev/null
+    rename() { perl -e 'rename($ARGV[0], $ARGV[1])' "$@"; }
+    exchange() { perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' "$@"; }
+    new() { rm -rf e; cp evil e; }
+    plant() { rm -rf plant link; mkdir -p "plant/$(dirname "$rest")"; echo evil > "plant/$rest"; ln -s "$PWD/plant" link; }
+    for place in "$@"; do
+        above=$(dirname "$place")
+        echo evil > "$place"; echo evil >> "$place"; printf evil | dd of="$place" conv=notrunc
+        mkdir -p "$above"; echo evil > "$place"
+        cp --remove-destination evil "$place"; install -D evil "$place"
+        sed -i s/mine/evil/ "$place"; truncate -s 0 "$place"; chmod 777 "$place"
+        new; rename e "$place"; new; exchange e "$place"
+        ln -f evil "$place"; ln -sfT "$PWD/evil" "$place"; ln -s "$PWD/evil" l; rename l "$place"; exchange l "$place"; rm -f l
+        ln "$place" alias && echo evil > alias; rename "$place" gone; rm -f "$place"
+        mknod "$place" p; rm -rf "$place"; mkdir -p "$above"
+        directory=$above rest=$(basename "$place")
+        while [ "$directory" != "$top" ]; do
+            plant; exchange plant "$directory"; exchange link "$directory"
+            plant; rename plant "$directory"; rename "$directory" away; rename plant "$directory"; mkdir -p "$above"; echo evil > "$place"
+            plant; mv -T plant "$directory"; cp -rT plant "$directory"; cp -aT link "$directory"
+            rmdir "$directory"; plant; rename plant "$directory"
+            rmdir "$directory"; plant; rename link "$directory"
+            rmdir "$directory"; plant; ln -sT "$PWD/plant" "$directory"; ln -PT link "$directory"
+            rest=$(basename "$directory")/$rest directory=$(dirname "$directory")
+        done
+    done
+    true"#;
+
+const ALL: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
+    {"persistence": PERSISTENCE, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+
+fn world(persistence: &str) -> World {
+    let world = World::bare().policy(&ALL.replace("PERSISTENCE", persistence));
+    world.write("scratch/evil", "evil\n");
+    world
+}
+
+/// The guard with the operator's PATH leading to `tools`, too.
+fn command(world: &World, guard: &Path) -> Command {
+    let tools = world.root().join("tools");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut paths = vec![tools];
+    paths.extend(std::env::split_paths(&path));
+    let mut command = world.command_of(guard);
+    command.arg("-q").env("PATH", std::env::join_paths(paths).expect("a PATH")).env_remove("ZDOTDIR");
+    for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "GIT_CONFIG_GLOBAL"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn attack(world: &World, guard: &Path, places: &[PathBuf]) {
+    attack_from(&world.work(), world, guard, places);
+}
+
+fn attack_from(start: &Path, world: &World, guard: &Path, places: &[PathBuf]) {
+    let mut command = command(world, guard);
+    command.current_dir(start).env("SCRATCH", world.root().join("scratch"));
+    command.args(["--", "sh", "-c", WAYS, "sh"]).arg(world.root()).args(places);
+    let ended = ended(&mut command);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+}
+
+fn run_git(directory: &Path, words: &str) {
+    let done = Command::new("git")
+        .args(["-c", "user.name=u", "-c", "user.email=u@example.org", "-c", "protocol.file.allow=always"])
+        .args(words.split(' '))
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output();
+    let done = done.expect("git");
+    assert!(done.status.success(), "git {words}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+/// What the operator has: directories on the way, a repository.
+fn furnish(world: &World) {
+    run_git(&world.work(), "init -q");
+    for directory in ["tools", "home/.config/other", "home/.local/share", "home/.ssh", "work/src"] {
+        fs::create_dir_all(world.root().join(directory)).expect("a directory");
+    }
+}
+
+/// Places by their set, some of which the operator has already.
+const PLACES: [(&str, &[&str]); 12] = [
+    ("shell", &["home/.bashrc", "home/.config/fish/config.fish", "home/.zshenv"]),
+    (
+        "login",
+        &["home/.xprofile", "home/.config/environment.d/x.conf", "home/.config/plasma-workspace/env/x.sh"],
+    ),
+    ("ssh", &["home/.ssh/authorized_keys", "home/.ssh/rc", "home/.ssh/config.d/x"]),
+    (
+        "autostart",
+        &[
+            "home/.config/autostart/x.desktop",
+            "home/.local/share/applications/x.desktop",
+            "home/.local/share/dbus-1/services/x",
+        ],
+    ),
+    (
+        "systemd",
+        &[
+            "home/.config/systemd/user/x.service",
+            "home/.local/share/systemd/user/x.timer",
+            "home/.config/systemd/user/default.target.wants/x",
+        ],
+    ),
+    ("cron", &["home/.crontab", "home/.config/cron/x", "home/.config/crontab"]),
+    (
+        "git",
+        &[
+            "home/.gitconfig",
+            "home/.config/git/config",
+            "work/.git/hooks/post-commit",
+            "work/.git/info/attributes",
+            "work/.git/config.worktree",
+            "work/.git/commondir",
+        ],
+    ),
+    ("direnv", &["work/.envrc", "home/.config/direnv/direnvrc", "home/.local/share/direnv/allow/x"]),
+    ("editors", &["work/.vscode/tasks.json", "home/.vimrc", "home/.config/nvim/init.lua"]),
+    ("packages", &["home/.npmrc", "home/.config/pip/pip.conf", "home/.cargo/config.toml"]),
+    ("path", &["tools/ls", "home/.local/bin/ls", "home/bin/ls"]),
+    ("agents", &["work/.claude/settings.json", "work/.mcp.json", "home/.claude/hooks/x.sh"]),
+];
+
+fn read(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+/// Tries all ways to each of the places, once where nothing is there and once where something is.
+fn holds(set: &str, places: &[&str]) {
+    for is_there in [false, true] {
+        let world = world("true");
+        furnish(&world);
+        let paths: Vec<PathBuf> = places.iter().map(|place| world.root().join(place)).collect();
+        for path in paths.iter().filter(|_| is_there) {
+            world.write(path, "mine\n");
+            fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("a mode");
+        }
+        attack(&world, &guard(), &paths);
+        for path in &paths {
+            let mine = is_there.then(|| "mine\n".to_owned());
+            assert_eq!(read(path), mine, "{set}: {}", path.display());
+            if is_there {
+                let mode = fs::metadata(path).expect("a file").permissions().mode();
+                assert_eq!(mode & 0o777, 0o644, "{set}: {}", path.display());
+            }
+        }
+    }
+    // The ways lead there: with the set off, one of them does.
+    let off = world(&format!(r#"{{"{set}": false}}"#));
+    furnish(&off);
+    let path = off.root().join(places[0]);
+    attack(&off, &guard(), std::slice::from_ref(&path));
+    assert_eq!(read(&path).as_deref(), Some("evil\n"), "{set} is off: {}", path.display());
+}
+
+macro_rules! places {
+    ($($set:ident),*) => {$(
+        #[test]
+        fn $set() {
+            let set = stringify!($set);
+            let (_, places) = PLACES.iter().find(|(name, _)| *name == set).expect("a set");
+            holds(set, places);
+        }
+    )*};
+}
+
+places!(shell, login, ssh, autostart, systemd, cron, git, direnv, editors, packages, path, agents);
+
+/// What a check says of a write, with the reason.
+fn check(world: &World, path: &str) -> String {
+    let mut command = command(world, &guard());
+    ended(command.args(["check", "--json", "--write"]).arg(path)).stdout
+}
+
+#[test]
+fn what_the_system_runs_is_kept_too() {
+    let world = world("true");
+    for (set, paths) in [
+        ("preload", &["/etc/ld.so.preload", "/etc/ld.so.conf.d/x.conf", "/etc/ld.so.conf"][..]),
+        ("cron", &["/etc/crontab", "/etc/cron.d/x", "/var/spool/cron/crontabs/root"]),
+        ("systemd", &["/etc/systemd/system/x.service", "/etc/init.d/x", "/run/systemd/system/x"]),
+        ("shell", &["/etc/profile", "/etc/profile.d/x.sh", "/etc/environment"]),
+        ("path", &["/usr/bin/x", "/usr/local/bin/x", "/usr/sbin/x"]),
+    ] {
+        for path in paths {
+            let said = check(&world, path);
+            assert!(said.contains(r#""outcome":"deny""#), "{path}: {said}");
+            assert!(said.contains(&format!(r#""path":"permissions.persistence.{set}""#)), "{path}: {said}");
+        }
+    }
+    for path in ["/usr/share/x", "/etc/x", "/var/spool/x"] {
+        assert!(check(&world, path).contains(r#""outcome":"allow""#), "{path}");
+    }
+}
+
+#[test]
+fn the_guards_own_program_stays() {
+    for (persistence, expected) in [("true", None), (r#"{"guard": false}"#, Some("evil\n"))] {
+        let world = world(persistence);
+        let own = world.write("bin/openclaw-guard", "");
+        fs::copy(guard(), &own).expect("a copy");
+        let size = fs::metadata(&own).expect("a file").len();
+        attack(&world, &own, std::slice::from_ref(&own));
+        match expected {
+            Some(text) => assert_eq!(read(&own).as_deref(), Some(text)),
+            None => assert_eq!(fs::metadata(&own).expect("a file").len(), size),
+        }
+    }
+}
+
+#[test]
+fn links_on_the_way_are_kept_with_what_they_lead_to() {
+    let attacked = |prepare: &dyn Fn(&World), place: &str, aims: &[&str]| {
+        let world = world("true");
+        furnish(&world);
+        prepare(&world);
+        let aims: Vec<PathBuf> = aims.iter().map(|aim| world.root().join(aim)).collect();
+        attack(&world, &guard(), &aims);
+        read(&world.root().join(place))
+    };
+    // ~/.bashrc leads to dotfiles/now/bashrc, and that by a second link to dotfiles/v1/bashrc.
+    let dotfiles = |world: &World| {
+        world.write("home/dotfiles/v1/bashrc", "mine\n");
+        symlink("v1", world.home().join("dotfiles/now")).expect("a link");
+        symlink("dotfiles/now/bashrc", world.home().join(".bashrc")).expect("a link");
+    };
+    let aims = ["home/.bashrc", "home/dotfiles/now", "home/dotfiles/now/bashrc", "home/dotfiles/v1/bashrc"];
+    assert_eq!(attacked(&dotfiles, "home/.bashrc", &aims).as_deref(), Some("mine\n"));
+    // One that leads to nothing yet, and a directory that is one.
+    let dangling = |world: &World| symlink("dotfiles/zshrc", world.home().join(".zshrc")).expect("a link");
+    assert_eq!(attacked(&dangling, "home/.zshrc", &["home/.zshrc", "home/dotfiles/zshrc"]), None);
+    let moved = |world: &World| {
+        fs::rename(world.home().join(".config"), world.home().join("cfg")).expect("to move it");
+        symlink("cfg", world.home().join(".config")).expect("a link");
+    };
+    let aims = ["home/.config/fish/config.fish", "home/cfg/fish/config.fish"];
+    assert_eq!(attacked(&moved, aims[0], &aims), None);
+}
+
+#[test]
+fn configuration_elsewhere_is_kept_too() {
+    let world = world("true");
+    furnish(&world);
+    let config = world.root().join("elsewhere");
+    fs::create_dir(&config).expect("a directory");
+    let mut command = command(&world, &guard());
+    command.env("XDG_CONFIG_HOME", &config).env("ZDOTDIR", world.root().join("zsh"));
+    let line = "mkdir -p ../elsewhere/fish ../elsewhere/other ../zsh; echo x > ../elsewhere/fish/config.fish; \
+        echo x > ../zsh/.zshrc; echo x > ../elsewhere/other/x; echo x > ../zsh/x";
+    ended(command.args(["--", "sh", "-c", line]));
+    assert!(world.read("elsewhere/other/x").is_some() && world.read("zsh/x").is_some());
+    assert!(world.read("elsewhere/fish/config.fish").is_none() && world.read("zsh/.zshrc").is_none());
+}
+
+#[test]
+fn the_configuration_of_worktrees_and_submodules_is_kept() {
+    // All are one repository to git, wherever the guard starts.
+    for start in ["work/tree", "work/main/sub"] {
+        let world = world("true");
+        let work = world.work();
+        let [lib, main] = ["lib", "main"].map(|name| work.join(name));
+        for top in [&lib, &main] {
+            fs::create_dir(top).expect("a directory");
+            run_git(top, "init -q");
+            fs::write(top.join("f"), "f").expect("a file");
+            run_git(top, "add f");
+            run_git(top, "commit -qm first");
+        }
+        run_git(&main, "submodule --quiet add ../lib sub");
+        run_git(&main, "commit -qm sub");
+        run_git(&main, "worktree add -q ../tree -b side");
+        let places: Vec<PathBuf> = [
+            "main/.git/config",
+            "main/.git/hooks/post-commit",
+            "main/.git/worktrees/tree/commondir",
+            "main/.git/modules/sub/config",
+            "main/sub/.git",
+            "tree/.git",
+        ]
+        .map(|place| work.join(place))
+        .into();
+        let before: Vec<_> = places.iter().map(|place| read(place)).collect();
+        attack_from(&world.root().join(start), &world, &guard(), &places);
+        for (place, before) in places.iter().zip(&before) {
+            assert_eq!(&read(place), before, "from {start}: {}", place.display());
+        }
+    }
+}
+
+#[test]
+fn what_the_configuration_names_is_kept() {
+    let world = world("true");
+    furnish(&world);
+    run_git(&world.work(), "config core.hooksPath .hooks");
+    run_git(&world.work(), "config include.path ../shared/config");
+    let paths = ["work/.hooks/pre-commit", "work/shared/config"].map(|place| world.root().join(place));
+    attack(&world, &guard(), &paths);
+    assert_eq!(paths.map(|path| read(&path)), [None, None]);
+}
+
+#[test]
+fn ordinary_work_goes_on() {
+    let world = world("true");
+    furnish(&world);
+    world.write("work/f", "1\n");
+    let line = "set -e; export GIT_AUTHOR_NAME=u GIT_AUTHOR_EMAIL=u@x GIT_COMMITTER_NAME=u GIT_COMMITTER_EMAIL=u@x
+        git add f; git commit -qm first; git checkout -qb side; echo 2 >> f; git stash -q; git stash pop -q
+        git commit -qam second; git tag v1; git gc -q; git worktree add -q ../tree; git fsck
+        git clone -q . ../copy; cd ../copy; git config core.pager cat; git remote add other ../work; git fetch -q other
+        echo 'exit 0' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git commit -qm empty --allow-empty
+        git init -q ../new; cd ../new; git config a.b c
+        mkdir -p ~/.config/mine ~/.local/share/mine; echo x > ~/.config/mine/x; mv ~/.config/mine ~/.config/yours
+        mkdir ../work/src/deep; mv ../work/src ../work/sources; rm -r ../work/sources; ln -s /nowhere ../work/link
+        echo done";
+    let ended = ended(command(&world, &guard()).args(["--", "sh", "-c", line]));
+    assert!(ended.status == 0 && ended.stdout.ends_with("done\n"), "{ended:?}");
+    assert_eq!(world.audit().iter().filter(|line| line["outcome"] == "deny").count(), 0);
+}
+
+#[test]
+fn a_virtual_environment_of_the_workspace_can_be_filled() {
+    let world = world("true");
+    let made = Command::new("python3").args(["-m", "venv", "venv"]).current_dir(world.work()).output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        return skip("python3 -m venv");
+    }
+    // Active, as an operator has it.
+    let bin = world.work().join("venv/bin");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
+    world.write("work/p/run", "#!/bin/sh\necho hi\n");
+    let line = "mkdir -p node_modules/.bin && echo x > node_modules/.bin/x && cp p/run venv/bin/run && chmod +x venv/bin/run && run";
+    let ended = ended(command(&world, &guard()).env("PATH", path).args(["--", "sh", "-c", line]));
+    assert_eq!(ended.stdout, "hi\n", "{}", ended.stderr);
+}
+
+#[test]
+fn a_denial_says_what_would_allow_it_and_is_final() {
+    let world = World::bare().attended().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss"}, "permissions":
+            {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "~/.zshrc": "rw-"}, "default": "???"}}}"#,
+    );
+    run_git(&world.work(), "init -q");
+    let before = world.read("work/.git/config");
+    let line = "echo x > ~/.bashrc; echo x > ~/.zshrc; git config a.b c; git remote add o ../o";
+    let ended = world.sh(line);
+    let denied = |path: PathBuf, set: &str, when: &str| {
+        format!(
+            "openclaw-guard: denied write {} (builtin persistence \"{set}\": runs outside the guard {when}; \
+             \"permissions\": {{\"persistence\": {{\"{set}\": false}}}} allows it)",
+            path.display()
+        )
+    };
+    let lines = ended.guard_lines();
+    for (path, set, when) in [
+        (world.home().join(".bashrc"), "shell", "in the next shell"),
+        (world.home().join(".zshrc"), "shell", "in the next shell"),
+        (world.work().join(".git/config"), "git", "when git is used next"),
+    ] {
+        let expected = denied(path, set, when);
+        assert!(lines.contains(&&*expected), "{expected}\n{lines:#?}");
+    }
+    assert_eq!(world.read("work/.git/config"), before);
+    assert!(world.read("home/.bashrc").is_none() && world.read("home/.zshrc").is_none());
+}
+
+#[test]
+fn the_built_in_policy_has_it_and_show_lists_it() {
+    let bare = World::bare();
+    run_git(&bare.work(), "init -q");
+    let ended = bare.sh("echo x > .git/hooks/pre-commit; echo x > .envrc; echo x > file");
+    assert!(
+        ended.stderr.contains("(builtin persistence \"git\": runs outside the guard when git is used next)")
+    );
+    assert!(bare.read("work/file").is_some() && bare.read("work/.envrc").is_none());
+    assert!(bare.read("work/.git/hooks/pre-commit").is_none());
+
+    let world = world(r#"{"ssh": false, "path": true}"#);
+    let shown = guard_tests::ended(command(&world, &guard()).args(["policy", "show", "--effective"])).stdout;
+    let home = world.home();
+    let has = |line: &str| shown.lines().any(|other| other.trim() == line);
+    assert!(has(&format!("{}/.bashrc  shell  (builtin, permissions.persistence.shell)", home.display())));
+    assert!(has("ssh  off  (global, permissions.persistence.ssh)"), "{shown}");
+    assert!(!shown.contains("authorized_keys"));
+}
