@@ -9,6 +9,7 @@ mod exhausted;
 mod faults;
 mod files;
 mod inherited;
+mod leftovers;
 mod machine;
 mod moves;
 mod network;
