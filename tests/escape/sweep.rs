@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use guard_tests::Arena;
+use guard_tests::{Arena, layers_off};
 
 use crate::attempt::{Outside, attacks, attempt, c};
 use crate::surface::calls;
@@ -35,6 +35,10 @@ fn list(arena: &Arena) -> Outside {
 
 #[test]
 fn every_call_with_what_is_closed() {
+    // Without one of the layers the kernel would do what is asked, also of descriptor 0: that is /dev/null, and root's.
+    if layers_off().is_some() {
+        return;
+    }
     let guarded = attempt(&c("sweep", "all").with(list).only_guarded("it would do what is asked"));
     let Some(guarded) = guarded else { return };
     let swept = calls().values().filter(|call| matches!(call.swept, "free" | "named" | "nobody")).count();
