@@ -42,7 +42,7 @@ pub fn bus(arena: &Arena) -> Outside {
         ),
     );
     let configuration = format!(
-        "<busconfig><type>session</type><listen>unix:path={root}/work/bus</listen><listen>unix:abstract={root}</listen>\
+        "<busconfig><type>session</type><listen>unix:abstract={root}</listen><listen>unix:path={root}/work/bus</listen>\
          <servicedir>{root}/bus/services</servicedir><policy context=\"default\"><allow send_destination=\"*\"/>\
          <allow eavesdrop=\"true\"/><allow own=\"*\"/></policy></busconfig>"
     );
