@@ -16,6 +16,8 @@ use crate::links::Links;
 const MOST: usize = 256;
 /// How many names of a directory are looked at for repositories.
 const NAMES: usize = 1024;
+/// How many files a configuration includes, one by another (git's own bound is 10 deep).
+const INCLUDES: usize = 64;
 /// A configuration is no longer.
 const LONGEST: u64 = 1 << 20;
 
@@ -30,7 +32,9 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> Premises {
     found.around(cwd);
     let config = variable("GIT_CONFIG_GLOBAL").map(PathBuf::from).unwrap_or_else(|| home.join(".gitconfig"));
     found.others_of(&config, home, home);
-    found.others_of(&home.join(".config/git/config"), home, home);
+    let configs = variable("XDG_CONFIG_HOME").map(PathBuf::from).unwrap_or_else(|| home.join(".config"));
+    found.others_of(&configs.join("git/config"), home, home);
+    found.links();
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
     Premises {
@@ -55,6 +59,8 @@ struct Repositories {
     /// The directories that are a repository's.
     directories: Vec<PathBuf>,
     others: Vec<PathBuf>,
+    /// Files that configurations include, which have been looked at.
+    included: Vec<PathBuf>,
 }
 
 impl Repositories {
@@ -88,6 +94,8 @@ impl Repositories {
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
         } else if is_repository(&git) {
+            // Without a HEAD of its own, git would take what lies around it for a repository, with another configuration.
+            self.others.push(directory.join("HEAD"));
             self.tops.push(directory.to_owned());
             self.directory(git, directory);
         }
@@ -143,11 +151,29 @@ impl Repositories {
                 ("core", "attributesfile") => self.others.push(absolute(&value, top)),
                 ("core", "worktree") => self.others.push(around.join(value).join(".git")),
                 ("include" | "includeif", "path") => {
-                    self.others.push(absolute(&value, config.parent().unwrap_or(top)));
+                    let included = absolute(&value, config.parent().unwrap_or(top));
+                    self.others.push(included.clone());
+                    if self.included.len() < INCLUDES && !self.included.contains(&included) {
+                        self.included.push(included.clone());
+                        self.others_of(&included, top, around);
+                    }
                 }
                 ("init", "templatedir") => self.others.push(absolute(&value, top)),
                 _ => {}
             }
+        }
+    }
+}
+
+impl Repositories {
+    /// Hooks are often links to scripts of the work: what they lead to is run.
+    fn links(&mut self) {
+        let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
+        let places: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
+        for place in places {
+            let names = std::fs::read_dir(place).into_iter().flatten().flatten().take(NAMES);
+            let links = names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_symlink()));
+            self.others.extend(links.map(|name| name.path()));
         }
     }
 }
@@ -266,7 +292,7 @@ mod tests {
         assert_eq!(found.tops, std::slice::from_ref(&top));
         assert_eq!(found.directories, [git.clone(), git.join("worktrees/w"), git.join("modules/a/b")]);
         let module = git.join("modules/a/b/../../../../sub/.git");
-        assert_eq!(found.others, [top.join("hooks"), PathBuf::from("/w/.git"), module]);
+        assert_eq!(found.others, [top.join("HEAD"), top.join("hooks"), PathBuf::from("/w/.git"), module]);
         // From a submodule it is both, and the file that leads there.
         let found = around(&root.join("top/sub"));
         assert_eq!(found.tops, [top.join("sub"), top.clone()]);
@@ -295,5 +321,36 @@ mod tests {
         repository(&root.join(".git"));
         fs::write(root.join(".git/commondir"), ".\n").unwrap();
         assert_eq!(around(&root).directories, [root.join(".git")]);
+    }
+
+    #[test]
+    fn what_a_configuration_includes_is_read_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let git = root.join(".git");
+        repository(&git);
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::create_dir_all(root.join("own")).unwrap();
+        for (name, text) in [
+            (".git/config", "[include]\npath = ../one\n"),
+            ("one", "[include]\npath = two\n[include]\npath = one\n"),
+            ("two", "[core]\nhooksPath = own\n"),
+            ("script", "true"),
+            (".git/hooks/plain", "true"),
+        ] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        for link in [".git/hooks/pre-commit", "own/post-commit"] {
+            std::os::unix::fs::symlink("../../script", root.join(link)).unwrap();
+        }
+        let mut found = around(&root);
+        found.links();
+        let expected = ["HEAD", ".git/../one", ".git/../two", "own", ".git/../one"]
+            .into_iter()
+            .chain([".git/hooks/pre-commit", "own/post-commit"]);
+        for name in expected {
+            assert!(found.others.contains(&root.join(name)), "{name}: {:?}", found.others);
+        }
+        assert!(!found.others.contains(&git.join("hooks/plain")));
     }
 }

@@ -8,6 +8,7 @@ mod network;
 mod openclaw;
 mod oracle;
 mod persistence;
+mod planted;
 mod reload;
 mod safe_bins;
 mod tools;
