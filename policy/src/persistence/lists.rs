@@ -74,7 +74,10 @@ const LISTS: &[(Set, &str)] = &[
          ~/.local/share/kservices5/ ~/.local/share/kio/servicemenus/ ~/.local/share/nautilus/scripts/ \
          ~/.local/share/nautilus-python/ ~/.local/share/nemo/ ~/.local/share/thumbnailers/ ~/.local/share/polkit-1/ \
          ~/.local/share/flatpak/overrides/ ~/.local/share/flatpak/exports/ ~/.mailcap ~/.kde/Autostart/ \
-         ~/.kde4/Autostart/ /etc/xdg/ /etc/dbus-1/ /usr/share/applications/ /usr/local/share/applications/ \
+         ~/.kde4/Autostart/ ~/.config/pipewire/ ~/.config/wireplumber/ ~/.local/share/wireplumber/ \
+         ~/.mozilla/native-messaging-hosts/ ~/.config/google-chrome/NativeMessagingHosts/ \
+         ~/.config/chromium/NativeMessagingHosts/ /etc/xdg/ /etc/dbus-1/ /usr/share/applications/ \
+         /usr/local/share/applications/ \
          /usr/share/dbus-1/ /usr/local/share/dbus-1/ /usr/share/xsessions/ /usr/share/wayland-sessions/ /etc/mailcap",
     ),
     (
@@ -96,7 +99,8 @@ const LISTS: &[(Set, &str)] = &[
     ),
     (
         Set::Cron,
-        "~/.crontab ~/.config/cron/ ~/.config/crontab /etc/crontab /etc/anacrontab /etc/cron.d/ /etc/cron.hourly/ \
+        "~/.crontab ~/.config/cron/ ~/.config/crontab ~/.forward ~/.procmailrc ~/.mailfilter ~/.sieve /etc/crontab \
+         /etc/anacrontab /etc/cron.d/ /etc/cron.hourly/ \
          /etc/cron.daily/ /etc/cron.weekly/ /etc/cron.monthly/ /etc/cron.yearly/ /etc/cron.allow /etc/cron.deny \
          /etc/at.allow /etc/at.deny /etc/periodic/ /etc/fcrontab /etc/incron.d/ /etc/logrotate.conf /etc/logrotate.d/ \
          /var/spool/cron/ /var/spool/at/ /var/spool/atjobs/ /var/spool/fcron/ /var/spool/incron/ /var/cron/",
@@ -139,7 +143,9 @@ const LISTS: &[(Set, &str)] = &[
          ~/.jupyter/jupyter_notebook_config.py ~/.jupyter/jupyter_notebook_config.json \
          ~/.local/share/jupyter/kernels/ ~/.irbrc ~/.config/irb/irbrc ~/.pryrc ~/.Rprofile ~/.Renviron ~/.R/ \
          ~/.julia/config/ ~/.ghci ~/.psqlrc ~/.sqliterc ~/.config/sqlite3/sqliterc ~/.mylogin.cnf ~/.my.cnf \
-         ~/.lesskey ~/.config/lesskey ~/.lessfilter ~/.selected_editor ~/.muttrc ~/.mutt/ ~/.config/mutt/ \
+         ~/.lesskey ~/.config/lesskey ~/.lessfilter ~/.selected_editor ~/.muttrc ~/.mutt/ ~/.ocamlinit ~/.iex.exs \
+         ~/.octaverc ~/.sbclrc ~/.guile ~/.racketrc ~/.erlang ~/.tclshrc ~/.latexmkrc \
+         ~/.config/latexmk/ ~/.config/mutt/ \
          ~/.config/neomutt/ ~/.config/mc/ ~/.config/ranger/ ~/.config/lf/ ~/.config/nnn/ ~/.config/yazi/ \
          ~/.config/vifm/ ~/.config/mpv/ ~/.mpv/ ~/.config/rofi/ ~/.config/wofi/ ~/.config/dunst/ /etc/vim/ /etc/vimrc \
          /etc/emacs/ /etc/nanorc /etc/tmux.conf /etc/screenrc /etc/gdb/ /etc/R/",
@@ -162,7 +168,10 @@ const LISTS: &[(Set, &str)] = &[
          ~/.nuget/NuGet/NuGet.Config ~/.dotnet/tools/ ~/.config/nix/ ~/.config/nixpkgs/ ~/.config/home-manager/ \
          ~/.nix-defexpr/ ~/.nix-channels ~/.config/guix/ ~/.docker/config.json ~/.docker/cli-plugins/ \
          ~/.config/containers/ ~/.kube/config ~/.config/helm/ ~/.terraformrc ~/.terraform.d/plugins/ \
-         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.config/curlrc ~/.wgetrc ~/.netrc ~/.makerc ~/.bazelrc \
+         ~/.config/ccache/ ~/.ccache/ccache.conf ~/.curlrc ~/.gnupg/gpg.conf ~/.gnupg/gpg-agent.conf ~/.aws/config \
+         ~/.subversion/config ~/.config/gh/config.yml \
+         ~/.local/share/gh/extensions/ ~/.rpmmacros ~/.devscripts ~/.quiltrc ~/.config/curlrc ~/.wgetrc ~/.netrc \
+         ~/.makerc ~/.bazelrc \
          ~/.config/meson/ ~/.config/makepkg.conf ~/.makepkg.conf ~/.config/pacman/ ~/.ansible.cfg ~/.ansible/plugins/ \
          ~/.ansible/collections/ ~/.ansible/roles/ ~/.vagrant.d/Vagrantfile /etc/pip.conf /etc/npmrc /etc/apt/ \
          /etc/dpkg/ /etc/yum.conf /etc/yum.repos.d/ /etc/dnf/ /etc/pacman.conf /etc/pacman.d/ /etc/apk/ /etc/zypp/ \
