@@ -148,7 +148,7 @@ impl Attack {
         self
     }
 
-    /// That is not tried without the guard, for this reason.
+    /// That is not tried without the guard, nor without one of its layers, for this reason.
     pub fn only_guarded(mut self, _why: &'static str) -> Attack {
         self.natively = Natively::NotTried;
         self
@@ -268,13 +268,14 @@ fn find(directory: &Path, is_it: &impl Fn(&[u8]) -> bool) -> Option<String> {
 /// # Panics
 /// When it succeeds under the guard; and when it does not without, unless it is known why: then it would show nothing.
 pub fn attempt(attack: &Attack) -> Option<Ended> {
-    if !has(attack.needs) {
+    let needs_whole_guard = matches!(attack.natively, Natively::NotTried);
+    if !has(attack.needs) || needs_whole_guard && layers_off().is_some() {
         return None;
     }
     let (effect, guarded) = attack.run(Side::Guarded);
     let said = format!("stdout: {}\nstderr: {}", guarded.stdout, guarded.stderr);
     assert_eq!(effect, None, "it got through\n{said}");
-    if layers_off().is_some() || matches!(attack.natively, Natively::NotTried) {
+    if layers_off().is_some() || needs_whole_guard {
         return Some(guarded);
     }
     let (effect, native) = attack.run(Side::Native);

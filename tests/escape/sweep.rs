@@ -1,7 +1,8 @@
 //! Every system call there is, made with what is closed in every argument.
 //!
-//! Only under the guard, whose tree has no capabilities: natively a call would do what it was asked for. The same program
-//! shows natively that it reaches what is closed, by the few calls whose effect is known.
+//! Only under the whole guard, whose tree has no capabilities: natively, or without a layer, a call would do what it was asked
+//! for, whatever that is, and the tests may be root's. The same program shows natively that it reaches what is closed, by the
+//! few calls whose effect is known.
 
 use std::fmt::Write;
 
