@@ -35,7 +35,7 @@ test:
 	@scripts/test
 
 test-escape:
-	@scripts/setup test
+	@scripts/setup full
 	@scripts/test-escape $(LAYERS)
 
 test-full:

@@ -1,5 +1,8 @@
-// A program that leaves a mark in the current directory's work/, with system calls only: it runs as a program, and as the
-// loader of another one, where there is no C library yet.
+// A program that leaves a mark at a place that whoever builds it writes into it, so that it is found wherever the program
+// is started. With system calls only: it runs as a program, and as the loader of another one, where there is no C library
+// yet.
+static volatile char place[256] = "@PLACE@";
+
 static long call(long number, long a, long b, long c, long d) {
     long result;
     register long r10 __asm__("r10") = d;
@@ -8,7 +11,7 @@ static long call(long number, long a, long b, long c, long d) {
 }
 
 void _start(void) {
-    call(257, -100, (long)"work/escaped", 0101 /* O_CREAT | O_WRONLY */, 0600);
+    call(257, -100, (long)place, 0101 /* O_CREAT | O_WRONLY */, 0600);
     call(231, 0, 0, 0, 0);
     for (;;);
 }

@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod inherited;
 mod leftovers;
+mod listed;
 mod machine;
 mod moves;
 mod network;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +37,7 @@ impl Arena {
         fs::create_dir(world.root().join("shut/dir")).expect("a directory");
         let arena = Arena { world };
         arena.build("marker", "hide/prog", &["-nostdlib", "-static-pie", "-fPIE"]);
+        arena.set_place("hide/prog", "work/escaped");
         arena
     }
 
@@ -58,6 +60,19 @@ impl Arena {
         let copied = ended_with_input(copy.arg("/dev/stdin").arg(&target), &program);
         assert_eq!(copied.status, 0, "{}", copied.stderr);
         fs::set_permissions(target, fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+
+    /// Writes into a program where it is to leave its mark.
+    fn set_place(&self, program: &str, mark: &str) {
+        const PLACE: &[u8] = b"@PLACE@";
+        let program = self.root().join(program);
+        let mark = self.root().join(mark);
+        let mut bytes = fs::read(&program).expect("a program");
+        let at = bytes.windows(PLACE.len()).position(|window| window == PLACE).expect("a place");
+        let mark = mark.as_os_str().as_bytes();
+        bytes[at..][..mark.len()].copy_from_slice(mark);
+        bytes[at + mark.len()] = 0;
+        fs::write(program, bytes).expect("a program");
     }
 
     /// Everything that no attack may change: what is below the closed directories and the home, and whether a mark was left.
