@@ -4,25 +4,14 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use guard_policy::{
-    Access, Document, Exec, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Request, Role, decide,
-};
+use guard_policy::{Access, Document, Exec, Host, Overrides, Policy, Request, Role, decide};
 use serde_json::{Value, json};
 
 fn compile(document: &Value) -> Policy {
     let document = Document::parse("guard.json", &document.to_string()).expect("a valid document");
     let host = Host {
-        home: b"/home/u",
-        cwd: b"/home/u/work",
-        path_dirs: Vec::new(),
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
-        temp_dirs: Vec::new(),
-        openclaw: OpenclawStore::Absent,
-        own: OwnStore::Absent,
-        gateway: Gateway::default(),
-        premises: guard_policy::Premises::default(),
-        realpath: &|_| None,
-        trail: &|path| vec![path.to_vec()],
+        ..Host::bare(b"/home/u", b"/home/u/work")
     };
     Policy::compile(&document, "main", &host, &Overrides::default()).expect("a valid policy")
 }

@@ -6,22 +6,14 @@ use std::hint::black_box;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use guard_policy::{Document, Gateway, Host, Name, NameKind, OpenclawStore, Overrides, OwnStore, Policy};
+use guard_policy::{Document, Host, Name, NameKind, Overrides, Policy};
 use serde_json::json;
 
 fn host() -> Host<'static> {
     Host {
-        home: b"/home/u",
-        cwd: b"/home/u/work",
-        path_dirs: Vec::new(),
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
-        openclaw: OpenclawStore::Absent,
-        own: OwnStore::Absent,
-        gateway: Gateway::default(),
-        premises: guard_policy::Premises::default(),
-        realpath: &|_| None,
-        trail: &|path| vec![path.to_vec()],
+        ..Host::bare(b"/home/u", b"/home/u/work")
     }
 }
 

@@ -38,6 +38,25 @@ pub struct Host<'a> {
     pub trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
 }
 
+impl<'a> Host<'a> {
+    /// A host of which nothing is known but these two: no toolchains, stores, links or files of the guard's own.
+    pub fn bare(home: &'a [u8], cwd: &'a [u8]) -> Host<'a> {
+        Host {
+            home,
+            cwd,
+            path_dirs: Vec::new(),
+            always_denied: Vec::new(),
+            temp_dirs: Vec::new(),
+            openclaw: OpenclawStore::Absent,
+            own: OwnStore::Absent,
+            gateway: Gateway::default(),
+            premises: Premises::default(),
+            realpath: &|_| None,
+            trail: &|path| vec![path.to_vec()],
+        }
+    }
+}
+
 /// What the command line and the environment ask for. Only ever tightens.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overrides {

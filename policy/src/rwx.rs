@@ -254,26 +254,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Premises};
+    use crate::{Document, Host, Overrides, Policy};
 
     fn map(filesystem: Value, base: bool) -> Map {
         let document = json!({
             "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": filesystem, "base": base, "persistence": false },
         });
         let document = Document::parse("guard.json", &document.to_string()).unwrap();
-        let host = Host {
-            home: b"/home/u",
-            cwd: b"/home/u",
-            path_dirs: Vec::new(),
-            always_denied: Vec::new(),
-            temp_dirs: Vec::new(),
-            openclaw: OpenclawStore::Absent,
-            own: OwnStore::Absent,
-            gateway: Gateway::default(),
-            premises: Premises::default(),
-            realpath: &|_| None,
-            trail: &|path| vec![path.to_vec()],
-        };
+        let host = Host::bare(b"/home/u", b"/home/u");
         Policy::compile(&document, "main", &host, &Overrides::default()).unwrap().map
     }
 

@@ -4,8 +4,7 @@
 pub mod disk;
 
 use guard_policy::{
-    Access, Document, Exec, Gateway, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Problem,
-    Request, Role, Verdict, decide,
+    Access, Document, Exec, Host, Outcome, Overrides, Policy, Problem, Request, Role, Verdict, decide,
 };
 use serde_json::Value;
 
@@ -33,17 +32,9 @@ pub fn ids() -> impl FnMut() -> String {
 /// A host on which nothing is known to exist.
 pub fn host() -> Host<'static> {
     Host {
-        home: HOME,
-        cwd: b"/home/u/work",
-        path_dirs: vec![],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
-        openclaw: OpenclawStore::Absent,
-        own: OwnStore::Absent,
-        gateway: Gateway::default(),
-        premises: guard_policy::Premises::default(),
-        realpath: &|_| None,
-        trail: &|path| vec![path.to_vec()],
+        ..Host::bare(HOME, b"/home/u/work")
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use guard_policy::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy};
+use guard_policy::{Document, Host, Overrides, Policy};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -46,19 +46,7 @@ impl Ground {
                 "rules": {{"{0}/open/**": "rw-", "{0}/exec/**": "r-x"}}, "default": "---"}}}}}}"#,
             root.display()
         );
-        let host = Host {
-            home: b"/nowhere",
-            cwd: b"/",
-            path_dirs: Vec::new(),
-            always_denied: Vec::new(),
-            temp_dirs: Vec::new(),
-            openclaw: OpenclawStore::Absent,
-            own: OwnStore::Absent,
-            gateway: Gateway::default(),
-            premises: guard_policy::Premises::default(),
-            realpath: &|_| None,
-            trail: &|path| vec![path.to_vec()],
-        };
+        let host = Host::bare(b"/nowhere", b"/");
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
         let manner = Manner { lines: false, observe: false, allowed: false };

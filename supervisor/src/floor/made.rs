@@ -96,7 +96,7 @@ impl Made {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
-    use guard_policy::{Gateway, Host, OpenclawStore, Overrides, OwnStore};
+    use guard_policy::{Host, Overrides};
 
     use super::*;
 
@@ -113,19 +113,7 @@ mod tests {
         }
         std::fs::write(home.join(".cache/huggingface/token"), "secret").unwrap();
         let cwd = home.join("work");
-        let host = Host {
-            home: home.as_os_str().as_bytes(),
-            cwd: cwd.as_os_str().as_bytes(),
-            path_dirs: Vec::new(),
-            always_denied: Vec::new(),
-            temp_dirs: Vec::new(),
-            openclaw: OpenclawStore::Absent,
-            own: OwnStore::Absent,
-            gateway: Gateway::default(),
-            premises: guard_policy::Premises::default(),
-            realpath: &|_| None,
-            trail: &|path| vec![path.to_vec()],
-        };
+        let host = Host::bare(home.as_os_str().as_bytes(), cwd.as_os_str().as_bytes());
         let policy = Policy::without_file("main", &host, &Overrides::default());
         let made = Made::of(&policy, &[Tier::Floored], Use::Entered).unwrap();
         assert_eq!(made.plan.tiers(), "broker, floored (reads and writes)");

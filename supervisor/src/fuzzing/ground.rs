@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use guard_policy::{Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy};
+use guard_policy::{Document, Host, Overrides, Policy};
 use rustix::net::{AddressFamily, SocketType};
 use tempfile::TempDir;
 
@@ -39,19 +39,7 @@ pub fn guard() -> &'static Guard {
                 "filesystem": {{"rules": {{"{}/guard-calls-*/exec/**": "r-x"}}, "default": "---"}}}}}}"#,
             place().display()
         );
-        let host = Host {
-            home: b"/nowhere",
-            cwd: b"/",
-            path_dirs: Vec::new(),
-            always_denied: Vec::new(),
-            temp_dirs: Vec::new(),
-            openclaw: OpenclawStore::Absent,
-            own: OwnStore::Absent,
-            gateway: Gateway::default(),
-            premises: guard_policy::Premises::default(),
-            realpath: &|_| None,
-            trail: &|path| vec![path.to_vec()],
-        };
+        let host = Host::bare(b"/nowhere", b"/");
         let document = Document::parse("fuzz", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
         // Nobody is a member of this tree.
