@@ -16,7 +16,10 @@ impl Policy {
         let moves_along = |glob: &crate::glob::Glob| glob.is_position_free() && !glob.covers(old);
         // What lies in a directory is written at the new place without being looked at.
         let below = |dir| self.map.least_below(dir, moves_along);
-        !directory || (self.map.most_below(new).within(below(old)) && below(new).w == Grant::Yes)
+        // Nor does what is kept below a directory go away with it, wherever to.
+        let leaves_all = || [old, new].iter().all(|dir| self.keeps_below(dir).is_none());
+        !directory
+            || (self.map.most_below(new).within(below(old)) && below(new).w == Grant::Yes && leaves_all())
     }
 
     /// True when a rule or the base names this path itself, and not a hierarchy that it lies in, and grants `w` on it:
