@@ -203,7 +203,7 @@ impl Attack {
         let outside: Vec<Outside> = self.prepare.iter().map(|prepare| prepare(&arena)).collect();
         let before = arena.state();
         let ended = ended(&mut self.command(&arena, side.start(&arena)));
-        if side == Side::Guarded {
+        if side == Side::Guarded && layers_off().is_none() {
             // What the guard does not even start gets nowhere.
             let is_start =
                 |line: &serde_json::Value| line["operation"] == "exec" && line["verdict"] == "allow";

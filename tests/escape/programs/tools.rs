@@ -1,6 +1,7 @@
 //! Tools of every day that start what they are told to.
 
 use crate::attempt::{attacks, python, sh};
+use crate::machine::has_manuals;
 
 attacks! {
     make => sh("printf 'all:\\n\\t%s\\n' $P > m; cd $R; make -f work/m").needs(&["make"]);
@@ -26,7 +27,6 @@ attacks! {
     rsync_shell => sh("cd $R; rsync -e $P work/file x:").needs(&["rsync"]);
     ssh_proxy => sh("cd $R; ssh -F none -o ProxyCommand=$P x").needs(&["ssh"]);
     ssh_match => sh("echo \"Match exec $P\" > c; cd $R; ssh -F work/c x").needs(&["ssh"]);
-    ssh_hosts => sh("cd $R; ssh -F none -o KnownHostsCommand=$P -o ProxyCommand='echo SSH-2.0-x' x").needs(&["ssh"]).natively_refused("it is asked after the greeting");
     scp => sh("cd $R; scp -S $P work/file x:").needs(&["scp"]);
     sftp => sh("cd $R; sftp -S $P x").needs(&["sftp"]);
     vim => sh("cd $R; vim -es -u NONE -c \"!$P\" -c q").needs(&["vim"]);
@@ -34,7 +34,7 @@ attacks! {
     vim_mode_line => sh("cd $R; printf 'x\\n' > work/f; ex -s -u NONE -c \"r !$P\" -c q! work/f").needs(&["ex"]);
     ed => sh("cd $R; echo \"!$P\" | ed -s").needs(&["ed"]);
     less => sh("cd $R; LESSOPEN=\"|$P %s\" less work/file").needs(&["less"]);
-    man => sh("cd $R; MANPAGER=$P man -P $P man").needs(&["man"]).natively_refused("there are no manuals here");
+    man => sh("cd $R; MANPAGER=$P man -P $P man").needs(&["man"]).natively_if(has_manuals);
     awk => sh("cd $R; awk 'BEGIN { system(ENVIRON[\"P\"]) }'");
     awk_pipe => sh("cd $R; awk 'BEGIN { ENVIRON[\"P\"] | getline; print | ENVIRON[\"P\"] }'");
     sed => sh("cd $R; sed \"1e $P\" work/file");
