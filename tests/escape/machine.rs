@@ -64,9 +64,3 @@ hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
 sys.exit(hard == 0 or open('/proc/sys/kernel/core_pattern').read()[0] in '|/@')",
     )
 }
-
-/// Manuals, which small installations leave out.
-pub fn has_manuals() -> bool {
-    let page = |name| std::path::Path::new("/usr/share/man/man1").join(name).exists();
-    page("man.1.gz") || page("man.1")
-}

@@ -1,7 +1,6 @@
 //! Tools of every day that start what they are told to.
 
 use crate::attempt::{attacks, python, sh};
-use crate::machine::has_manuals;
 
 attacks! {
     make => sh("printf 'all:\\n\\t%s\\n' $P > m; cd $R; make -f work/m").needs(&["make"]);
@@ -34,7 +33,6 @@ attacks! {
     vim_mode_line => sh("cd $R; printf 'x\\n' > work/f; ex -s -u NONE -c \"r !$P\" -c q! work/f").needs(&["ex"]);
     ed => sh("cd $R; echo \"!$P\" | ed -s").needs(&["ed"]);
     less => sh("cd $R; LESSOPEN=\"|$P %s\" less work/file").needs(&["less"]);
-    man => sh("cd $R; MANPAGER=$P man -P $P man").needs(&["man"]).natively_if(has_manuals);
     awk => sh("cd $R; awk 'BEGIN { system(ENVIRON[\"P\"]) }'");
     awk_pipe => sh("cd $R; awk 'BEGIN { ENVIRON[\"P\"] | getline; print | ENVIRON[\"P\"] }'");
     sed => sh("cd $R; sed \"1e $P\" work/file");
