@@ -65,7 +65,9 @@ fn files(world: &World) -> Vec<String> {
     let mut files = Vec::new();
     for directory in ["d1", "d2", "d3", "d1/sub", "d2/sub"] {
         for file in ["f1", "f2", "f3"] {
-            let path = world.write(format!("t/{directory}/{file}"), "#!/bin/true\n");
+            // Each holds something else: a copy of what is denied is denied, which a question about paths cannot know.
+            let content = format!("#!/bin/true\n# {directory}/{file}\n");
+            let path = world.write(format!("t/{directory}/{file}"), content);
             use std::os::unix::fs::PermissionsExt;
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
             files.push(path.to_str().expect("text").to_owned());

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use guard_tests::Arena;
 
-use super::watch;
+use super::{reached, watch};
 use crate::attempt::Outside;
 
 /// A gateway on every address of this host; `work/port` and the operator's `openclaw.json` tell its port.
@@ -15,11 +15,5 @@ pub fn gateway(arena: &Arena) -> Outside {
     arena.world.write("home/.openclaw/openclaw.json", format!(r#"{{"gateway": {{"port": {port}}}}}"#));
     arena.world.write("work/port", port.to_string());
     listener.set_nonblocking(true).expect("a socket");
-    watch(arena, move || {
-        let mut reached = false;
-        while listener.accept().is_ok() {
-            reached = true;
-        }
-        reached
-    })
+    watch(arena, reached(move || listener.accept().is_ok()))
 }

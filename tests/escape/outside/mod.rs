@@ -26,6 +26,17 @@ struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Whether a server that accepts was called since the last look: all who wait are taken in.
+fn reached(mut accepts: impl FnMut() -> bool) -> impl FnMut() -> bool {
+    move || {
+        let mut reached = false;
+        while accepts() {
+            reached = true;
+        }
+        reached
+    }
+}
+
 fn watch(arena: &Arena, mut reached: impl FnMut() -> bool + Send + 'static) -> Outside {
     let mark = mark(arena);
     let stop = Arc::new(AtomicBool::new(false));

@@ -8,18 +8,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use guard_tests::Arena;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::watch;
+use super::{reached, watch};
 use crate::attempt::Outside;
 
 fn listening(arena: &Arena, listener: UnixListener) -> Outside {
     listener.set_nonblocking(true).expect("a socket");
-    watch(arena, move || {
-        let mut reached = false;
-        while listener.accept().is_ok() {
-            reached = true;
-        }
-        reached
-    })
+    watch(arena, reached(move || listener.accept().is_ok()))
 }
 
 /// At a path of the arena.
