@@ -9,6 +9,7 @@ use super::destination::port;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
     pub(crate) ports: Vec<u16>,
+    likeliest: u16,
     /// What could not be read, a sentence each.
     pub(crate) warnings: Vec<String>,
 }
@@ -30,7 +31,7 @@ const VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
 
 impl Default for Gateway {
     fn default() -> Gateway {
-        Gateway { ports: vec![DEFAULT], warnings: Vec::new() }
+        Gateway { ports: vec![DEFAULT], likeliest: DEFAULT, warnings: Vec::new() }
     }
 }
 
@@ -61,9 +62,16 @@ impl Gateway {
         if ports.is_empty() || !warnings.is_empty() {
             ports.push(DEFAULT);
         }
+        // What OpenClaw itself would take: the variable, then what the configuration says last.
+        let likeliest = named.or(ports.last().copied()).unwrap_or(DEFAULT);
         ports.sort_unstable();
         ports.dedup();
-        Gateway { ports, warnings }
+        Gateway { ports, likeliest, warnings }
+    }
+
+    /// The port that OpenClaw itself takes of them.
+    pub fn likeliest(&self) -> u16 {
+        self.likeliest
     }
 }
 

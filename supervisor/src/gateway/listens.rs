@@ -1,6 +1,7 @@
 //! Where OpenClaw's gateway listens, by the operator's environment and `openclaw.json`.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,12 @@ pub fn config(state: &Path) -> PathBuf {
 
 /// The ports that it may have. What cannot be read is in a warning, and the default counts.
 pub fn find(config: &Path) -> Gateway {
-    let variable = env::var_os("OPENCLAW_GATEWAY_PORT").map(|value| value.to_string_lossy().into_owned());
+    find_in(config, env::var_os("OPENCLAW_GATEWAY_PORT"))
+}
+
+/// The same where this is `OPENCLAW_GATEWAY_PORT`.
+pub(super) fn find_in(config: &Path, variable: Option<OsString>) -> Gateway {
+    let variable = variable.map(|value| value.to_string_lossy().into_owned());
     let text = match read_plain(config) {
         Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is no UTF-8 text".to_owned()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

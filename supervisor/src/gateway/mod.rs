@@ -1,0 +1,33 @@
+//! OpenClaw's gateway: where it listens (`listens`), and the client of it.
+//!
+//! `wanted` is what guard.json says of it, `openclaw` what OpenClaw's own configuration says, `endpoint` where it is,
+//! `secret` what opens it; `access` puts them together. `dial` makes a connection, `greeting` gets it let in, `hello` is
+//! what the gateway says to that, and `link` is one that has been let in: `frames` are what goes over it, `calls` which
+//! answer belongs to which call.
+
+// Until a route calls it.
+#![allow(unused)]
+
+mod access;
+mod calls;
+mod dial;
+mod endpoint;
+mod frames;
+mod greeting;
+mod hello;
+mod link;
+mod listens;
+mod openclaw;
+mod problem;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod wanted;
+
+pub use access::{Access, NoAccess};
+pub use frames::{Event, Refused};
+pub use hello::{Hello, Run};
+pub use link::Link;
+pub use listens::{config, find};
+pub use problem::{CallError, Lost, OpenError};
+pub use wanted::Wanted;
