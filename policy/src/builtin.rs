@@ -70,7 +70,7 @@ impl Policy {
         warnings.extend(notes);
         let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
         let roots = roots::roots(None, &map, &paths, &mut warnings);
-        let (network, notes) = Network::compile(&Connect::default(), &host.gateway);
+        let (network, notes) = Network::compile(&Connect::default(), &host.gateway, None);
         warnings.extend(notes);
         Policy {
             agent: agent.to_owned(),
@@ -81,6 +81,7 @@ impl Policy {
             timeout_ms: DEFAULT_TIMEOUT_MS,
             running_notice_ms: DEFAULT_RUNNING_NOTICE_MS,
             approvals: Approvals::default(),
+            gateway_token: None,
             unix_datagram: false,
             network,
             allow_ptrace: false,

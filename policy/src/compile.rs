@@ -14,6 +14,7 @@ use crate::programs::{DEFAULT_CARRIERS, Programs};
 use crate::reasons::ExecReasons;
 use crate::rwx::{Map, Reason};
 use crate::safe_bins::SafeBins;
+use crate::token::{self, Token};
 use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source, roots};
 
 /// What a scalar is where `guard.json` leaves it out.
@@ -52,6 +53,10 @@ impl Policy {
 
         let mut builder = MapBuilder::new(paths, modes.ask());
         always_denied(&mut builder, host);
+        let token = doc.approvals.gateway.token_file().map(|written| Token::new(written, host.home));
+        if let Some(token) = &token {
+            token.deny(&mut builder);
+        }
         denies(&mut builder, &layers);
         rules(&mut builder, &layers);
         if layers.iter().find_map(|l| l.permissions.base).unwrap_or(true) {
@@ -63,6 +68,8 @@ impl Policy {
         builder.persistence(persistence::kept(host, Hint::Key, is_on));
         let (map, mut warnings) = builder.finish(default, default_reason);
         warnings.extend(doc.unused());
+        let gateway_token = token.map(|token| token.place(&map, &paths));
+        warnings.extend(token::warning(gateway_token.as_ref()));
 
         let mut entries = Vec::new();
         for layer in &layers {
@@ -109,7 +116,8 @@ impl Policy {
             &mut warnings,
         );
         let roots = roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
-        let (network, notes) = Network::compile(&doc.network.connect, &host.gateway);
+        let asked = doc.approvals.gateway.url();
+        let (network, notes) = Network::compile(&doc.network.connect, &host.gateway, asked);
         warnings.extend(notes);
         Ok(Policy {
             agent: agent.to_owned(),
@@ -120,6 +128,7 @@ impl Policy {
             timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
             running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
             approvals: doc.approvals.clone(),
+            gateway_token,
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             network,
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),

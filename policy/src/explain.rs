@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::quoted;
 use crate::answers::Answer;
-use crate::approval::Route;
+use crate::approval::{Forwarding, GatewayUrl, Route};
 use crate::compile::layers;
 use crate::document::{Connect, Document, ExecSection, Mode};
 use crate::network::listed;
@@ -109,6 +109,10 @@ impl Policy {
             |routes| routes.iter().map(|route| route.as_str()).collect::<Vec<_>>().join(", "),
         );
         let notify = asked.notify().map(quoted).unwrap_or_default();
+        let (gateway, forwarding) = (asked.gateway(), asked.forwarding());
+        let url = gateway.url().map_or("", GatewayUrl::as_str).to_owned();
+        let token = gateway.token_file().unwrap_or_default().to_owned();
+        let fingerprint = gateway.fingerprint().map(|print| print.to_string()).unwrap_or_default();
         let connect = &document.network.connect;
         let denied: Vec<_> = self.network.denials().collect();
         let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
@@ -125,6 +129,16 @@ impl Policy {
             single("approvals.routes", routes, asked.routes.is_some()),
             single("approvals.maxPending", asked.max_pending().to_string(), asked.max_pending.is_some()),
             single("approvals.notify", notify, asked.notify.is_some()),
+            single("approvals.gateway.url", url, gateway.url.is_some()),
+            single("approvals.gateway.tokenFile", token, gateway.token_file.is_some()),
+            single(
+                "approvals.gateway.allowInsecure",
+                gateway.allow_insecure().to_string(),
+                gateway.allow_insecure.is_some(),
+            ),
+            single("approvals.gateway.fingerprint", fingerprint, gateway.fingerprint.is_some()),
+            single("approvals.gateway.admin", gateway.admin().to_string(), gateway.admin.is_some()),
+            single("approvals.exec", forwarding.summary(), *forwarding != Forwarding::default()),
             single("exec.allowPtrace", self.allow_ptrace.to_string(), allow_ptrace.is_some()),
             single(
                 "network.unixDatagram",
@@ -149,7 +163,9 @@ impl Policy {
         };
         let ports = self.network.gateway();
         let value = if ports.is_empty() { "allow" } else { "deny" };
-        let note = if ports.is_empty() { String::new() } else { format!("port {}", listed(ports)) };
+        let elsewhere = self.network.gateway_elsewhere().map(|at| format!(", {at}")).unwrap_or_default();
+        let note =
+            if ports.is_empty() { String::new() } else { format!("port {}{elsewhere}", listed(ports)) };
         Setting::new(Section::Values, "network.connect.gateway", value, (source, path)).noted(note)
     }
 

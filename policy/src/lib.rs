@@ -52,6 +52,7 @@ mod saved;
 mod schema;
 pub mod store;
 mod tiers;
+mod token;
 
 pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
 pub use because::{Because, Outcome, Source, Verdict};

@@ -43,6 +43,7 @@ impl Policy {
             found.extend(self.denied(&answer.glob, &answer.reason));
         }
         found.extend(self.programs.allowlist.missing(exists));
+        found.extend(document.approvals.remarks());
         for name in document.exec.safe_bins.iter().flatten() {
             if INTERPRETERS.contains(&name.trim().to_ascii_lowercase().as_str())
                 && document.exec.safe_bin_profiles.contains_key(&name.trim().to_ascii_lowercase())

@@ -77,6 +77,7 @@ pub struct Policy {
     pub(crate) timeout_ms: u64,
     pub(crate) running_notice_ms: u64,
     pub(crate) approvals: Approvals,
+    pub(crate) gateway_token: Option<Result<Vec<u8>, String>>,
     pub(crate) unix_datagram: bool,
     pub(crate) network: Network,
     pub(crate) allow_ptrace: bool,
@@ -125,6 +126,12 @@ impl Policy {
     /// `approvals`: how a human is asked.
     pub fn approvals(&self) -> &Approvals {
         &self.approvals
+    }
+
+    /// The real path of `approvals.gateway.tokenFile`, which the tree cannot open; `Err` says why it is not to be used.
+    /// `None` where guard.json names none.
+    pub fn gateway_token(&self) -> Option<Result<&[u8], &str>> {
+        self.gateway_token.as_ref().map(|place| place.as_deref().map_err(String::as_str))
     }
 
     /// `network.unixDatagram`.

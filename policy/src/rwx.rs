@@ -169,6 +169,12 @@ impl Map {
         Map { answers, ..self }
     }
 
+    /// The same but for the denials that `skip` says.
+    pub(crate) fn without(&self, skip: impl Fn(&Reason) -> bool) -> Map {
+        let denies = self.denies.iter().filter(|entry| !skip(&entry.reason)).cloned().collect();
+        Map { denies, ..self.clone() }.indexed()
+    }
+
     pub(crate) fn find(&self, path: &[u8]) -> Found<'_> {
         if !is_real(path) {
             return Found::new(Rights::NONE, &self.no_path);

@@ -23,6 +23,15 @@ pub(crate) const PATH_DIRECTORY: &str = r"^(/|~$|~/)[^*?:]*$";
 pub(crate) const FILE_PATTERN: &str = r"^(/|~$|~/|\*\*)";
 /// Whom a socket connects to: an address, a prefix, a port.
 pub(crate) const DESTINATION: &str = r"^(\*|[Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]|[0-9.]+(/[0-9]+)?|\[[0-9A-Fa-f:.]+\](/[0-9]+)?)(:(\*|[0-9]+))?$|^[0-9A-Fa-f:.]+(/[0-9]+)?$";
+/// A file, without wildcards.
+pub(crate) const FILE: &str = r"^(/|~/)[^*?]*[^*?/]$";
+/// Where a gateway is.
+pub(crate) const GATEWAY_URL: &str =
+    r"^wss?://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?(/[0-9A-Za-z._~!$&'()*+,;=:@%/-]*)?$";
+/// The SHA-256 of a certificate.
+pub(crate) const FINGERPRINT: &str = "^([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}$";
+/// Some text.
+pub(crate) const NOT_EMPTY: &str = r"[\s\S]";
 /// An option of a program.
 pub(crate) const FLAG: &str = r"^(--[^=]+|-[ -,.-~])$";
 /// A permission.

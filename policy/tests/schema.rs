@@ -38,6 +38,7 @@ impl Schema {
                 "array" => value.is_array(),
                 "string" => value.is_string(),
                 "boolean" => value.is_boolean(),
+                "number" => value.is_number(),
                 "integer" => value.is_u64() || value.is_i64(),
                 other => panic!("type {other}"),
             },
@@ -175,6 +176,10 @@ fn values() -> Vec<Value> {
         "allow",
         "cli",
         "gateway",
+        "targets",
+        "ws://127.0.0.1:18789",
+        "wss://[fd00::1]:1/x",
+        "ws://u@h",
     ];
     let scalars = [
         json!(null),
@@ -197,6 +202,11 @@ fn values() -> Vec<Value> {
         json!([{"pattern": "/x"}]),
         json!([{"name": "x", "resolvedPath": "/x"}]),
         json!({"other": 1}),
+        json!({"channel": "slack", "to": "U1", "threadId": 1.5}),
+        json!({"channel": "slack", "to": ""}),
+        json!([{"channel": "slack", "to": "U1"}]),
+        json!([{"channel": "slack"}]),
+        json!({"url": "wss://h", "fingerprint": "00".repeat(32)}),
         json!({"shell": false, "git": true}),
         json!({"shell": 0}),
         json!({"shel": false}),
@@ -251,6 +261,10 @@ fn what_only_the_reader_sees() {
         r#"{"version": 1, "version": 1}"#,
         r#"{"version": 1, "permissions": {"filesystem": {"deny": ["/a/../b"]}}}"#,
         r#"{"version": 1, "permissions": {"filesystem": {"rules": {"/a//b": "r--"}}}}"#,
+        r#"{"version": 1, "approvals": {"gateway": {"url": "ws://10.0.0.1"}}}"#,
+        r#"{"version": 1, "approvals": {"gateway": {"url": "wss://127.1"}}}"#,
+        r#"{"version": 1, "approvals": {"gateway": {"url": "wss://h:70000"}}}"#,
+        r#"{"version": 1, "approvals": {"gateway": {"tokenFile": "/a/../b"}}}"#,
     ] {
         let document: Value = serde_json::from_str(text).unwrap();
         assert!(schema.accepts(&document) && Document::parse("guard.json", text).is_err(), "{text}");

@@ -4,7 +4,7 @@ mod arguments;
 mod backtracking;
 mod cwd_argv;
 mod entry;
-mod expression;
+pub(crate) mod expression;
 mod list;
 mod pattern;
 

@@ -5,10 +5,18 @@ mod always;
 mod binding;
 mod collation;
 mod display;
+mod forwarding;
+mod gateway;
 mod secrets;
 mod settings;
+mod url;
 
 pub use always::{Always, FileRule, Repeat, Saving, always};
 pub use binding::{Binding, EnvBinding, Mismatch};
 pub use display::{OVERSIZED, TRUNCATED, display_text};
+pub use forwarding::{Forwarding, ThreadId, Turn, TurnSource};
+pub use gateway::{Fingerprint, GatewayRoute};
 pub use settings::{Approvals, Route};
+pub use url::{GatewayHost, GatewayUrl, Scheme};
+
+pub(crate) use forwarding::ForwardingMode;

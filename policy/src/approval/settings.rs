@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::{Forwarding, GatewayRoute, Scheme};
+
 /// A way by which an answer can come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -54,6 +56,16 @@ pub struct Approvals {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub(crate) notify: Option<Vec<String>>,
+    /// Which of OpenClaw's gateways is asked, and as whom.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) gateway: GatewayRoute,
+    /// Into which chats the gateway forwards a question.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) exec: Forwarding,
+}
+
+fn is_empty<T: Default + PartialEq>(section: &T) -> bool {
+    *section == T::default()
 }
 
 impl Approvals {
@@ -73,5 +85,31 @@ impl Approvals {
     /// `notify`: a program and its arguments.
     pub fn notify(&self) -> Option<&[String]> {
         self.notify.as_deref()
+    }
+
+    /// What an operator may have meant otherwise.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.exec.remarks();
+        let has_no_gateway = self.routes().is_some_and(|routes| !routes.contains(&Route::Gateway));
+        if has_no_gateway && !is_empty(&self.gateway) {
+            remarks
+                .push("approvals.gateway: asks nobody, for approvals.routes has no \"gateway\"".to_owned());
+        }
+        if self.gateway.allow_insecure()
+            && self.gateway.url().is_none_or(|url| url.scheme() == Scheme::Wss || url.is_loopback())
+        {
+            remarks.push("approvals.gateway.allowInsecure: is only for a ws url of another host".to_owned());
+        }
+        remarks
+    }
+
+    /// `gateway`.
+    pub fn gateway(&self) -> &GatewayRoute {
+        &self.gateway
+    }
+
+    /// `exec`.
+    pub fn forwarding(&self) -> &Forwarding {
+        &self.exec
     }
 }

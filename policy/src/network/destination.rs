@@ -184,7 +184,7 @@ fn unknown(host: &str) -> String {
 }
 
 /// A port that can be connected to.
-pub(super) fn port(text: &str) -> Option<u16> {
+pub(crate) fn port(text: &str) -> Option<u16> {
     digits(text).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
 }
 

@@ -5,9 +5,10 @@ mod gateway;
 
 use std::net::SocketAddr;
 
-pub(crate) use destination::Destination;
+pub(crate) use destination::{Destination, is_loopback, port};
 pub use gateway::{Gateway, GatewayConfig};
 
+use crate::approval::{GatewayHost, GatewayUrl};
 use crate::document::{Connect, GatewayAccess};
 use crate::rwx::Reason;
 use crate::{Outcome, Policy, Source, Verdict};
@@ -50,13 +51,19 @@ pub(crate) struct Network {
     by_port: Reason,
     /// The gateway's; empty where it may be reached.
     gateway: Vec<u16>,
+    /// Where a gateway is that guard.json names by an address of another host.
+    gateway_elsewhere: Option<SocketAddr>,
     by_gateway: Reason,
     allowed: Reason,
 }
 
 impl Network {
-    /// Of a section of a document, or of none.
-    pub(crate) fn compile(section: &Connect, gateway: &Gateway) -> (Network, Vec<String>) {
+    /// Of a section of a document, or of none; `asked` is the gateway that guard.json names.
+    pub(crate) fn compile(
+        section: &Connect,
+        gateway: &Gateway,
+        asked: Option<&GatewayUrl>,
+    ) -> (Network, Vec<String>) {
         let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
             let reason = Reason {
                 source: Source::Global,
@@ -74,8 +81,16 @@ impl Network {
             ports
         });
         let is_allowed = section.gateway == Some(GatewayAccess::Allow);
-        let (denied, warnings) =
+        let (mut denied, warnings) =
             if is_allowed { Default::default() } else { (gateway.ports.clone(), gateway.warnings.clone()) };
+        let asked = asked.filter(|_| !is_allowed);
+        denied.extend(asked.filter(|url| url.is_loopback()).map(GatewayUrl::port));
+        denied.sort_unstable();
+        denied.dedup();
+        let gateway_elsewhere = asked.filter(|url| !url.is_loopback()).and_then(|url| match url.host() {
+            GatewayHost::Address(address) => Some(SocketAddr::new(*address, url.port())),
+            GatewayHost::Name(_) => None,
+        });
         let network = Network {
             denies: denies.collect(),
             by_port: Reason {
@@ -86,6 +101,7 @@ impl Network {
             },
             ports,
             gateway: denied,
+            gateway_elsewhere,
             by_gateway: Reason {
                 source: if section.gateway.is_some() { Source::Global } else { Source::Default },
                 path: "network.connect.gateway".to_owned(),
@@ -110,7 +126,9 @@ impl Network {
         let denied = self.denies.iter().find(|(destination, _)| destination.covers(address, is_local));
         match denied {
             Some((_, reason)) => verdict(Outcome::Deny, reason),
-            None if is_tcp && is_local && self.gateway.contains(&port) => {
+            None if is_tcp
+                && (is_local && self.gateway.contains(&port) || self.is_gateway_elsewhere(address)) =>
+            {
                 verdict(Outcome::Deny, &self.by_gateway)
             }
             None if is_tcp
@@ -132,6 +150,11 @@ impl Network {
         }
     }
 
+    fn is_gateway_elsewhere(&self, address: SocketAddr) -> bool {
+        self.gateway_elsewhere
+            .is_some_and(|gateway| gateway == SocketAddr::new(address.ip().to_canonical(), address.port()))
+    }
+
     /// The denials as they are compared.
     pub(crate) fn denials(&self) -> impl Iterator<Item = String> {
         self.denies.iter().map(|(destination, _)| destination.to_string())
@@ -140,6 +163,11 @@ impl Network {
     /// The ports that are denied as the gateway's.
     pub(crate) fn gateway(&self) -> &[u16] {
         &self.gateway
+    }
+
+    /// Where another host's is denied.
+    pub(crate) fn gateway_elsewhere(&self) -> Option<SocketAddr> {
+        self.gateway_elsewhere
     }
 }
 

@@ -5,7 +5,7 @@ use jsonc_parser::ast::Value;
 use super::reader::Reader;
 use crate::approval::{Approvals, Route};
 
-pub(super) const APPROVALS: [&str; 3] = ["routes", "maxPending", "notify"];
+pub(super) const APPROVALS: [&str; 5] = ["routes", "maxPending", "notify", "gateway", "exec"];
 
 impl Reader<'_> {
     pub(super) fn approvals(&mut self, value: &Value<'_>, key: &str) -> Approvals {
@@ -23,6 +23,8 @@ impl Reader<'_> {
                         self.wrong(value, &key, format!("must be a whole number from 1 to {most}"));
                     }
                 },
+                "gateway" => approvals.gateway = self.gateway_route(value, &key),
+                "exec" => approvals.exec = self.forwarding(value, &key),
                 _ => {
                     approvals.notify = self.strings(value, &key, |_| None);
                     if approvals.notify.as_ref().is_some_and(Vec::is_empty) {

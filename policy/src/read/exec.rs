@@ -159,7 +159,7 @@ fn flag_problem(flag: &str) -> Option<String> {
     (!is_flag).then(|| "a flag is --name or -x".to_owned())
 }
 
-fn root_problem(dir: &str) -> Option<String> {
+pub(super) fn root_problem(dir: &str) -> Option<String> {
     if dir.contains(['*', '?']) || !dir.starts_with(['/', '~']) {
         return Some("must be a path that starts with / or ~/, without wildcards".to_owned());
     }

@@ -4,6 +4,8 @@ mod agents;
 mod approvals;
 mod examples;
 mod exec;
+mod forwarding;
+mod gateway;
 mod locate;
 mod network;
 mod permissions;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{TOP, agents, approvals, exec, network, permissions};
+use super::{TOP, agents, approvals, exec, forwarding, gateway, network, permissions};
 
 /// The reader's keys, by the schema's name for the section that has them.
 fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -15,6 +15,9 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("SkillBin", &exec::SKILL_BIN),
         ("Profile", &exec::PROFILE),
         ("Approvals", &approvals::APPROVALS),
+        ("GatewayRoute", &gateway::GATEWAY),
+        ("Forwarding", &forwarding::FORWARDING),
+        ("TurnSource", &forwarding::TARGET),
         ("Network", &network::NETWORK),
         ("Connect", &network::CONNECT),
         ("Agent", &agents::AGENT),

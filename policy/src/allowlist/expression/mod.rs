@@ -19,7 +19,7 @@ const SIZE_LIMIT: usize = 1 << 20;
 /// Compiles a pattern. `None` for what is no expression of ECMAScript, for what would need
 /// back-tracking, and for what a back-tracking engine could take forever on: OpenClaw refuses those
 /// too (commit 3f68dc64).
-pub(super) fn compile(pattern: &str) -> Option<Regex> {
+pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     let units: Vec<u16> = pattern.encode_utf16().collect();
     let translated = Translator::new(&units).translate()?;
     let syntax = regex_syntax::ParserBuilder::new().utf8(false).build().parse(&translated).ok()?;
@@ -37,7 +37,7 @@ fn may_match_inside_characters(syntax: &Hir) -> bool {
 }
 
 /// A subject as the expressions see it.
-pub(super) fn subject(text: &str) -> String {
+pub(crate) fn subject(text: &str) -> String {
     text.encode_utf16().map(character).collect()
 }
 
