@@ -5,6 +5,7 @@
 mod arena;
 mod compare;
 mod emulator;
+pub mod gateway;
 mod held;
 mod needs;
 mod pty;

@@ -1,0 +1,3 @@
+//! The guard and real gateways of OpenClaw, of two releases. Only `make test-full` runs these.
+
+mod harness;

@@ -1,0 +1,123 @@
+//! Real gateways of OpenClaw on the loopback interface, as scripts/gateways installs them, and who talks to them: the
+//! official command line, and clients that can answer.
+
+mod client;
+mod identity;
+mod official;
+mod process;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::{is_foreign, skip};
+
+pub use client::{Client, Login, Refused};
+pub use identity::Identity;
+pub use official::CliPending;
+pub use process::Gateway;
+
+/// A release of OpenClaw that is tested with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// 2026.9.6.
+    Current,
+    /// 2026.7.35, of the older protocol and with `exec-approvals.json`.
+    Older,
+}
+
+impl Release {
+    /// As npm calls it.
+    #[must_use]
+    pub fn version(self) -> &'static str {
+        match self {
+            Release::Current => "2026.9.6",
+            Release::Older => "2026.7.35",
+        }
+    }
+
+    /// Whether its command line has `approvals pending` and `approvals resolve`.
+    #[must_use]
+    pub fn has_cli(self) -> bool {
+        self == Release::Current
+    }
+}
+
+/// Where scripts/gateways keeps what it installs.
+fn installed() -> PathBuf {
+    let named = std::env::var_os("GUARD_GATEWAYS").filter(|path| !path.is_empty());
+    let cache = || std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
+    named.map_or_else(|| cache().unwrap_or_else(home).join("openclaw-guard-tests"), PathBuf::from)
+}
+
+/// A package that scripts/gateways installed, of this version or of the one there is.
+///
+/// # Panics
+/// When it is not there: `scripts/gateways` was not run.
+#[must_use]
+pub fn package(name: &str, version: Option<&str>) -> PathBuf {
+    let directory = installed();
+    // One that is still being made has something behind its version.
+    let is_version = |found: &str| match version {
+        Some(version) => found == version,
+        None => {
+            found.split('.').count() == 3 && found.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit())
+        }
+    };
+    let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let found = names.find(|entry| {
+        entry.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_version)
+    });
+    let found = found.unwrap_or_else(|| panic!("no {name} in {}: scripts/gateways", directory.display()));
+    directory.join(found).join("node_modules").join(name)
+}
+
+static CURRENT: Mutex<Option<Gateway>> = Mutex::new(None);
+static OLDER: Mutex<Option<Gateway>> = Mutex::new(None);
+
+/// The gateway of a release, for one test at a time: it is started once, and again where a test has ended it. None, and
+/// said, in the short form of the tests: it takes ten seconds to start.
+#[must_use]
+pub fn gateway(release: Release) -> Option<Alone> {
+    if !is_foreign() {
+        skip("OpenClaw's gateways are left to make test-full");
+        return None;
+    }
+    let kept = match release {
+        Release::Current => &CURRENT,
+        Release::Older => &OLDER,
+    };
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.get_or_insert_with(|| Gateway::new(release)).ensure();
+    Some(Alone(kept))
+}
+
+/// A gateway that no other test uses meanwhile.
+#[derive(Debug)]
+pub struct Alone(MutexGuard<'static, Option<Gateway>>);
+
+impl std::ops::Deref for Alone {
+    type Target = Gateway;
+
+    fn deref(&self) -> &Gateway {
+        self.0.as_ref().expect("it was started")
+    }
+}
+
+impl std::ops::DerefMut for Alone {
+    fn deref_mut(&mut self) -> &mut Gateway {
+        self.0.as_mut().expect("it was started")
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let said = self.said();
+            let lines: Vec<&str> = said.lines().collect();
+            eprintln!("the gateway's log ends so:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The official command line, `openclaw approvals …`.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::Gateway;
+use crate::{Ended, ended, until};
+
+/// What `openclaw approvals pending --json` says.
+#[derive(Clone, Debug)]
+pub struct CliPending(pub Value);
+
+impl CliPending {
+    /// The entries in which a text stands.
+    #[must_use]
+    pub fn with(&self, text: &str) -> Vec<Value> {
+        let list = self
+            .0
+            .as_array()
+            .or_else(|| self.0["approvals"].as_array())
+            .or_else(|| self.0["pending"].as_array());
+        let entries = list.unwrap_or_else(|| panic!("no list: {:#}", self.0)).iter();
+        entries.filter(|entry| entry.to_string().contains(text)).cloned().collect()
+    }
+}
+
+impl Gateway {
+    /// `openclaw approvals …` of this release, with the gateway's token.
+    #[must_use]
+    pub fn approvals(&self, arguments: &[&str]) -> Ended {
+        let mut command = self.openclaw();
+        ended(command.arg("approvals").args(arguments).stdin(Stdio::null()))
+    }
+
+    /// What waits, by the command line.
+    ///
+    /// # Panics
+    /// When it cannot be had.
+    #[must_use]
+    pub fn cli_pending(&self) -> CliPending {
+        let said = self.approvals(&["pending", "--json"]);
+        CliPending(serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}")))
+    }
+
+    /// The entry in which a text stands, by the command line.
+    ///
+    /// # Panics
+    /// When there never is just one.
+    #[must_use]
+    pub fn cli_card(&self, text: &str) -> Value {
+        let mut found = Vec::new();
+        until(&format!("the command line shows {text}"), || {
+            found = self.cli_pending().with(text);
+            found.len() == 1
+        });
+        found.remove(0)
+    }
+}

