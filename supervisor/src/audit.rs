@@ -112,6 +112,7 @@ impl Asked {
                 (asked.decision, asked.by) = (Some(decision.to_string()), Some(by.as_str()));
             }
             What::Expired => asked.event = "expired",
+            What::NoRoute => asked.event = "no-route",
             What::Withdrawn => asked.event = "withdrawn",
             What::Refused(refusal) => (asked.event, asked.text) = ("refused", Some(refusal.to_string())),
             What::Granted => asked.event = "granted",

@@ -53,6 +53,9 @@ pub struct Options {
     /// Whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "main")]
     pub agent: String,
+    /// OpenClaw's key of the session that starts this, for its gateway [default: $OPENCLAW_MCP_SESSION_KEY]
+    #[arg(long, global = true, value_name = "KEY")]
+    pub session_key: Option<String>,
     /// What ~ means in the policy [default: $OPENCLAW_HOME, $HOME, the password entry]
     #[arg(long, global = true, value_name = "DIR")]
     pub home: Option<PathBuf>,

@@ -52,6 +52,9 @@ pub struct Places {
     pub home: PathBuf,
     /// OpenClaw's state directory.
     pub state: PathBuf,
+    /// OpenClaw's key of the session that starts the guard: by the command line, or as OpenClaw 2026.7.35 tells the
+    /// programs that it runs agents in.
+    pub session_key: Option<String>,
     /// Its real path at the start, for the same reason as `policy_file`.
     pub state_directory: PathBuf,
     /// The policy's file as it is named, whether or not it exists.
@@ -101,6 +104,11 @@ impl Places {
         let mut places = Places {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
+            session_key: options
+                .session_key
+                .clone()
+                .or_else(|| env::var("OPENCLAW_MCP_SESSION_KEY").ok())
+                .filter(|key| !key.is_empty()),
             policy_named: options.policy.is_some(),
             policy,
             audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),

@@ -20,6 +20,9 @@ pub enum Route {
 }
 
 impl Route {
+    /// Every route.
+    pub const ALL: [Route; 4] = [Route::Cli, Route::Terminal, Route::Socket, Route::Gateway];
+
     /// Every value, as written in `guard.json`.
     pub const NAMES: [&'static str; 4] = ["cli", "terminal", "socket", "gateway"];
 
@@ -30,9 +33,7 @@ impl Route {
 
     /// The value of that name.
     pub fn from_name(name: &str) -> Option<Route> {
-        [Route::Cli, Route::Terminal, Route::Socket, Route::Gateway]
-            .into_iter()
-            .find(|route| route.as_str() == name)
+        Route::ALL.into_iter().find(|route| route.as_str() == name)
     }
 }
 

@@ -103,6 +103,8 @@ pub enum End {
     Resolved(Decision),
     /// Nobody answered in time.
     Expired,
+    /// None of the routes that it was asked by could bring an answer.
+    NoRoute,
     /// Nobody waits for the answer any more.
     Withdrawn,
 }
@@ -151,6 +153,8 @@ pub enum ResolveError {
     AlreadyResolved,
     #[error("approval expired: nobody answered in time")]
     Expired,
+    #[error("approval ended: none of approvals.routes could bring an answer")]
+    NoRoute,
     #[error("approval withdrawn: the caller has gone")]
     Withdrawn,
     #[error("allow-always is unavailable: {0}")]
@@ -170,7 +174,7 @@ impl ResolveError {
             ResolveError::Unknown => "APPROVAL_NOT_FOUND",
             ResolveError::Ambiguous => "APPROVAL_AMBIGUOUS",
             ResolveError::AlreadyResolved => "APPROVAL_ALREADY_RESOLVED",
-            ResolveError::Expired => "APPROVAL_EXPIRED",
+            ResolveError::Expired | ResolveError::NoRoute => "APPROVAL_EXPIRED",
             ResolveError::Withdrawn => "APPROVAL_WITHDRAWN",
             ResolveError::NoAlways(_) | ResolveError::NoDirectory | ResolveError::AskedEachTime(_) => {
                 "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE"

@@ -37,6 +37,8 @@ pub enum What {
     },
     /// Nobody answered in time.
     Expired,
+    /// None of the routes that it was asked by could bring an answer.
+    NoRoute,
     /// Nobody waits for it any more.
     Withdrawn,
     /// It was not asked.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use guard_policy::Policy;
-use guard_policy::approval::Route;
+use guard_policy::approval::{Forwarding, Route, Turn, TurnSource};
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -17,6 +17,7 @@ use super::lifecycle::Told;
 use super::notify::Program;
 use super::outcome::{Found, Listing, Registered, Resolved, Save};
 use super::request::{Id, Question, Request};
+use crate::gateway::Wanted;
 use crate::ids;
 
 /// Events that a subscriber may be behind; beyond that it has to take a snapshot again.
@@ -35,6 +36,10 @@ pub struct Settings {
     pub routes: Option<Vec<Route>>,
     /// `approvals.notify`.
     pub notify: Option<Program>,
+    /// `approvals.gateway`.
+    pub gateway: Wanted,
+    /// `approvals.exec`.
+    pub forwarding: Forwarding,
 }
 
 impl Settings {
@@ -46,8 +51,20 @@ impl Settings {
             max_pending: policy.approvals().max_pending(),
             routes: policy.approvals().routes().map(<[Route]>::to_vec),
             notify: Program::of(policy),
+            gateway: Wanted::of(policy),
+            forwarding: policy.approvals().forwarding().clone(),
         }
     }
+
+    /// Whether `approvals.routes` lets this route answer.
+    fn wants(&self, route: Route) -> bool {
+        self.routes.as_ref().is_none_or(|routes| routes.contains(&route))
+    }
+}
+
+/// Whether a route could bring an answer.
+fn is_open(settings: &Settings, reachable: &BTreeSet<Route>, route: Route) -> bool {
+    settings.wants(route) && reachable.contains(&route)
 }
 
 /// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`] and [`Manager::kept`].
@@ -124,7 +141,40 @@ impl Manager {
 
     /// Whether `approvals.routes` lets this route answer.
     pub fn wants(&self, route: Route) -> bool {
-        self.with(|state, _| state.settings.routes.as_ref().is_none_or(|routes| routes.contains(&route)))
+        self.with(|state, _| state.settings.wants(route))
+    }
+
+    /// Whether `approvals.routes` names this route.
+    pub fn names(&self, route: Route) -> bool {
+        self.with(|state, _| state.settings.routes.as_ref().is_some_and(|routes| routes.contains(&route)))
+    }
+
+    /// Where the gateway is.
+    pub fn gateway(&self) -> Wanted {
+        self.with(|state, _| state.settings.gateway.clone())
+    }
+
+    /// Where the gateway is to deliver a question of this agent's, in the session of this key.
+    pub fn forwards(&self, agent: &str, session_key: Option<&str>) -> Option<TurnSource> {
+        self.with(|state, _| match state.settings.forwarding.turns(agent, session_key).first() {
+            Some(Turn::Target(target)) => Some((*target).clone()),
+            Some(Turn::Session) | None => None,
+        })
+    }
+
+    /// Notes that a route cannot bring an answer to a question. Where no other can, the question ends.
+    pub fn give_up(&self, question: Id, route: Route) {
+        self.with(|state, now| {
+            let State { book, settings, reachable, .. } = state;
+            book.give_up(question, route, |other| is_open(settings, reachable, other), now);
+        });
+    }
+
+    /// Whether another route than this may still bring an answer to a question.
+    pub fn has_other(&self, question: Id, route: Route) -> bool {
+        self.with(|State { book, settings, reachable, .. }, _| {
+            book.has_other(question, route, |other| is_open(settings, reachable, other))
+        })
     }
 
     /// Who is told of new cards.
@@ -149,11 +199,9 @@ impl Manager {
             if let Some(why) = &state.closed {
                 return Asked::Refused(Refusal::Broken(why.clone()));
             }
-            let Settings { max_pending, routes, .. } = &state.settings;
-            let has_route = routes
-                .as_ref()
-                .is_none_or(|routes| routes.iter().any(|route| state.reachable.contains(route)));
-            match state.book.register(request, *max_pending, has_route, now) {
+            let State { book, settings, reachable, .. } = state;
+            let has_route = Route::ALL.into_iter().any(|route| is_open(settings, reachable, route));
+            match book.register(request, settings.max_pending, has_route, now) {
                 Registered::Waiting(waiter, receiver) => Asked::Waiting(Ticket {
                     manager: self.clone(),
                     call: request.id,

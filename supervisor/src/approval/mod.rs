@@ -3,7 +3,7 @@
 //! `book` is the state: which questions wait, on which `cards`, with which `binding`, what has `ended`, what holds for
 //! a while (`lasting`). It is told the time. `manager` puts a lock, a clock and a log around it; `runtime` is the thread
 //! on which time is kept and routes run. Routes: `control`, the guard's own socket with the command line at its other
-//! end; `socket`, OpenClaw's. `notify` tells a program, which cannot answer. `watch` is the other end of both sockets.
+//! end; `socket`, OpenClaw's; `gateway`, OpenClaw's gateway. `notify` tells a program, which cannot answer. `watch` is the other end of both sockets.
 
 mod binding;
 mod book;
@@ -13,6 +13,7 @@ pub(crate) mod decision;
 mod digest;
 mod ended;
 mod event;
+mod gateway;
 mod inside;
 pub(crate) mod keep;
 mod lasting;
@@ -20,11 +21,14 @@ mod lifecycle;
 pub(crate) mod manager;
 mod notify;
 pub(crate) mod outcome;
+mod questions;
 pub(crate) mod request;
 mod runtime;
 pub(crate) mod socket;
+mod taking;
 #[cfg(test)]
 pub mod tests;
+mod text;
 pub(crate) mod watch;
 
 pub use binding::Binding;

@@ -4,14 +4,17 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use guard_policy::approval::Route;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::control::{Server, Socket};
 use super::decision::Refusal;
 use super::event::Log;
+use super::gateway;
 use super::keep::Keeper;
 use super::lifecycle;
 use super::manager::{Asked, Manager, Settings};
@@ -19,8 +22,12 @@ use super::notify::Notifier;
 use super::request::{Id, Question};
 use super::socket::{Client, Find, Meeting, Probe};
 use crate::faults::kept_up_task;
+use crate::gateway::Access;
 use crate::kernel::ended::Process;
 use crate::layers::{Fallible, may_fall};
+
+/// How long the guard's end waits for the gateway to hear of it.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Whether a process is a member of the guarded tree: it must not answer its own questions.
 pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
@@ -34,6 +41,8 @@ pub struct Surroundings {
     pub state: PathBuf,
     /// What `~` means.
     pub home: PathBuf,
+    /// OpenClaw's key of the session that started the guard, where there is one.
+    pub session_key: Option<String>,
     /// Who may not answer.
     pub is_member: IsMember,
     /// Where problems go.
@@ -135,6 +144,7 @@ impl Approvals {
             Arc::clone(&around.is_member),
             Arc::clone(&around.complain),
         );
+        let gateway = self.gateway(keeper.clone());
         let notifier = Notifier::new(manager.clone(), Arc::clone(&around.complain));
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
@@ -157,13 +167,27 @@ impl Approvals {
                     tokio::spawn(kept_up_task(move || server.clone().run(Arc::clone(&socket))));
                 }
                 tokio::spawn(kept_up_task(move || client.clone().run()));
+                let asking = gateway.clone();
+                tokio::spawn(kept_up_task(move || asking.clone().run()));
                 tokio::spawn(kept_up_task(move || notifier.clone().run()));
                 may_fall(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
+                // The manager is closed by now. What waits at the gateway is taken back, where it can be told.
+                let _ = timeout(FAREWELL, gateway.idle()).await;
             });
         })?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
+    }
+
+    /// The route to OpenClaw's gateway. It counts as one until a question finds that it is none.
+    fn gateway(&self, keeper: Keeper) -> gateway::Client {
+        let (manager, around) = (self.manager.clone(), &self.around);
+        let (settings, state, home) = (manager.clone(), around.state.clone(), around.home.clone());
+        let find: gateway::Find = Arc::new(move || Access::find(&settings.gateway(), &state, &home));
+        manager.reach(Route::Gateway, find().is_ok());
+        let line = Arc::new(gateway::Line::new(find));
+        gateway::Client::new(manager, keeper, line, around)
     }
 
     /// Ends the thread, where there is one: whoever waits still is told that nobody can answer, and the socket's name

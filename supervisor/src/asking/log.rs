@@ -15,10 +15,19 @@ pub struct ApprovalLog {
 /// Whether a line says that something waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announce {
-    /// There is no terminal for a prompt.
-    Lines,
+    /// There is no terminal for a prompt: how it is answered.
+    Lines(Way),
     /// A prompt says it.
     Nothing,
+}
+
+/// How what waits can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By `openclaw-guard approvals`.
+    Cli,
+    /// Elsewhere: `approvals.routes` has no `cli`.
+    Elsewhere,
 }
 
 impl ApprovalLog {
@@ -30,10 +39,10 @@ impl ApprovalLog {
 
 impl Log for ApprovalLog {
     fn log(&self, event: &Event, question: Option<&Question>) {
-        if let (What::Requested { .. }, Some(question), Announce::Lines) =
+        if let (What::Requested { .. }, Some(question), Announce::Lines(way)) =
             (&event.what, question, self.manner)
         {
-            self.reporter.news(waiting(event, question));
+            self.reporter.news(waiting(event, question, way));
         }
         self.reporter.asked(Asked::new(event, question));
     }
@@ -44,13 +53,16 @@ fn short(event: &Event) -> String {
     event.id.to_string().chars().take(8).collect()
 }
 
-fn waiting(event: &Event, question: &Question) -> String {
+fn waiting(event: &Event, question: &Question, way: Way) -> String {
     let what = match &question.subject {
         Subject::Exec(exec) => format!("exec {}", shown(&exec.executable.path)),
         Subject::File { path, access, .. } => format!("{} {}", access.word(), shown(path)),
     };
     let id = short(event);
-    format!(
-        "openclaw-guard: {what} waits for approval: openclaw-guard approvals resolve {id} allow-once|deny"
-    )
+    match way {
+        Way::Cli => format!(
+            "openclaw-guard: {what} waits for approval: openclaw-guard approvals resolve {id} allow-once|deny"
+        ),
+        Way::Elsewhere => format!("openclaw-guard: {what} waits for approval (approvals.routes): {id}"),
+    }
 }

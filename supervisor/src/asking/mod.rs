@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 pub use consent::{Consent, Stand};
-pub use log::{Announce, ApprovalLog};
+pub use log::{Announce, ApprovalLog, Way};
 pub use question::{about_exec, about_file, name};
 
 use crate::answer::{Answer, Outcome};
@@ -156,6 +156,7 @@ fn stand(end: End, consume: impl FnOnce() -> bool) -> Stand {
             Stand::Refused(Reason::Timeout, "approved, but too late for this call".to_owned())
         }
         End::Expired => Stand::Unanswered(Reason::Timeout, "nobody answered in time".to_owned()),
+        End::NoRoute => Stand::Unanswered(Reason::NoRoute, Refusal::NoRoute.to_string()),
         End::Withdrawn => Stand::Refused(Reason::Failed, "nobody can answer any more".to_owned()),
     }
 }

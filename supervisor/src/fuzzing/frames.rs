@@ -6,6 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use guard_policy::approval::Forwarding;
 use guard_policy::{Because, Source};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -26,6 +27,7 @@ use crate::approval::socket::wire::{Problem, Reply, Word, answer};
 use crate::approval::watch::gate::Gate;
 use crate::approval::watch::news::News;
 use crate::approval::watch::server::Server;
+use crate::gateway::Wanted;
 
 /// One peer.
 pub fn frames(data: &[u8]) {
@@ -128,8 +130,15 @@ fn question(path: &str) -> Question {
 fn control(input: &mut Input<'_>) {
     let is_member = input.byte() & 3 == 3;
     let minute = Duration::from_secs(60);
-    let settings =
-        Settings { timeout: 60 * minute, running_notice: minute, max_pending: 8, routes: None, notify: None };
+    let settings = Settings {
+        timeout: 60 * minute,
+        running_notice: minute,
+        max_pending: 8,
+        routes: None,
+        notify: None,
+        gateway: Wanted::default(),
+        forwarding: Forwarding::default(),
+    };
     let manager = Manager::new(settings, ());
     let wait = |path: &str| match manager.register(&Arc::new(manager.create(question(path)))) {
         Asked::Waiting(ticket) => ticket,

@@ -62,10 +62,8 @@ impl Access {
         let config = Config::read(&file);
         let (endpoint, place) = endpoint(wanted, &config, &file, &variable)?;
         let secret = match &wanted.token_file {
-            Some(path) => {
-                let path = path.strip_prefix("~").map_or_else(|_| path.clone(), |below| home.join(below));
-                Some(secret::of_file(&path))
-            }
+            Some(Ok(path)) => Some(secret::of_file(path)),
+            Some(Err(why)) => Some(Err(why.clone())),
             None => of_environment(&config, &variable).or_else(|| of_config(&config, place, &variable)),
         };
         let secret = secret.transpose().map_err(|why| NoAccess::Secret { at: endpoint.to_string(), why })?;

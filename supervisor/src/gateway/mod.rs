@@ -21,7 +21,7 @@ mod openclaw;
 mod problem;
 mod secret;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wanted;
 
 pub use access::{Access, NoAccess};

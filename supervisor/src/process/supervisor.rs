@@ -18,7 +18,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
 use crate::approval::{Approvals, Settings, Surroundings};
-use crate::asking::{Announce, ApprovalLog};
+use crate::asking::{Announce, ApprovalLog, Way};
 use crate::audit::Context;
 use crate::current::Current;
 use crate::faults::tell_in_one_line;
@@ -192,12 +192,17 @@ fn approvals(
     reporter: &Reporter,
     link: Option<UnixStream>,
 ) -> Arc<Approvals> {
-    let prompts = policy.approvals().routes().is_none_or(|routes| routes.contains(&Route::Terminal));
-    let announce = if tree.leader.is_some() && prompts { Announce::Nothing } else { Announce::Lines };
+    let has = |route| policy.approvals().routes().is_none_or(|routes| routes.contains(&route));
+    let announce = match (tree.leader, has(Route::Cli)) {
+        (Some(_), _) if has(Route::Terminal) => Announce::Nothing,
+        (_, true) => Announce::Lines(Way::Cli),
+        (_, false) => Announce::Lines(Way::Elsewhere),
+    };
     let problems = reporter.clone();
     let around = Surroundings {
         state: source.places.state_directory.clone(),
         home: source.places.home.clone(),
+        session_key: source.places.session_key.clone(),
         // Sockets that a member connects are connected by the supervisor.
         is_member: Arc::new(move |pid| tree.contains(pid) || tree.is_guard(pid)),
         complain: Arc::new(move |line| problems.problem(line)),

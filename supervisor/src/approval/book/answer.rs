@@ -36,6 +36,7 @@ impl Book {
             }
             Found::Ended(_, End::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
             Found::Ended(_, End::Expired) => return Err(ResolveError::Expired),
+            Found::Ended(_, End::NoRoute) => return Err(ResolveError::NoRoute),
             Found::Ended(_, End::Withdrawn) => return Err(ResolveError::Withdrawn),
         };
         let answered = match revision {
@@ -78,7 +79,7 @@ impl Book {
 
     pub(super) fn end(&mut self, id: Id, end: End, what: What, now: Instant) {
         let Some(pending) = self.pending.remove(&id) else { return };
-        let Pending { request, binding, card, size, calls } = pending;
+        let Pending { request, binding, card, size, calls, without: _ } = pending;
         self.bytes -= size;
         self.by_binding.remove(&binding);
         self.deadlines.remove(&(request.deadline, id));

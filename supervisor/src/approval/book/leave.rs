@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use guard_policy::approval::Route;
 use tokio::time::Instant;
 
 use super::super::decision::End;
@@ -57,6 +58,24 @@ impl Book {
             let _ = one.sender.send(End::Withdrawn);
         }
         is_last.then_some(question)
+    }
+
+    /// A route cannot bring an answer to a question; which ones are there at all, `open` says. Where none is left, the
+    /// question ends.
+    pub fn give_up(&mut self, id: Id, route: Route, open: impl Fn(Route) -> bool, now: Instant) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        if !pending.without.contains(&route) {
+            pending.without.push(route);
+        }
+        if !self.has_other(id, route, open) {
+            self.end(id, End::NoRoute, What::NoRoute, now);
+        }
+    }
+
+    /// Whether another route than this may still bring an answer to a question.
+    pub fn has_other(&self, id: Id, route: Route, open: impl Fn(Route) -> bool) -> bool {
+        let Some(pending) = self.pending.get(&id) else { return false };
+        Route::ALL.into_iter().any(|other| other != route && open(other) && !pending.without.contains(&other))
     }
 
     /// Ends every question: nobody will answer.

@@ -8,6 +8,7 @@ mod register;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use guard_policy::approval::Route;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -35,6 +36,8 @@ struct Pending {
     size: usize,
     /// The calls that wait for the answer. None is without a waiter; without any, the question lingers.
     calls: BTreeMap<Id, Vec<Waiter>>,
+    /// The routes that cannot bring an answer to it.
+    without: Vec<Route>,
 }
 
 /// Somebody who waits for a call's answer.

@@ -107,7 +107,9 @@ impl Book {
         self.deadlines.insert((request.deadline, id));
         let shown = self.cards.list(&card, id);
         let calls = BTreeMap::new();
-        self.pending.insert(id, Pending { request: Arc::clone(request), binding, card, size, calls });
+        let without = Vec::new();
+        self.pending
+            .insert(id, Pending { request: Arc::clone(request), binding, card, size, calls, without });
         self.note(id, What::Requested { card: shown }, Some(request));
         self.wait(id, id)
     }

@@ -73,7 +73,7 @@ pub enum Said {
 
 /// Where a question is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     Pending,
     Resolved {
@@ -83,6 +83,8 @@ pub enum State {
         by: Option<String>,
     },
     Expired,
+    /// No route could bring an answer.
+    NoRoute,
     Withdrawn,
 }
 

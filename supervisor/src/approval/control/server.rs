@@ -226,6 +226,7 @@ impl Server {
                 ended(State::Resolved { decision: decision.to_string(), by })
             }
             What::Expired => ended(State::Expired),
+            What::NoRoute => ended(State::NoRoute),
             What::Withdrawn => ended(State::Withdrawn),
             What::Told(told) => {
                 Some(Said::Told { id, going: told.word().to_owned(), text: told.to_string() })
@@ -240,6 +241,7 @@ impl State {
         match end {
             End::Resolved(decision) => State::Resolved { decision: decision.to_string(), by: None },
             End::Expired => State::Expired,
+            End::NoRoute => State::NoRoute,
             End::Withdrawn => State::Withdrawn,
         }
     }

@@ -32,6 +32,7 @@ fn real(state: &TempDir) -> PathBuf {
 
 fn approvals(state: &TempDir, is_member: bool) -> Approvals {
     let around = Surroundings {
+        session_key: None,
         state: real(state),
         home: "/nonexistent".into(),
         is_member: Arc::new(move |_| is_member),
@@ -280,6 +281,7 @@ fn the_fronts_answers_are_the_terminals() {
     let state = state();
     let (ours, theirs) = UnixStream::pair().unwrap();
     let around = Surroundings {
+        session_key: None,
         state: real(&state),
         home: "/nonexistent".into(),
         is_member: Arc::new(|_| false),

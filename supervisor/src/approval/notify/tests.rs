@@ -26,6 +26,7 @@ fn told_by(argv: &[&str]) -> Told {
     let complaints = Arc::<Mutex<Vec<String>>>::default();
     let into = Arc::clone(&complaints);
     let around = Surroundings {
+        session_key: None,
         state: directory.path().canonicalize().unwrap(),
         home: "/nonexistent".into(),
         is_member: Arc::new(|_| false),

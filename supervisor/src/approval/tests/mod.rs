@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guard_policy::analysis::Entry;
-use guard_policy::approval::{Route, Saving};
+use guard_policy::approval::{Forwarding, Route, Saving};
 use guard_policy::{Access, Because, Source};
 
 use super::decision::{Decision, End, Refusal, ResolveError, Width};
@@ -20,12 +20,21 @@ use super::digest::Digest;
 use super::event::{Event, Log, What};
 use super::manager::{Asked, Manager, Settings, Ticket};
 use super::request::{Always, Exec, Executable, Process, Question, Repeat, Request, Subject};
+use crate::gateway::Wanted;
 
 /// `exec.timeoutMs` where it is left out.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub fn settings() -> Settings {
-    Settings { timeout: TIMEOUT, running_notice: TIMEOUT, max_pending: 16, routes: None, notify: None }
+    Settings {
+        timeout: TIMEOUT,
+        running_notice: TIMEOUT,
+        max_pending: 16,
+        routes: None,
+        notify: None,
+        gateway: Wanted::default(),
+        forwarding: Forwarding::default(),
+    }
 }
 
 fn because(rule: &'static str) -> Because<'static> {

@@ -233,6 +233,7 @@ fn how(state: &State) -> String {
         State::Pending => "pending".to_owned(),
         State::Resolved { decision, .. } => decision.clone(),
         State::Expired => "expired".to_owned(),
+        State::NoRoute => "no route".to_owned(),
         State::Withdrawn => "withdrawn".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
 //! The client against a gateway that says what a test wants.
 
 mod link;
-mod scripted;
+pub(crate) mod scripted;

@@ -54,6 +54,7 @@ impl Guard {
         let complaints = Arc::<Mutex<Vec<String>>>::default();
         let (into, is_member) = (Arc::clone(&complaints), self.is_member);
         let around = Surroundings {
+            session_key: None,
             state: state.path().canonicalize().unwrap(),
             home: "/nonexistent".into(),
             is_member: Arc::new(move |_| is_member),

@@ -1,0 +1,16 @@
+//! The route `gateway`: OpenClaw's gateway asks whoever is connected to it. The guard is a client of it
+//! (`crate::gateway`).
+//!
+//! `card` is a question as the gateway is asked it, `reply` what it says to that; `line` keeps a connection; `ask` asks
+//! one question until somebody answers, `route` all that wait.
+
+mod ask;
+mod card;
+mod line;
+mod reply;
+mod route;
+#[cfg(test)]
+mod tests;
+
+pub use line::{Find, Line};
+pub use route::Client;
