@@ -144,7 +144,10 @@ impl Approvals {
             Arc::clone(&around.is_member),
             Arc::clone(&around.complain),
         );
-        let gateway = self.gateway(keeper.clone());
+        let line = self.line();
+        let gateway = gateway::Client::new(manager.clone(), keeper.clone(), Arc::clone(&line), &around);
+        let session = around.session_key.clone();
+        let session = session.map(|key| gateway::Session::new(manager.clone(), line, key));
         let notifier = Notifier::new(manager.clone(), Arc::clone(&around.complain));
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
@@ -169,6 +172,9 @@ impl Approvals {
                 tokio::spawn(kept_up_task(move || client.clone().run()));
                 let asking = gateway.clone();
                 tokio::spawn(kept_up_task(move || asking.clone().run()));
+                if let Some(session) = session {
+                    tokio::spawn(kept_up_task(move || session.clone().run()));
+                }
                 tokio::spawn(kept_up_task(move || notifier.clone().run()));
                 may_fall(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
@@ -180,14 +186,13 @@ impl Approvals {
         Ok(())
     }
 
-    /// The route to OpenClaw's gateway. It counts as one until a question finds that it is none.
-    fn gateway(&self, keeper: Keeper) -> gateway::Client {
-        let (manager, around) = (self.manager.clone(), &self.around);
-        let (settings, state, home) = (manager.clone(), around.state.clone(), around.home.clone());
-        let find: gateway::Find = Arc::new(move || Access::find(&settings.gateway(), &state, &home));
-        manager.reach(Route::Gateway, find().is_ok());
-        let line = Arc::new(gateway::Line::new(find));
-        gateway::Client::new(manager, keeper, line, around)
+    /// The way to OpenClaw's gateway. It counts as a route until a question finds that it is none.
+    fn line(&self) -> Arc<gateway::Line> {
+        let (manager, state, home) =
+            (self.manager.clone(), self.around.state.clone(), self.around.home.clone());
+        let find: gateway::Find = Arc::new(move || Access::find(&manager.gateway(), &state, &home));
+        self.manager.reach(Route::Gateway, find().is_ok());
+        Arc::new(gateway::Line::new(find))
     }
 
     /// Ends the thread, where there is one: whoever waits still is told that nobody can answer, and the socket's name

@@ -24,7 +24,7 @@ mod secret;
 pub(crate) mod tests;
 mod wanted;
 
-pub use access::{Access, NoAccess};
+pub use access::{ADMIN, Access, NoAccess};
 pub use frames::{Event, Refused};
 pub use hello::{Hello, Run};
 pub use link::Link;

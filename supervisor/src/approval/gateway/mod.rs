@@ -2,15 +2,17 @@
 //! (`crate::gateway`).
 //!
 //! `card` is a question as the gateway is asked it, `reply` what it says to that; `line` keeps a connection; `ask` asks
-//! one question until somebody answers, `route` all that wait.
+//! one question until somebody answers, `route` all that wait; `session` tells how programs go on.
 
 mod ask;
 mod card;
 mod line;
 mod reply;
 mod route;
+mod session;
 #[cfg(test)]
 mod tests;
 
 pub use line::{Find, Line};
 pub use route::Client;
+pub use session::Session;

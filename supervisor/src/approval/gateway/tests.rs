@@ -10,11 +10,13 @@ use tokio::time::timeout;
 
 use super::super::decision::{Decision, End, Span};
 use super::super::keep::Keeper;
+use super::super::lifecycle::{Going, Reason, Told};
 use super::super::manager::{Asked, Manager, Settings, Ticket};
 use super::super::request::{Always, Question};
 use super::super::runtime::{Complain, Surroundings};
 use super::super::tests::{ALWAYS, file, question, settings};
 use super::*;
+use crate::gateway::Wanted;
 use crate::gateway::tests::scripted::{Client as Peer, Gateway, hello};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -24,6 +26,7 @@ struct Guard {
     gateway: Gateway,
     manager: Manager,
     client: Client,
+    line: Arc<Line>,
     said: Arc<Mutex<Vec<String>>>,
     state: TempDir,
 }
@@ -54,9 +57,9 @@ impl Guard {
             complain,
             terminal: None,
         };
-        let client = Client::new(manager.clone(), keeper, line, &around);
+        let client = Client::new(manager.clone(), keeper, Arc::clone(&line), &around);
         tokio::spawn(client.clone().run());
-        Guard { gateway, manager, client, said, state }
+        Guard { gateway, manager, client, line, said, state }
     }
 
     fn ask(&self, question: &Question) -> Ticket {
@@ -370,9 +373,9 @@ async fn a_gateway_that_stays_away_is_no_route() {
 
 #[tokio::test]
 async fn one_that_was_never_there_is_none_at_once() {
-    let Guard { gateway, manager, client, said, state } = Guard::new(ONLY).await;
-    drop(gateway);
-    let guard = Guard { gateway: Gateway::new().await, manager, client, said, state };
+    let mut guard = Guard::new(ONLY).await;
+    // The old one does not listen any more.
+    guard.gateway = Gateway::new().await;
     assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, End::NoRoute);
     assert!(guard.said().contains("nobody listens"), "{}", guard.said());
 }
@@ -458,6 +461,41 @@ async fn what_nobody_could_read_is_not_asked() {
     let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
     assert_eq!(ended(ticket).await, End::NoRoute);
     assert!(guard.said().contains("too long"), "{}", guard.said());
+}
+
+async fn admitted(gateway: &Gateway) -> Peer {
+    let mut peer = gateway.accept().await;
+    peer.challenge().await;
+    let connect = peer.hear().await;
+    let mut hello = hello();
+    hello["auth"]["scopes"] = json!(["operator.admin", "operator.approvals"]);
+    peer.answer(&connect["id"], hello).await;
+    peer
+}
+
+#[tokio::test]
+async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
+    let guard = Guard::new(ONLY).await;
+    let session = Session::new(guard.manager.clone(), Arc::clone(&guard.line), "agent:main:main".to_owned());
+    tokio::spawn(session.run());
+    let told = || Told {
+        id: uuid::Uuid::nil(),
+        command: "curl --token sk-abcdefghijklmnopqrstuvwxyz012345 \u{1b}[31m".to_owned(),
+        going: Going::Denied(Reason::User),
+    };
+    tokio::task::yield_now().await;
+    // Without `admin` nothing is said, and no connection made.
+    guard.manager.tell(told());
+    let gateway = Wanted { admin: true, ..Wanted::default() };
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    guard.manager.configure(Settings { gateway, ..settings() });
+    guard.manager.tell(told());
+    let mut peer = admitted(&guard.gateway).await;
+    let event = heard(&mut peer, "system-event").await;
+    assert_eq!(event["params"]["sessionKey"], "agent:main:main");
+    let text = event["params"]["text"].as_str().unwrap();
+    assert!(text.starts_with("Exec denied (guard id="), "{text}");
+    assert!(!text.contains("abcdefghijklmnop") && !text.contains('\u{1b}'), "{text}");
 }
 
 #[tokio::test]
