@@ -66,8 +66,13 @@ impl GatewayRoute {
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
+    /// That digest.
+    pub fn new(bytes: [u8; 32]) -> Fingerprint {
+        Fingerprint(bytes)
+    }
+
     /// 64 hexadecimal digits; a colon may stand between two bytes.
-    pub(crate) fn parse(text: &str) -> Option<Fingerprint> {
+    pub fn parse(text: &str) -> Option<Fingerprint> {
         let mut bytes = [0; 32];
         let mut rest = text;
         for (i, byte) in bytes.iter_mut().enumerate() {

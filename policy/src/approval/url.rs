@@ -46,7 +46,7 @@ impl GatewayUrl {
     ///
     /// # Errors
     /// What is wrong, in words.
-    pub(crate) fn parse(text: &str) -> Result<GatewayUrl, String> {
+    pub fn parse(text: &str) -> Result<GatewayUrl, String> {
         let (scheme, rest) = match text.split_once("://") {
             Some(("ws", rest)) => (Scheme::Ws, rest),
             Some(("wss", rest)) => (Scheme::Wss, rest),

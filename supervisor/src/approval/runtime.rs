@@ -188,9 +188,11 @@ impl Approvals {
 
     /// The way to OpenClaw's gateway. It counts as a route until a question finds that it is none.
     fn line(&self) -> Arc<gateway::Line> {
-        let (manager, state, home) =
-            (self.manager.clone(), self.around.state.clone(), self.around.home.clone());
-        let find: gateway::Find = Arc::new(move || Access::find(&manager.gateway(), &state, &home));
+        let (manager, state) = (self.manager.clone(), self.around.state.clone());
+        let is_member = Arc::clone(&self.around.is_member);
+        let find: gateway::Find = Arc::new(move || {
+            Access::find(&manager.gateway(), &state).map(|access| access.apart_from(&is_member))
+        });
         self.manager.reach(Route::Gateway, find().is_ok());
         Arc::new(gateway::Line::new(find))
     }

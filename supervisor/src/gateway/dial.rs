@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -11,10 +12,13 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
+use guard_policy::approval::{GatewayHost, GatewayUrl, Scheme};
+
 use super::access::Access;
-use super::endpoint::{Endpoint, Host, Wire};
 use super::frames::LONGEST;
+use super::holder::Ends;
 use super::problem::{Lost, OpenError};
+use super::tls;
 
 /// How long a host may take to answer at all.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -22,32 +26,38 @@ const CONNECT: Duration = Duration::from_secs(10);
 const BUFFER: usize = 16 << 10;
 
 /// A connection.
-pub type Socket = WebSocketStream<TcpStream>;
+pub type Socket = WebSocketStream<Box<dyn Stream>>;
 
-/// Makes one.
+/// What a WebSocket goes over.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Makes one. Where nothing but the kernel says who is at the other end, its ends are told too.
 ///
 /// # Errors
 /// Why there is none.
-pub async fn dial(access: &Access) -> Result<Socket, OpenError> {
+pub async fn dial(access: &Access) -> Result<(Socket, Option<Ends>), OpenError> {
     let endpoint = &access.endpoint;
-    let at = || endpoint.to_string();
+    let at = || access.endpoint();
     let stream = match timeout(CONNECT, connect(access)).await {
         Ok(stream) => stream?,
         Err(_) => return Err(OpenError::Slow { at: at(), what: "a connection", seconds: CONNECT.as_secs() }),
     };
-    if endpoint.wire == Wire::Tls {
-        return Err(OpenError::Insecure { at: at(), why: "TLS is not spoken yet".to_owned() });
-    }
+    let failed = |error| OpenError::Unreachable { at: at(), error };
+    let ends = Ends { own: stream.local_addr().map_err(failed)?, peer: stream.peer_addr().map_err(failed)? };
+    let (stream, ends): (Box<dyn Stream>, _) = match endpoint.scheme() {
+        Scheme::Ws => (Box::new(stream), ends.peer.ip().is_loopback().then_some(ends)),
+        Scheme::Wss => {
+            let over = tls::over(stream, endpoint.host(), access.trust).await;
+            (Box::new(over.map_err(|why| OpenError::Insecure { at: at(), why })?), None)
+        }
+    };
     // No Origin: with one, a gateway takes the client for a browser and grants nothing (OpenClaw 2026.9.6).
     let no_gateway = |why: String| OpenError::NoGateway { at: at(), why };
-    let request = at().into_client_request().map_err(|error| no_gateway(error.to_string()))?;
-    let config = WebSocketConfig::default()
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(0)
-        .max_message_size(Some(LONGEST))
-        .max_frame_size(Some(LONGEST));
-    match client_async_with_config(request, stream, Some(config)).await {
-        Ok((socket, _)) => Ok(socket),
+    let request = endpoint.as_str().into_client_request().map_err(|error| no_gateway(error.to_string()))?;
+    match client_async_with_config(request, stream, Some(limits())).await {
+        Ok((socket, _)) => Ok((socket, ends)),
         Err(tungstenite::Error::Http(response)) => {
             Err(no_gateway(format!("it answers with HTTP {}", response.status().as_u16())))
         }
@@ -56,11 +66,20 @@ pub async fn dial(access: &Access) -> Result<Socket, OpenError> {
     }
 }
 
+/// What is read.
+pub fn limits() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(0)
+        .max_message_size(Some(LONGEST))
+        .max_frame_size(Some(LONGEST))
+}
+
 async fn connect(access: &Access) -> Result<TcpStream, OpenError> {
     let endpoint = &access.endpoint;
-    let at = || endpoint.to_string();
+    let at = || access.endpoint();
     let addresses = resolve(endpoint).await.map_err(|error| OpenError::Unreachable { at: at(), error })?;
-    if endpoint.wire == Wire::Plain
+    if endpoint.scheme() == Scheme::Ws
         && !access.allow_insecure
         && !addresses.iter().all(|address| address.ip().is_loopback())
     {
@@ -88,10 +107,10 @@ async fn connect(access: &Access) -> Result<TcpStream, OpenError> {
     })
 }
 
-async fn resolve(endpoint: &Endpoint) -> io::Result<Vec<SocketAddr>> {
-    match &endpoint.host {
-        Host::Address(address) => Ok(vec![SocketAddr::new(*address, endpoint.port)]),
-        Host::Name(name) => Ok(lookup_host((name.as_str(), endpoint.port)).await?.collect()),
+async fn resolve(endpoint: &GatewayUrl) -> io::Result<Vec<SocketAddr>> {
+    match endpoint.host() {
+        GatewayHost::Address(address) => Ok(vec![SocketAddr::new(*address, endpoint.port())]),
+        GatewayHost::Name(name) => Ok(lookup_host((name.as_str(), endpoint.port())).await?.collect()),
     }
 }
 

@@ -103,6 +103,10 @@ struct Request<'a> {
 /// # Errors
 /// Why it is no frame.
 pub fn read(text: &str) -> Result<Frame, String> {
+    // An array of the fields would be taken for the object.
+    if !text.trim_start().starts_with('{') {
+        return Err("it is no object".to_owned());
+    }
     let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(match written {
         Written::Res { id, ok: true, payload, .. } => Frame::Answer { id, answer: Ok(payload) },

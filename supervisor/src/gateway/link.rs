@@ -14,7 +14,7 @@ use super::access::Access;
 use super::calls::{Answer, Calls};
 use super::dial::{Socket, dial, said};
 use super::frames::{Event, Frame, read, request};
-use super::greeting::greet;
+use super::greeting::{Manner, NotLetIn, greet};
 use super::hello::Hello;
 use super::problem::{CallError, Lost, OpenError};
 
@@ -54,17 +54,24 @@ impl Link {
     /// Why there is no connection.
     pub async fn open(access: &Access) -> Result<Link, OpenError> {
         let opened = timeout(OPEN, async {
-            let mut socket = dial(access).await?;
-            let hello = greet(access, &mut socket).await?;
-            Ok(Link::of(socket, hello))
+            let mut manner = Manner::default();
+            loop {
+                let (mut socket, ends) = dial(access).await?;
+                match greet(access, &mut socket, ends, manner).await {
+                    Ok(hello) => return Ok(Link::of(socket, hello)),
+                    // Each of the manners is tried once.
+                    Err(NotLetIn::Again(next)) => manner = next,
+                    Err(NotLetIn::Never(error)) => return Err(error),
+                }
+            }
         });
         opened.await.unwrap_or_else(|_| {
-            let (at, seconds) = (access.endpoint.to_string(), OPEN.as_secs());
+            let (at, seconds) = (access.endpoint(), OPEN.as_secs());
             Err(OpenError::Slow { at, what: "an answer", seconds })
         })
     }
 
-    fn of(socket: Socket, hello: Hello) -> Link {
+    pub(super) fn of(socket: Socket, hello: Hello) -> Link {
         let (tell, told) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
         let (events, _) = broadcast::channel(EVENTS);

@@ -4,6 +4,7 @@
 use std::io;
 
 use super::frames::Refused;
+use super::holder::Turned;
 use crate::text::shown;
 
 /// Why a connection was not made, or not let in.
@@ -18,6 +19,9 @@ pub enum OpenError {
     /// It would not be private.
     #[error("{at}: {why}")]
     Insecure { at: String, why: String },
+    /// Who is there may not be told anything.
+    #[error("{at}: {turned}")]
+    Turned { at: String, turned: Turned },
     /// What is there speaks something else.
     #[error("{at}: this is no gateway of OpenClaw: {why}")]
     NoGateway { at: String, why: String },

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::process::geteuid;
 
 use crate::text::shown;
@@ -64,7 +64,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Reads the file that guard.json names: a plain one, of this user or of root, that is nobody else's to read or write.
+/// Reads the file that guard.json names, by its real path: a plain one, of this user or of root, that is nobody else's to
+/// read or write.
 ///
 /// # Errors
 /// Why it has none.
@@ -72,8 +73,9 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
     let source = shown(path.as_os_str().as_bytes());
     let failed = |error: rustix::io::Errno| format!("{source}: {}", std::io::Error::from(error));
     // A FIFO would wait for somebody to write.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = open(path, flags, Mode::empty()).map_err(failed)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // A link on the way has been made since: it may be the tree's.
+    let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(failed)?;
     let stat = fstat(&file).map_err(failed)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(format!("{source} is no plain file"));

@@ -5,30 +5,34 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use guard_policy::Policy;
+use guard_policy::approval::{Fingerprint, GatewayUrl};
 
 /// Where it is and what opens it, as far as guard.json says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// `approvals.gateway.url`.
-    pub url: Option<String>,
-    /// `approvals.gateway.tokenFile`.
+    pub url: Option<GatewayUrl>,
+    /// The real path of `approvals.gateway.tokenFile`, or why it is not to be used.
     pub token_file: Option<Result<PathBuf, String>>,
     /// `approvals.gateway.allowInsecure`: without TLS to other hosts, too.
     pub allow_insecure: bool,
-    /// Whether the scope operator.admin is asked for.
+    /// `approvals.gateway.fingerprint`: the certificate of a `wss://` gateway.
+    pub fingerprint: Option<Fingerprint>,
+    /// `approvals.gateway.admin`: whether operator.admin is asked for.
     pub admin: bool,
 }
 
 impl Wanted {
-    /// Of a policy.
+    /// What this policy says.
     pub fn of(policy: &Policy) -> Wanted {
-        let gateway = policy.approvals().gateway();
-        let path = |path: &[u8]| PathBuf::from(OsStr::from_bytes(path));
+        let route = policy.approvals().gateway();
+        let token = policy.gateway_token().map(|place| place.map(OsStr::from_bytes).map_err(str::to_owned));
         Wanted {
-            url: gateway.url().map(ToString::to_string),
-            token_file: policy.gateway_token().map(|token| token.map(path).map_err(str::to_owned)),
-            allow_insecure: gateway.allow_insecure(),
-            admin: gateway.admin(),
+            url: route.url().cloned(),
+            token_file: token.map(|place| place.map(PathBuf::from)),
+            allow_insecure: route.allow_insecure(),
+            fingerprint: route.fingerprint(),
+            admin: route.admin(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod update;
 
 pub use directory::Directory;
 pub use load::{File, Stores, load, load_own};
+pub use lock::Lock;
 pub use update::{UpdateError, apply, apply_own};
 
 /// The store's name in the state directory.

@@ -42,6 +42,7 @@ impl Down {
                 OpenError::Refused { refused, .. } => refused.code == UNAVAILABLE,
                 OpenError::Nobody { .. }
                 | OpenError::Unreachable { .. }
+                | OpenError::Turned { .. }
                 | OpenError::NoGateway { .. }
                 | OpenError::Slow { .. }
                 | OpenError::Lost { .. } => true,
@@ -52,7 +53,7 @@ impl Down {
     /// Whether nothing is wrong but that there is no gateway.
     pub fn is_absence(&self) -> bool {
         match self {
-            Down::Access(_) => true,
+            Down::Access(error) => error.is_absence(),
             Down::Open(error) => matches!(**error, OpenError::Nobody { .. }),
             Down::Broken => false,
         }

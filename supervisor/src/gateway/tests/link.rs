@@ -1,7 +1,13 @@
 //! One connection, from its beginning to its end.
 
+use std::time::Duration;
+
+use futures_util::StreamExt;
 use serde_json::json;
 use tokio::join;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::scripted::{Client, Gateway, hello};
 use crate::gateway::{CallError, Event, Link, Lost, Refused};
@@ -34,6 +40,8 @@ async fn is_let_in_with_what_it_has() {
     assert_eq!(params["client"]["mode"], "backend");
     assert_eq!(params["scopes"], json!(["operator.approvals"]));
     assert_eq!(params["auth"], json!({"token": "X"}));
+    assert_eq!(params["device"]["nonce"], "n-1");
+    assert_eq!(params["device"]["signedAt"], 1_795_225_539_548_i64);
     assert_eq!((link.hello().protocol, link.hello().version.as_str()), (4, "2026.9.6"));
     assert!(link.hello().offers("exec.approval.request") && !link.hello().offers("x"));
     drop(link);
@@ -83,4 +91,142 @@ async fn who_waits_hears_of_the_end() {
     assert_eq!(link.call("b", json!({})).await, Err(CallError::Lost(lost)));
     assert_eq!(events.recv().await, Ok(Event { event: "shutdown".into(), payload: json!({"reason": "x"}) }));
     assert!(events.recv().await.is_err() && link.events().recv().await.is_err());
+}
+
+/// What comes of a link to which this is said.
+async fn lost(talk: impl AsyncFnOnce(&mut Client)) -> Lost {
+    let (link, mut client) = Client::linked().await;
+    let (lost, ()) = join!(link.lost(), talk(&mut client));
+    assert_eq!(link.call("x", json!({})).await, Err(CallError::Lost(lost.clone())));
+    lost
+}
+
+#[tokio::test]
+async fn what_is_no_frame_is_the_end() {
+    for message in [
+        Message::text("x"),
+        Message::text("{\"type\":\"res\",\"id\":1,\"ok\":true}"),
+        Message::binary(vec![1]),
+        Message::text(format!("{{\"type\":\"event\",\"event\":\"{}\"}}", "x".repeat(4 << 20))),
+        Message::text("[".repeat(1 << 20)),
+    ] {
+        let lost = lost(async |client| {
+            let _ = client.send(message).await;
+            client.gone().await;
+        });
+        let lost = lost.await;
+        assert!(matches!(lost, Lost::Broken(_)), "{lost:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_restart_is_told_from_a_loss() {
+    let close = CloseFrame { code: 1012.into(), reason: "service restart\x1b".into() };
+    let closed = lost(async |client| client.0.close(Some(close)).await.unwrap()).await;
+    assert_eq!(closed, Lost::Closed { code: Some(1012), reason: "service restart\x1b".into() });
+    assert!(!closed.to_string().contains('\x1b'));
+}
+
+/// Ticks keep it alive; without them it ends after two, and five seconds.
+#[tokio::test(start_paused = true)]
+async fn silence_is_the_end() {
+    let lost = lost(async |client| {
+        let start = tokio::time::Instant::now();
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            client.event("tick", json!({})).await;
+        }
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        client.send(Message::Ping(Bytes::new())).await.unwrap();
+        client.gone().await;
+        assert_eq!(start.elapsed().as_secs(), 11 * 60 + 65);
+    });
+    assert_eq!(lost.await, Lost::Silent(65));
+}
+
+#[tokio::test]
+async fn pings_are_answered() {
+    let (link, mut client) = linked().await;
+    client.send(Message::Ping(Bytes::from_static(b"x"))).await.unwrap();
+    assert_eq!(client.0.next().await.unwrap().unwrap(), Message::Pong(Bytes::from_static(b"x")));
+    drop(link);
+}
+
+#[tokio::test]
+async fn who_does_not_wait_any_more_gets_nothing() {
+    let (link, mut client) = linked().await;
+    let given_up = {
+        let call = link.call("a", json!({}));
+        tokio::pin!(call);
+        tokio::select! {
+            answer = &mut call => panic!("{answer:?}"),
+            frame = client.hear() => frame,
+        }
+    };
+    let talk = async {
+        let next = client.hear().await;
+        client.answer(&given_up["id"], json!({"decision": "allow-once"})).await;
+        client.answer(&next["id"], json!(1)).await;
+    };
+    let (answer, ()) = join!(link.call("b", json!({})), talk);
+    assert_eq!(answer, Ok(json!(1)));
+}
+
+#[tokio::test]
+async fn a_flood_of_events_holds_nothing_up() {
+    let (link, mut client) = linked().await;
+    let mut events = link.events();
+    let talk = async {
+        let call = client.hear().await;
+        for at in 0..1_000 {
+            client.event("exec.approval.requested", json!(at)).await;
+        }
+        client.answer(&call["id"], json!(1)).await;
+    };
+    let (answer, ()) = join!(link.call("a", json!({})), talk);
+    assert_eq!(answer, Ok(json!(1)));
+    // Who is too slow is told so, and hears the last.
+    assert!(matches!(events.recv().await, Err(RecvError::Lagged(_))));
+    let mut last = json!(null);
+    while let Ok(event) = events.try_recv() {
+        last = event.payload;
+    }
+    assert_eq!(last, json!(999));
+}
+
+#[tokio::test]
+async fn the_last_clone_ends_it() {
+    let (link, mut client) = linked().await;
+    let other = link.clone();
+    drop(link);
+    let (answer, ()) = join!(other.call("a", json!({})), async {
+        let call = client.hear().await;
+        client.answer(&call["id"], json!(1)).await;
+    });
+    assert_eq!(answer, Ok(json!(1)));
+    drop(other);
+    client.gone().await;
+}
+
+/// Whatever order answers come in, each is its call's.
+#[tokio::test]
+async fn two_hundred_at_once() {
+    let (link, mut client) = linked().await;
+    let talk = async {
+        let mut calls = Vec::new();
+        for _ in 0..200 {
+            calls.push(client.hear().await);
+        }
+        let middle = calls.len() / 2;
+        calls.rotate_left(middle);
+        calls.reverse();
+        for call in calls {
+            client.answer(&call["id"], call["params"].clone()).await;
+        }
+    };
+    let all = futures_util::future::join_all((0..200).map(|at| link.call("a", json!({ "at": at }))));
+    let (answers, ()) = join!(all, talk);
+    for (at, answer) in answers.into_iter().enumerate() {
+        assert_eq!(answer, Ok(json!({ "at": at })));
+    }
 }

@@ -1,4 +1,10 @@
 //! The client against a gateway that says what a test wants.
 
+mod access;
+mod frames;
+mod holder;
+mod identity;
 mod link;
+mod refusals;
 pub(crate) mod scripted;
+mod tls;

@@ -1,15 +1,19 @@
 //! A gateway that says what a test wants it to.
 
 use futures_util::{SinkExt, StreamExt};
+use guard_policy::approval::GatewayUrl;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-use crate::gateway::Access;
 use crate::gateway::access::APPROVALS;
-use crate::gateway::endpoint::Endpoint;
+use crate::gateway::dial::{Socket, Stream, limits};
+use crate::gateway::identity::Identity;
 use crate::gateway::secret::{Kind, Secret};
+use crate::gateway::tls::Trust;
+use crate::gateway::{Access, Hello, Link};
 
 /// One that listens on a port of its own.
 pub struct Gateway {
@@ -17,7 +21,7 @@ pub struct Gateway {
 }
 
 /// The gateway's end of a connection.
-pub struct Client(pub WebSocketStream<TcpStream>);
+pub struct Client(pub Socket);
 
 impl Gateway {
     pub async fn new() -> Gateway {
@@ -31,10 +35,13 @@ impl Gateway {
     /// What somebody has who may come in.
     pub fn access(&self) -> Access {
         Access {
-            endpoint: Endpoint::parse(&self.url()).unwrap(),
+            endpoint: GatewayUrl::parse(&self.url()).unwrap(),
             secret: Some(Secret::new(Kind::Token, "X", "a test".to_owned()).unwrap()),
             scopes: vec![APPROVALS],
             allow_insecure: false,
+            trust: Trust::Authorities,
+            identity: Identity::of_seed(&[7; 32]),
+            is_member: None,
         }
     }
 
@@ -45,7 +52,7 @@ impl Gateway {
 
     /// The next that connects, before anything is said over the WebSocket.
     pub async fn accept(&self) -> Client {
-        Client(accept_async(self.raw().await).await.unwrap())
+        Client::upgrade(self.raw().await).await
     }
 
     /// The next that connects, let in.
@@ -59,6 +66,21 @@ impl Gateway {
 }
 
 impl Client {
+    pub async fn upgrade(raw: impl Stream + 'static) -> Client {
+        Client(accept_async(Box::new(raw) as Box<dyn Stream>).await.unwrap())
+    }
+
+    /// A link that has been let in, and its other end, without the kernel between them: time that is paused does not pass
+    /// while something is under way.
+    pub async fn linked() -> (Link, Client) {
+        let (ours, theirs) = tokio::io::duplex(1 << 16);
+        let end = async |stream, role| {
+            WebSocketStream::from_raw_socket(Box::new(stream) as Box<dyn Stream>, role, Some(limits())).await
+        };
+        let (hello, _) = Hello::read(hello(), 0).unwrap();
+        (Link::of(end(ours, Role::Client).await, hello), Client(end(theirs, Role::Server).await))
+    }
+
     pub async fn challenge(&mut self) {
         self.event("connect.challenge", json!({"nonce": "n-1", "ts": 1_795_225_539_548_i64})).await;
     }

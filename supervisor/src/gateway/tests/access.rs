@@ -1,0 +1,255 @@
+//! Where the gateway is, and what opens it.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use guard_policy::approval::{Fingerprint, GatewayUrl};
+use tempfile::TempDir;
+
+use crate::gateway::secret::Kind;
+use crate::gateway::tls::Trust;
+use crate::gateway::{Access, NoAccess, Wanted};
+
+/// A state directory, and a guard's environment.
+struct Place {
+    directory: TempDir,
+    variables: Vec<(&'static str, String)>,
+    wanted: Wanted,
+}
+
+impl Place {
+    fn new(config: &str) -> Place {
+        let place =
+            Place { directory: tempfile::tempdir().unwrap(), variables: vec![], wanted: Wanted::default() };
+        if !config.is_empty() {
+            fs::write(place.path("openclaw.json"), config).unwrap();
+        }
+        place
+    }
+
+    fn with(mut self, name: &'static str, value: &str) -> Place {
+        self.variables.push((name, value.to_owned()));
+        self
+    }
+
+    fn at(mut self, url: &str) -> Place {
+        self.wanted.url = Some(GatewayUrl::parse(url).unwrap());
+        self
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
+    }
+
+    fn token_file(mut self, text: &str) -> Place {
+        let path = self.path("token");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        self.wanted.token_file = Some(Ok(path));
+        self
+    }
+
+    fn find(&self) -> Result<Access, NoAccess> {
+        let variable = |name: &str| {
+            let found = self.variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        Access::find_in(&self.wanted, &self.path(""), &variable)
+    }
+
+    /// Where, and what opens it.
+    fn found(&self) -> (String, Kind, String) {
+        let access = self.find().unwrap();
+        let secret = access.secret.clone().unwrap();
+        (access.endpoint(), secret.kind, secret.text().to_owned())
+    }
+
+    fn problem(&self) -> String {
+        let problem = self.find().unwrap_err().to_string();
+        assert!(!problem.contains(char::is_control), "{problem}");
+        problem
+    }
+}
+
+fn token(url: &str, text: &str) -> (String, Kind, String) {
+    (url.to_owned(), Kind::Token, text.to_owned())
+}
+
+fn password(url: &str, text: &str) -> (String, Kind, String) {
+    (url.to_owned(), Kind::Password, text.to_owned())
+}
+
+const LOCAL: &str = "ws://127.0.0.1:18789";
+const CONFIG: &str = "{gateway: {auth: {mode: 'token', token: 'config'}}} // JSON5";
+
+#[test]
+fn the_first_that_has_one_is_taken() {
+    assert_eq!(Place::new(CONFIG).found(), token(LOCAL, "config"));
+    let environment = || Place::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment\n");
+    assert_eq!(environment().found(), token(LOCAL, "environment"));
+    assert_eq!(environment().token_file(" file \n").found(), token(LOCAL, "file"));
+    let empty = Place::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "").with("OPENCLAW_GATEWAY_PASSWORD", "p");
+    assert_eq!(empty.found(), password(LOCAL, "p"));
+    let both = "{gateway: {auth: {token: 't', password: 'p'}}}";
+    assert_eq!(Place::new(both).found(), token(LOCAL, "t"));
+    let password_first = "{gateway: {auth: {mode: 'password', token: 't', password: 'p'}}}";
+    assert_eq!(Place::new(password_first).found(), password(LOCAL, "p"));
+}
+
+#[test]
+fn what_is_named_and_has_none_is_not_passed_over() {
+    let place = || Place::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment");
+    for text in ["", " \n", "two\nlines", "\x1b[31m", &"x".repeat(5_000)] {
+        let problem = place().token_file(text).problem();
+        assert!(problem.contains("no token for the gateway") && problem.contains("/token"), "{problem}");
+    }
+    let place = place().token_file("file");
+    let path = place.path("token");
+    for mode in [0o644, 0o640, 0o620, 0o602] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        assert!(place.problem().contains("chmod 600"), "{mode:o}");
+    }
+    fs::rename(&path, place.path("other")).unwrap();
+    assert!(place.problem().contains("No such file"));
+    fs::set_permissions(place.path("other"), Permissions::from_mode(0o600)).unwrap();
+    symlink(place.path("other"), &path).unwrap();
+    assert!(place.problem().contains("symbolic link"), "{}", place.problem());
+    fs::remove_file(&path).unwrap();
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(place.problem().contains("no plain file"));
+    let mut place = Place::new(CONFIG);
+    place.wanted.token_file = Some(Err("the guarded command could read it".to_owned()));
+    assert!(place.problem().contains("the guarded command could read it"));
+}
+
+/// A link on the way to it may have been put there by the tree.
+#[test]
+fn a_directory_of_its_that_has_become_a_link() {
+    let mut place = Place::new("").token_file("file");
+    fs::create_dir(place.path("real")).unwrap();
+    fs::rename(place.path("token"), place.path("real/token")).unwrap();
+    place.wanted.token_file = Some(Ok(place.path("real/token")));
+    assert_eq!(place.found(), token(LOCAL, "file"));
+    fs::rename(place.path("real"), place.path("moved")).unwrap();
+    symlink(place.path("moved"), place.path("real")).unwrap();
+    assert!(place.problem().contains("symbolic link"), "{}", place.problem());
+}
+
+#[test]
+fn references_to_secrets() {
+    let config = |value: &str| format!("{{gateway: {{auth: {{token: {value}}}}}}}");
+    let mine = |value: &str| Place::new(&config(value)).with("MINE", "mine");
+    assert_eq!(mine("'${MINE}'").found(), token(LOCAL, "mine"));
+    let reference = mine("{source: 'env', provider: 'default', id: 'MINE'}");
+    assert_eq!(reference.found(), token(LOCAL, "mine"));
+    let missing = mine("'${OTHERS}'").problem();
+    assert!(missing.contains("OTHERS") && missing.contains("not in the guard's environment"), "{missing}");
+    for value in [
+        "{source: 'exec', provider: 'vault', id: 'x'}",
+        "{source: 'file', id: '/x'}",
+        "'a${MINE}'",
+        "7",
+        "{}",
+        "[]",
+    ] {
+        let problem = mine(value).problem();
+        assert!(problem.contains("only OpenClaw can look up"), "{value}: {problem}");
+    }
+    assert!(mine("''").problem().contains("has none"));
+}
+
+#[test]
+fn where_it_is() {
+    let port = Place::new("{gateway: {port: 20000, auth: {token: 't'}}}");
+    assert_eq!(port.found().0, "ws://127.0.0.1:20000");
+    assert_eq!(port.with("OPENCLAW_GATEWAY_PORT", "20001").found().0, "ws://127.0.0.1:20001");
+    let tls = Place::new("{gateway: {tls: {enabled: true}, auth: {token: 't'}}}");
+    assert_eq!(tls.found().0, "wss://127.0.0.1:18789");
+    let variable = || Place::new(CONFIG).with("OPENCLAW_GATEWAY_URL", "ws://127.0.0.1:3");
+    assert_eq!(variable().found(), token("ws://127.0.0.1:3", "config"));
+    assert_eq!(variable().at("ws://localhost:4").found(), token("ws://localhost:4", "config"));
+    let mut elsewhere = Place::new(CONFIG).with("CONFIG", "");
+    let path = elsewhere.path("elsewhere.json");
+    fs::write(&path, "{gateway: {port: 5, auth: {token: 'elsewhere'}}}").unwrap();
+    elsewhere.variables.push(("OPENCLAW_CONFIG_PATH", path.to_string_lossy().into_owned()));
+    assert_eq!(elsewhere.found(), token("ws://127.0.0.1:5", "elsewhere"));
+}
+
+const REMOTE: &str = "{gateway: {mode: 'remote', remote: {url: 'wss://far.example/x', token: 'far', tlsFingerprint: 'sha256:FP'},
+    auth: {token: 'near'}}}";
+
+#[test]
+fn a_remote_gateway_has_its_own() {
+    let fingerprint = "0123456789abcdef".repeat(4);
+    let place = Place::new(&REMOTE.replace("FP", &fingerprint));
+    assert_eq!(place.found(), token("wss://far.example/x", "far"));
+    let pinned = Trust::Pinned(Fingerprint::parse(&fingerprint).unwrap());
+    assert_eq!(place.find().unwrap().trust, pinned);
+    assert!(Place::new(REMOTE).problem().contains("tlsFingerprint"));
+    // Neither of the two is told to a third.
+    for url in ["wss://other.example", "wss://far.example", "ws://127.0.0.1:18789"] {
+        let problem = Place::new(REMOTE).at(url).problem();
+        assert!(problem.contains("has none for this url"), "{url}: {problem}");
+    }
+    let other = Place::new(CONFIG).at("wss://other.example");
+    assert!(other.problem().contains("has none for this url"));
+    assert_eq!(other.token_file("file").found(), token("wss://other.example", "file"));
+    let nowhere = Place::new("{gateway: {mode: 'remote', auth: {token: 't'}}}");
+    assert!(nowhere.problem().contains("gateway.remote.url"));
+}
+
+#[test]
+fn urls_that_are_none() {
+    for url in ["http://x", "127.0.0.1:1", "ws://a@b", "ws://x/?t=secret", "ws://x:0", "\x1b"] {
+        let problem = Place::new(CONFIG).with("OPENCLAW_GATEWAY_URL", url).problem();
+        assert!(problem.contains("OPENCLAW_GATEWAY_URL") && !problem.contains("secret"), "{url}: {problem}");
+    }
+    let mut pinned = Place::new(CONFIG);
+    pinned.wanted.fingerprint = Some(Fingerprint::new([7; 32]));
+    assert!(pinned.problem().contains("it would be wss://"));
+}
+
+#[test]
+fn nothing_is_guessed_from_a_broken_configuration() {
+    for config in ["{", "[]", "1", "\"x\"", "{gateway: {auth: {token: 'x'}}} }"] {
+        let problem = Place::new(config).with("OPENCLAW_GATEWAY_TOKEN", "t").problem();
+        assert!(problem.contains("openclaw.json cannot be read"), "{config}: {problem}");
+        let known = Place::new(config).at(LOCAL).token_file("file");
+        assert_eq!(known.found(), token(LOCAL, "file"));
+    }
+    let nothing = Place::new("");
+    assert!(nothing.find().unwrap_err().is_absence() && !nothing.path("guard").exists());
+    assert!(!Place::new("{").find().unwrap_err().is_absence());
+    assert!(!Place::new("").at(LOCAL).find().unwrap_err().is_absence());
+    let problem = nothing.problem();
+    for part in ["tokenFile", "OPENCLAW_GATEWAY_TOKEN", "openclaw.json"] {
+        assert!(problem.contains(part), "{problem}");
+    }
+}
+
+#[test]
+fn the_token_that_was_issued_is_enough() {
+    let place = Place::new("");
+    assert!(place.find().is_err());
+    let identity = crate::gateway::identity::Identity::find(&place.path("")).unwrap();
+    identity.keep(LOCAL, Some("issued")).unwrap();
+    let access = place.find().unwrap();
+    assert_eq!((access.secret.clone(), access.device_token()), (None, Some("issued")));
+    assert!(Place::new("").at("ws://127.0.0.1:1").find().is_err());
+}
+
+#[test]
+fn who_wants_to_be_admin_says_so() {
+    let mut place = Place::new(CONFIG);
+    assert_eq!(place.find().unwrap().scopes, ["operator.approvals"]);
+    place.wanted.admin = true;
+    assert_eq!(place.find().unwrap().scopes, ["operator.admin", "operator.approvals"]);
+}
+
+#[test]
+fn nothing_tells_the_secret() {
+    let access = Place::new("").token_file("s3cr3t-and-l0ng").find().unwrap();
+    assert!(!format!("{access:?}").contains("s3cr3t"), "{access:?}");
+}

@@ -1,0 +1,170 @@
+//! TLS to a gateway: its certificate is vouched for by an authority that this host trusts, or is the one that is pinned.
+
+use std::sync::Arc;
+
+use guard_policy::approval::{Fingerprint, GatewayHost};
+use sha2::{Digest, Sha256};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::WebPkiServerVerifier;
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error, PeerIncompatible, RootCertStore, SignatureScheme, version,
+};
+
+/// Whom a gateway's certificate must convince.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// The authorities that this host trusts.
+    Authorities,
+    /// Nobody but who has this very certificate.
+    Pinned(Fingerprint),
+}
+
+/// Speaks TLS over a connection.
+///
+/// # Errors
+/// Why that is not done, for people.
+pub async fn over<S>(stream: S, host: &GatewayHost, trust: Trust) -> Result<TlsStream<S>, String>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let name = match host {
+        GatewayHost::Address(address) => ServerName::from(*address),
+        GatewayHost::Name(name) => {
+            ServerName::try_from(name.clone()).map_err(|_| "the name is none of a host".to_owned())?
+        }
+    };
+    // The disk may be slow.
+    let config = tokio::task::spawn_blocking(move || config(trust)).await;
+    let config = config.map_err(|error| error.to_string())??;
+    let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    connecting.await.map_err(|error| error.to_string())
+}
+
+/// Of a certificate.
+pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
+    Fingerprint::new(Sha256::digest(certificate).into())
+}
+
+fn config(trust: Trust) -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::Authorities => Arc::new(Vouched(authorities(&provider)?)),
+        Trust::Pinned(wanted) => Arc::new(Pinned { wanted, provider: Arc::clone(&provider) }),
+    };
+    let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&version::TLS13]);
+    let config = config.map_err(|error| error.to_string())?;
+    Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+fn authorities(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        return Err(format!(
+            "this host trusts no certificate authority{why}: install ca-certificates, or set approvals.gateway.fingerprint"
+        ));
+    }
+    let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+    built.map_err(|error| error.to_string())
+}
+
+/// Vouched for by an authority.
+#[derive(Debug)]
+struct Vouched(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for Vouched {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        verified.map_err(|error| {
+            let seen = fingerprint(end_entity);
+            Error::General(format!(
+                "{error}; if its certificate is the one with the SHA-256 {seen}, say so in approvals.gateway.fingerprint"
+            ))
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::Tls12NotOffered.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+/// The one that is pinned, whoever has made it, whatever name it has and however old it is. That the other end has its key
+/// is proved by the handshake.
+#[derive(Debug)]
+struct Pinned {
+    wanted: Fingerprint,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let seen = fingerprint(end_entity);
+        if seen == self.wanted {
+            return Ok(ServerCertVerified::assertion());
+        }
+        let Pinned { wanted, .. } = self;
+        Err(Error::General(format!(
+            "its certificate has the SHA-256 {seen}, and approvals.gateway.fingerprint says {wanted}"
+        )))
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(PeerIncompatible::Tls12NotOffered.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
