@@ -9,6 +9,7 @@ use guard_policy::{Ask, Security};
 
 use crate::approval::command;
 use crate::bench;
+use crate::doctor::Topic;
 use crate::policy::Action;
 
 /// Run a command whose every program and file goes through a policy
@@ -115,6 +116,9 @@ pub enum Task {
     Approvals(command::Action),
     /// Measure what the guard costs here, in each tier
     Bench(bench::Arguments),
+    /// Find out what works, and what to do about the rest
+    #[command(subcommand)]
+    Doctor(Topic),
     /// Look at a policy: its schema, what is wrong with it, what its examples say
     #[command(subcommand)]
     Policy(Action),

@@ -15,6 +15,7 @@ mod caller;
 mod check;
 mod cli;
 mod current;
+mod doctor;
 mod environment;
 mod exec;
 mod exit;
@@ -71,6 +72,7 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Bench(arguments)) => {
             bench::run(&cli.options, arguments).map_err(|error| error.to_string())
         }
+        Some(Task::Doctor(topic)) => doctor::act(&cli.options, topic).map_err(|error| error.to_string()),
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
     };

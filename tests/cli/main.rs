@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod check;
 mod commands;
+mod doctor;
 mod environment;
 mod fixtures;
 mod layers;

@@ -36,6 +36,7 @@ pub use control::{command, protocol};
 pub use decision::{Decision, End, Refusal};
 pub use digest::Digest;
 pub use event::{Event, Log, What};
+pub(crate) use gateway::reply;
 pub use inside::guard_above;
 pub use lifecycle::{Going, Reason, Told};
 pub use manager::{Asked, Cancel, Manager, Settings, Ticket};

@@ -7,7 +7,7 @@
 mod ask;
 mod card;
 mod line;
-mod reply;
+pub(crate) mod reply;
 mod route;
 mod session;
 #[cfg(test)]
