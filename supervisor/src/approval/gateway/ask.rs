@@ -118,8 +118,8 @@ impl Asking<'_> {
             let link = match self.line.link().await {
                 Ok(link) => link,
                 Err(down) => {
-                    complain(&down);
                     if down.may_pass() && self.line.was_up().await {
+                        complain(&down);
                         continue;
                     }
                     return Err(Nobody::Down(down));

@@ -23,6 +23,8 @@ enum Step {
     Again(usize),
     /// An answer for the call that was made so many ago, perhaps for its card.
     Answer(usize, Option<u64>, Decision),
+    /// One of the two routes that there are cannot answer it.
+    GiveUp(usize, Route),
     Leave(usize),
     Consume(usize),
     /// Milliseconds.
@@ -42,6 +44,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..6_usize).prop_map(Step::Ask),
         1 => (0..8_usize).prop_map(Step::Again),
         4 => (0..8_usize, prop::option::of(0..8_u64), decision).prop_map(|(n, revision, decision)| Step::Answer(n, revision, decision)),
+        2 => (0..8_usize, prop::sample::select(vec![Route::Socket, Route::Gateway])).prop_map(|(n, route)| Step::GiveUp(n, route)),
         2 => (0..8_usize).prop_map(Step::Leave),
         4 => (0..8_usize).prop_map(Step::Consume),
         2 => prop::sample::select(vec![1, 999, 4999, 5000, 14_999, 15_000, 60_000, 119_999, 120_000]).prop_map(Step::Pass),
@@ -80,6 +83,8 @@ struct Model {
     /// Until when a yes holds for a kind.
     grants: BTreeMap<usize, Instant>,
     denials: BTreeMap<usize, Instant>,
+    /// The routes that cannot answer a question.
+    without: BTreeMap<Id, Vec<Route>>,
     /// By call and yes: a call that is forgotten may be made again.
     consumed: BTreeMap<(Id, Instant), usize>,
 }
@@ -169,6 +174,24 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         model.yes.insert(*answered, now);
                     }
                 }
+            }
+            Step::GiveUp(n, route) => {
+                let Some(call) = nth(&mut model.calls, n) else { continue };
+                let id = call.question;
+                book.pass(now);
+                let waits = |book: &Book| {
+                    let mut listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                    listed.any(|(request, _)| request.id == id)
+                };
+                if !waits(&book) {
+                    continue;
+                }
+                let without = model.without.entry(id).or_default();
+                if !without.contains(&route) {
+                    without.push(route);
+                }
+                book.give_up(id, route, |open| matches!(open, Route::Socket | Route::Gateway), now);
+                prop_assert_eq!(waits(&book), without.len() < 2);
             }
             Step::Leave(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
