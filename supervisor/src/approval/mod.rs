@@ -13,7 +13,7 @@ pub(crate) mod decision;
 mod digest;
 mod ended;
 mod event;
-mod gateway;
+pub(crate) mod gateway;
 mod inside;
 pub(crate) mod keep;
 mod lasting;

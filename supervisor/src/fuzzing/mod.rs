@@ -5,6 +5,7 @@
 
 mod calls;
 mod frames;
+mod gateway;
 mod ground;
 mod input;
 mod memory;
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 
 pub use calls::calls;
 pub use frames::frames;
+pub use gateway::gateway;
 pub use texts::texts;
 pub use walk::walk;
 
@@ -27,8 +29,8 @@ pub use walk::walk;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus.
-pub const TARGETS: [(&str, Target); 4] =
-    [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames)];
+pub const TARGETS: [(&str, Target); 5] =
+    [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames), ("gateway", gateway)];
 
 /// Where files are made: in memory, where that can be.
 fn place() -> PathBuf {

@@ -121,6 +121,19 @@ impl Access {
         Access { is_member: Some(Member(Arc::clone(is_member))), ..self }
     }
 
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn fuzzed() -> Access {
+        Access {
+            endpoint: GatewayUrl::parse("ws://127.0.0.1:18789").unwrap(),
+            secret: Secret::new(Kind::Token, "X", "a test".to_owned()).ok(),
+            scopes: vec![APPROVALS],
+            allow_insecure: false,
+            trust: Trust::Authorities,
+            identity: Identity::of_seed(&[7; 32]),
+            is_member: None,
+        }
+    }
+
     /// What the gateway has issued to this device.
     pub(super) fn device_token(&self) -> Option<&str> {
         self.identity.token(self.endpoint.as_str())

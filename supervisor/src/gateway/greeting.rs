@@ -107,6 +107,13 @@ pub async fn greet(
     Ok(hello)
 }
 
+/// Whether what is said at the other end gets the guard let in.
+#[cfg(any(test, feature = "fuzzing"))]
+pub async fn greeted(mut socket: Socket) -> bool {
+    let access = Access::fuzzed();
+    greet(&access, &mut socket, None, Manner::default()).await.is_ok()
+}
+
 /// How to try again, if that may help.
 fn again(access: &Access, manner: Manner, refused: &Refused) -> Option<Manner> {
     let without = match refused.message.rsplit_once("unexpected property '").map(|(_, name)| name) {
@@ -231,7 +238,7 @@ fn advice(access: &Access, refused: &Refused) -> Option<String> {
     };
     Some(match refused.detail()? {
         "AUTH_TOKEN_MISMATCH" | "AUTH_PASSWORD_MISMATCH" | "AUTH_DEVICE_TOKEN_MISMATCH" => {
-            format!("what was tried is {source}: it must be the gateway's own, by `openclaw config get gateway.auth`")
+            format!("what was tried is {source}: it must be the gateway's own (gateway.auth of its openclaw.json)")
         }
         "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_NOT_CONFIGURED" => {
             format!("it wants a token, and {source} is none")

@@ -147,7 +147,7 @@ impl Identity {
         Device { id, public_key, signature, signed_at: claim.signed_at, nonce: claim.nonce.to_owned() }
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub fn of_seed(seed: &[u8]) -> Identity {
         let written = Written { version: 1, seed: BASE64URL_NOPAD.encode(seed), tokens: BTreeMap::new() };
         Identity::of(written, Path::new("/nowhere")).unwrap()

@@ -71,7 +71,7 @@ impl Link {
         })
     }
 
-    pub(super) fn of(socket: Socket, hello: Hello) -> Link {
+    pub(crate) fn of(socket: Socket, hello: Hello) -> Link {
         let (tell, told) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
         let (events, _) = broadcast::channel(EVENTS);

@@ -33,3 +33,13 @@ pub use link::Link;
 pub use listens::{config, find};
 pub use problem::{CallError, Lost, OpenError};
 pub use wanted::Wanted;
+
+/// What is thrown at.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzed {
+    pub use super::dial::{Socket, Stream, limits};
+    pub use super::frames::{Frame, read};
+    pub use super::greeting::greeted;
+    pub use super::hello::Hello;
+    pub use super::link::Link;
+}

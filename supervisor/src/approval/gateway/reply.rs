@@ -39,6 +39,10 @@ fn present<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<Stri
 /// # Errors
 /// A sentence: it is of something else, or says nothing that is known.
 pub fn read(id: &str, payload: &Value) -> Result<Reply, String> {
+    // An array of the fields would be taken for the object.
+    if !payload.is_object() {
+        return Err("it is no object".to_owned());
+    }
     let raw = Raw::deserialize(payload).map_err(|error| shown(error.to_string().as_bytes()))?;
     if raw.id != id {
         return Err(format!("it answers for {} when asked for {id}", shown(raw.id.as_bytes())));

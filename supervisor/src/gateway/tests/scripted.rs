@@ -34,15 +34,7 @@ impl Gateway {
 
     /// What somebody has who may come in.
     pub fn access(&self) -> Access {
-        Access {
-            endpoint: GatewayUrl::parse(&self.url()).unwrap(),
-            secret: Some(Secret::new(Kind::Token, "X", "a test".to_owned()).unwrap()),
-            scopes: vec![APPROVALS],
-            allow_insecure: false,
-            trust: Trust::Authorities,
-            identity: Identity::of_seed(&[7; 32]),
-            is_member: None,
-        }
+        Access { endpoint: GatewayUrl::parse(&self.url()).unwrap(), ..Access::fuzzed() }
     }
 
     /// The next that connects, before anything is said.
