@@ -1,5 +1,6 @@
 //! TLS to a gateway: its certificate is vouched for by an authority that this host trusts, or is the one that is pinned.
 
+use std::io;
 use std::sync::Arc;
 
 use guard_policy::approval::{Fingerprint, GatewayHost};
@@ -41,7 +42,15 @@ where
     let config = tokio::task::spawn_blocking(move || config(trust)).await;
     let config = config.map_err(|error| error.to_string())??;
     let connecting = TlsConnector::from(Arc::new(config)).connect(name, stream);
-    connecting.await.map_err(|error| error.to_string())
+    connecting.await.map_err(|error| said(&error))
+}
+
+/// An error, in the words of those below.
+fn said(error: &io::Error) -> String {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::General(text)) => text.clone(),
+        _ => error.to_string(),
+    }
 }
 
 /// Of a certificate.

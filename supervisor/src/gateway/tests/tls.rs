@@ -71,6 +71,7 @@ async fn one_that_nobody_vouches_for_is_not_taken() {
         opening(server(&one, &one.signing_key, &version::TLS13), Trust::Authorities).await.unwrap_err();
     assert!(matches!(problem, OpenError::Insecure { .. }), "{problem}");
     let problem = problem.to_string();
+    assert!(!problem.contains("unexpected"), "{problem}");
     let is_told = problem.contains(&fingerprint(one.cert.der()).to_string());
     // Where the host trusts nobody at all.
     assert!(is_told || problem.contains("no certificate authority"), "{problem}");
