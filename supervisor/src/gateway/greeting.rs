@@ -11,7 +11,7 @@ use super::dial::{Socket, said};
 use super::frames::{Frame, Refused, read, request};
 use super::hello::Hello;
 use super::holder::{Ends, Turned};
-use super::identity::Claim;
+use super::identity::{Claim, Identity};
 use super::problem::{Lost, OpenError};
 use super::secret::Kind;
 use super::tls::Trust;
@@ -82,6 +82,11 @@ pub async fn greet(
             if let Some(manner) = again(access, manner, &refused) {
                 return Err(NotLetIn::Again(manner));
             }
+            if refused.detail() == Some("AUTH_DEVICE_TOKEN_MISMATCH")
+                && let Some(token) = access.device_token().map(str::to_owned)
+            {
+                remember(access, move |identity, endpoint| identity.forget(endpoint, &token)).await;
+            }
             let next = advice(access, &refused);
             return Err(OpenError::Refused { at: at(), refused: Box::new(refused), next }.into());
         }
@@ -97,14 +102,22 @@ pub async fn greet(
         );
     }
     if let Some(token) = issued.device_token {
-        let (identity, endpoint) = (access.identity.clone(), access.endpoint.as_str().to_owned());
         // Where it cannot be kept it is issued again.
-        let kept = tokio::task::spawn_blocking(move || identity.keep(&endpoint, Some(&token))).await;
-        if let Ok(Err(why)) = kept {
-            tracing::info!("the gateway's token for this device is not kept: {why}");
-        }
+        remember(access, move |identity, endpoint| identity.keep(endpoint, &token)).await;
     }
     Ok(hello)
+}
+
+/// Changes what is kept of this gateway's. The disk may be slow.
+async fn remember(
+    access: &Access,
+    change: impl FnOnce(&Identity, &str) -> Result<(), String> + Send + 'static,
+) {
+    let (identity, endpoint) = (access.identity.clone(), access.endpoint.as_str().to_owned());
+    let changed = tokio::task::spawn_blocking(move || change(&identity, &endpoint)).await;
+    if let Ok(Err(why)) = changed {
+        tracing::info!("the gateway's token for this device is not kept: {why}");
+    }
 }
 
 /// Whether what is said at the other end gets the guard let in.
@@ -250,6 +263,7 @@ fn advice(access: &Access, refused: &Refused) -> Option<String> {
             let id = access.identity.id();
             format!("let it in with `openclaw devices list` and `openclaw devices approve`: it is {id}")
         }
+        "AUTH_RATE_LIMITED" => "too many have tried with a wrong token: wait for some minutes".to_owned(),
         "PROTOCOL_MISMATCH" => "the guard speaks protocols 3 and 4".to_owned(),
         detail if detail.starts_with("DEVICE_AUTH") => {
             "its clock or its copy of the guard's key differs: remove guard/device.json of the state directory, and the guard makes another".to_owned()

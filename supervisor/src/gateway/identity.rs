@@ -119,24 +119,38 @@ impl Identity {
         self.tokens.get(endpoint).map(String::as_str)
     }
 
-    /// Keeps what a gateway has issued, or forgets it.
+    /// Keeps what a gateway has issued.
     ///
     /// # Errors
     /// A sentence for a human.
-    pub fn keep(&self, endpoint: &str, token: Option<&str>) -> Result<(), String> {
-        self.change(endpoint, token).map_err(|error| format!("{}: {error}", path(&self.state)))
+    pub fn keep(&self, endpoint: &str, token: &str) -> Result<(), String> {
+        self.change(|tokens| {
+            tokens.insert(endpoint.to_owned(), token.to_owned());
+        })
     }
 
-    fn change(&self, endpoint: &str, token: Option<&str>) -> io::Result<()> {
-        let own = Directory::make_own(&self.state)?;
-        let _lock = Lock::take(&own)?;
-        // Another guard may have changed it. One that was removed meanwhile is not made again from memory.
-        let Some(mut written) = read(&own)? else { return Ok(()) };
-        let before = match token {
-            Some(token) => written.tokens.insert(endpoint.to_owned(), token.to_owned()),
-            None => written.tokens.remove(endpoint),
-        };
-        if before.as_deref() == token { Ok(()) } else { write(&own, &written) }
+    /// Forgets what a gateway does not take any more; not what it has issued since.
+    ///
+    /// # Errors
+    /// A sentence for a human.
+    pub fn forget(&self, endpoint: &str, token: &str) -> Result<(), String> {
+        self.change(|tokens| {
+            if tokens.get(endpoint).is_some_and(|kept| kept == token) {
+                tokens.remove(endpoint);
+            }
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<(), String> {
+        let changed = Directory::make_own(&self.state).and_then(|own| {
+            let _lock = Lock::take(&own)?;
+            // Another guard may have changed it. One that was removed meanwhile is not made again from memory.
+            let Some(mut written) = read(&own)? else { return Ok(()) };
+            let before = written.tokens.clone();
+            change(&mut written.tokens);
+            if written.tokens == before { Ok(()) } else { write(&own, &written) }
+        });
+        changed.map_err(|error| format!("{}: {error}", path(&self.state)))
     }
 
     /// Signs, by the third version of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).

@@ -1,9 +1,9 @@
 //! OpenClaw's gateway: where it listens (`listens`), and the client of it.
 //!
-//! `wanted` is what guard.json says of it, `openclaw` what OpenClaw's own configuration says, `secret` what opens it, `identity` who the guard is to it; `access` puts them together. `dial` makes a connection, by
-//! `tls` where it must be, `holder` says who is at its other end, `greeting` gets it
-//! let in, `hello` is what the gateway says to that, and `link` is one that has been let in: `frames` are what goes over it,
-//! `calls` which answer belongs to which call.
+//! `wanted` is what guard.json says of it, `openclaw` what OpenClaw's own configuration says, `secret` what opens it,
+//! `identity` who the guard is to it; `access` puts them together. `dial` makes a connection, by `tls` where it must be,
+//! `holder` says who is at its other end, `greeting` gets it let in, `hello` is what the gateway says to that, and `link` is
+//! one that has been let in: `frames` are what goes over it, `calls` which answer belongs to which call.
 
 // Until all of it is called.
 #![allow(unused)]

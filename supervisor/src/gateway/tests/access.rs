@@ -234,7 +234,7 @@ fn the_token_that_was_issued_is_enough() {
     let place = Place::new("");
     assert!(place.find().is_err());
     let identity = crate::gateway::identity::Identity::find(&place.path("")).unwrap();
-    identity.keep(LOCAL, Some("issued")).unwrap();
+    identity.keep(LOCAL, "issued").unwrap();
     let access = place.find().unwrap();
     assert_eq!((access.secret.clone(), access.device_token()), (None, Some("issued")));
     assert!(Place::new("").at("ws://127.0.0.1:1").find().is_err());

@@ -92,17 +92,20 @@ fn many_at_once_are_one() {
 fn keeps_what_a_gateway_issues() {
     let (_directory, state) = state();
     let before = Identity::find(&state).unwrap();
-    before.keep("ws://a:1", Some("one")).unwrap();
-    before.keep("ws://b:1", Some("two")).unwrap();
+    before.keep("ws://a:1", "one").unwrap();
+    before.keep("ws://b:1", "two").unwrap();
     let after = Identity::find(&state).unwrap();
     assert_eq!((after.token("ws://a:1"), after.token("ws://b:1")), (Some("one"), Some("two")));
     assert_eq!((after.token("ws://c:1"), after.id()), (None, before.id()));
-    after.keep("ws://a:1", None).unwrap();
+    // It has issued another since.
+    after.forget("ws://a:1", "before").unwrap();
+    assert_eq!(Identity::find(&state).unwrap().token("ws://a:1"), Some("one"));
+    after.forget("ws://a:1", "one").unwrap();
     assert_eq!(Identity::find(&state).unwrap().token("ws://a:1"), None);
     assert_eq!(fs::metadata(state.join("guard/device.json")).unwrap().mode() & 0o7777, 0o600);
     // One that the operator has removed stays away until a guard begins.
     fs::remove_file(state.join("guard/device.json")).unwrap();
-    after.keep("ws://a:1", Some("three")).unwrap();
+    after.keep("ws://a:1", "three").unwrap();
     assert!(!state.join("guard/device.json").exists());
 }
 

@@ -259,7 +259,7 @@ fn mismatch(code: &str) -> Value {
 async fn with_token(gateway: &Gateway) -> (tempfile::TempDir, Access) {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().canonicalize().unwrap();
-    Identity::find(&state).unwrap().keep(&gateway.url(), Some("issued")).unwrap();
+    Identity::find(&state).unwrap().keep(&gateway.url(), "issued").unwrap();
     let access = Access { identity: Identity::find(&state).unwrap(), ..gateway.access() };
     (directory, access)
 }
@@ -267,7 +267,7 @@ async fn with_token(gateway: &Gateway) -> (tempfile::TempDir, Access) {
 #[tokio::test]
 async fn the_token_of_the_device_is_the_second_attempt() {
     let gateway = Gateway::new().await;
-    let (_directory, access) = with_token(&gateway).await;
+    let (directory, access) = with_token(&gateway).await;
     let talk = async {
         let first = refuse(&gateway, mismatch("AUTH_TOKEN_MISMATCH")).await;
         let second = refuse(&gateway, mismatch("AUTH_TOKEN_MISMATCH")).await;
@@ -277,10 +277,12 @@ async fn the_token_of_the_device_is_the_second_attempt() {
     assert!(matches!(opened, Err(OpenError::Refused { .. })), "{opened:?}");
     assert_eq!(first["params"]["auth"], json!({"token": "X"}));
     assert_eq!(second["params"]["auth"], json!({"token": "X", "deviceToken": "issued"}));
-    // Where there is nothing else it is the first.
+    // Where there is nothing else it is the first, and one that is not taken is forgotten.
     let access = Access { secret: None, ..access };
     let (_, first) = join!(Link::open(&access), refuse(&gateway, mismatch("AUTH_DEVICE_TOKEN_MISMATCH")));
     assert_eq!(first["params"]["auth"], json!({"deviceToken": "issued"}));
+    let kept = Identity::find(&directory.path().canonicalize().unwrap()).unwrap();
+    assert_eq!(kept.token(&gateway.url()), None);
 }
 
 #[tokio::test]
@@ -297,4 +299,44 @@ async fn an_issued_token_is_kept() {
     let state = directory.path().canonicalize().unwrap();
     let kept = Identity::find(&state).unwrap();
     assert_eq!(kept.token(&gateway.url()), Some("another"));
+}
+
+#[tokio::test]
+async fn a_refusal_says_what_to_do_next() {
+    for (code, next) in [
+        ("AUTH_TOKEN_MISMATCH", "what was tried is a test"),
+        ("AUTH_PASSWORD_MISMATCH", "what was tried is a test"),
+        ("AUTH_PASSWORD_MISSING", "it wants a password"),
+        ("AUTH_RATE_LIMITED", "wait"),
+        ("PAIRING_REQUIRED", "openclaw devices approve"),
+        ("PROTOCOL_MISMATCH", "protocols 3 and 4"),
+        ("DEVICE_AUTH_NONCE_MISMATCH", "remove guard/device.json"),
+        ("DEVICE_AUTH_SIGNATURE_EXPIRED", "remove guard/device.json"),
+        ("SOMETHING_ELSE", "refuses the guard: no (SOMETHING_ELSE)"),
+    ] {
+        let problem = problem(async |gateway| {
+            refuse(gateway, mismatch(code)).await;
+        });
+        let problem = problem.await;
+        assert!(problem.contains(next) && problem.contains(code), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn who_says_nothing_more_is_not_waited_for() {
+    for is_challenged in [false, true] {
+        let opened = opening(async |gateway| {
+            let mut client = gateway.accept().await;
+            if is_challenged {
+                client.challenge().await;
+                client.hear().await;
+            }
+            // From here on time passes when nothing else happens.
+            tokio::time::pause();
+            client.gone().await;
+            tokio::time::resume();
+        });
+        let problem = opened.await.unwrap_err();
+        assert!(matches!(problem, OpenError::Slow { .. }), "{is_challenged}: {problem}");
+    }
 }

@@ -8,11 +8,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-use crate::gateway::access::APPROVALS;
 use crate::gateway::dial::{Socket, Stream, limits};
-use crate::gateway::identity::Identity;
-use crate::gateway::secret::{Kind, Secret};
-use crate::gateway::tls::Trust;
 use crate::gateway::{Access, Hello, Link};
 
 /// One that listens on a port of its own.
