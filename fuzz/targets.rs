@@ -33,6 +33,7 @@ fn compile(document: &Document) -> Policy {
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec()],
         openclaw: OpenclawStore::Absent,
+        gateways: OpenclawStore::Absent,
         own: OwnStore::Absent,
         gateway: Gateway::default(),
         premises: guard_policy::Premises::default(),

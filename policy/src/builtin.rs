@@ -13,6 +13,7 @@ use crate::environment::Inherit;
 use crate::lists::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::modes::Modes;
 use crate::network::Network;
+use crate::openclaw::Stores;
 use crate::pattern::{Expanded, Paths, expand, show};
 use crate::persistence::{self, Hint};
 use crate::programs::DEFAULT_CARRIERS;
@@ -62,7 +63,7 @@ impl Policy {
             let Expanded { literal, pattern } = hierarchy(dir);
             Entry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
         }));
-        let (openclaw, notes) = host.openclaw.entries(agent, &paths, &map, false);
+        let (openclaw, notes) = Stores::of(host, false).entries(agent, &paths, &map, false);
         entries.extend(openclaw);
         warnings.extend(notes);
         let (saved, notes) = host.own.entries(agent, &paths, &map);

@@ -8,6 +8,7 @@ use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, Persis
 use crate::environment::path_directories;
 use crate::modes::{Given, Modes};
 use crate::network::Network;
+use crate::openclaw::Stores;
 use crate::pattern::{Expanded, Paths, expand, expand_home};
 use crate::persistence::{self, Hint};
 use crate::programs::{DEFAULT_CARRIERS, Programs};
@@ -49,7 +50,8 @@ impl Policy {
     ) -> Result<Policy, Vec<Problem>> {
         let layers = layers(doc, agent);
         let paths = Paths { home: host.home, realpath: host.realpath };
-        let modes = modes(&layers).tightened(agent, &host.openclaw, overrides);
+        let stores = Stores::of(host, doc.approvals.gateway.admin());
+        let modes = modes(&layers).tightened(agent, &stores, overrides);
 
         let mut builder = MapBuilder::new(paths, modes.ask());
         always_denied(&mut builder, host);
@@ -88,7 +90,7 @@ impl Policy {
             }
         }
         let has_skills = has_skills(&layers);
-        let (openclaw, notes) = host.openclaw.entries(agent, &paths, &map, has_skills);
+        let (openclaw, notes) = stores.entries(agent, &paths, &map, has_skills);
         entries.extend(openclaw);
         warnings.extend(notes);
         let (saved, notes) = host.own.entries(agent, &paths, &map);
@@ -203,7 +205,7 @@ fn modes(layers: &[Layer<'_>]) -> Modes {
 
 /// The modes of the policy without a file.
 pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
-    modes(&[]).tightened(agent, &host.openclaw, overrides)
+    modes(&[]).tightened(agent, &Stores::of(host, false), overrides)
 }
 
 fn scalar<T>(

@@ -340,6 +340,11 @@ impl Document {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
+    /// `approvals`: how a human is asked.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
     /// The agents that have a section, `*` included.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.agents.keys().map(String::as_str)

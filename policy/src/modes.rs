@@ -1,7 +1,8 @@
 //! Security, ask and askFallback, each with who set it, and what may only tighten them.
 
-use crate::openclaw::OpenclawStore;
+use crate::openclaw::{Holder, OpenclawStore, Stores};
 use crate::rwx::Reason;
+use crate::store::{Setting, Store};
 use crate::{Ask, Overrides, Security, Source};
 
 /// A value with where it comes from.
@@ -26,23 +27,18 @@ impl Modes {
         self.ask.value
     }
 
-    /// With OpenClaw's own store and the command line, which only tighten: `minSecurity` of both securities, `maxAsk`
+    /// With OpenClaw's own stores and the command line, which only tighten: `minSecurity` of both securities, `maxAsk`
     /// of both asks, `minSecurity` of both fallbacks and of the security (OpenClaw 2026.9.6).
-    pub(crate) fn tightened(self, agent: &str, store: &OpenclawStore<'_>, overrides: &Overrides) -> Modes {
+    pub(crate) fn tightened(self, agent: &str, stores: &Stores<'_>, overrides: &Overrides) -> Modes {
         let asked = self.ask.value;
-        let mut modes = match store {
-            OpenclawStore::Absent => self,
-            OpenclawStore::Broken(line) => closed(line),
-            OpenclawStore::Present(reading) => {
-                let (mut modes, store) = (self, &reading.store);
-                modes
-                    .security
-                    .least(store.security(agent).map(|set| (set.value, set.path)), Source::Openclaw);
-                modes.ask.most(store.ask(agent).map(|set| (set.value, set.path)), Source::Openclaw);
-                modes.fallback.least(store.ask_fallback(agent).map(|s| (s.value, s.path)), Source::Openclaw);
-                modes
+        let mut modes = self;
+        for (holder, store) in stores.iter() {
+            match store {
+                OpenclawStore::Absent => {}
+                OpenclawStore::Broken(line) => modes = closed(holder, line, modes.broken),
+                OpenclawStore::Present(reading) => modes.tighten(agent, holder, &reading.store),
             }
-        };
+        }
         let path = |key: &str| format!("exec.{key}");
         modes.security.least(overrides.security.map(|value| (value, path("security"))), Source::Operator);
         modes.ask.most(overrides.ask.map(|value| (value, path("ask"))), Source::Operator);
@@ -53,6 +49,17 @@ impl Modes {
             modes.fallback.least(Some((Security::Allowlist, path("askFallback"))), source);
         }
         modes
+    }
+}
+
+impl Modes {
+    fn tighten(&mut self, agent: &str, holder: Holder, store: &Store) {
+        fn given<T>(holder: Holder, set: Option<Setting<T>>) -> Option<(T, String)> {
+            set.map(|set| (set.value, holder.place(&set.path)))
+        }
+        self.security.least(given(holder, store.security(agent)), Source::Openclaw);
+        self.ask.most(given(holder, store.ask(agent)), Source::Openclaw);
+        self.fallback.least(given(holder, store.ask_fallback(agent)), Source::Openclaw);
     }
 }
 
@@ -70,21 +77,32 @@ impl<T: Ord> Given<T> {
     }
 }
 
-/// A store that cannot be read may have denied anything.
-fn closed(line: &str) -> Modes {
-    fn given<T>(value: T) -> Given<T> {
-        Given { value, source: Source::Openclaw, path: "openclaw".to_owned() }
+/// A store that is not known may have denied anything.
+fn closed(holder: Holder, line: &str, before: Option<Reason>) -> Modes {
+    fn given<T>(value: T, path: String) -> Given<T> {
+        Given { value, source: Source::Openclaw, path }
     }
+    let (prefix, path) = (holder.prefix(), holder.prefix().to_owned());
+    let (rule, text) = match holder {
+        Holder::File => (
+            "exec-approvals.json cannot be read",
+            "nothing may start while OpenClaw's approvals cannot be read",
+        ),
+        Holder::Gateway => (
+            "its exec approvals are not known",
+            "nothing may start while the gateway's exec approvals are not known",
+        ),
+    };
     let reason = Reason {
         source: Source::Openclaw,
-        path: "openclaw".to_owned(),
-        rule: "openclaw: exec-approvals.json cannot be read".to_owned(),
-        text: format!("nothing may start while OpenClaw's approvals cannot be read: {line}"),
+        path: path.clone(),
+        rule: format!("{prefix}: {rule}"),
+        text: format!("{text}: {line}"),
     };
     Modes {
-        security: given(Security::Deny),
-        ask: given(Ask::Off),
-        fallback: given(Security::Deny),
-        broken: Some(reason),
+        security: given(Security::Deny, path.clone()),
+        ask: given(Ask::Off, path.clone()),
+        fallback: given(Security::Deny, path),
+        broken: before.or(Some(reason)),
     }
 }

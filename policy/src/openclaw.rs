@@ -1,16 +1,16 @@
-//! What OpenClaw's own store adds to a policy: its entries, and what is to be said of it. How it tightens the modes
-//! is in `modes`.
+//! What OpenClaw's own stores add to a policy, the file's and the gateway's: their entries, and what is to be said of them.
+//! How they tighten the modes is in `modes`.
 
 use std::collections::BTreeMap;
 
-use crate::Source;
 use crate::allowlist;
 use crate::document::AllowlistEntry;
 use crate::pattern::Paths;
 use crate::rwx::{Map, Reason};
 use crate::store::{Entry, Inactive, Reading, Store};
+use crate::{Host, Source};
 
-/// OpenClaw's own store, as the host has it.
+/// A store of OpenClaw's, as the host has it.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum OpenclawStore<'a> {
     /// There is none.
@@ -18,12 +18,68 @@ pub enum OpenclawStore<'a> {
     Absent,
     /// It was read.
     Present(&'a Reading),
-    /// It is there and cannot be read: the line that says where and why. Nothing may start.
+    /// It is there and is not known: the line that says where and why. Nothing may start.
     Broken(&'a str),
 }
 
-impl OpenclawStore<'_> {
-    /// The entries that speak for an agent, with what the operator should know of the store.
+/// Which of OpenClaw's stores one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// `exec-approvals.json`.
+    File,
+    /// The gateway, which was asked for it.
+    Gateway,
+}
+
+impl Holder {
+    /// What places in it begin with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Holder::File => "openclaw",
+            Holder::Gateway => "gateway",
+        }
+    }
+
+    /// A place in it, as the store says it of the file.
+    pub(crate) fn place(self, path: &str) -> String {
+        path.replacen("openclaw", self.prefix(), 1)
+    }
+
+    /// Its name in a sentence.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Holder::File => "exec-approvals.json",
+            Holder::Gateway => "exec approvals of the gateway",
+        }
+    }
+}
+
+/// OpenClaw's stores of which each counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stores<'a>(Vec<(Holder, OpenclawStore<'a>)>);
+
+impl<'a> Stores<'a> {
+    /// Of a host. The gateway's counts where guard.json has it asked as an administrator.
+    pub(crate) fn of(host: &Host<'a>, is_admin: bool) -> Stores<'a> {
+        let mut stores = vec![(Holder::File, host.openclaw)];
+        let is_the_file = match (host.openclaw, host.gateways) {
+            // A gateway up to 2026.7 on this host has the file.
+            (OpenclawStore::Present(file), OpenclawStore::Present(gateways)) => {
+                file.store.says_the_same(&gateways.store)
+            }
+            _ => false,
+        };
+        if is_admin && !is_the_file {
+            stores.push((Holder::Gateway, host.gateways));
+        }
+        Stores(stores)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Holder, OpenclawStore<'a>)> {
+        self.0.iter().copied()
+    }
+
+    /// The entries that speak for an agent, with what the operator should know of the stores.
     pub(crate) fn entries(
         &self,
         agent: &str,
@@ -31,22 +87,29 @@ impl OpenclawStore<'_> {
         map: &Map,
         has_skills: bool,
     ) -> (Vec<allowlist::Entry>, Vec<String>) {
-        let reading = match self {
-            OpenclawStore::Absent => return (Vec::new(), Vec::new()),
-            OpenclawStore::Broken(line) => return (Vec::new(), vec![broken(line)]),
-            OpenclawStore::Present(reading) => reading,
-        };
-        let mut warnings: Vec<String> =
-            reading.notes.iter().map(|note| format!("exec-approvals.json: {note}")).collect();
-        let (entries, more) = listed(&reading.store, agent, paths, map, reason);
-        warnings.extend(more);
-        let skills = reading.store.auto_allow_skills(agent).filter(|set| set.value && !has_skills);
-        warnings.extend(skills.map(|set| {
-            format!(
-                "{} is on, but skills count only by exec.autoAllowSkills and exec.skills of guard.json",
-                set.path
-            )
-        }));
+        let (mut entries, mut warnings) = (Vec::new(), Vec::new());
+        for (holder, store) in self.iter() {
+            let reading = match store {
+                OpenclawStore::Absent => continue,
+                OpenclawStore::Broken(line) => {
+                    warnings.push(broken(holder, line));
+                    continue;
+                }
+                OpenclawStore::Present(reading) => reading,
+            };
+            warnings.extend(reading.notes.iter().map(|note| format!("{}: {note}", holder.name())));
+            let reason = |path: String, entry: Entry<'_>| reason(holder, &path, entry);
+            let (listed, more) = listed(&reading.store, agent, paths, map, reason);
+            entries.extend(listed);
+            warnings.extend(more);
+            let skills = reading.store.auto_allow_skills(agent).filter(|set| set.value && !has_skills);
+            warnings.extend(skills.map(|set| {
+                format!(
+                    "{} is on, but skills count only by exec.autoAllowSkills and exec.skills of guard.json",
+                    holder.place(&set.path)
+                )
+            }));
+        }
         (entries, warnings)
     }
 }
@@ -84,21 +147,32 @@ fn written(entry: Entry<'_>) -> AllowlistEntry {
     }
 }
 
-fn reason(path: String, entry: Entry<'_>) -> Reason {
+fn reason(holder: Holder, path: &str, entry: Entry<'_>) -> Reason {
+    let path = holder.place(path);
     let list = path.rsplit_once('[').map_or(&*path, |(list, _)| list);
+    let whose = match holder {
+        Holder::File => "OpenClaw's exec-approvals.json",
+        Holder::Gateway => "the gateway's exec approvals",
+    };
     Reason {
         source: Source::Openclaw,
         rule: format!("{list} \"{}\"", entry.pattern()),
-        text: format!("the allowlist of OpenClaw's exec-approvals.json has \"{}\"", entry.pattern()),
+        text: format!("the allowlist of {whose} has \"{}\"", entry.pattern()),
         path,
     }
 }
 
-fn broken(line: &str) -> String {
-    format!(
-        "{line}; nothing may start until it is repaired or moved away (OpenClaw up to 2026.7 reads such a file as an \
-         empty one, and allows everything)"
-    )
+fn broken(holder: Holder, line: &str) -> String {
+    match holder {
+        Holder::File => format!(
+            "{line}; nothing may start until it is repaired or moved away (OpenClaw up to 2026.7 reads such a file as \
+             an empty one, and allows everything)"
+        ),
+        Holder::Gateway => format!(
+            "{line}; nothing may start until the gateway has said what its exec approvals are, or approvals.gateway.admin \
+             is false"
+        ),
+    }
 }
 
 fn asleep(why: Inactive, places: &[String]) -> String {

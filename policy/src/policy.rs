@@ -25,6 +25,8 @@ pub struct Host<'a> {
     pub temp_dirs: Vec<Vec<u8>>,
     /// OpenClaw's own approvals store. Its entries count; otherwise it only tightens.
     pub openclaw: OpenclawStore<'a>,
+    /// What OpenClaw's gateway has in its store: counts in the same way where `approvals.gateway.admin` is set.
+    pub gateways: OpenclawStore<'a>,
     /// The guard's own approvals store. Its entries count, and its rules for files answer what the map asks for.
     pub own: OwnStore<'a>,
     /// Where OpenClaw's gateway listens.
@@ -48,6 +50,7 @@ impl<'a> Host<'a> {
             always_denied: Vec::new(),
             temp_dirs: Vec::new(),
             openclaw: OpenclawStore::Absent,
+            gateways: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
             premises: Premises::default(),

@@ -14,11 +14,12 @@ use crate::cli::Options;
 use crate::environment::{self, candidates};
 use crate::exit::Exit;
 use crate::floor::{self, Made, Use};
+use crate::gateway;
 use crate::layers::{self, Layer, is_off};
 use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
-use crate::store::Stores;
+use crate::store::{self, Stores};
 use crate::terminal::Outer;
 use crate::text::shown;
 
@@ -52,8 +53,17 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     may_trace()?;
     let places = Places::find(options)?;
     let text = setup::read(&places, |path| std::fs::read(path))?;
-    let stores = Stores::load(&places.state_directory);
-    let policy = setup::compile(options, &places, Disk::Used, text.as_deref(), &stores)?;
+    let mut stores = Stores::load(&places.state_directory);
+    let compile = |stores: &Stores| setup::compile(options, &places, Disk::Used, text.as_deref(), stores);
+    let mut policy = compile(&stores)?;
+    if policy.approvals().gateway().admin() {
+        let asked = gateway::ask_first(&policy, &places.state_directory);
+        stores.gateways = store::load_gateways(&places.state_directory);
+        policy = compile(&stores)?;
+        if let Err(why) = asked {
+            eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
+        }
+    }
     // A floor would block; observing blocks nothing.
     let entered = if options.observe || is_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let floor = Made::of(&policy, &options.tiers, entered).map_err(RunError::Floor)?;

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use guard_policy::approval::GatewayUrl;
 use guard_policy::{
     Ask, Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Premises, Problem, Security,
 };
@@ -192,7 +193,7 @@ pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, 
     )
 }
 
-/// Compiles the text of a policy, or the policy that holds without one, with both approvals stores.
+/// Compiles the text of a policy, or the policy that holds without one, with the approvals stores.
 ///
 /// # Errors
 /// When it is wrong.
@@ -212,6 +213,13 @@ pub fn compile(
     let leave = |_: &[u8]| None;
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
+    let text = text
+        .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: places.policy.clone() }))
+        .transpose()?;
+    let document = text.map(|text| Document::parse(&places.policy.to_string_lossy(), text));
+    let document = document.transpose().map_err(SetupError::Invalid)?;
+    let asked = document.as_ref().and_then(|document| document.approvals().gateway().url());
+    let gateways = store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
     let host = Host {
         home: places.home.as_os_str().as_bytes(),
         cwd: places.cwd.as_os_str().as_bytes(),
@@ -219,18 +227,22 @@ pub fn compile(
         always_denied: places.denied_with(&stores.openclaw),
         temp_dirs: places.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
+        gateways: match &gateways {
+            Ok(reading) => OpenclawStore::Present(reading),
+            Err(why) => OpenclawStore::Broken(why),
+        },
         own: own(&stores.own),
         gateway: places.gateway.clone(),
         premises: places.premises.clone(),
         realpath: if disk == Disk::Used { &resolve } else { &leave },
         trail: if disk == Disk::Used { &trail } else { &as_written },
     };
-    let Some(text) = text else {
-        return Ok(Policy::without_file(&options.agent, &host, &overrides));
-    };
-    let text = str::from_utf8(text).map_err(|_| SetupError::NotText { path: places.policy.clone() })?;
-    let document = Document::parse(&places.policy.to_string_lossy(), text).map_err(SetupError::Invalid)?;
-    Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+    match document {
+        Some(document) => {
+            Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+        }
+        None => Ok(Policy::without_file(&options.agent, &host, &overrides)),
+    }
 }
 
 /// OpenClaw's own store, as the compiler wants it.

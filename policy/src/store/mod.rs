@@ -107,6 +107,16 @@ impl Store {
         entries.filter_map(|(path, entry)| Some((path, entry.inactive()?))).collect()
     }
 
+    /// Whether it says the same, the socket aside.
+    pub fn says_the_same(&self, other: &Store) -> bool {
+        let of = |store: &Store| {
+            let mut root = store.root.clone();
+            root.shift_remove("socket");
+            root
+        };
+        of(self) == of(other)
+    }
+
     fn setting<T>(&self, agent: &str, key: &str, read: fn(&Value) -> Option<T>) -> Option<Setting<T>> {
         let mut sections: Vec<_> = lists(agent).rev().map(|name| (self.agent(name), place(name))).collect();
         sections.push((self.section("defaults"), "openclaw.defaults".to_owned()));

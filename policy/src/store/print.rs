@@ -13,6 +13,11 @@ impl Store {
         print(&self.root)
     }
 
+    /// The document, as `exec.approvals.set` takes it.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::Value::Object(self.root.clone())
+    }
+
     /// The text for showing, without the socket's token. It is no store any more.
     pub fn redacted(&self) -> String {
         let mut root = self.root.clone();

@@ -1,5 +1,6 @@
-//! Saving what "always" saves: entries into OpenClaw's store where there is one, else into the guard's own; rules for files,
-//! which OpenClaw's has not, always into that. Never into guard.json, which is the operator's text.
+//! Saving what "always" saves: entries with OpenClaw's gateway where guard.json has it asked as an administrator, else into
+//! OpenClaw's store where there is one, else into the guard's own; rules for files, which OpenClaw's has not, always into
+//! that. Never into guard.json, which is the operator's text.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use guard_policy::store::{NewEntry, Store};
 
 use super::manager::{Manager, now_ms};
 use super::outcome::Save;
+use crate::gateway::{Follower, Unsaved};
 use crate::store::{self, UpdateError};
 
 /// Where it is saved.
@@ -16,12 +18,18 @@ use crate::store::{self, UpdateError};
 pub struct Keeper {
     /// The real path of the state directory.
     state: PathBuf,
+    follower: Option<Follower>,
 }
 
 impl Keeper {
     /// Saves below this state directory, by its real path.
     pub fn new(state: &Path) -> Keeper {
-        Keeper { state: state.to_owned() }
+        Keeper { state: state.to_owned(), follower: None }
+    }
+
+    /// The same, with the gateway's store before those.
+    pub fn with_gateway(self, follower: Follower) -> Keeper {
+        Keeper { follower: Some(follower), ..self }
     }
 
     /// Saves, and tells the manager. Waits for the disk, and for whoever else changes the store.
@@ -34,18 +42,30 @@ impl Keeper {
         outcome
     }
 
-    /// The path of the store that has it now.
+    /// The store that has it now, for people.
     fn write(&self, save: &Save) -> Result<String, String> {
-        let path = match &save.saving {
-            Saving::Entry(entry) => self.entry(&save.agent, entry)?,
-            Saving::Rule(rule) => self.rule(&save.agent, rule)?,
-        };
-        Ok(path.to_string_lossy().into_owned())
+        match &save.saving {
+            Saving::Entry(entry) => self.entry(&save.agent, entry),
+            Saving::Rule(rule) => Ok(shown(&self.rule(&save.agent, rule)?)),
+        }
     }
 
-    fn entry(&self, agent: &str, entry: &Entry) -> Result<PathBuf, String> {
+    fn entry(&self, agent: &str, entry: &Entry) -> Result<String, String> {
         let new = NewEntry::new(&entry.pattern).ok_or("the pattern is blank")?;
         let new = new.with_arg_pattern(&entry.arg_pattern).from_allow_always();
+        let added =
+            self.follower.as_ref().map_or(Err(Unsaved::Elsewhere), |gateway| gateway.add(agent, &new));
+        match added {
+            Ok(()) => Ok("the gateway's exec approvals".to_owned()),
+            Err(Unsaved::Elsewhere) => Ok(shown(&self.local(agent, &new)?)),
+            Err(Unsaved::Failed(why)) => {
+                let path = shown(&self.local(agent, &new)?);
+                Ok(format!("{path} (not in the gateway's exec approvals: {why})"))
+            }
+        }
+    }
+
+    fn local(&self, agent: &str, new: &NewEntry) -> Result<PathBuf, String> {
         let add = |store: &mut Store| {
             store.add(agent, new.clone(), now_ms(), &mut store::new_id);
         };
@@ -71,4 +91,8 @@ impl Keeper {
             )),
         }
     }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -39,6 +39,6 @@ pub use event::{Event, Log, What};
 pub(crate) use gateway::reply;
 pub use inside::guard_above;
 pub use lifecycle::{Going, Reason, Told};
-pub use manager::{Asked, Cancel, Manager, Settings, Ticket};
+pub use manager::{Asked, Cancel, Manager, Settings, Ticket, now_ms};
 pub use request::{Exec, Executable, Id, Process, Question, Repeat, Script, Subject};
-pub use runtime::{Approvals, IsMember, Surroundings};
+pub use runtime::{Approvals, Complain, IsMember, Surroundings};

@@ -22,7 +22,7 @@ use super::notify::Notifier;
 use super::request::{Id, Question};
 use super::socket::{Client, Find, Meeting, Probe};
 use crate::faults::kept_up_task;
-use crate::gateway::Access;
+use crate::gateway::{Access, Follower};
 use crate::kernel::ended::Process;
 use crate::layers::{Fallible, may_fall};
 
@@ -43,6 +43,8 @@ pub struct Surroundings {
     pub home: PathBuf,
     /// OpenClaw's key of the session that started the guard, where there is one.
     pub session_key: Option<String>,
+    /// What saves with the gateway.
+    pub follower: Follower,
     /// Who may not answer.
     pub is_member: IsMember,
     /// Where problems go.
@@ -136,7 +138,7 @@ impl Approvals {
         }
         let _ = self.handle.set(runtime.handle().clone());
         let time = manager.clone().keep_time();
-        let keeper = Keeper::new(&around.state);
+        let keeper = Keeper::new(&around.state).with_gateway(around.follower.clone());
         let client = Client::new(
             manager.clone(),
             keeper.clone(),

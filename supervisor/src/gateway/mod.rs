@@ -4,6 +4,7 @@
 //! `identity` who the guard is to it; `access` puts them together. `dial` makes a connection, by `tls` where it must be,
 //! `holder` says who is at its other end, `greeting` gets it let in, `hello` is what the gateway says to that, and `link` is
 //! one that has been let in: `frames` are what goes over it, `calls` which answer belongs to which call.
+//! `governing` is what a gateway's own approvals do to the policy.
 
 // Until all of it is called.
 #![allow(unused)]
@@ -12,6 +13,7 @@ mod access;
 mod calls;
 mod dial;
 mod frames;
+mod governing;
 mod greeting;
 mod hello;
 mod holder;
@@ -28,6 +30,7 @@ mod wanted;
 
 pub use access::{ADMIN, Access, NoAccess};
 pub use frames::{Event, Refused};
+pub use governing::{Follower, Unsaved, ask_first};
 pub use hello::{Hello, Run};
 pub use link::Link;
 pub use listens::{config, find};

@@ -17,12 +17,13 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
-use crate::approval::{Approvals, Settings, Surroundings};
+use crate::approval::{Approvals, IsMember, Settings, Surroundings};
 use crate::asking::{Announce, ApprovalLog, Way};
 use crate::audit::Context;
 use crate::current::Current;
 use crate::faults::tell_in_one_line;
 use crate::floor as tree_floor;
+use crate::gateway::Follower;
 use crate::guard::Guard;
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::limits;
@@ -120,13 +121,14 @@ fn supervise(
     let context = Context { session: session.clone(), agent: policy.agent().to_owned() };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
-    let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, link));
+    let follower = follower(&source, tree, &reporter);
+    let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &follower, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session);
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
     }
     let current = Arc::new(Current::new(guard));
-    let reload = Reload::new(source, Arc::clone(&current), reporter.clone());
+    let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), follower);
     current.read_again_by(reload.clone());
     let listener = match guard_shim::receive_listener(ours.as_fd()) {
         Ok(listener) => listener,
@@ -184,12 +186,25 @@ fn supervise(
     Ok(None)
 }
 
+/// What asks the gateway for its exec approvals, where the policy wants that.
+fn follower(source: &Source, tree: Tree, reporter: &Reporter) -> Follower {
+    let problems = reporter.clone();
+    let state = source.places.state_directory.clone();
+    Follower::new(state, members(tree), Arc::new(move |line| problems.problem(line)))
+}
+
+/// Who may not answer. Sockets that a member connects are connected by the supervisor.
+fn members(tree: Tree) -> IsMember {
+    Arc::new(move |pid| tree.contains(pid) || tree.is_guard(pid))
+}
+
 /// Asking a human.
 fn approvals(
     policy: &Policy,
     source: &Source,
     tree: Tree,
     reporter: &Reporter,
+    follower: &Follower,
     link: Option<UnixStream>,
 ) -> Arc<Approvals> {
     let has = |route| policy.approvals().routes().is_none_or(|routes| routes.contains(&route));
@@ -203,8 +218,8 @@ fn approvals(
         state: source.places.state_directory.clone(),
         home: source.places.home.clone(),
         session_key: source.places.session_key.clone(),
-        // Sockets that a member connects are connected by the supervisor.
-        is_member: Arc::new(move |pid| tree.contains(pid) || tree.is_guard(pid)),
+        follower: follower.clone(),
+        is_member: members(tree),
         complain: Arc::new(move |line| problems.problem(line)),
         terminal: link.map(Arc::new),
     };

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use guard_policy::Policy;
+use guard_policy::approval::GatewayUrl;
 
 pub use plain::read as read_plain;
 pub use watch::Watch;
@@ -26,6 +27,7 @@ use crate::audit::Change;
 use crate::cli::Options;
 use crate::current::Current;
 use crate::faults::{caught, kept_up};
+use crate::gateway::{self, Follower};
 use crate::guard::Guard;
 use crate::layers::{Fallible, may_fall};
 use crate::report::Reporter;
@@ -51,38 +53,46 @@ pub struct Source {
 impl Source {
     /// The files that it is read from, by their real paths.
     pub fn files(&self) -> Vec<PathBuf> {
-        let [openclaws, own] = self.stores();
-        vec![self.places.policy_file.clone(), openclaws, own]
+        let [openclaws, own, gateways] = self.stores();
+        vec![self.places.policy_file.clone(), openclaws, own, gateways]
     }
 
-    fn stores(&self) -> [PathBuf; 2] {
+    fn stores(&self) -> [PathBuf; 3] {
         let state = &self.places.state_directory;
-        [state.join(store::NAME), store::own(state)]
+        [state.join(store::NAME), store::own(state), store::gateways(state)]
     }
 }
 
 /// Reads the policy again; all clones are one.
 #[derive(Clone)]
-pub struct Reload(Arc<Mutex<Reader>>);
+pub struct Reload {
+    reader: Arc<Mutex<Reader>>,
+    follower: Follower,
+}
 
 struct Reader {
     source: Source,
     /// The text that was looked at last: one that was found wrong is told of once.
     seen: Option<Vec<u8>>,
     /// The same of the stores.
-    seen_stores: [Option<Vec<u8>>; 2],
+    seen_stores: [Option<Vec<u8>>; 3],
     /// The stores' files when they were looked at last; `None` where they must be looked at again.
-    stamps: Option<[Stamp; 2]>,
+    stamps: Option<[Stamp; 3]>,
     current: Arc<Current>,
+    follower: Follower,
     reporter: Reporter,
 }
 
 impl Reload {
-    /// Of the policy that `current` has.
-    pub fn new(source: Source, current: Arc<Current>, reporter: Reporter) -> Reload {
+    /// Of the policy that `current` has. What a gateway says comes by the follower.
+    pub fn new(source: Source, current: Arc<Current>, reporter: Reporter, follower: Follower) -> Reload {
         let seen = source.text.clone();
         let seen_stores = Default::default();
-        Reload(Arc::new(Mutex::new(Reader { source, seen, seen_stores, stamps: None, current, reporter })))
+        let stamps = None;
+        follower.follow(current.guard().policy());
+        let reader =
+            Reader { source, seen, seen_stores, stamps, current, follower: follower.clone(), reporter };
+        Reload { reader: Arc::new(Mutex::new(reader)), follower }
     }
 
     /// Starts the thread that waits for changes, and first looks for those that there were.
@@ -108,6 +118,8 @@ impl Reload {
     /// Makes sure that what the approvals stores say now is in force. Where nothing has changed that is two looks at their
     /// inodes. For many threads at once: one reads, the others wait for it.
     pub fn catch_up(&self) {
+        // Not under the lock: many may wait for one answer of the gateway.
+        self.follower.look();
         let mut reader = self.reader();
         let stamps = reader.source.stores().map(|file| Stamp::of(&file));
         if reader.stamps.as_ref() != Some(&stamps) {
@@ -118,7 +130,7 @@ impl Reload {
 
     fn reader(&self) -> MutexGuard<'_, Reader> {
         // Whoever panicked has put nothing in force by halves.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -179,12 +191,15 @@ impl Reader {
         let (openclaw, own) = (self.new_openclaw(wake), self.new_own(wake));
         let [openclaw_is_settled, own_is_settled] = [&openclaw, &own].map(Result::is_ok);
         self.stamps = (openclaw_is_settled && own_is_settled).then_some(stamps);
-        match (openclaw.unwrap_or_default(), own.unwrap_or_default()) {
-            (None, None) => None,
-            (openclaw, own) => {
+        match (openclaw.unwrap_or_default(), own.unwrap_or_default(), self.new_gateways()) {
+            (None, None, None) => None,
+            (openclaw, own, gateways) => {
                 let before = &self.source.stores;
-                let openclaw = openclaw.unwrap_or_else(|| before.openclaw.clone());
-                Some(Stores { openclaw, own: own.unwrap_or_else(|| before.own.clone()) })
+                Some(Stores {
+                    openclaw: openclaw.unwrap_or_else(|| before.openclaw.clone()),
+                    own: own.unwrap_or_else(|| before.own.clone()),
+                    gateways: gateways.unwrap_or_else(|| before.gateways.clone()),
+                })
             }
         }
     }
@@ -192,7 +207,7 @@ impl Reader {
     /// OpenClaw's store, if it is another one. One that is broken denies every start of a tree; a tree that runs keeps what
     /// it has, and so it does with one that is removed.
     fn new_openclaw(&mut self, wake: Wake) -> Result<Option<store::File>, Unsettled> {
-        let [file, _] = self.source.stores();
+        let [file, ..] = self.source.stores();
         let bytes = plain::read(&file).ok();
         if bytes == self.seen_stores[0] {
             return Ok(None);
@@ -222,7 +237,7 @@ impl Reader {
 
     /// The guard's own store, if it is another one. It can only allow: what is gone or broken does so no more.
     fn new_own(&mut self, wake: Wake) -> Result<Option<store::File>, Unsettled> {
-        let [_, file] = self.source.stores();
+        let [_, file, _] = self.source.stores();
         let bytes = plain::read(&file).ok();
         if bytes == self.seen_stores[1] {
             return Ok(None);
@@ -235,16 +250,52 @@ impl Reader {
         Ok((store != self.source.stores.own).then_some(store))
     }
 
+    /// What the gateway said, if it is something else. It is replaced as a whole, so what cannot be read is no half of
+    /// anything; a tree that runs keeps what it has, and so it does where the file is gone or of another gateway.
+    fn new_gateways(&mut self) -> Option<store::Gateways> {
+        let [_, _, file] = self.source.stores();
+        let bytes = plain::read(&file).ok();
+        if bytes == self.seen_stores[2] {
+            return None;
+        }
+        let known = store::load_gateways(&self.source.places.state_directory);
+        self.seen_stores[2] = bytes;
+        if known == self.source.stores.gateways {
+            return None;
+        }
+        let policy = self.current.guard();
+        let asked = policy.policy().approvals().gateway();
+        let url = asked.url().map(GatewayUrl::as_str);
+        let had = store::governing(&self.source.stores.gateways, url).is_ok();
+        match store::governing(&known, url) {
+            Err(why) if asked.admin() && had => {
+                self.refuse(&why, &file);
+                None
+            }
+            _ => Some(known),
+        }
+    }
+
     /// Puts what is new in force.
     fn take(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
         if text.is_none() && stores.is_none() {
             return Ok(());
         }
         let Source { options, places, .. } = &self.source;
-        let (now, beside) =
-            (text.as_ref().or(self.source.text.as_ref()), stores.as_ref().unwrap_or(&self.source.stores));
-        let policy = setup::compile(options, places, Disk::Used, now.map(Vec::as_slice), beside)?;
-        may_fall(Fallible::Policy, now.map_or(b"", Vec::as_slice));
+        let now = text.as_deref().or(self.source.text.as_deref());
+        let mut beside = stores.unwrap_or_else(|| self.source.stores.clone());
+        let compile = |beside: &Stores| setup::compile(options, places, Disk::Used, now, beside);
+        let mut policy = compile(&beside)?;
+        if text.is_some() && policy.approvals().gateway().admin() {
+            // What it says governs from the beginning.
+            let asked = gateway::ask_first(&policy, &places.state_directory);
+            beside.gateways = store::load_gateways(&places.state_directory);
+            policy = compile(&beside)?;
+            if let Err(why) = asked {
+                self.reporter.problem(format!("openclaw-guard: {}", shown(why.as_bytes())));
+            }
+        }
+        may_fall(Fallible::Policy, now.unwrap_or_default());
         let before = self.current.guard();
         if !before.floor.is_kept_by(&policy) {
             return Err(SetupError::TakesFromKernel);
@@ -255,10 +306,13 @@ impl Reader {
         // OpenClaw notes each use of an entry in its store: that is no news.
         let is_news = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
         // Somebody has just said it, and need not be told.
-        let is_answer = text.is_none() && beside.openclaw == self.source.stores.openclaw;
+        let is_theirs = beside.openclaw != self.source.stores.openclaw;
+        let is_gateways = beside.gateways != self.source.stores.gateways;
+        let is_answer = text.is_none() && !is_theirs && !is_gateways;
         if let Some(approvals) = before.approvals() {
             approvals.manager().configure(Settings::of(&policy));
         }
+        self.follower.follow(&policy);
         self.current.replace(before.under(policy));
         let file = match text {
             Some(text) => {
@@ -267,11 +321,10 @@ impl Reader {
                 self.source.places.policy.clone()
             }
             None if is_answer => store::own(&self.source.places.state_directory),
+            None if is_gateways => store::gateways(&self.source.places.state_directory),
             None => self.source.places.state_directory.join(store::NAME),
         };
-        if let Some(stores) = stores {
-            self.source.stores = stores;
-        }
+        self.source.stores = beside;
         if is_news {
             if !is_answer {
                 let path = shown(file.as_os_str().as_bytes());

@@ -29,16 +29,23 @@ struct Ground {
 
 impl Ground {
     fn new() -> Ground {
+        Ground::with(POLICY, |_| ())
+    }
+
+    /// With another policy, and a state directory that is prepared.
+    fn with(policy: &str, prepare: impl FnOnce(&Path)) -> Ground {
         let directory = tempfile::tempdir().unwrap();
         let state = directory.path().canonicalize().unwrap();
         let file = state.join("guard.json");
-        fs::write(&file, POLICY).unwrap();
+        fs::write(&file, policy).unwrap();
+        prepare(&state);
         let options = Cli::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
         let mut places = Places::find(&options).unwrap();
         (places.state, places.state_directory) = (state.clone(), state);
         (places.policy, places.policy_file) = (file.clone(), file);
         let stores = Stores::load(&places.state_directory);
-        let text = Some(POLICY.as_bytes().to_vec());
+        let text = Some(policy.as_bytes().to_vec());
+        let state = places.state_directory.clone();
         let policy = setup::compile(&options, &places, Disk::Used, text.as_deref(), &stores).unwrap();
         let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
         let manner = Manner { lines: false, observe: false, allowed: false };
@@ -48,7 +55,8 @@ impl Ground {
         let guard = Guard::new(policy, resolver, tree, reporter.clone(), false, floor::Plan::default(), "");
         let current = Arc::new(Current::new(guard));
         let source = Source { options, places, text, stores };
-        let reload = Reload::new(source, Arc::clone(&current), reporter);
+        let follower = Follower::new(state, Arc::new(|_| false), Arc::new(|_| {}));
+        let reload = Reload::new(source, Arc::clone(&current), reporter, follower);
         current.read_again_by(reload.clone());
         Ground { directory, current, reload }
     }
@@ -145,4 +153,78 @@ fn many_who_look_at_once_all_see_it() {
             }
         });
     }
+}
+
+/// A policy that a gateway governs, too, at which nobody listens.
+fn governed(url: &str) -> String {
+    format!(
+        r#"{{ "version": 1, "exec": {{ "ask": "off" }}, "approvals": {{ "gateway": {{ "url": "{url}", "admin": true }} }},
+            "permissions": {{ "filesystem": {{ "rules": {{ "/usr/**": "r-x" }} }} }},
+            "agents": {{ "main": {{ "allowlist": [{{ "pattern": "/usr/own" }}] }} }} }}"#
+    )
+}
+
+const URL: &str = "ws://127.0.0.1:1";
+
+fn said(state: &Path, url: &str, file: serde_json::Value) {
+    let snapshot = store::Snapshot::new(Some(url.to_owned()), file.to_string(), file);
+    store::keep_gateways(state, &snapshot).unwrap();
+}
+
+fn listing(patterns: &[&str]) -> serde_json::Value {
+    let entry = |pattern: &&str| serde_json::json!({ "pattern": pattern, "id": pattern });
+    let list: Vec<_> = patterns.iter().map(entry).collect();
+    serde_json::json!({ "version": 1, "agents": { "main": { "allowlist": list } } })
+}
+
+#[test]
+fn what_the_gateway_says_is_in_force_at_the_next_look() {
+    let ground = Ground::with(&governed(URL), |state| said(state, URL, listing(&["/usr/a"])));
+    let starts = || {
+        let guard = ground.current.guard();
+        ["/usr/own", "/usr/a", "/usr/b"].map(|path| {
+            let argv = [path.as_bytes().to_vec()];
+            let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program };
+            decide(guard.policy(), &Request::Exec(exec)).outcome == Outcome::Allow
+        })
+    };
+    let look = || ground.current.newer(&ground.current.guard()).is_some();
+    assert_eq!(starts(), [true, true, false]);
+    assert!(!look());
+    said(&ground.state(), URL, listing(&["/usr/b"]));
+    assert!(look());
+    assert_eq!(starts(), [true, false, true]);
+    said(&ground.state(), URL, serde_json::json!({ "version": 1, "defaults": { "security": "deny" } }));
+    assert!(look());
+    assert_eq!(starts(), [false; 3]);
+
+    // What is gone, broken or of another gateway loosens nothing.
+    let file = store::gateways(&ground.state());
+    let whole = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert!(!look());
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    assert!(!look());
+    said(&ground.state(), "ws://127.0.0.1:2", listing(&["/usr/a", "/usr/b"]));
+    assert!(!look());
+    assert_eq!(starts(), [false; 3]);
+    said(&ground.state(), URL, listing(&["/usr/a"]));
+    assert!(look());
+    assert_eq!(starts(), [true, true, false]);
+}
+
+#[test]
+fn nothing_starts_before_the_gateway_has_said_something() {
+    let ground = Ground::with(&governed(URL), |_| ());
+    let argv = [b"/usr/own".to_vec()];
+    let exec = Exec { path: b"/usr/own", argv: &argv, cwd: b"/", role: Role::Program };
+    let outcome = || decide(ground.current.guard().policy(), &Request::Exec(exec)).outcome;
+    assert_eq!(outcome(), Outcome::Deny);
+    said(&ground.state(), URL, listing(&[]));
+    assert!(ground.current.newer(&ground.current.guard()).is_some());
+    assert_eq!(outcome(), Outcome::Allow);
+    // A policy that names another gateway is none that anybody has tightened yet.
+    fs::write(ground.state().join("guard.json"), governed("ws://127.0.0.1:2")).unwrap();
+    ground.reload.reader().look(Wake::Changed);
+    assert_eq!(outcome(), Outcome::Deny);
 }

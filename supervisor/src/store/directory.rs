@@ -12,7 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::{DATABASE, GUARD, NAME, OWN};
+use super::{DATABASE, GATEWAYS, GUARD, NAME, OWN};
 
 /// More than any store; what is larger is none.
 const LARGEST: u64 = 16 << 20;
@@ -24,6 +24,8 @@ pub enum Whose {
     Openclaws,
     /// The guard's own, in `guard` there.
     Guards,
+    /// What the gateway's store said last, beside that.
+    Gateways,
 }
 
 /// The directory of a store.
@@ -70,7 +72,15 @@ impl Directory {
         Directory::open_as(&state.join(GUARD), Whose::Guards)
     }
 
-    /// The same, made where there is none.
+    /// The same for what the gateway's store said.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open_gateways(state: &Path) -> io::Result<Option<Directory>> {
+        Directory::open_as(&state.join(GUARD), Whose::Gateways)
+    }
+
+    /// The guard's own directory, made where there is none.
     ///
     /// # Errors
     /// The kernel's.
@@ -100,6 +110,7 @@ impl Directory {
         match self.whose {
             Whose::Openclaws => NAME,
             Whose::Guards => OWN,
+            Whose::Gateways => GATEWAYS,
         }
     }
 
@@ -190,7 +201,7 @@ impl Directory {
     /// # Errors
     /// The kernel's.
     pub fn has_database(&self) -> io::Result<bool> {
-        if self.whose == Whose::Guards {
+        if self.whose != Whose::Openclaws {
             return Ok(false);
         }
         match statat(&self.descriptor, DATABASE, AtFlags::SYMLINK_NOFOLLOW) {

@@ -5,6 +5,7 @@ use std::path::Path;
 use guard_policy::store::{Reading, Store};
 
 use super::directory::{Directory, Whose};
+use super::gateways::{self, Gateways};
 use super::{DATABASE, GUARD, NAME, OWN, new_id};
 
 /// The store's file.
@@ -20,22 +21,25 @@ pub enum File {
     Broken(String),
 }
 
-/// Both stores.
+/// All stores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stores {
     /// OpenClaw's.
     pub openclaw: File,
     /// The guard's own.
     pub own: File,
+    /// What the gateway's said last.
+    pub gateways: Gateways,
 }
 
 impl Stores {
     /// Where there is none of them.
-    pub const ABSENT: Stores = Stores { openclaw: File::Absent, own: File::Absent };
+    pub const ABSENT: Stores =
+        Stores { openclaw: File::Absent, own: File::Absent, gateways: Gateways::Never };
 
-    /// Looks for both in a state directory, by the directory's real path.
+    /// Looks for them in a state directory, by the directory's real path.
     pub fn load(state: &Path) -> Stores {
-        Stores { openclaw: load(state), own: load_own(state) }
+        Stores { openclaw: load(state), own: load_own(state), gateways: gateways::load(state) }
     }
 }
 
@@ -91,7 +95,7 @@ pub(super) fn parse(path: &Path, bytes: Vec<u8>, whose: Whose) -> Result<Reading
         format!("{shown}:{line}: not UTF-8 text")
     })?;
     let read = match whose {
-        Whose::Openclaws => Store::parse,
+        Whose::Openclaws | Whose::Gateways => Store::parse,
         Whose::Guards => Store::parse_own,
     };
     read(&shown, &text, &mut new_id).map_err(|problem| problem.to_string())

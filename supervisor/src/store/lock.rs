@@ -31,7 +31,7 @@ impl Lock {
                 directory.make(GUARD)?;
                 lock.as_path()
             }
-            Whose::Guards => Path::new(LOCK),
+            Whose::Guards | Whose::Gateways => Path::new(LOCK),
         };
         let file = directory.below(lock, make, Mode::RUSR | Mode::WUSR)?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {

@@ -1,9 +1,10 @@
 //! OpenClaw's approvals store on the disk, and one of the guard's own for what has no place there: finding and reading
-//! them (`load`), changing them (`update`, by the steps of `disk`, under `lock`, without what dead writers left, `stale`).
+//! them (`load`), what the gateway's store said last (`gateways`), changing them (`update`, by the steps of `disk`, under `lock`, without what dead writers left, `stale`).
 //! What they say is `guard_policy::store`.
 
 mod directory;
 mod disk;
+mod gateways;
 mod load;
 mod lock;
 mod stale;
@@ -12,6 +13,9 @@ mod tests;
 mod update;
 
 pub use directory::Directory;
+pub use gateways::{
+    Gateways, Snapshot, governing, keep as keep_gateways, load as load_gateways, path as gateways,
+};
 pub use load::{File, Stores, load, load_own};
 pub use lock::Lock;
 pub use update::{UpdateError, apply, apply_own};
@@ -24,6 +28,9 @@ pub const GUARD: &str = "guard";
 
 /// The guard's own store there, in the same format with rules for files: for "always" where OpenClaw has no place for it.
 const OWN: &str = "approvals.json";
+
+/// What the gateway's store said last, there.
+const GATEWAYS: &str = "gateway-policy.json";
 
 /// Where releases from 2026.8 on keep their approvals, in the state directory.
 const DATABASE: &str = "state/openclaw.sqlite";

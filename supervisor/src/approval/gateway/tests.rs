@@ -52,6 +52,7 @@ impl Guard {
         let around = Surroundings {
             state: state.path().to_owned(),
             home: "/home/u".into(),
+            follower: crate::gateway::Follower::new("/nowhere".into(), Arc::new(|_| false), Arc::new(|_| {})),
             session_key: Some("agent:main:main".to_owned()),
             is_member: Arc::new(|_| false),
             complain,

@@ -29,6 +29,7 @@ fn told_by(argv: &[&str]) -> Told {
         session_key: None,
         state: directory.path().canonicalize().unwrap(),
         home: "/nonexistent".into(),
+        follower: crate::gateway::Follower::new("/nowhere".into(), Arc::new(|_| false), Arc::new(|_| {})),
         is_member: Arc::new(|_| false),
         complain: Arc::new(move |problem| into.lock().unwrap().push(problem)),
         terminal: None,

@@ -57,6 +57,7 @@ impl Guard {
             session_key: None,
             state: state.path().canonicalize().unwrap(),
             home: "/nonexistent".into(),
+            follower: crate::gateway::Follower::new("/nowhere".into(), Arc::new(|_| false), Arc::new(|_| {})),
             is_member: Arc::new(move |_| is_member),
             complain: Arc::new(move |problem| into.lock().unwrap().push(problem)),
             terminal: None,
