@@ -1,3 +1,23 @@
 //! The guard and real gateways of OpenClaw, of two releases. Only `make test-full` runs these.
 
+/// The tests of a file, for each release.
+macro_rules! for_each_release {
+    ($($name:ident),+ $(,)?) => {
+        mod v2026_9_6 {
+            $(#[test] fn $name() { super::$name(guard_tests::gateway::Release::Current); })+
+        }
+        mod v2026_7_35 {
+            $(#[test] fn $name() { super::$name(guard_tests::gateway::Release::Older); })+
+        }
+    };
+}
+
+mod answers;
+mod card;
+mod files;
+mod guarded;
 mod harness;
+mod nobody;
+mod restarts;
+mod together;
+mod world;

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -18,7 +18,9 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use super::Identity;
-use crate::limit;
+
+/// For so long a client waits for what must come. Nothing is asserted about time otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// As whom a client connects.
 #[derive(Debug)]
@@ -137,7 +139,7 @@ impl Ear {
     }
 
     fn wait<T>(&self, mut found: impl FnMut(&mut Heard) -> Option<T>) -> Option<T> {
-        let end = Instant::now() + limit();
+        let end = Instant::now() + PATIENCE;
         let mut heard = self.heard();
         loop {
             if let Some(found) = found(&mut heard) {

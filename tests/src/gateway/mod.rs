@@ -12,10 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{is_foreign, skip};
 
-pub use client::{Client, Login, Refused};
+pub use client::{Client, Login, PATIENCE, Refused};
 pub use identity::Identity;
 pub use official::CliPending;
-pub use process::Gateway;
+pub use process::{Gateway, node};
 
 /// A release of OpenClaw that is tested with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

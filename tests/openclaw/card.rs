@@ -1,0 +1,76 @@
+//! The real Control UI, in a browser: it shows what a guard asks, and a click answers.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use guard_tests::gateway::{Client, Gateway, Login, Release, gateway, node, package};
+use guard_tests::{World, ended, has, sources};
+use serde_json::Value;
+
+use crate::world::{eventually, path, world_with};
+
+for_each_release! { the_control_ui_shows_and_answers }
+
+/// Opens a page in a browser and clicks on a button of the card there. What the page said.
+fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, button: &str) -> String {
+    let mut browser = Command::new(node());
+    browser.arg(sources().join("openclaw/card.mjs")).arg(package("playwright-core", None).join("index.js"));
+    browser.arg(format!("http://127.0.0.1:{}{page}#token={}", gateway.port(), gateway.token()));
+    browser.args([command.as_ref(), picture.as_os_str(), button.as_ref()]);
+    let said = ended(browser.env("HOME", gateway.home()).stdin(Stdio::null()));
+    assert_eq!(said.status, 0, "{said:?}");
+    said.stdout
+}
+
+/// Where pictures are kept: GUARD_PICTURES, or nowhere.
+fn picture(world: &World, release: Release) -> PathBuf {
+    let kept = std::env::var_os("GUARD_PICTURES").filter(|path| !path.is_empty()).map(PathBuf::from);
+    kept.unwrap_or_else(|| world.root()).join(format!("gateway-card-{}.png", release.version()))
+}
+
+fn the_control_ui_shows_and_answers(release: Release) {
+    let Some(gateway) = gateway(release) else { return };
+    if !has(&["chromium"]) {
+        return;
+    }
+    // While the browser starts it waits for whoever comes, for it could be answered otherwise.
+    let world = world_with(&gateway, r#"["cli", "gateway"]"#, 300_000);
+    let (asked, picture) = (path(&world, "bin/asked"), picture(&world, release));
+    let start = || world.start(&["bash", "-c", &format!("{asked} push --force; echo $?")]);
+    let click = |page: &str| click(&gateway, page, "push --force", &picture, "Allow once");
+    let (held, said) = match release {
+        Release::Current => {
+            let held = start();
+            let id = card(&gateway, &asked)["id"].as_str().expect("an id").to_owned();
+            (held, click(&format!("/approve/{id}")))
+        }
+        // It has no page for a card: one comes up over the chat, while that is open.
+        Release::Older => thread::scope(|scope| {
+            let browser = scope.spawn(|| click("/chat"));
+            let open = PathBuf::from(format!("{}.open", picture.display()));
+            eventually("the page is open", || browser.is_finished() || open.exists());
+            (start(), browser.join().expect("a click"))
+        }),
+    };
+    assert!(said.contains(&format!("{asked} push --force")) && said.contains("openclaw-guard"), "{said}");
+    if release == Release::Current {
+        assert!(said.contains("not in the allowlist"), "{said}");
+    }
+    assert_eq!(held.end().stdout, "push --force\n0\n");
+    let size = std::fs::metadata(&picture).expect("a picture").len();
+    assert!((5_000..200_000).contains(&size), "{size} bytes");
+}
+
+/// The card of a program, as it waits on the gateway. Who looks is not one who could be asked.
+fn card(gateway: &Gateway, asked: &str) -> Value {
+    let login = Login { caps: Vec::new(), ..Login::approver(gateway.token()) };
+    let looks = Client::connect(gateway.port(), &login).expect("to be let in");
+    let mut found = Vec::new();
+    eventually("the card is there", || {
+        found = looks.pending();
+        found.retain(|card| card.to_string().contains(asked));
+        found.len() == 1
+    });
+    found.remove(0)
+}

@@ -1,0 +1,78 @@
+//! A gateway that goes away while somebody waits.
+
+use guard_tests::gateway::{Client, Release, gateway};
+use serde_json::Value;
+
+use crate::world::{approver, eventually, path, world};
+
+for_each_release! { stopped_and_started_again, killed_and_started_again, killed_for_good }
+
+/// The cards of this program that wait on the gateway.
+fn waiting(app: &Client, asked: &str) -> Vec<Value> {
+    app.pending().into_iter().filter(|card| card.to_string().contains(asked)).collect()
+}
+
+fn stopped_and_started_again(release: Release) {
+    let Some(mut gateway) = gateway(release) else { return };
+    let (world, app) = (world(&gateway), approver(&gateway));
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} run; echo $?")]);
+    let card = app.card(&asked);
+    if release == Release::Current {
+        // It waits for what is asked there, and takes the answer; but it answers nobody who begins to wait then.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        gateway.signal("-TERM");
+        eventually("it is about to stop", || app.call("exec.approval.list", serde_json::json!({})).is_err());
+        app.resolve(&card, "allow-once").expect("to answer");
+        let ended = held.end();
+        assert_eq!(ended.stdout, "run\n0\n", "{}", ended.stderr);
+        drop(app);
+        eventually("it has stopped", || {
+            Client::connect(gateway.port(), &guard_tests::gateway::Login::approver(gateway.token())).is_err()
+        });
+        return gateway.end("-TERM");
+    }
+    drop(app);
+    gateway.end("-TERM");
+    gateway.ensure();
+    let app = approver(&gateway);
+    eventually("the card is there again", || waiting(&app, &asked).len() == 1);
+    let card = waiting(&app, &asked).remove(0);
+    app.resolve(&card, "allow-once").expect("to answer");
+    assert_eq!(held.end().stdout, "run\n0\n");
+    assert_eq!(waiting(&app, &asked), Vec::<Value>::new());
+}
+
+fn killed_and_started_again(release: Release) {
+    let Some(mut gateway) = gateway(release) else { return };
+    let (world, app) = (world(&gateway), approver(&gateway));
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} run; echo $?")]);
+    let before = app.card(&asked);
+    drop(app);
+    gateway.end("-KILL");
+    assert_eq!(world.read("out.0").as_deref(), Some(""));
+    gateway.ensure();
+    let app = approver(&gateway);
+    eventually("the card is there again", || waiting(&app, &asked).len() == 1);
+    let card = waiting(&app, &asked).remove(0);
+    if release == Release::Current {
+        // It does not take an id twice.
+        assert_ne!(card["id"], before["id"]);
+    }
+    app.resolve(&card, "allow-once").expect("to answer");
+    assert_eq!(held.end().stdout, "run\n0\n");
+    assert_eq!(waiting(&app, &asked), Vec::<Value>::new());
+}
+
+/// What was asked is settled as if nobody could be asked; never by a yes.
+fn killed_for_good(release: Release) {
+    let Some(mut gateway) = gateway(release) else { return };
+    let (world, app) = (world(&gateway), approver(&gateway));
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} run; echo $?; {asked} again; echo $?")]);
+    app.card(&asked);
+    gateway.end("-KILL");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "126\n126\n", "{}", ended.stderr);
+}
