@@ -15,6 +15,7 @@ macro_rules! for_each_release {
 mod answers;
 mod card;
 mod files;
+mod governing;
 mod guarded;
 mod harness;
 mod nobody;
