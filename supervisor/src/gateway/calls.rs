@@ -33,10 +33,4 @@ impl<W> Calls<W> {
     pub fn forget(&mut self, id: &str) {
         self.0.remove(id);
     }
-
-    /// How many wait.
-    #[cfg(any(test, feature = "fuzzing"))]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
 }

@@ -23,8 +23,6 @@ pub struct Hello {
     pub run: Run,
     /// What was granted, such as `operator.approvals`.
     pub scopes: Vec<String>,
-    /// What can be called.
-    pub methods: Vec<String>,
     /// Something comes at least this often.
     pub tick: Duration,
     /// The longest message it takes, in bytes.
@@ -63,8 +61,6 @@ struct Written {
     #[serde(default)]
     server: Server,
     #[serde(default)]
-    features: Features,
-    #[serde(default)]
     snapshot: Snapshot,
     #[serde(default)]
     auth: Auth,
@@ -77,12 +73,6 @@ struct Written {
 struct Server {
     version: Option<String>,
     boot_id: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Features {
-    methods: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -121,7 +111,7 @@ impl Hello {
         if written.r#type != "hello-ok" {
             return Err("it does not say hello-ok".to_owned());
         }
-        let Written { protocol, server, features, snapshot, auth, policy, .. } = written;
+        let Written { protocol, server, snapshot, auth, policy, .. } = written;
         if !(3..=4).contains(&protocol) {
             return Err(format!("it wants to speak protocol {protocol}, the guard speaks 3 and 4"));
         }
@@ -138,16 +128,10 @@ impl Hello {
             version: server.version.unwrap_or_default(),
             run,
             scopes: auth.scopes.unwrap_or_default(),
-            methods: features.methods,
             tick,
             max_payload,
         };
         Ok((hello, Issued { device_token: auth.device_token }))
-    }
-
-    /// Whether it can be called.
-    pub fn offers(&self, method: &str) -> bool {
-        self.methods.iter().any(|offered| offered == method)
     }
 
     /// Whether it was granted.

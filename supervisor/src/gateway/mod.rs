@@ -6,9 +6,6 @@
 //! one that has been let in: `frames` are what goes over it, `calls` which answer belongs to which call.
 //! `governing` is what a gateway's own approvals do to the policy.
 
-// Until all of it is called.
-#![allow(unused)]
-
 mod access;
 mod calls;
 mod dial;
@@ -29,12 +26,12 @@ mod tls;
 mod wanted;
 
 pub use access::{ADMIN, Access, NoAccess};
-pub use frames::{Event, Refused};
+pub use frames::Refused;
 pub use governing::{Follower, Unsaved, ask_first};
-pub use hello::{Hello, Run};
+pub use hello::Run;
 pub use link::Link;
 pub use listens::{config, find};
-pub use problem::{CallError, Lost, OpenError};
+pub use problem::{CallError, OpenError};
 pub use wanted::Wanted;
 
 /// What is thrown at.

@@ -75,9 +75,6 @@ fn recorded_greetings_are_read() {
         let (hello, issued) = Hello::read(payload, now).unwrap();
         assert_eq!((hello.protocol, hello.version.as_str()), (4, release));
         assert!(hello.grants("operator.approvals") && !hello.grants("operator.admin"));
-        for method in ["exec.approval.request", "exec.approval.waitDecision", "exec.approval.resolve"] {
-            assert!(hello.offers(method), "{release}: {method}");
-        }
         assert_eq!((hello.tick.as_secs(), hello.max_payload), (30, 26_214_400));
         assert_eq!(issued.device_token, None);
         match (release, &hello.run) {
@@ -110,7 +107,6 @@ fn greetings_that_are_none() {
         ("/auth/scopes", json!("operator.approvals")),
         ("/auth/scopes", json!([1])),
         ("/policy/tickIntervalMs", json!(-1)),
-        ("/features", json!(1)),
     ] {
         assert!(with(path, value.clone()).is_err(), "{path} {value}");
     }

@@ -9,7 +9,8 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
 use crate::gateway::dial::{Socket, Stream, limits};
-use crate::gateway::{Access, Hello, Link};
+use crate::gateway::hello::Hello;
+use crate::gateway::{Access, Link};
 
 /// One that listens on a port of its own.
 pub struct Gateway {
