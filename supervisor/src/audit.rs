@@ -113,6 +113,7 @@ impl Asked {
             }
             What::Expired => asked.event = "expired",
             What::NoRoute => asked.event = "no-route",
+            What::Failed => asked.event = "failed",
             What::Withdrawn => asked.event = "withdrawn",
             What::Refused(refusal) => (asked.event, asked.text) = ("refused", Some(refusal.to_string())),
             What::Granted => asked.event = "granted",

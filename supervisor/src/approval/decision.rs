@@ -86,6 +86,16 @@ impl FromStr for Decision {
     }
 }
 
+/// Why a route brings no answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// There is nobody to ask: `exec.askFallback` is for that.
+    Nobody,
+    /// Somebody may be there, and the question could not be put to them, or their answer not be understood. Whoever asks
+    /// may have brought that about, so nothing is allowed for it.
+    Failed,
+}
+
 /// A standing yes, in memory only: calls with just this binding - the same arguments, environment, directory, file
 /// and script, of the same agent in the same session - go on unasked until then. Nothing else does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,8 +113,10 @@ pub enum End {
     Resolved(Decision),
     /// Nobody answered in time.
     Expired,
-    /// None of the routes that it was asked by could bring an answer.
+    /// There was nobody to ask on any of the routes.
     NoRoute,
+    /// Nobody answered, and a route that was to ask somebody could not: that silence says nothing.
+    Failed,
     /// Nobody waits for the answer any more.
     Withdrawn,
 }

@@ -37,8 +37,10 @@ pub enum What {
     },
     /// Nobody answered in time.
     Expired,
-    /// None of the routes that it was asked by could bring an answer.
+    /// There was nobody to ask on any of the routes.
     NoRoute,
+    /// Nobody answered, and a route that was to ask somebody could not.
+    Failed,
     /// Nobody waits for it any more.
     Withdrawn,
     /// It was not asked.

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::book::Book;
-use super::decision::{By, Decision, End, Grant, Refusal, ResolveError};
+use super::decision::{By, Decision, End, Grant, Lack, Refusal, ResolveError};
 use super::event::{Event, Log};
 use super::lifecycle::Told;
 use super::notify::Program;
@@ -162,11 +162,11 @@ impl Manager {
         })
     }
 
-    /// Notes that a route cannot bring an answer to a question. Where no other can, the question ends.
-    pub fn give_up(&self, question: Id, route: Route) {
+    /// Notes that a route brings no answer to a question, and why. Where no other can, the question ends.
+    pub fn give_up(&self, question: Id, route: Route, lack: Lack) {
         self.with(|state, now| {
             let State { book, settings, reachable, .. } = state;
-            book.give_up(question, route, |other| is_open(settings, reachable, other), now);
+            book.give_up(question, route, lack, |other| is_open(settings, reachable, other), now);
         });
     }
 

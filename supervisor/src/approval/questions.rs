@@ -56,7 +56,11 @@ impl Questions {
                 Ok(Event { id, what: What::Resolved { decision, by }, .. }) => {
                     self.closed(id, Some((decision, by)));
                 }
-                Ok(Event { id, what: What::Expired | What::NoRoute | What::Withdrawn, .. }) => {
+                Ok(Event {
+                    id,
+                    what: What::Expired | What::NoRoute | What::Failed | What::Withdrawn,
+                    ..
+                }) => {
                     self.closed(id, None);
                 }
                 Ok(_) => {}

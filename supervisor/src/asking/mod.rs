@@ -157,6 +157,7 @@ fn stand(end: End, consume: impl FnOnce() -> bool) -> Stand {
         }
         End::Expired => Stand::Unanswered(Reason::Timeout, "nobody answered in time".to_owned()),
         End::NoRoute => Stand::Unanswered(Reason::NoRoute, Refusal::NoRoute.to_string()),
+        End::Failed => Stand::Refused(Reason::Failed, "it could not be asked for".to_owned()),
         End::Withdrawn => Stand::Refused(Reason::Failed, "nobody can answer any more".to_owned()),
     }
 }

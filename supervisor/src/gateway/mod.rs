@@ -29,6 +29,8 @@ pub use access::{ADMIN, Access, NoAccess};
 pub use frames::Refused;
 pub use governing::{Follower, Unsaved, ask_first};
 pub use hello::Run;
+#[cfg(test)]
+pub use holder::Turned;
 pub use link::Link;
 pub use listens::{config, find};
 pub use problem::{CallError, OpenError};

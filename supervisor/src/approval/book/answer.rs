@@ -36,7 +36,7 @@ impl Book {
             }
             Found::Ended(_, End::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
             Found::Ended(_, End::Expired) => return Err(ResolveError::Expired),
-            Found::Ended(_, End::NoRoute) => return Err(ResolveError::NoRoute),
+            Found::Ended(_, End::NoRoute | End::Failed) => return Err(ResolveError::NoRoute),
             Found::Ended(_, End::Withdrawn) => return Err(ResolveError::Withdrawn),
         };
         let answered = match revision {

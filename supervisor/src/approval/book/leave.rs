@@ -5,10 +5,10 @@ use std::time::Duration;
 use guard_policy::approval::Route;
 use tokio::time::Instant;
 
-use super::super::decision::End;
+use super::super::decision::{End, Lack};
 use super::super::event::What;
 use super::super::request::Id;
-use super::Book;
+use super::{Book, Pending};
 
 /// How long a question stays when its last caller has a signal to take: most come back at once, as from the timer by
 /// which git(1) shows progress, and a human must not be asked anew each second.
@@ -60,14 +60,18 @@ impl Book {
         is_last.then_some(question)
     }
 
-    /// A route cannot bring an answer to a question; which ones are there at all, `open` says. Where none is left, the
-    /// question ends.
-    pub fn give_up(&mut self, id: Id, route: Route, open: impl Fn(Route) -> bool, now: Instant) {
+    /// A route brings no answer to a question; which ones are there at all, `open` says. Where none is left, the question
+    /// ends.
+    pub fn give_up(&mut self, id: Id, route: Route, lack: Lack, open: impl Fn(Route) -> bool, now: Instant) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
-        if !pending.without.contains(&route) {
-            pending.without.push(route);
+        pending.without.push((route, lack));
+        let has_failed = pending.has_failed();
+        if self.has_other(id, route, open) {
+            return;
         }
-        if !self.has_other(id, route, open) {
+        if has_failed {
+            self.end(id, End::Failed, What::Failed, now);
+        } else {
             self.end(id, End::NoRoute, What::NoRoute, now);
         }
     }
@@ -75,7 +79,8 @@ impl Book {
     /// Whether another route than this may still bring an answer to a question.
     pub fn has_other(&self, id: Id, route: Route, open: impl Fn(Route) -> bool) -> bool {
         let Some(pending) = self.pending.get(&id) else { return false };
-        Route::ALL.into_iter().any(|other| other != route && open(other) && !pending.without.contains(&other))
+        let can = |other| open(other) && pending.without.iter().all(|(without, _)| *without != other);
+        Route::ALL.into_iter().any(|other| other != route && can(other))
     }
 
     /// Ends every question: nobody will answer.
@@ -84,5 +89,12 @@ impl Book {
             self.end(id, End::Withdrawn, What::Withdrawn, now);
         }
         self.grants.clear();
+    }
+}
+
+impl Pending {
+    /// Whether a route has failed: then nobody's silence is an answer.
+    pub(super) fn has_failed(&self) -> bool {
+        self.without.iter().any(|(_, lack)| *lack == Lack::Failed)
     }
 }

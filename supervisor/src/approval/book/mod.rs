@@ -19,7 +19,7 @@ pub use leave::LINGER;
 
 use super::binding::{Binding, CardKey};
 use super::cards::Cards;
-use super::decision::{End, ResolveError};
+use super::decision::{End, Lack, ResolveError};
 use super::ended::Ended;
 use super::event::What;
 use super::lasting::Lasting;
@@ -36,8 +36,8 @@ struct Pending {
     size: usize,
     /// The calls that wait for the answer. None is without a waiter; without any, the question lingers.
     calls: BTreeMap<Id, Vec<Waiter>>,
-    /// The routes that cannot bring an answer to it.
-    without: Vec<Route>,
+    /// The routes that bring no answer to it, and why.
+    without: Vec<(Route, Lack)>,
 }
 
 /// Somebody who waits for a call's answer.
@@ -76,7 +76,11 @@ impl Book {
     /// Lets the time pass: ends what nobody answered, and forgets.
     pub fn pass(&mut self, now: Instant) {
         while let Some((_, id)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).copied() {
-            self.end(id, End::Expired, What::Expired, now);
+            if self.pending.get(&id).is_some_and(Pending::has_failed) {
+                self.end(id, End::Failed, What::Failed, now);
+            } else {
+                self.end(id, End::Expired, What::Expired, now);
+            }
         }
         while let Some((_, id)) = self.lingering.first().filter(|(until, _)| *until <= now).copied() {
             self.lingering.pop_first();

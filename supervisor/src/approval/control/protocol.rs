@@ -83,8 +83,10 @@ pub enum State {
         by: Option<String>,
     },
     Expired,
-    /// No route could bring an answer.
+    /// There was nobody to ask.
     NoRoute,
+    /// It could not be asked.
+    Failed,
     Withdrawn,
 }
 

@@ -227,6 +227,7 @@ impl Server {
             }
             What::Expired => ended(State::Expired),
             What::NoRoute => ended(State::NoRoute),
+            What::Failed => ended(State::Failed),
             What::Withdrawn => ended(State::Withdrawn),
             What::Told(told) => {
                 Some(Said::Told { id, going: told.word().to_owned(), text: told.to_string() })
@@ -242,6 +243,7 @@ impl State {
             End::Resolved(decision) => State::Resolved { decision: decision.to_string(), by: None },
             End::Expired => State::Expired,
             End::NoRoute => State::NoRoute,
+            End::Failed => State::Failed,
             End::Withdrawn => State::Withdrawn,
         }
     }

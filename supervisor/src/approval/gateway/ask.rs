@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::super::decision::Decision;
+use super::super::decision::{Decision, Lack};
 use super::super::request::{Id, Request};
 use super::card::{Card, Told};
 use super::line::{Down, Line, PATIENCE, UNAVAILABLE};
@@ -61,6 +61,22 @@ pub enum Nobody {
     Forgotten,
     /// It has not taken it for a long time.
     Slow,
+}
+
+impl Nobody {
+    /// Whether there is nobody, or nobody could be asked.
+    pub fn lack(&self) -> Lack {
+        match self {
+            Nobody::NoClient(_) => Lack::Nobody,
+            Nobody::Down(down) => down.lack(),
+            // Nor is a missed answer silence: it may have been a no.
+            Nobody::TooLong
+            | Nobody::Refused(_)
+            | Nobody::Unreadable(_)
+            | Nobody::Forgotten
+            | Nobody::Slow => Lack::Failed,
+        }
+    }
 }
 
 impl fmt::Display for Nobody {

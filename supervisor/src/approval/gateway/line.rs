@@ -1,6 +1,7 @@
 //! A connection to the gateway that is made when it is needed, and made again.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,6 +10,7 @@ use futures_util::FutureExt;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
+use super::super::decision::Lack;
 use crate::gateway::{Access, Link, NoAccess, OpenError};
 use crate::ids;
 
@@ -48,6 +50,22 @@ impl Down {
                 | OpenError::Lost { .. } => true,
             },
         }
+    }
+
+    /// Whether there is no gateway, by what the operator's files or the kernel say. Whatever else is wrong may be a tree's
+    /// doing: who takes all ports or processors, or listens in the gateway's place.
+    pub fn lack(&self) -> Lack {
+        use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable, TimedOut};
+        let is_away = match self {
+            Down::Open(error) => match &**error {
+                OpenError::Unreachable { error, .. } => {
+                    matches!(error.kind(), HostUnreachable | NetworkDown | NetworkUnreachable | TimedOut)
+                }
+                _ => self.is_absence(),
+            },
+            Down::Access(_) | Down::Broken => self.is_absence(),
+        };
+        if is_away { Lack::Nobody } else { Lack::Failed }
     }
 
     /// Whether nothing is wrong but that there is no gateway.

@@ -1,15 +1,17 @@
 //! Every question that waits, at the gateway.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use guard_policy::approval::Route;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::super::decision::Decision;
+use super::super::decision::{Decision, Lack};
 use super::super::keep::Keeper;
 use super::super::manager::Manager;
 use super::super::questions::{Change, Questions};
@@ -58,7 +60,10 @@ impl Client {
                     open.insert(request.id, close);
                     let (client, busy) = (self.clone(), Busy::of(&self.busy));
                     tokio::spawn(async move {
-                        client.ask(&request, closed).await;
+                        let asked = AssertUnwindSafe(client.ask(&request, closed)).catch_unwind().await;
+                        if asked.is_err() {
+                            client.taking.manager.give_up(request.id, Route::Gateway, Lack::Failed);
+                        }
                         drop(busy);
                     });
                 }
@@ -123,9 +128,11 @@ impl Client {
         if is_telling {
             self.taking.grumble(format!("no answer by the gateway: {nobody}"));
         }
+        let lack = nobody.lack();
         // Near its end it expires, by the gateway's clock or the guard's.
-        if request.deadline.saturating_duration_since(Instant::now()) >= NEARLY {
-            manager.give_up(request.id, Route::Gateway);
+        let is_near = request.deadline.saturating_duration_since(Instant::now()) < NEARLY;
+        if lack == Lack::Failed || !is_near {
+            manager.give_up(request.id, Route::Gateway, lack);
         }
     }
 

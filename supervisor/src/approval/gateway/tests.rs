@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use super::super::decision::{Decision, End, Span};
+use super::super::decision::{Decision, End, Lack, ResolveError, Span};
 use super::super::keep::Keeper;
 use super::super::lifecycle::{Going, Reason, Told};
 use super::super::manager::{Asked, Manager, Settings, Ticket};
 use super::super::request::{Always, Question};
 use super::super::runtime::{Complain, Surroundings};
 use super::super::tests::{ALWAYS, file, question, settings};
+use super::line::Down;
 use super::*;
-use crate::gateway::Wanted;
 use crate::gateway::tests::scripted::{Client as Peer, Gateway, hello};
+use crate::gateway::{NoAccess, OpenError, Turned, Wanted};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -263,7 +264,7 @@ async fn what_it_must_know_is_not_left_out() {
         let request = heard(&mut peer, "exec.approval.request").await;
         let message = format!("at root: unexpected property '{name}'");
         peer.refuse(&request["id"], json!({"code": "INVALID_REQUEST", "message": message})).await;
-        assert_eq!(ended(ticket).await, End::NoRoute, "{name}");
+        assert_eq!(ended(ticket).await, End::Failed, "{name}");
     }
 }
 
@@ -357,7 +358,7 @@ async fn an_answer_that_was_missed_is_none() {
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
     let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
     peer.refuse(&wait["id"], unknown).await;
-    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert_eq!(ended(ticket).await, End::Failed);
 }
 
 #[tokio::test]
@@ -392,7 +393,7 @@ async fn one_that_lets_nobody_in_is_none() {
     let error =
         json!({"code": "INVALID_REQUEST", "message": message, "details": {"code": "AUTH_TOKEN_MISMATCH"}});
     peer.refuse(&connect["id"], error).await;
-    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert_eq!(ended(ticket).await, End::Failed);
     assert!(guard.said().contains(message), "{}", guard.said());
 }
 
@@ -425,7 +426,7 @@ async fn what_cannot_be_understood_is_no_answer() {
             strange["id"] = params["id"].clone();
         }
         peer.answer(&wait, strange).await;
-        assert_eq!(ended(ticket).await, End::NoRoute, "{n}");
+        assert_eq!(ended(ticket).await, End::Failed, "{n}");
     }
 }
 
@@ -439,7 +440,7 @@ async fn an_error_is_no_answer() {
     peer.say(json!({"type": "res", "id": wait, "ok": false, "payload": payload,
         "error": {"code": "FORBIDDEN", "message": "allow-once"}}))
         .await;
-    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert_eq!(ended(ticket).await, End::Failed);
 }
 
 #[tokio::test]
@@ -460,8 +461,64 @@ async fn what_is_not_taken_for_now_is_asked_again() {
 async fn what_nobody_could_read_is_not_asked() {
     let guard = Guard::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
-    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert_eq!(ended(ticket).await, End::Failed);
     assert!(guard.said().contains("too long"), "{}", guard.said());
+}
+
+/// What nobody was shown is not allowed for the lack of an answer, even if others could have been asked who stay silent.
+#[tokio::test(start_paused = true)]
+async fn silence_is_no_answer_where_a_route_has_failed() {
+    let guard = Guard::new(Some(&[Route::Gateway, Route::Cli])).await;
+    let long = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
+    let call = long.call().to_string();
+    let ended = tokio::time::timeout(Duration::from_secs(3600), long.ended()).await.unwrap();
+    assert_eq!(ended, End::Failed);
+    let late = guard.manager.resolve(&call, None, Decision::AllowOnce, Route::Cli);
+    assert_eq!(late, Err(ResolveError::NoRoute));
+    // Whoever is asked all the same may answer.
+    let long = guard.ask(&question(&["/bin/b", &"x".repeat(20_000)]));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    guard.manager.resolve(&long.call().to_string(), None, Decision::AllowOnce, Route::Cli).unwrap();
+    assert_eq!(long.ended().await, End::Resolved(Decision::AllowOnce));
+}
+
+#[tokio::test]
+async fn a_question_that_is_nearly_over_fails_all_the_same() {
+    let guard = Guard::new(ONLY).await;
+    let short = Settings { timeout: Duration::from_millis(1500), ..settings() };
+    guard.manager.configure(Settings { routes: ONLY.map(<[Route]>::to_vec), ..short });
+    let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
+    assert_eq!(ended(ticket).await, End::Failed);
+}
+
+/// Only where the kernel says that nobody is there is nobody there.
+#[test]
+fn what_hinders_the_guard_is_no_absence() {
+    use std::io::{Error, ErrorKind};
+    let at = || "ws://127.0.0.1:1".to_owned();
+    let down = |error| Down::Open(Arc::new(error)).lack();
+    assert_eq!(down(OpenError::Nobody { at: at() }), Lack::Nobody);
+    for (kind, lack) in [
+        (ErrorKind::HostUnreachable, Lack::Nobody),
+        (ErrorKind::NetworkUnreachable, Lack::Nobody),
+        (ErrorKind::TimedOut, Lack::Nobody),
+        // Somebody has all the ports, descriptors or memory.
+        (ErrorKind::AddrNotAvailable, Lack::Failed),
+        (ErrorKind::OutOfMemory, Lack::Failed),
+        (ErrorKind::PermissionDenied, Lack::Failed),
+    ] {
+        assert_eq!(down(OpenError::Unreachable { at: at(), error: Error::from(kind) }), lack, "{kind}");
+    }
+    let files = OpenError::Unreachable { at: at(), error: Error::from_raw_os_error(libc::EMFILE) };
+    assert_eq!(down(files), Lack::Failed);
+    assert_eq!(down(OpenError::Slow { at: at(), what: "an answer", seconds: 1 }), Lack::Failed);
+    assert_eq!(down(OpenError::Turned { at: at(), turned: Turned::Member(1) }), Lack::Failed);
+    assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), Lack::Failed);
+    assert_eq!(Down::Broken.lack(), Lack::Failed);
+    let missing = |why: &str| NoAccess::Secret { at: at(), why: why.to_owned() };
+    assert_eq!(Down::Access(missing("others may read it")).lack(), Lack::Failed);
+    let nowhere = NoAccess::Nowhere { at: at(), why: String::new() };
+    assert_eq!(Down::Access(nowhere).lack(), Lack::Nobody);
 }
 
 async fn admitted(gateway: &Gateway) -> Peer {

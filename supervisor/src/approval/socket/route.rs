@@ -7,6 +7,7 @@ use guard_policy::approval::Route;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::super::decision::Lack;
 use super::super::keep::Keeper;
 use super::super::manager::Manager;
 use super::super::questions::{Change, Questions};
@@ -75,6 +76,7 @@ impl Client {
                 "{} is too long for the approvals socket: answer it with `openclaw-guard approvals`",
                 request.id
             ));
+            self.taking.manager.give_up(request.id, Route::Socket, Lack::Failed);
             return;
         };
         // It is never closed.

@@ -1,6 +1,6 @@
 //! Any operations in any order, against a model that only knows who said yes to what, and when.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 
 use guard_policy::approval::Route;
@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::book::{BURST, Book};
-use super::super::decision::Span;
+use super::super::decision::{Lack, Span};
 use super::super::ended::GRACE;
-use super::super::outcome::Registered;
+use super::super::outcome::{Found, Registered};
 use super::super::request::Id;
 use super::*;
 
@@ -24,7 +24,7 @@ enum Step {
     /// An answer for the call that was made so many ago, perhaps for its card.
     Answer(usize, Option<u64>, Decision),
     /// One of the two routes that there are cannot answer it.
-    GiveUp(usize, Route),
+    GiveUp(usize, Route, Lack),
     Leave(usize),
     Consume(usize),
     /// Milliseconds.
@@ -44,7 +44,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (0..6_usize).prop_map(Step::Ask),
         1 => (0..8_usize).prop_map(Step::Again),
         4 => (0..8_usize, prop::option::of(0..8_u64), decision).prop_map(|(n, revision, decision)| Step::Answer(n, revision, decision)),
-        2 => (0..8_usize, prop::sample::select(vec![Route::Socket, Route::Gateway])).prop_map(|(n, route)| Step::GiveUp(n, route)),
+        2 => (0..8_usize, prop::sample::select(vec![Route::Socket, Route::Gateway]), prop::sample::select(vec![Lack::Nobody, Lack::Failed])).prop_map(|(n, route, lack)| Step::GiveUp(n, route, lack)),
         2 => (0..8_usize).prop_map(Step::Leave),
         4 => (0..8_usize).prop_map(Step::Consume),
         2 => prop::sample::select(vec![1, 999, 4999, 5000, 14_999, 15_000, 60_000, 119_999, 120_000]).prop_map(Step::Pass),
@@ -85,6 +85,8 @@ struct Model {
     denials: BTreeMap<usize, Instant>,
     /// The routes that cannot answer a question.
     without: BTreeMap<Id, Vec<Route>>,
+    /// Questions that could not be asked by one of them.
+    failed: BTreeSet<Id>,
     /// By call and yes: a call that is forgotten may be made again.
     consumed: BTreeMap<(Id, Instant), usize>,
 }
@@ -131,7 +133,15 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::Again(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
+                book.pass(now);
+                let mut before = book.listings().into_iter().flat_map(|listing| listing.requests);
+                let is_new = !before.any(|(request, _)| request.id == call.request.id);
                 if let Registered::Waiting(_, receiver) = book.register(&call.request, 3, true, now) {
+                    if is_new {
+                        // Of one that is forgotten.
+                        model.without.remove(&call.request.id);
+                        model.failed.remove(&call.request.id);
+                    }
                     // One that left, or was forgotten, may wait for another question of its binding now.
                     let listed = book.listings().into_iter().flat_map(|listing| listing.requests);
                     let mut same = listed.filter(|(other, _)| other.question == call.request.question);
@@ -175,7 +185,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     }
                 }
             }
-            Step::GiveUp(n, route) => {
+            Step::GiveUp(n, route, lack) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 let id = call.question;
                 book.pass(now);
@@ -190,7 +200,10 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 if !without.contains(&route) {
                     without.push(route);
                 }
-                book.give_up(id, route, |open| matches!(open, Route::Socket | Route::Gateway), now);
+                if lack == Lack::Failed {
+                    model.failed.insert(id);
+                }
+                book.give_up(id, route, lack, |open| matches!(open, Route::Socket | Route::Gateway), now);
                 prop_assert_eq!(waits(&book), without.len() < 2);
             }
             Step::Leave(n) => {
@@ -218,6 +231,14 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 book.close(now);
                 closed = true;
             }
+        }
+        for failed in &model.failed {
+            // Only after these what is to be done without an answer holds.
+            let is_silence = matches!(
+                book.find(&failed.to_string(), now),
+                Ok(Found::Ended(_, End::Expired | End::NoRoute))
+            );
+            prop_assert!(!is_silence, "it could not be asked");
         }
         let held = book.held();
         prop_assert!(book.listings().len() <= 3);

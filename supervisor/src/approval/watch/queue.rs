@@ -234,6 +234,7 @@ fn how(state: &State) -> String {
         State::Resolved { decision, .. } => decision.clone(),
         State::Expired => "expired".to_owned(),
         State::NoRoute => "no route".to_owned(),
+        State::Failed => "not asked".to_owned(),
         State::Withdrawn => "withdrawn".to_owned(),
     }
 }

@@ -370,6 +370,7 @@ impl Up {
                 Some(format!("{}: answered by {by}", shown(decision.as_bytes())))
             }
             State::Expired => Some("nobody answered in time: refused".to_owned()),
+            State::Failed => Some("it could not be asked elsewhere: refused".to_owned()),
             State::NoRoute => Some("nobody could answer: exec.askFallback holds".to_owned()),
             State::Withdrawn => Some("withdrawn: the caller has gone".to_owned()),
             State::Pending => None,
