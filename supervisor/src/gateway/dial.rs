@@ -47,7 +47,7 @@ pub async fn dial(access: &Access) -> Result<(Socket, Option<Ends>), OpenError> 
     let failed = |error| OpenError::Unreachable { at: at(), error };
     let ends = Ends { own: stream.local_addr().map_err(failed)?, peer: stream.peer_addr().map_err(failed)? };
     let (stream, ends): (Box<dyn Stream>, _) = match endpoint.scheme() {
-        Scheme::Ws => (Box::new(stream), ends.peer.ip().is_loopback().then_some(ends)),
+        Scheme::Ws => (Box::new(stream), ends.are_here().then_some(ends)),
         Scheme::Wss => {
             let over = tls::over(stream, endpoint.host(), access.trust).await;
             (Box::new(over.map_err(|why| OpenError::Insecure { at: at(), why })?), None)

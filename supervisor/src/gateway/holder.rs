@@ -38,6 +38,11 @@ pub enum Turned {
         "it cannot be told whether a process of a guarded tree ({0}) listens there: it does not show what it holds"
     )]
     Hidden(i32),
+    #[error(
+        "no process that this user sees listens there, so it cannot be told whether it is one of a guarded tree: run the \
+         gateway as this user and beside the guard, or let it speak TLS (wss://)"
+    )]
+    Unseen,
     #[error("the kernel does not tell who listens there")]
     Unknown,
     #[error("it cannot be told who listens there: {0}")]
@@ -45,6 +50,11 @@ pub enum Turned {
 }
 
 impl Ends {
+    /// Whether both are of this host: who connects to one of its addresses comes from there.
+    pub fn are_here(&self) -> bool {
+        self.peer.ip().to_canonical().is_loopback() || self.peer.ip() == self.own.ip()
+    }
+
     /// Of a connection that the gateway has accepted: before that its end is nobody's.
     ///
     /// # Errors
@@ -57,20 +67,27 @@ impl Ends {
         }
         let is_member = |pid| is_member.is_some_and(|is_member| is_member(pid)) || guard_above(pid).is_some();
         let mut hidden = None;
+        // What root holds cannot be a member's, who is not root.
+        let mut is_other = row.uid != own;
         for pid in processes()? {
-            if is_member(pid) {
-                match holds(pid, row.inode) {
-                    Some(true) => return Err(Turned::Member(pid)),
-                    Some(false) => {}
-                    None => hidden = Some(pid),
-                }
+            let is_member = is_member(pid);
+            if !is_member && is_other {
+                continue;
+            }
+            match holds(pid, row.inode) {
+                Some(true) if is_member => return Err(Turned::Member(pid)),
+                Some(true) => is_other = true,
+                None if is_member => hidden = Some(pid),
+                _ => {}
             }
         }
-        // Whoever hides has it only if nobody else does. What root holds cannot be a member's, who is not root.
-        let Some(hidden) = hidden else { return Ok(()) };
-        let is_other =
-            row.uid != own || processes()?.any(|pid| !is_member(pid) && holds(pid, row.inode) == Some(true));
-        if is_other { Ok(()) } else { Err(Turned::Hidden(hidden)) }
+        // Who hides has it only if nobody else does. Nor does it say anything that nobody has it now: a member may have
+        // put it on the way to itself, in a message that it takes later (unix(7), SCM_RIGHTS).
+        match hidden {
+            _ if is_other => Ok(()),
+            Some(hidden) => Err(Turned::Hidden(hidden)),
+            None => Err(Turned::Unseen),
+        }
     }
 
     /// The kernel's row of the other end.

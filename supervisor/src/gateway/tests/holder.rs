@@ -1,10 +1,13 @@
 //! Who is at the other end.
 
+use std::io::IoSlice;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::getpid;
 use tokio::join;
 
@@ -76,6 +79,40 @@ fn a_member_of_the_tree_may_not() {
         copy.as_raw_fd()
     );
     ends(&stream).check(Some(&is_child)).unwrap();
+}
+
+/// In a message that nobody has taken it is in no process at all.
+#[test]
+fn one_that_is_under_way_between_processes_is_nobodys() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let accepted = listener.accept().unwrap().0;
+    let (near, _far) = UnixStream::pair().unwrap();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [accepted.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+    sendmsg(&near, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+    drop(accepted);
+    for is_member in [None, Some(nobody())] {
+        let checked = ends(&stream).check(is_member.as_ref());
+        assert!(matches!(checked, Err(Turned::Unseen | Turned::Hidden(_))), "{checked:?}");
+    }
+}
+
+/// An address of this host that is not of the loop is this host's all the same.
+#[test]
+fn each_of_this_hosts_addresses_is_here() {
+    let at = |own: &str, peer: &str| Ends { own: own.parse().unwrap(), peer: peer.parse().unwrap() };
+    for (own, peer) in [
+        ("127.0.0.1:5", "127.9.9.9:6"),
+        ("[::1]:5", "[::1]:6"),
+        ("192.0.2.1:5", "192.0.2.1:6"),
+        ("[::ffff:127.0.0.1]:5", "[::ffff:127.0.0.1]:6"),
+    ] {
+        assert!(at(own, peer).are_here(), "{own} {peer}");
+    }
+    assert!(!at("192.0.2.1:5", "192.0.2.2:5").are_here());
 }
 
 #[test]
