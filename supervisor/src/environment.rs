@@ -3,17 +3,27 @@
 use std::env;
 use std::ffi::{CString, NulError, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use guard_policy::Policy;
-use guard_policy::environment::{Inherited, Variable};
+use guard_policy::environment::{Dropped, Inherited, Variable};
+use guard_policy::{Because, Policy};
 
 use crate::cli::Options;
+use crate::gateway::{Wanted, Withheld};
 use crate::text::shown;
 
-/// The environment of the command, by what the policy says of the guard's own.
-pub fn of_command(policy: &Policy) -> Inherited {
-    policy.environment(env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())))
+/// The environment of the command, by what the policy says of the guard's own. What opens OpenClaw's gateway is not in it,
+/// under whatever name.
+pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
+    let withheld = Withheld::find(&Wanted::of(policy), state);
+    let (ours, others): (Vec<_>, Vec<_>) =
+        env::vars_os().partition(|(name, value)| withheld.has(name, value));
+    let mut inherited =
+        policy.environment(others.into_iter().map(|(name, value)| (name.into_vec(), value.into_vec())));
+    let because = || Because::unmentioned("it opens OpenClaw's gateway");
+    let dropped = ours.into_iter().map(|(name, _)| Dropped { name: name.into_vec(), because: because() });
+    inherited.dropped.extend(dropped);
+    inherited
 }
 
 /// Tells the operator what is not passed on: one line with the names, with `-v` one for each with the reason. Values are

@@ -82,7 +82,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         kernel_writes: untrapped.writes,
     }));
     let audit = audit_log(options, &places)?;
-    let inherited = environment::of_command(&policy);
+    let inherited = environment::of_command(&policy, &places.state_directory);
     announce(options, &policy, &places, &floor.plan, &state);
     if !options.quiet {
         environment::announce(options, &inherited);

@@ -125,7 +125,9 @@ impl Places {
             home,
             state,
         };
-        places.always_denied = both_forms(&[&places.state, &config, &places.policy, &places.audit]);
+        let copies = gateway::copies(&config);
+        let own = [&places.state, &config, &places.policy, &places.audit].into_iter().chain(&copies);
+        places.always_denied = both_forms(&own.collect::<Vec<_>>());
         Ok(places)
     }
 

@@ -40,6 +40,18 @@ fn tokens_are_not_passed_on() {
 }
 
 #[test]
+fn what_opens_the_gateway_is_not_passed_on_under_any_name() {
+    let world = World::open();
+    let config = "{gateway: {auth: {token: '${MINE}', password: 'as good as it'}}}";
+    world.write("home/.openclaw/openclaw.json", config);
+    let mut command = world.command();
+    command.env("MINE", "opens").env("COPY", "as good as it").env("KEPT", "kept").args(["--", "env"]);
+    let ended = ended(&mut command);
+    assert!(ended.status == 0 && ended.stdout.contains("KEPT=kept\n"), "{}", ended.stderr);
+    assert!(!ended.stdout.contains("opens") && !ended.stdout.contains("as good"), "{}", ended.stdout);
+}
+
+#[test]
 fn descriptors_above_two_are_closed() {
     let world = World::open();
     world.write("work/secret", "secret");

@@ -4,6 +4,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::destination::port;
+use crate::approval::{GatewayHost, GatewayUrl, Scheme};
 
 /// The ports of OpenClaw's gateway on this host, as far as the caller could find out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,20 @@ impl Gateway {
         ports.sort_unstable();
         ports.dedup();
         Gateway { ports, likeliest, warnings }
+    }
+
+    /// And where a client of it is told to go on this host, be it to the mouth of a tunnel. Without TLS it goes to no other
+    /// host, whatever the name.
+    pub fn and(mut self, url: &GatewayUrl) -> Gateway {
+        let is_here = match url.host() {
+            GatewayHost::Name(_) => url.is_loopback() || url.scheme() == Scheme::Ws,
+            GatewayHost::Address(_) => url.is_loopback(),
+        };
+        if is_here && !self.ports.contains(&url.port()) {
+            self.ports.push(url.port());
+            self.ports.sort_unstable();
+        }
+        self
     }
 
     /// The port that OpenClaw itself takes of them.
@@ -182,5 +197,20 @@ mod tests {
                 "/x/openclaw.json: gateway.port cannot be told: Permission denied, so network.connect.gateway denies port 18789 as well"
             ]
         );
+    }
+
+    #[test]
+    fn where_clients_are_told_to_go_counts_too() {
+        let and = |url: &str| {
+            let gateway = Gateway::find(Some("20001"), GatewayConfig::Absent, "openclaw.json");
+            let gateway = gateway.and(&GatewayUrl::parse(url).unwrap());
+            (gateway.likeliest(), gateway.ports)
+        };
+        assert_eq!(and("ws://127.0.0.1:9"), (20001, vec![9, 20001]));
+        assert_eq!(and("wss://localhost"), (20001, vec![443, 20001]));
+        assert_eq!(and("ws://[::1]:20001"), (20001, vec![20001]));
+        assert_eq!(and("wss://gw.example:9"), (20001, vec![20001]));
+        assert_eq!(and("ws://ip6-localhost:9"), (20001, vec![9, 20001]));
+        assert_eq!(and("ws://192.0.2.1:9"), (20001, vec![20001]));
     }
 }

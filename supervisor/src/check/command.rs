@@ -32,7 +32,7 @@ pub fn is_text(argument: &OsStr) -> bool {
 /// When the answer cannot be written.
 pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Places) -> Result<Exit, CheckError> {
     let text = text.to_str().ok_or_else(|| CheckError::NoText(shown(text.as_bytes())))?;
-    let env = environment::of_command(policy).env;
+    let env = environment::of_command(policy, &places.state_directory).env;
     let evaluation = evaluate(policy, text, &places.cwd, &places.home, Some(&env));
     let verdicts = analysis::verdicts(policy, &evaluation);
     let mut out = std::io::stdout().lock();

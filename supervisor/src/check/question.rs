@@ -44,7 +44,7 @@ pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Res
         return told(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
-    let env = environment::of_command(policy).env;
+    let env = environment::of_command(policy, &places.state_directory).env;
     let Some(program) = lookup::program(name, &env, &places.cwd) else {
         // One argument that no program is called is a command as a shell would be given it.
         return match &question.command[..] {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme};
 
 use super::identity::Identity;
-use super::openclaw::{Config, Found};
+use super::openclaw::{Config, Found, REMOTE_URL};
 use super::secret::{self, Kind, Secret};
 use super::tls::Trust;
 use super::wanted::Wanted;
@@ -22,9 +22,14 @@ pub const APPROVALS: &str = "operator.approvals";
 /// What may read and change OpenClaw's own approvals store.
 pub const ADMIN: &str = "operator.admin";
 
-const URL: &str = "OPENCLAW_GATEWAY_URL";
-const TOKEN: &str = "OPENCLAW_GATEWAY_TOKEN";
-const PASSWORD: &str = "OPENCLAW_GATEWAY_PASSWORD";
+/// Where a client goes.
+pub(super) const URL: &str = "OPENCLAW_GATEWAY_URL";
+/// Where openclaw.json has secrets.
+pub(super) const AUTH: &str = "gateway.auth";
+/// Where it has those of another host's gateway.
+pub(super) const REMOTE: &str = "gateway.remote";
+pub(super) const TOKEN: &str = "OPENCLAW_GATEWAY_TOKEN";
+pub(super) const PASSWORD: &str = "OPENCLAW_GATEWAY_PASSWORD";
 
 /// Where to go, and what to say there.
 #[derive(Clone, Debug)]
@@ -162,7 +167,7 @@ fn endpoint(
     file: &Path,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<(GatewayUrl, Place), NoAccess> {
-    let remote = config.is_remote().then(|| config.text("gateway.remote.url")).flatten();
+    let remote = config.is_remote().then(|| config.text(REMOTE_URL)).flatten();
     let parse = |place: String, url: &str| {
         GatewayUrl::parse(url).map_err(|why| NoAccess::Where { place, why: shown(why.as_bytes()) })
     };
@@ -199,14 +204,14 @@ fn endpoint(
 
 /// Whom its certificate must convince.
 fn trust(wanted: &Wanted, config: &Config, endpoint: &GatewayUrl, place: Place) -> Result<Trust, NoAccess> {
-    const REMOTE: &str = "gateway.remote.tlsFingerprint";
-    let configured = (place == Place::Remote).then(|| config.text(REMOTE)).flatten();
+    const KEY: &str = "gateway.remote.tlsFingerprint";
+    let configured = (place == Place::Remote).then(|| config.text(KEY)).flatten();
     let pinned = match (wanted.fingerprint, configured) {
         (Some(fingerprint), _) => {
             Some((fingerprint, "approvals.gateway.fingerprint of guard.json".to_owned()))
         }
         (None, Some(text)) => {
-            let place = format!("{REMOTE} of {}", config.file);
+            let place = format!("{KEY} of {}", config.file);
             match Fingerprint::parse(text.strip_prefix("sha256:").unwrap_or(text)) {
                 Some(fingerprint) => Some((fingerprint, place)),
                 None => {
@@ -254,8 +259,8 @@ fn of_environment(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) 
 
 fn of_config(config: &Config, place: Place, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
     let above = match place {
-        Place::Local => "gateway.auth",
-        Place::Remote => "gateway.remote",
+        Place::Local => AUTH,
+        Place::Remote => REMOTE,
         Place::Elsewhere => return None,
     };
     kinds(config).into_iter().find_map(|kind| {

@@ -1,9 +1,10 @@
 //! OpenClaw's gateway: where it listens (`listens`), and the client of it.
 //!
 //! `wanted` is what guard.json says of it, `openclaw` what OpenClaw's own configuration says, `secret` what opens it,
-//! `identity` who the guard is to it; `access` puts them together. `dial` makes a connection, by `tls` where it must be,
-//! `holder` says who is at its other end, `greeting` gets it let in, `hello` is what the gateway says to that, and `link` is
-//! one that has been let in: `frames` are what goes over it, `calls` which answer belongs to which call.
+//! `withheld` which of the operator's variables do, `identity` who the guard is to it; `access` puts them together. `dial`
+//! makes a connection, by `tls` where it must be, `holder` says who is at its other end, `greeting` gets it let in, `hello` is
+//! what the gateway says to that, and `link` is one that has been let in: `frames` are what goes over it, `calls` which answer
+//! belongs to which call.
 //! `governing` is what a gateway's own approvals do to the policy.
 
 mod access;
@@ -24,6 +25,7 @@ mod secret;
 pub(crate) mod tests;
 mod tls;
 mod wanted;
+mod withheld;
 
 pub use access::{ADMIN, Access, NoAccess};
 pub use frames::Refused;
@@ -32,9 +34,10 @@ pub use hello::Run;
 #[cfg(test)]
 pub use holder::Turned;
 pub use link::Link;
-pub use listens::{config, find};
+pub use listens::{config, copies, find};
 pub use problem::{CallError, OpenError};
 pub use wanted::Wanted;
+pub use withheld::Withheld;
 
 /// What is thrown at.
 #[cfg(any(test, feature = "fuzzing"))]

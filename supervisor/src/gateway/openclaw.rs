@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::reload::read_plain;
 use crate::text::shown;
 
+/// Where another host's gateway is.
+pub const REMOTE_URL: &str = "gateway.remote.url";
+
 /// What it says.
 pub struct Config {
     /// Its path, for people.

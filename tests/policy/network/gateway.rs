@@ -239,6 +239,26 @@ fn its_port_is_what_the_environment_and_openclaw_json_say() {
     let mut command = world.command();
     command.env("OPENCLAW_CONFIG_PATH", &elsewhere).args(["--", "cat"]).arg(&elsewhere);
     assert!(ended(&mut command).stderr.contains("denied read"));
+    // Nor are the copies in its reach that OpenClaw leaves beside it.
+    let copy = world.write("elsewhere.json5.bak", "token");
+    let mut command = world.command();
+    command.env("OPENCLAW_CONFIG_PATH", &elsewhere).args(["--", "cat"]).arg(&copy);
+    assert!(ended(&mut command).stderr.contains("denied read"));
+}
+
+#[test]
+fn where_clients_are_sent_is_closed_too() {
+    let (one, two) = (Listener::everywhere(), Listener::everywhere());
+    let world = World::open();
+    world.write(
+        "home/.openclaw/openclaw.json",
+        format!("{{gateway: {{mode: 'remote', remote: {{url: 'ws://localhost:{}'}}}}}}", one.port),
+    );
+    let mut command = world.command();
+    command.env("OPENCLAW_GATEWAY_URL", format!("ws://127.0.0.1:{}", two.port));
+    command.args(["--", "python3", "-S", "-c", super::TRY]);
+    let ended = ended(command.args([&one, &two].map(|listener| format!("tcp 127.0.0.1 {}", listener.port))));
+    assert_eq!(ended.stdout, "EACCES\nEACCES\n", "{}", ended.stderr);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::gateway::secret::Kind;
 use crate::gateway::tls::Trust;
-use crate::gateway::{Access, NoAccess, Wanted};
+use crate::gateway::{Access, NoAccess, Wanted, Withheld};
 
 /// A state directory, and a guard's environment.
 struct Place {
@@ -252,4 +252,76 @@ fn who_wants_to_be_admin_says_so() {
 fn nothing_tells_the_secret() {
     let access = Place::new("").token_file("s3cr3t-and-l0ng").find().unwrap();
     assert!(!format!("{access:?}").contains("s3cr3t"), "{access:?}");
+}
+
+/// What opens the gateway stays with the guard, whatever it is called.
+#[test]
+fn no_variable_that_opens_it_is_inherited() {
+    let withheld = |config: &str, variables: &[(&'static str, &str)], token_file: Option<&str>| {
+        let mut place = Place::new(config);
+        for (name, value) in variables {
+            place = place.with(name, value);
+        }
+        if let Some(text) = token_file {
+            place = place.token_file(text);
+        }
+        let variable = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
+        };
+        let withheld = Withheld::find_in(&place.wanted, &place.path("openclaw.json"), &variable);
+        let all = variables.iter().filter(|(name, value)| withheld.has(name.as_ref(), value.as_ref()));
+        all.map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    const SECRET: &str = "a long secret";
+    for config in [
+        "{gateway: {auth: {token: '${MINE}'}}}",
+        "{gateway: {auth: {password: {source: 'env', id: 'MINE'}}}}",
+        "{gateway: {remote: {token: '${MINE}'}}}",
+    ] {
+        let variables = [("MINE", SECRET), ("COPY", " a long secret\n"), ("OTHER", "x"), ("NONE", "")];
+        assert_eq!(withheld(config, &variables, None), ["MINE", "COPY"], "{config}");
+        assert_eq!(withheld(config, &[("MINE", "short"), ("OTHER", "short")], None), ["MINE"], "{config}");
+    }
+    let plain = "{gateway: {auth: {token: 'a long secret'}}}";
+    assert_eq!(withheld(plain, &[("MINE", SECRET), ("OTHER", "a long secre")], None), ["MINE"]);
+    assert_eq!(withheld("", &[("MINE", SECRET), ("OTHER", "y")], Some("a long secret\n")), ["MINE"]);
+    let own = [("OPENCLAW_GATEWAY_TOKEN", SECRET), ("COPY", SECRET), ("OTHER", "")];
+    assert_eq!(withheld("", &own, None), ["OPENCLAW_GATEWAY_TOKEN", "COPY"]);
+    assert_eq!(withheld("{", &[("MINE", SECRET)], None), [""; 0]);
+}
+
+/// The tree is to reach none of the places where the guard goes, nor take one.
+#[test]
+fn each_port_that_a_client_may_go_to_is_the_gateways() {
+    let place = Place::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
+    let ports = |url: Option<&str>| {
+        let variable = |name: &str| url.filter(|_| name == "OPENCLAW_GATEWAY_URL").map(OsString::from);
+        let gateway = crate::gateway::listens::every(&place.path("openclaw.json"), &variable);
+        let host = guard_policy::Host { gateway, ..guard_policy::Host::bare(b"/home/u", b"/work") };
+        let policy = guard_policy::Policy::without_file("main", &host, &Default::default());
+        let denied = |port: u16| {
+            let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+            let request = guard_policy::Request::Bind { address, transport: guard_policy::Transport::Tcp };
+            guard_policy::decide(&policy, &request).outcome == guard_policy::Outcome::Deny
+        };
+        [7, 8, 9, 18789].into_iter().filter(|port| denied(*port)).collect::<Vec<_>>()
+    };
+    assert_eq!(ports(None), [7, 18789]);
+    assert_eq!(ports(Some(" ws://127.0.0.1:8 ")), [7, 8, 18789]);
+    assert_eq!(ports(Some("wss://gw.example:9")), [7, 18789]);
+    assert_eq!(ports(Some("nonsense")), [7, 18789]);
+}
+
+/// OpenClaw keeps what its configuration was before.
+#[test]
+fn copies_of_the_configuration_are_known() {
+    let place = Place::new("{}");
+    for name in ["openclaw.json.clobbered.2026-11-22", "openclaw.jsonx", "openclaw.json5", "other"] {
+        fs::write(place.path(name), "").unwrap();
+    }
+    let copies = crate::gateway::copies(&place.path("openclaw.json"));
+    let has = |name: &str| copies.contains(&place.path(name));
+    assert!(has("openclaw.json.bak") && has("openclaw.json.bak.4") && has("openclaw.json.last-good"));
+    assert!(has("openclaw.json.clobbered.2026-11-22"));
+    assert!(!has("openclaw.json") && !has("openclaw.jsonx") && !has("openclaw.json5") && !has("other"));
 }
