@@ -30,12 +30,13 @@ pub fn words(question: &Question) -> Option<Words> {
             ([format!("[{}] ", access.word()).into_bytes(), path.clone()].concat(), path, None)
         }
     };
-    let command = display_text(&command);
-    let is_whole = !command.ends_with(TRUNCATED) && command != OVERSIZED;
-    is_whole.then(|| Words {
+    let (command, resolved_path) = (display_text(&command), display_text(path));
+    let is_whole = |text: &str| !text.ends_with(TRUNCATED) && text != OVERSIZED;
+    let are_whole = [&command, &resolved_path].into_iter().chain(&cwd).all(|text| is_whole(text));
+    are_whole.then_some(Words {
         command,
         cwd,
-        resolved_path: display_text(path),
+        resolved_path,
         ask: match question.repeat {
             Repeat::Allowed => "on-miss",
             Repeat::AskedEachTime => "always",
@@ -43,9 +44,19 @@ pub fn words(question: &Question) -> Option<Words> {
     })
 }
 
-/// Who asks, the caller first: `vim 4242 < bash 4100`.
+/// Who asks, the caller first: `vim 4242 < bash 4100`. A process calls itself what it likes: a name of several words is
+/// quoted, so that it does not look like several processes.
 pub fn asked_by(processes: &[Process]) -> String {
-    let each =
-        processes.iter().map(|process| format!("{} {}", display_text(process.name.as_bytes()), process.pid));
+    let each = processes.iter().map(|process| {
+        let name = display_text(process.name.as_bytes());
+        let name = if name.is_empty() || name.contains([' ', '<', '\'']) { quoted(&name) } else { name };
+        format!("{name} {}", process.pid)
+    });
     each.collect::<Vec<_>>().join(" < ")
+}
+
+/// As a shell quotes it.
+pub fn quoted(text: &str) -> String {
+    // What is shown has no NUL, so this always works.
+    shlex::try_quote(text).map_or_else(|_| format!("{text:?}"), std::borrow::Cow::into_owned)
 }

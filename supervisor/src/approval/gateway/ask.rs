@@ -141,10 +141,15 @@ impl Asking<'_> {
                     return Err(Nobody::Down(down));
                 }
             };
+            // One that it has is worth any time: somebody may be about to answer.
+            let was_taken = matches!(there.stage, Stage::Taken(_));
             match self.attempt(&link, there, &mut card).await {
                 Attempt::Decided(decision) => return Ok(decision),
                 Attempt::Nobody(nobody) => return Err(nobody),
                 Attempt::Again => {}
+            }
+            if was_taken {
+                unavailable = None;
             }
             if link_is_up(&link) {
                 let since = *unavailable.get_or_insert_with(Instant::now);

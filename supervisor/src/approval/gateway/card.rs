@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use guard_policy::approval::{TurnSource, display_text};
+use guard_policy::approval::{TRUNCATED, TurnSource, display_text};
 use serde_json::{Map, Value, json};
 
 use super::super::request::{Always, Id, Question, Repeat, Subject};
-use super::super::text::{Words, asked_by, words};
+use super::super::text::{Words, asked_by, quoted, words};
 
 /// What is said of the side that asks; OpenClaw takes any word but `node`, which would want a plan.
 const HOST: &str = "openclaw-guard";
@@ -49,13 +49,16 @@ impl Card {
 
         let Words { command, cwd, resolved_path, ask } = words(question)?;
         let (command, argv) = match &question.subject {
-            Subject::Exec(exec) => {
-                let argv: Vec<String> = exec.argv.iter().map(|argument| display_text(argument)).collect();
-                (command, Some(argv))
-            }
+            Subject::Exec(exec) => (command, argv(&exec.argv)),
             // OpenClaw has no card for files: who asks stands where the arguments would.
             Subject::File { .. } => {
-                (format!("{} by {}", shortened(&command, home), asked_by(&question.asked_by)), None)
+                let file = shortened(&command, home);
+                // A name that goes on like that would say who asks.
+                let file = match file.split_once(' ') {
+                    Some((word, path)) if path.contains(" by ") => format!("{word} {}", quoted(path)),
+                    _ => file,
+                };
+                (format!("{file} by {}", asked_by(&question.asked_by)), None)
             }
         };
         let card = json!({
@@ -98,6 +101,16 @@ impl Card {
     }
 }
 
+/// The arguments one by one, where that shows no more and no less than the line does: what is a secret may be told by the
+/// argument before it.
+fn argv(argv: &[Vec<u8>]) -> Option<Vec<String>> {
+    let line = shlex::bytes::try_join(argv.iter().map(Vec::as_slice)).ok()?;
+    let quoted = argv.iter().map(|argument| shlex::bytes::try_quote(argument).ok());
+    let alone: Vec<_> = quoted.map(|argument| Some(display_text(&argument?))).collect::<Option<_>>()?;
+    let is_same = alone.join(" ") == display_text(&line);
+    is_same.then(|| argv.iter().map(|argument| display_text(argument)).collect())
+}
+
 /// `[write] /home/u/x` as `[write] ~/x`.
 fn shortened(command: &str, home: &Path) -> String {
     let shortened = || {
@@ -126,13 +139,18 @@ fn is_once(question: &Question) -> bool {
 fn reason(question: &Question) -> String {
     let because = &question.because;
     let mut lines = vec![format!("openclaw-guard: {} ({})", because.text, because.rule())];
-    lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
     match &question.always {
         Always::Saves { narrow, .. } if question.repeat == Repeat::Allowed => {
             lines.extend(narrow.iter().map(|saving| format!("always would save {saving}")));
         }
         _ => {}
     }
+    // At the end: there may be any number of them.
+    lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
     let lines = lines.iter().map(|line| display_text(line.as_bytes()));
-    lines.collect::<Vec<_>>().join("\n").chars().take(LONGEST_REASON).collect()
+    let reason = lines.collect::<Vec<_>>().join("\n");
+    match reason.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}{TRUNCATED}", &reason[..end]),
+        None => reason,
+    }
 }

@@ -139,6 +139,55 @@ async fn a_file_is_shown_with_who_asks() {
     assert_eq!(ended(ticket).await, End::Resolved(Decision::Deny));
 }
 
+/// What a process or a file calls itself says nothing of another one.
+#[tokio::test]
+async fn no_name_looks_like_something_else() {
+    let guard = Guard::new(ONLY).await;
+    let mut named = file("/home/u/notes by vim 4 < sh 1");
+    named.asked_by[0].name = "vim 4 < bash".to_owned();
+    let ticket = guard.ask(&named);
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    assert_eq!(params["command"], "[read] '~/notes by vim 4 < sh 1' by 'vim 4 < bash' 7");
+    assert!(params["warningText"].as_str().unwrap().contains("asked by 'vim 4 < bash' 7 (agent"));
+}
+
+/// A secret that only the argument before it tells is one in each of the parameters.
+#[tokio::test]
+async fn no_secret_leaves_in_an_argument() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a", "--password", "hunter2hunter2"]));
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    assert_eq!(params["command"], "/bin/a --password '***'".replace('\'', ""));
+    assert_eq!(params.get("commandArgv"), None);
+    assert!(!params.to_string().contains("hunter2"), "{params}");
+}
+
+/// Many processes do not push what "always" saves off the card.
+#[tokio::test]
+async fn whoever_asks_hides_nothing() {
+    let guard = Guard::new(ONLY).await;
+    let mut crowded = question(&["/bin/a"]);
+    let one = crowded.asked_by[0].clone();
+    crowded.asked_by.extend(vec![one; 500]);
+    let ticket = guard.ask(&crowded);
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    let reason = params["warningText"].as_str().unwrap();
+    assert!(reason.contains("always would save") && reason.ends_with("[truncated]"), "{reason}");
+}
+
+/// Nor does a directory that cannot be shown whole.
+#[tokio::test]
+async fn a_directory_that_nobody_could_read_is_not_asked_for() {
+    let guard = Guard::new(ONLY).await;
+    let mut deep = question(&["/bin/a"]);
+    let super::super::request::Subject::Exec(exec) = &mut deep.subject else { unreachable!() };
+    exec.cwd = b"/\x01".repeat(4000);
+    assert_eq!(ended(guard.ask(&deep)).await, End::Failed);
+}
+
 #[tokio::test]
 async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
     let guard = Guard::new(ONLY).await;
