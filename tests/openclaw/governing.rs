@@ -146,7 +146,25 @@ fn those_who_save_at_once_lose_nothing(release: Release) {
     assert_eq!(admin.entries().len(), GUARDS, "{:#?}", admin.entries());
 }
 
+/// The guard's own connections are nobody who could answer, though an administrator's could.
+fn the_guard_itself_is_nobody_to_ask(release: Release) {
+    let Some(gateway) = gateway(release) else { return };
+    // One of another guard, too, and one that reads what this test sets.
+    let (admin, world) = (Admin::of(&gateway), world(&gateway, OPERATOR));
+    admin.set(&json!({}), &json!({}));
+    drop(admin);
+    let held = world.start(&[path(&world, "bin/asked")]);
+    let waiting = world.wait_for(1);
+    let asking = self::world(&gateway, r#"["gateway"]"#);
+    let ended = asking.start(&["bash", "-c", &format!("{} run; echo $?", path(&asking, "bin/asked"))]).end();
+    assert_eq!(ended.stdout, "126\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("nobody is connected to the gateway"), "{}", ended.stderr);
+    assert_eq!(world.resolve(&waiting[0], "deny").status, 0);
+    assert_eq!(held.end().status, 126);
+}
+
 for_each_release! {
+    the_guard_itself_is_nobody_to_ask,
     what_it_says_governs,
     a_change_counts_before_somebody_is_asked,
     always_is_saved_there,

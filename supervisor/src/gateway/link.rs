@@ -115,7 +115,15 @@ impl Link {
         lost.unwrap_or_else(|| Lost::Failed("its task has ended".to_owned()))
     }
 
+    /// Ends it, where this is the last clone, and waits until the gateway has heard so.
+    pub async fn end(self) {
+        let mut lost = self.0.lost.clone();
+        drop(self);
+        let _ = lost.wait_for(Option::is_some).await;
+    }
+
     /// What happens from now on. It is closed when the connection has ended.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no event tells of what is waited for"))]
     pub fn events(&self) -> broadcast::Receiver<Event> {
         let closed = || broadcast::channel(1).1;
         self.0.events.upgrade().map_or_else(closed, |events| events.subscribe())
@@ -170,7 +178,12 @@ impl Driver {
                     }
                     Some(Tell::Forget(id)) => self.calls.forget(&id),
                     None => {
-                        let _ = timeout(GOODBYE, self.socket.close(None)).await;
+                        let goodbye = async {
+                            let _ = self.socket.close(None).await;
+                            // Until the gateway has heard it.
+                            while let Some(Ok(_)) = self.socket.next().await {}
+                        };
+                        let _ = timeout(GOODBYE, goodbye).await;
                         return Lost::Closed { code: None, reason: String::new() };
                     }
                 },

@@ -1,5 +1,6 @@
-//! While the tree runs: a thread of its own with a connection of its own, which asks again and again, and at once where
-//! somebody is about to be asked. What it hears it writes to the disk, and the policy is read again for that.
+//! While the tree runs: a thread of its own, which asks again and again, and at once where somebody is about to be asked.
+//! What it hears it writes to the disk, and the policy is read again for that. It connects anew each time, and is gone
+//! before anybody is told: to gateways up to 2026.7 an administrator who is connected is one who answers questions.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -9,9 +10,8 @@ use std::time::Duration;
 use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::store::NewEntry;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::said::{Unsaid, add, fetch};
 use crate::approval::{Complain, IsMember, now_ms};
@@ -169,30 +169,74 @@ struct Work {
     pause: Duration,
 }
 
+/// What comes first.
+enum Next {
+    /// Somebody asks.
+    Ask(Ask),
+    /// The time is up.
+    Time,
+    /// Something else is wanted.
+    Changed,
+}
+
 impl Work {
     async fn run(&mut self) {
+        let mut asks = Vec::new();
         loop {
             let wanted = self.wanted.borrow_and_update().clone();
             if !wanted.admin {
-                self.rest("approvals.gateway.admin is off", None).await;
+                self.refuse("approvals.gateway.admin is off", None).await;
                 continue;
             }
-            let why = match self.open(&wanted).await {
-                Ok(link) => self.serve(&link, &wanted).await,
-                Err(why) => Some(why),
-            };
-            let why = match why {
-                Some(why) => {
+            match self.visit(&wanted, std::mem::take(&mut asks)).await {
+                Ok(()) => {
+                    (self.complained, self.pause) = (None, PAUSES[0]);
+                    if let Next::Ask(ask) = self.next(sleep(AGAIN)).await {
+                        asks.push(ask);
+                        // Many who wait are answered together.
+                        asks.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));
+                    }
+                }
+                Err(why) => {
+                    self.complain_of(&why);
                     let pause = jittered(self.pause);
                     self.pause = (self.pause * 2).min(PAUSES[1]);
-                    (why, pause)
+                    self.refuse(&why, Some(pause)).await;
                 }
-                // Something else is wanted.
-                None => continue,
-            };
-            self.complain_of(&why.0);
-            self.rest(&why.0, Some(why.1)).await;
+            }
         }
+    }
+
+    /// Connects, looks, adds what is to be added, and is gone again before anybody is told.
+    async fn visit(&self, wanted: &Wanted, asks: Vec<Ask>) -> Result<(), String> {
+        let link = match self.open(wanted).await {
+            Ok(link) => link,
+            Err(why) => {
+                asks.into_iter().for_each(|ask| ask.refuse(&why));
+                return Err(why);
+            }
+        };
+        let gateway = wanted.url.as_ref().map(GatewayUrl::as_str);
+        let mut added = Vec::new();
+        for ask in &asks {
+            added.push(match ask {
+                Ask::Look(_) => Ok(()),
+                Ask::Add { agent, entry, .. } => self.add(&link, gateway, agent, entry).await,
+            });
+        }
+        let looked = match timeout(ANSWER, fetch(&link, gateway)).await {
+            Ok(said) => said.and_then(|snapshot| self.keep(&snapshot)),
+            Err(_) => Err(Unsaid::Slow),
+        };
+        link.end().await;
+        for (ask, added) in asks.into_iter().zip(added) {
+            match ask {
+                // Who does not wait any more saves elsewhere.
+                Ask::Look(done) => drop(done.try_send(())),
+                Ask::Add { done, .. } => drop(done.try_send(added.map_err(|error| error.to_string()))),
+            }
+        }
+        looked.map_err(|error| error.to_string())
     }
 
     async fn open(&self, wanted: &Wanted) -> Result<Link, String> {
@@ -204,75 +248,15 @@ impl Work {
         Link::open(&access).await.map_err(|error| error.to_string())
     }
 
-    /// Until the connection has ended, and why; `None` where something else is wanted.
-    async fn serve(&mut self, link: &Link, wanted: &Wanted) -> Option<String> {
-        let gateway = wanted.url.as_ref().map(GatewayUrl::as_str);
-        let mut events = link.events();
-        let mut again = interval(AGAIN);
-        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            let outcome = tokio::select! {
-                lost = link.lost() => return Some(lost.to_string()),
-                changed = self.wanted.changed() => match changed {
-                    Ok(()) => return None,
-                    Err(_) => return std::future::pending().await,
-                },
-                _ = again.tick() => self.look(link, gateway).await,
-                event = events.recv() => match event {
-                    // An "always" that was given elsewhere, perhaps.
-                    Ok(event) if event.event == "exec.approval.resolved" => self.look(link, gateway).await,
-                    Err(RecvError::Lagged(_)) => self.look(link, gateway).await,
-                    Ok(_) => Ok(()),
-                    Err(RecvError::Closed) => return Some(link.lost().await.to_string()),
-                },
-                ask = self.asked.recv() => match ask {
-                    Some(ask) => self.answer(link, gateway, ask).await,
-                    None => return std::future::pending().await,
-                },
-            };
-            match outcome {
-                Ok(()) => (self.complained, self.pause) = (None, PAUSES[0]),
-                Err(Unsaid::NoAdmin) => {
-                    // It is the gateway's word, and will not be another soon.
-                    self.pause = PAUSES[1];
-                    return Some(Unsaid::NoAdmin.to_string());
-                }
-                Err(error) => self.complain_of(&error.to_string()),
-            }
-        }
-    }
-
-    async fn look(&self, link: &Link, gateway: Option<&str>) -> Result<(), Unsaid> {
-        match timeout(ANSWER, fetch(link, gateway)).await {
-            Ok(Ok(snapshot)) => self.keep(&snapshot),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(Unsaid::Slow),
-        }
-    }
-
-    /// Answers one, and all who wait for the same.
-    async fn answer(&mut self, link: &Link, gateway: Option<&str>, ask: Ask) -> Result<(), Unsaid> {
-        let mut looks = Vec::new();
-        let mut outcome = Ok(());
-        let mut next = Some(ask);
-        while let Some(ask) = next.take().or_else(|| self.asked.try_recv().ok()) {
-            match ask {
-                Ask::Look(done) => looks.push(done),
-                Ask::Add { agent, entry, done } => {
-                    let added = timeout(ANSWER, add(link, gateway, &agent, &entry, now_ms())).await;
-                    let added = added.unwrap_or(Err(Unsaid::Slow)).and_then(|snapshot| self.keep(&snapshot));
-                    // Who does not wait any more was told nothing, and saves elsewhere.
-                    let _ = done.try_send(added.map_err(|error| error.to_string()));
-                }
-            }
-        }
-        if !looks.is_empty() {
-            outcome = self.look(link, gateway).await;
-        }
-        for done in looks {
-            let _ = done.try_send(());
-        }
-        outcome
+    async fn add(
+        &self,
+        link: &Link,
+        gateway: Option<&str>,
+        agent: &str,
+        entry: &NewEntry,
+    ) -> Result<(), Unsaid> {
+        let added = timeout(ANSWER, add(link, gateway, agent, entry, now_ms())).await;
+        self.keep(&added.unwrap_or(Err(Unsaid::Slow))?)
     }
 
     fn keep(&self, snapshot: &Snapshot) -> Result<(), Unsaid> {
@@ -281,28 +265,31 @@ impl Work {
             .map_err(|error| Unsaid::NotKept(format!("{}: {error}", store::gateways(state).display())))
     }
 
-    /// Waits until something else is wanted, or for this time. Who asks meanwhile is told why nobody answers.
-    async fn rest(&mut self, why: &str, pause: Option<Duration>) {
-        let pause = async {
+    async fn next(&mut self, time: impl Future<Output = ()>) -> Next {
+        tokio::select! {
+            () = time => Next::Time,
+            changed = self.wanted.changed() => match changed {
+                Ok(()) => Next::Changed,
+                Err(_) => std::future::pending().await,
+            },
+            ask = self.asked.recv() => match ask {
+                Some(ask) => Next::Ask(ask),
+                None => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Until something else is wanted, or for this time. Who asks meanwhile is told why nobody answers.
+    async fn refuse(&mut self, why: &str, pause: Option<Duration>) {
+        let time = async {
             match pause {
                 Some(pause) => sleep(pause).await,
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(pause);
-        loop {
-            tokio::select! {
-                () = &mut pause => return,
-                changed = self.wanted.changed() => match changed {
-                    Ok(()) => return,
-                    Err(_) => return std::future::pending().await,
-                },
-                ask = self.asked.recv() => match ask {
-                    Some(Ask::Look(done)) => drop(done.try_send(())),
-                    Some(Ask::Add { done, .. }) => drop(done.try_send(Err(why.to_owned()))),
-                    None => return std::future::pending().await,
-                },
-            }
+        tokio::pin!(time);
+        while let Next::Ask(ask) = self.next(&mut time).await {
+            ask.refuse(why);
         }
     }
 
@@ -310,6 +297,16 @@ impl Work {
         if self.complained.as_deref() != Some(why) {
             self.follower.complain(&format!("{why}; what the gateway said last counts"));
             self.complained = Some(why.to_owned());
+        }
+    }
+}
+
+impl Ask {
+    /// Nobody answers: why.
+    fn refuse(self, why: &str) {
+        match self {
+            Ask::Look(done) => drop(done.try_send(())),
+            Ask::Add { done, .. } => drop(done.try_send(Err(why.to_owned()))),
         }
     }
 }

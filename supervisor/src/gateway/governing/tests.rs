@@ -258,6 +258,13 @@ async fn plainly<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -
     answered.await.unwrap()
 }
 
+/// The next visit: what is there, and then the guard is gone.
+async fn visited(gateway: &Gateway, hash: &str, file: Value) {
+    let mut client = welcome(gateway, admin_hello()).await;
+    answer_get(&mut client, hash, file).await;
+    client.gone().await;
+}
+
 #[tokio::test]
 async fn the_follower_keeps_what_it_hears() {
     let (ground, gateway) = (Ground::new(), Gateway::new().await);
@@ -265,45 +272,34 @@ async fn the_follower_keeps_what_it_hears() {
     let entry = always("/b");
     assert_eq!(follower.add("main", &entry), Err(Unsaved::Elsewhere));
     follower.want(ground.wanted(&gateway));
-    let mut client = welcome(&gateway, admin_hello()).await;
-    answer_get(&mut client, "h1", store_with(&["/a"])).await;
-    ground.until(|ground| store::gateways(&ground.state()).exists()).await;
+    visited(&gateway, "h1", store_with(&["/a"])).await;
     assert_eq!(ground.known(), ["/a"]);
     let mode = fs::metadata(store::gateways(&ground.state())).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
     // Somebody is about to be asked: when the look has ended, what the gateway says is there.
-    let looks: Vec<_> = (0..8)
-        .map(|_| {
-            let follower = follower.clone();
-            tokio::spawn(plainly(move || follower.look()))
-        })
-        .collect();
-    let all = async {
-        for look in looks {
-            look.await.unwrap();
-        }
-    };
-    let mut all = std::pin::pin!(all);
+    let looks = (0..8).map(|_| {
+        let follower = follower.clone();
+        plainly(move || follower.look())
+    });
+    let mut looks = std::pin::pin!(futures_util::future::join_all(looks));
     loop {
         tokio::select! {
-            () = &mut all => break,
-            () = answer_get(&mut client, "h2", store_with(&["/a", "/c"])) => {}
+            _ = &mut looks => break,
+            () = visited(&gateway, "h2", store_with(&["/a", "/c"])) => {}
         }
     }
     assert_eq!(ground.known(), ["/a", "/c"]);
 
-    // An "always" that was given elsewhere.
-    client.event("exec.approval.resolved", json!({ "id": "x", "decision": "allow-always" })).await;
-    answer_get(&mut client, "h3", store_with(&["/a"])).await;
-    ground.until(|ground| ground.known() == ["/a"]).await;
-
     let adding = follower.clone();
     let added = plainly(move || adding.add("main", &entry));
     let talk = async {
+        let mut client = welcome(&gateway, admin_hello()).await;
         answer_get(&mut client, "h3", store_with(&["/a"])).await;
         let (id, params) = called(&mut client, "exec.approvals.set").await;
         client.answer(&id, said("h4", params["file"].clone())).await;
+        answer_get(&mut client, "h4", params["file"].clone()).await;
+        client.gone().await;
     };
     let (added, ()) = join!(added, talk);
     assert_eq!(added, Ok(()));
@@ -316,16 +312,19 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     let (ground, gateway) = (Ground::new(), Gateway::new().await);
     let follower = ground.follower();
     follower.want(ground.wanted(&gateway));
-    let mut client = welcome(&gateway, admin_hello()).await;
-    answer_get(&mut client, "h1", store_with(&["/a"])).await;
-    ground.until(|ground| store::gateways(&ground.state()).exists()).await;
-    drop(client);
-    // While it is away an entry is not there, and the saying so does not take for ever.
-    ground.until(|ground| !ground.complaints.lock().unwrap().is_empty()).await;
+    visited(&gateway, "h1", store_with(&["/a"])).await;
+    let adding = follower.clone();
+    let adding = plainly(move || adding.add("main", &always("/x")));
+    let lost = async {
+        let mut client = welcome(&gateway, admin_hello()).await;
+        let _ = called(&mut client, "exec.approvals.get").await;
+        // It is gone without a word.
+    };
+    let (added, ()) = join!(adding, lost);
+    assert!(matches!(added, Err(Unsaved::Failed(_))), "{added:?}");
     assert_eq!(ground.known(), ["/a"]);
-    let mut client = welcome(&gateway, admin_hello()).await;
-    answer_get(&mut client, "h2", store_with(&["/b"])).await;
-    ground.until(|ground| ground.known() == ["/b"]).await;
+    visited(&gateway, "h2", store_with(&["/b"])).await;
+    assert_eq!(ground.known(), ["/b"]);
     let complaints = ground.complaints.lock().unwrap().clone();
     let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
     assert!(complaint.ends_with("; what the gateway said last counts"), "{complaint}");
