@@ -69,6 +69,27 @@ fn without_a_route_nobody_is_waited_for() {
     assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
 }
 
+/// Where nobody is there what is asked for is let go; where something else is in the way it is not.
+#[test]
+fn what_is_in_the_way_is_no_absence() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let world = world_with(100_000, r#", "approvals": {"routes": ["gateway"]}"#).policy_text(|text| {
+        text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
+    });
+    let config = format!(r#"{{"gateway": {{"port": {port}, "auth": {{"token": "a long secret"}}}}}}"#);
+    world.write("home/.openclaw/openclaw.json", config);
+    let command = [path(&world, "bin/asked"), "x".to_owned()];
+    let held = world.start(&command);
+    // It is called, and says nothing that a gateway would.
+    drop(listener.accept().expect("a call"));
+    let ended = held.end();
+    assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
+    drop(listener);
+    let ended = world.start(&command).end();
+    assert_eq!((ended.status, &*ended.stdout), (0, "x\n"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_denial_stands_for_a_moment() {
     let world = world();

@@ -217,6 +217,25 @@ fn a_watch_that_dies_answers_nothing() {
     assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
 }
 
+/// With a policy that lets go what nobody answers.
+#[test]
+fn silence_is_no_answer_to_what_was_not_shown() {
+    let world = world_with(100_000, ONLY_SOCKET).policy_text(|text| {
+        text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
+    });
+    let watch = Watch::start(&world);
+    let asked = path(&world, "bin/asked");
+    let held = world.start(&["bash", "-c", &format!("{asked} {}; echo $?; {asked} one", "x".repeat(20_000))]);
+    // The short one is shown; the long one has ended before.
+    let shown = watch.wait("requested");
+    assert!(shown.to_string().contains("one"), "{shown}");
+    let mut watch = watch;
+    watch.answer(&shown["id"], "allow-once");
+    let ended = held.end();
+    assert_eq!(ended.stdout, "126\none\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("it could not be asked for"), "{}", ended.stderr);
+}
+
 #[test]
 fn two_do_not_watch() {
     let world = world();

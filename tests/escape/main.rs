@@ -8,6 +8,7 @@ mod devices;
 mod exhausted;
 mod faults;
 mod files;
+mod gateway;
 mod inherited;
 mod leftovers;
 mod listed;

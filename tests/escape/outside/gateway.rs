@@ -1,6 +1,9 @@
 //! OpenClaw's gateway, or what stands in its place.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
 
 use guard_tests::Arena;
 
@@ -16,4 +19,73 @@ pub fn gateway(arena: &Arena) -> Outside {
     arena.world.write("work/port", port.to_string());
     listener.set_nonblocking(true).expect("a socket");
     watch(arena, reached(move || listener.accept().is_ok()))
+}
+
+/// What opens a gateway in these tests: the secret of the arena.
+fn token(arena: &Arena) -> String {
+    std::fs::read_to_string(arena.root().join("shut/file")).expect("a secret").trim().to_owned()
+}
+
+/// OpenClaw's configuration, with a token in clear or a variable that has it.
+fn configured(arena: &Arena, token: &str) {
+    let text = format!(r#"{{"gateway": {{"auth": {{"token": "{token}"}}}}}}"#);
+    arena.world.write("home/.openclaw/openclaw.json", &text);
+    arena.world.write("home/.openclaw/openclaw.json.bak", &text);
+}
+
+/// Says yes to whoever presents the token. It is reached by way of `work/relay`, a port that nothing closes: somebody of the
+/// operator's passes on what comes there.
+fn keyed(arena: &Arena) -> Outside {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    arena.world.write("work/relay", port.to_string());
+    listener.set_nonblocking(true).expect("a socket");
+    let token = token(arena);
+    let mut is_yes = move || {
+        let Ok((mut stream, _)) = listener.accept() else { return false };
+        stream.set_nonblocking(false).expect("a socket");
+        stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
+        let mut said = vec![0; token.len()];
+        // Whoever says less is not let in.
+        let is_let_in = stream.read_exact(&mut said).is_ok() && said == token.as_bytes();
+        let _ = stream.write_all(if is_let_in { b"allow-once" } else { b"refused" });
+        is_let_in
+    };
+    watch(arena, move || is_yes())
+}
+
+/// The gateway of a configuration with the token in it.
+pub fn with_a_token(arena: &Arena) -> Outside {
+    configured(arena, &token(arena));
+    keyed(arena)
+}
+
+/// The gateway of a configuration that names the variable `MINE`.
+pub fn with_a_variable(arena: &Arena) -> Outside {
+    configured(arena, "${MINE}");
+    keyed(arena)
+}
+
+/// The gateway whose token is in `only/token`, which the policy would let the tree read.
+pub fn with_a_file(arena: &Arena) -> Outside {
+    let path = arena.world.write("only/token", token(arena));
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("a mode");
+    keyed(arena)
+}
+
+/// Somebody who looks for the gateway at its port, where none runs, and tells the token to whoever is there.
+pub fn caller(arena: &Arena) -> Outside {
+    // None of those that the kernel picks: such a connection may meet itself, and then the port is taken.
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let ports = std::iter::repeat_with(|| 20_000 + NEXT.fetch_add(1, Ordering::Relaxed) % 10_000).take(1000);
+    let is_free = |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_ok();
+    let port = ports.into_iter().find(is_free).expect("a port");
+    arena.world.write("home/.openclaw/openclaw.json", format!(r#"{{"gateway": {{"port": {port}}}}}"#));
+    arena.world.write("work/port", port.to_string());
+    let token = token(arena);
+    let is_told = move || {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return false };
+        stream.write_all(token.as_bytes()).is_ok()
+    };
+    watch(arena, is_told)
 }

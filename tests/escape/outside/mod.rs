@@ -15,7 +15,7 @@ use guard_tests::Arena;
 
 use crate::attempt::Outside;
 
-pub use gateway::gateway;
+pub use gateway::{caller, gateway, with_a_file, with_a_token, with_a_variable};
 pub use processes::victim;
 pub use programs::{agent, bus, terminal, tmux};
 pub use servers::{abstract_server, autobound, datagrams, late_server, messages, server, server_at};
