@@ -41,7 +41,7 @@ fn keyed(arena: &Arena) -> Outside {
     arena.world.write("work/relay", port.to_string());
     listener.set_nonblocking(true).expect("a socket");
     let token = token(arena);
-    let mut is_yes = move || {
+    let is_yes = move || {
         let Ok((mut stream, _)) = listener.accept() else { return false };
         stream.set_nonblocking(false).expect("a socket");
         stream.set_read_timeout(Some(Duration::from_secs(2))).expect("a time");
@@ -51,7 +51,7 @@ fn keyed(arena: &Arena) -> Outside {
         let _ = stream.write_all(if is_let_in { b"allow-once" } else { b"refused" });
         is_let_in
     };
-    watch(arena, move || is_yes())
+    watch(arena, is_yes)
 }
 
 /// The gateway of a configuration with the token in it.
