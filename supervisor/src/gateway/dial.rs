@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
@@ -58,6 +59,9 @@ pub async fn dial(access: &Access) -> Result<(Socket, Option<Ends>), OpenError> 
     let request = endpoint.as_str().into_client_request().map_err(|error| no_gateway(error.to_string()))?;
     match client_async_with_config(request, stream, Some(limits())).await {
         Ok((socket, _)) => Ok((socket, ends)),
+        Err(tungstenite::Error::Http(response)) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
+            Err(OpenError::Busy { at: at() })
+        }
         Err(tungstenite::Error::Http(response)) => {
             Err(no_gateway(format!("it answers with HTTP {}", response.status().as_u16())))
         }

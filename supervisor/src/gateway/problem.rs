@@ -25,6 +25,10 @@ pub enum OpenError {
     /// What is there speaks something else.
     #[error("{at}: this is no gateway of OpenClaw: {why}")]
     NoGateway { at: String, why: String },
+    /// It is there, and takes no connection now (OpenClaw 2026.9.6 while it starts or stops, and where too many have not
+    /// said yet who they are).
+    #[error("{at}: it takes no connection for now (HTTP 503)")]
+    Busy { at: String },
     /// It took longer than everything may take.
     #[error("{at}: {what} has not come for {seconds} s")]
     Slow { at: String, what: &'static str, seconds: u64 },

@@ -46,6 +46,7 @@ impl Down {
                 | OpenError::Unreachable { .. }
                 | OpenError::Turned { .. }
                 | OpenError::NoGateway { .. }
+                | OpenError::Busy { .. }
                 | OpenError::Slow { .. }
                 | OpenError::Lost { .. } => true,
             },
@@ -66,6 +67,16 @@ impl Down {
             Down::Access(_) | Down::Broken => self.is_absence(),
         };
         if is_away { Lack::Nobody } else { Lack::Failed }
+    }
+
+    /// Whether the gateway is there, and lets nobody in for now.
+    fn is_busy(&self) -> bool {
+        let Down::Open(error) = self else { return false };
+        match &**error {
+            OpenError::Busy { .. } => true,
+            OpenError::Refused { refused, .. } => refused.code == UNAVAILABLE,
+            _ => false,
+        }
     }
 
     /// Whether nothing is wrong but that there is no gateway.
@@ -106,6 +117,8 @@ struct State {
     down: Option<Down>,
     /// When it was found to be up last.
     up: Option<Instant>,
+    /// Since when it lets nobody in, though it is there.
+    busy: Option<Instant>,
     pause: Duration,
     /// No attempt is made before.
     next: Instant,
@@ -125,7 +138,8 @@ impl State {
 impl Line {
     /// There is none yet.
     pub fn new(find: Find) -> Line {
-        let state = State { link: None, down: None, up: None, pause: PAUSES[0], next: Instant::now() };
+        let state =
+            State { link: None, down: None, up: None, busy: None, pause: PAUSES[0], next: Instant::now() };
         Line { find, attempts: AtomicU64::new(0), state: Mutex::new(state), patience: PATIENCE }
     }
 
@@ -157,13 +171,14 @@ impl Line {
         match opened {
             Ok(link) => {
                 state.link = Some(link.clone());
-                (state.down, state.pause) = (None, PAUSES[0]);
+                (state.down, state.busy, state.pause) = (None, None, PAUSES[0]);
                 // One that is let in and lost at once is not tried again at once.
                 state.next = Instant::now() + jittered(PAUSES[0]);
                 Ok(link)
             }
             Err(down) => {
                 state.down = Some(down.clone());
+                state.busy = down.is_busy().then(|| state.busy.unwrap_or_else(Instant::now));
                 state.next = Instant::now() + jittered(state.pause);
                 state.pause = (state.pause * 2).min(PAUSES[1]);
                 Err(down)
@@ -171,10 +186,12 @@ impl Line {
         }
     }
 
-    /// Whether the connection was there a short time ago, so that it is worth waiting for.
+    /// Whether the connection was there a short time ago, or the gateway says that it will be: then it is worth waiting
+    /// for.
     pub async fn was_up(&self) -> bool {
         let mut state = self.state.lock().await;
-        state.alive().is_some() || state.up.is_some_and(|up| up.elapsed() < self.patience)
+        let recently = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() < self.patience);
+        state.alive().is_some() || recently(state.up) || recently(state.busy)
     }
 
     async fn open(&self) -> Result<Link, Down> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::super::decision::{Decision, End, Lack, ResolveError, Span};
@@ -429,6 +430,43 @@ async fn one_that_was_never_there_is_none_at_once() {
     guard.gateway = Gateway::new().await;
     assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, End::NoRoute);
     assert!(guard.said().contains("nobody listens"), "{}", guard.said());
+}
+
+/// Says that no connection is taken for now, to one that comes.
+async fn busy(gateway: &Gateway) {
+    let mut raw = gateway.raw().await;
+    raw.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    // It is heard before the end.
+    let _ = raw.read_to_end(&mut Vec::new()).await;
+}
+
+#[tokio::test]
+async fn one_that_takes_nobody_for_now_is_tried_again() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    for _ in 0..2 {
+        busy(&guard.gateway).await;
+    }
+    let mut peer = guard.gateway.welcome().await;
+    let (params, wait) = taken(&mut peer, &ticket).await;
+    decided(&mut peer, &wait, &params, json!("allow-once")).await;
+    assert!(matches!(ended(ticket).await, End::Resolved(_)), "{}", guard.said());
+}
+
+#[tokio::test]
+async fn one_that_takes_nobody_for_long_is_none() {
+    let guard = Guard::patient(ONLY, Duration::from_secs(1)).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let refusing = async {
+        loop {
+            busy(&guard.gateway).await;
+        }
+    };
+    tokio::select! {
+        () = refusing => {}
+        end = ended(ticket) => assert_eq!(end, End::Failed),
+    }
+    assert!(guard.said().contains("503"), "{}", guard.said());
 }
 
 #[tokio::test]
