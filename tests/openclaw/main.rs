@@ -18,6 +18,7 @@ mod files;
 mod governing;
 mod guarded;
 mod harness;
+mod load;
 mod nobody;
 mod restarts;
 mod together;
