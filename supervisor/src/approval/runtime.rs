@@ -183,6 +183,8 @@ impl Approvals {
                 // The manager is closed by now. What waits at the gateway is taken back, where it can be told.
                 let _ = timeout(FAREWELL, gateway.idle()).await;
             });
+            // A name that is looked up, or a disk that does not answer, must not hold the guard's end.
+            runtime.shutdown_timeout(FAREWELL);
         })?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
