@@ -195,7 +195,7 @@ fn follower(source: &Source, tree: Tree, reporter: &Reporter) -> Follower {
 
 /// Who may not answer. Sockets that a member connects are connected by the supervisor.
 fn members(tree: Tree) -> IsMember {
-    Arc::new(move |pid| tree.contains(pid) || tree.is_guard(pid))
+    Arc::new(move |pid| tree.may_contain(pid) || tree.is_guard(pid))
 }
 
 /// Asking a human.
