@@ -5,8 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use guard_policy::Policy;
-use guard_policy::approval::{Forwarding, Route, Turn, TurnSource};
+use guard_policy::approval::{Route, Turn, TurnSource};
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -17,55 +16,12 @@ use super::lifecycle::Told;
 use super::notify::Program;
 use super::outcome::{Found, Listing, Registered, Resolved, Save};
 use super::request::{Id, Question, Request};
+use super::settings::Settings;
 use crate::gateway::Wanted;
 use crate::ids;
 
 /// Events that a subscriber may be behind; beyond that it has to take a snapshot again.
 const BACKLOG: usize = 1024;
-
-/// What guard.json says of asking.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// `exec.timeoutMs`.
-    pub timeout: Duration,
-    /// `exec.runningNoticeMs`.
-    pub running_notice: Duration,
-    /// `approvals.maxPending`.
-    pub max_pending: usize,
-    /// `approvals.routes`; `None` stands for every way there is.
-    pub routes: Option<Vec<Route>>,
-    /// `approvals.notify`.
-    pub notify: Option<Program>,
-    /// `approvals.gateway`.
-    pub gateway: Wanted,
-    /// `approvals.exec`.
-    pub forwarding: Forwarding,
-}
-
-impl Settings {
-    /// Of a policy.
-    pub fn of(policy: &Policy) -> Settings {
-        Settings {
-            timeout: Duration::from_millis(policy.timeout_ms()),
-            running_notice: Duration::from_millis(policy.running_notice_ms()),
-            max_pending: policy.approvals().max_pending(),
-            routes: policy.approvals().routes().map(<[Route]>::to_vec),
-            notify: Program::of(policy),
-            gateway: Wanted::of(policy),
-            forwarding: policy.approvals().forwarding().clone(),
-        }
-    }
-
-    /// Whether `approvals.routes` lets this route answer.
-    fn wants(&self, route: Route) -> bool {
-        self.routes.as_ref().is_none_or(|routes| routes.contains(&route))
-    }
-}
-
-/// Whether a route could bring an answer.
-fn is_open(settings: &Settings, reachable: &BTreeSet<Route>, route: Route) -> bool {
-    settings.wants(route) && reachable.contains(&route)
-}
 
 /// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`] and [`Manager::kept`].
 #[derive(Clone)]
@@ -166,14 +122,14 @@ impl Manager {
     pub fn give_up(&self, question: Id, route: Route, lack: Lack) {
         self.with(|state, now| {
             let State { book, settings, reachable, .. } = state;
-            book.give_up(question, route, lack, |other| is_open(settings, reachable, other), now);
+            book.give_up(question, route, lack, |other| settings.opens(reachable, other), now);
         });
     }
 
     /// Whether another route than this may still bring an answer to a question.
     pub fn has_other(&self, question: Id, route: Route) -> bool {
         self.with(|State { book, settings, reachable, .. }, _| {
-            book.has_other(question, route, |other| is_open(settings, reachable, other))
+            book.has_other(question, route, |other| settings.opens(reachable, other))
         })
     }
 
@@ -200,7 +156,7 @@ impl Manager {
                 return Asked::Refused(Refusal::Broken(why.clone()));
             }
             let State { book, settings, reachable, .. } = state;
-            let has_route = Route::ALL.into_iter().any(|route| is_open(settings, reachable, route));
+            let has_route = Route::ALL.into_iter().any(|route| settings.opens(reachable, route));
             match book.register(request, settings.max_pending, has_route, now) {
                 Registered::Waiting(waiter, receiver) => Asked::Waiting(Ticket {
                     manager: self.clone(),

@@ -24,6 +24,7 @@ pub(crate) mod outcome;
 mod questions;
 pub(crate) mod request;
 mod runtime;
+mod settings;
 pub(crate) mod socket;
 mod taking;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use event::{Event, Log, What};
 pub(crate) use gateway::reply;
 pub use inside::guard_above;
 pub use lifecycle::{Going, Reason, Told};
-pub use manager::{Asked, Cancel, Manager, Settings, Ticket, now_ms};
+pub use manager::{Asked, Cancel, Manager, Ticket, now_ms};
 pub use request::{Exec, Executable, Id, Process, Question, Repeat, Script, Subject};
 pub use runtime::{Approvals, Complain, IsMember, Surroundings};
+pub use settings::Settings;

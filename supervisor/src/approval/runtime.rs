@@ -17,12 +17,13 @@ use super::event::Log;
 use super::gateway;
 use super::keep::Keeper;
 use super::lifecycle;
-use super::manager::{Asked, Manager, Settings};
+use super::manager::{Asked, Manager};
 use super::notify::Notifier;
 use super::request::{Id, Question};
+use super::settings::Settings;
 use super::socket::{Client, Find, Meeting, Probe};
 use crate::faults::kept_up_task;
-use crate::gateway::{Access, Follower};
+use crate::gateway::{Access, Follower, Wanted};
 use crate::kernel::ended::Process;
 use crate::layers::{Fallible, may_fall};
 
@@ -146,10 +147,11 @@ impl Approvals {
             Arc::clone(&around.is_member),
             Arc::clone(&around.complain),
         );
-        let line = self.line();
-        let gateway = gateway::Client::new(manager.clone(), keeper.clone(), Arc::clone(&line), &around);
+        self.manager.reach(Route::Gateway, true);
+        let line = Arc::new(gateway::Line::new(self.access(false)));
+        let gateway = gateway::Client::new(manager.clone(), keeper.clone(), line, &around);
         let session = around.session_key.clone();
-        let session = session.map(|key| gateway::Session::new(manager.clone(), line, key));
+        let session = session.map(|key| gateway::Session::new(manager.clone(), self.access(true), key));
         let notifier = Notifier::new(manager.clone(), Arc::clone(&around.complain));
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
@@ -190,15 +192,16 @@ impl Approvals {
         Ok(())
     }
 
-    /// The way to OpenClaw's gateway. It counts as a route: each question finds out whether it is one, and says why not.
-    fn line(&self) -> Arc<gateway::Line> {
+    /// Finds the way to OpenClaw's gateway, as an administrator only where that is asked for: whoever asks questions need be
+    /// none, and 2026.7.35 takes every administrator that is connected for somebody who answers.
+    fn access(&self, as_admin: bool) -> gateway::Find {
         let (manager, state) = (self.manager.clone(), self.around.state.clone());
         let is_member = Arc::clone(&self.around.is_member);
-        let find: gateway::Find = Arc::new(move || {
-            Access::find(&manager.gateway(), &state).map(|access| access.apart_from(&is_member))
-        });
-        self.manager.reach(Route::Gateway, true);
-        Arc::new(gateway::Line::new(find))
+        Arc::new(move || {
+            let wanted = manager.gateway();
+            let wanted = Wanted { admin: wanted.admin && as_admin, ..wanted };
+            Access::find(&wanted, &state).map(|access| access.apart_from(&is_member))
+        })
     }
 
     /// Ends the thread, where there is one: whoever waits still is told that nobody can answer, and the socket's name

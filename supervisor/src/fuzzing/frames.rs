@@ -15,11 +15,12 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::input::Input;
 use super::words::{PAYLOAD, TOKEN, Words, signature};
+use crate::approval::Settings;
 use crate::approval::control::protocol::{Reply as Told, Said};
 use crate::approval::control::{client, server, told};
 use crate::approval::decision::End;
 use crate::approval::keep::Keeper;
-use crate::approval::manager::{Asked, Manager, Settings, now_ms};
+use crate::approval::manager::{Asked, Manager, now_ms};
 use crate::approval::outcome::Found;
 use crate::approval::request::{Always, Process, Question, Repeat, Subject};
 use crate::approval::socket::Token;

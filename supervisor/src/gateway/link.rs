@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::access::Access;
 use super::calls::{Answer, Calls};
 use super::dial::{Socket, dial, said};
-use super::frames::{Event, Frame, read, request};
+use super::frames::{Frame, read, request};
 use super::greeting::{Manner, NotLetIn, greet};
 use super::hello::Hello;
 use super::problem::{CallError, Lost, OpenError};
@@ -22,8 +22,6 @@ use super::problem::{CallError, Lost, OpenError};
 const OPEN: Duration = Duration::from_secs(15);
 /// How long saying goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Events that wait for who reads them.
-const EVENTS: usize = 64;
 /// How much later than promised something may come.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -37,7 +35,6 @@ struct Shared {
     next: AtomicU64,
     tell: mpsc::UnboundedSender<Tell>,
     lost: watch::Receiver<Option<Lost>>,
-    events: broadcast::WeakSender<Event>,
 }
 
 /// What a link says to what drives it.
@@ -74,10 +71,9 @@ impl Link {
     pub(crate) fn of(socket: Socket, hello: Hello) -> Link {
         let (tell, told) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
-        let (events, _) = broadcast::channel(EVENTS);
-        let shared = Shared { next: AtomicU64::new(1), tell, lost, events: events.downgrade(), hello };
+        let shared = Shared { next: AtomicU64::new(1), tell, lost, hello };
         let silence = shared.hello.tick * 2 + GRACE;
-        let driver = Driver { socket, told, calls: Calls::default(), events, silence };
+        let driver = Driver { socket, told, calls: Calls::default(), silence };
         tokio::spawn(async move {
             let lost = driver.run().await;
             end.send_replace(Some(lost));
@@ -121,13 +117,6 @@ impl Link {
         drop(self);
         let _ = lost.wait_for(Option::is_some).await;
     }
-
-    /// What happens from now on. It is closed when the connection has ended.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no event tells of what is waited for"))]
-    pub fn events(&self) -> broadcast::Receiver<Event> {
-        let closed = || broadcast::channel(1).1;
-        self.0.events.upgrade().map_or_else(closed, |events| events.subscribe())
-    }
 }
 
 /// Has the answer of a call not waited for any more.
@@ -147,7 +136,6 @@ struct Driver {
     socket: Socket,
     told: mpsc::UnboundedReceiver<Tell>,
     calls: Calls<oneshot::Sender<Answer>>,
-    events: broadcast::Sender<Event>,
     silence: Duration,
 }
 
@@ -200,9 +188,8 @@ impl Driver {
                     let _ = who.send(answer);
                 }
             }
-            // Else nobody reads them.
-            Frame::Event(event) => drop(self.events.send(event)),
-            Frame::Other => {}
+            // None tells of what is waited for (OpenClaw 2026.7.35, 2026.9.6).
+            Frame::Event(_) | Frame::Other => {}
         }
     }
 }

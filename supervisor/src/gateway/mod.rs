@@ -19,6 +19,7 @@ mod identity;
 mod link;
 mod listens;
 mod openclaw;
+mod pause;
 mod problem;
 mod secret;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use hello::Run;
 pub use holder::Turned;
 pub use link::Link;
 pub use listens::{config, copies, find};
+pub use pause::Pause;
 pub use problem::{CallError, OpenError};
 pub use wanted::Wanted;
 pub use withheld::Withheld;

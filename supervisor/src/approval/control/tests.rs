@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::super::decision::{Decision, End};
-use super::super::manager::{Asked, Manager, Settings, Ticket};
+use super::super::manager::{Asked, Manager, Ticket};
 use super::super::request::Request;
 use super::super::runtime::{Approvals, Surroundings};
+use super::super::settings::Settings;
 use super::super::tests::{ALWAYS, question, settings};
 use super::client::Guards;
 use super::command::told;

@@ -11,14 +11,12 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::super::decision::Lack;
-use crate::gateway::{Access, Link, NoAccess, OpenError};
-use crate::ids;
+use crate::gateway::{Access, Link, NoAccess, OpenError, Pause};
 
 /// Finds out where the gateway is and what opens it. Looks at the disk.
 pub type Find = Arc<dyn Fn() -> Result<Access, NoAccess> + Send + Sync>;
 
-/// Between two attempts: it doubles from one to the other, and up to half of it is left to chance, so that fifty guards do
-/// not come back at once.
+/// Between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
 /// For so long a connection that was there is waited for: a gateway that starts again takes some ten seconds.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -119,7 +117,7 @@ struct State {
     up: Option<Instant>,
     /// Since when it lets nobody in, though it is there.
     busy: Option<Instant>,
-    pause: Duration,
+    pause: Pause,
     /// No attempt is made before.
     next: Instant,
 }
@@ -138,8 +136,8 @@ impl State {
 impl Line {
     /// There is none yet.
     pub fn new(find: Find) -> Line {
-        let state =
-            State { link: None, down: None, up: None, busy: None, pause: PAUSES[0], next: Instant::now() };
+        let pause = Pause::new(PAUSES);
+        let state = State { link: None, down: None, up: None, busy: None, pause, next: Instant::now() };
         Line { find, attempts: AtomicU64::new(0), state: Mutex::new(state), patience: PATIENCE }
     }
 
@@ -171,16 +169,16 @@ impl Line {
         match opened {
             Ok(link) => {
                 state.link = Some(link.clone());
-                (state.down, state.busy, state.pause) = (None, None, PAUSES[0]);
+                (state.down, state.busy) = (None, None);
+                state.pause.reset();
                 // One that is let in and lost at once is not tried again at once.
-                state.next = Instant::now() + jittered(PAUSES[0]);
+                state.next = Instant::now() + state.pause.take();
                 Ok(link)
             }
             Err(down) => {
                 state.down = Some(down.clone());
                 state.busy = down.is_busy().then(|| state.busy.unwrap_or_else(Instant::now));
-                state.next = Instant::now() + jittered(state.pause);
-                state.pause = (state.pause * 2).min(PAUSES[1]);
+                state.next = Instant::now() + state.pause.take();
                 Err(down)
             }
         }
@@ -201,10 +199,4 @@ impl Line {
         let access = access.map_err(Down::Access)?;
         Link::open(&access).await.map_err(|error| Down::Open(Arc::new(error)))
     }
-}
-
-/// From half of it to all of it.
-fn jittered(pause: Duration) -> Duration {
-    let chance = (ids::random().as_u128() % 1000) as u32;
-    pause / 2 + pause / 2 * chance / 1000
 }

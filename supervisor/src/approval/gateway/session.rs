@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use super::super::event::What;
 use super::super::lifecycle::Told;
 use super::super::manager::Manager;
-use super::line::Line;
-use crate::gateway::ADMIN;
+use super::line::Find;
+use crate::gateway::{ADMIN, Link};
 
 const METHOD: &str = "system-event";
 /// How long telling may take. Then it is not told: nothing waits for it.
@@ -23,14 +23,15 @@ const SLOWEST: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Session {
     manager: Manager,
-    line: Arc<Line>,
+    /// As an administrator.
+    find: Find,
     key: String,
 }
 
 impl Session {
     /// The session of this key.
-    pub fn new(manager: Manager, line: Arc<Line>, key: String) -> Session {
-        Session { manager, line, key }
+    pub fn new(manager: Manager, find: Find, key: String) -> Session {
+        Session { manager, find, key }
     }
 
     /// Tells for ever, one thing after the other. What happens meanwhile beyond what is kept for it is not told.
@@ -50,9 +51,13 @@ impl Session {
         }
     }
 
+    /// By a connection that ends with it: 2026.7.35 takes whoever is connected as an administrator for somebody who answers.
     async fn tell(&self, told: &Told) {
+        let find = Arc::clone(&self.find);
+        // The disk may be slow.
+        let Ok(Ok(access)) = tokio::task::spawn_blocking(move || find()).await else { return };
         // Without a connection, or without the scope, it stays in the audit log: no question depends on it.
-        let Ok(link) = self.line.link().await else { return };
+        let Ok(link) = Link::open(&access).await else { return };
         if !link.hello().grants(ADMIN) {
             return;
         }

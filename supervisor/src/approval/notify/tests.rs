@@ -6,8 +6,9 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-use super::super::manager::{Asked, Settings, Ticket};
+use super::super::manager::{Asked, Ticket};
 use super::super::runtime::{Approvals, Surroundings};
+use super::super::settings::Settings;
 use super::super::tests::{question, settings};
 use super::*;
 

@@ -18,8 +18,9 @@ use guard_policy::{Access, Because, Source};
 use super::decision::{Decision, End, Refusal, ResolveError, Width};
 use super::digest::Digest;
 use super::event::{Event, Log, What};
-use super::manager::{Asked, Manager, Settings, Ticket};
+use super::manager::{Asked, Manager, Ticket};
 use super::request::{Always, Exec, Executable, Process, Question, Repeat, Request, Subject};
+use super::settings::Settings;
 use crate::gateway::Wanted;
 
 /// `exec.timeoutMs` where it is left out.

@@ -16,8 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::said::{Unsaid, add, fetch};
 use crate::approval::{Complain, IsMember, now_ms};
 use crate::faults::kept_up_task;
-use crate::gateway::{Access, Link, NoAccess, Wanted};
-use crate::ids;
+use crate::gateway::{Access, Link, NoAccess, Pause, Wanted};
 use crate::store::{self, Snapshot};
 use crate::text::shown;
 
@@ -148,7 +147,8 @@ impl Follower {
         asked: mpsc::UnboundedReceiver<Ask>,
     ) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = Work { follower: self.clone(), wanted, asked, complained: None, pause: PAUSES[0] };
+        let work =
+            Work { follower: self.clone(), wanted, asked, complained: None, pause: Pause::new(PAUSES) };
         let work = Arc::new(tokio::sync::Mutex::new(work));
         let run = move || {
             let work = Arc::clone(&work);
@@ -166,7 +166,7 @@ struct Work {
     asked: mpsc::UnboundedReceiver<Ask>,
     /// What was said last of what is wrong: it is said once.
     complained: Option<String>,
-    pause: Duration,
+    pause: Pause,
 }
 
 /// What comes first.
@@ -190,7 +190,8 @@ impl Work {
             }
             match self.visit(&wanted, std::mem::take(&mut asks)).await {
                 Ok(()) => {
-                    (self.complained, self.pause) = (None, PAUSES[0]);
+                    self.complained = None;
+                    self.pause.reset();
                     if let Next::Ask(ask) = self.next(sleep(AGAIN)).await {
                         asks.push(ask);
                         // Many who wait are answered together.
@@ -199,8 +200,7 @@ impl Work {
                 }
                 Err(why) => {
                     self.complain_of(&why);
-                    let pause = jittered(self.pause);
-                    self.pause = (self.pause * 2).min(PAUSES[1]);
+                    let pause = self.pause.take();
                     self.refuse(&why, Some(pause)).await;
                 }
             }
@@ -309,10 +309,4 @@ impl Ask {
             Ask::Add { done, .. } => drop(done.try_send(Err(why.to_owned()))),
         }
     }
-}
-
-/// From half of it to all of it: many guards are not to come back at once.
-fn jittered(pause: Duration) -> Duration {
-    let chance = (ids::random().as_u128() % 1000) as u32;
-    pause / 2 + pause / 2 * chance / 1000
 }

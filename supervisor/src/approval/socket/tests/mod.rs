@@ -16,10 +16,11 @@ use tempfile::TempDir;
 mod trust;
 
 use super::super::decision::{Decision, End, Refusal, Width};
-use super::super::manager::{Asked, Settings, Ticket};
+use super::super::manager::{Asked, Ticket};
 use super::super::outcome::Found;
 use super::super::request::{Always, Question, Repeat, Subject};
 use super::super::runtime::{Approvals, Surroundings};
+use super::super::settings::Settings;
 use super::super::tests::{question, settings};
 use super::place::{Meeting, NAME};
 use super::text::asked;

@@ -1,0 +1,231 @@
+//! What counts as an answer, and what becomes of it.
+
+use super::*;
+
+#[tokio::test]
+async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
+    let guard = Guard::new(ONLY).await;
+    let (program, other) = (guard.ask(&question(&["/bin/a"])), guard.ask(&file("/x")));
+    let mut peer = guard.gateway.welcome().await;
+    let mut waits = Vec::new();
+    while waits.len() < 2 {
+        let call = timeout(SOON, peer.hear()).await.unwrap();
+        if call["method"] == "exec.approval.request" {
+            peer.answer(&call["id"], json!({"status": "accepted", "id": call["params"]["id"]})).await;
+        } else {
+            waits.push(call);
+        }
+    }
+    for wait in waits {
+        decided(&mut peer, &wait["id"], &wait["params"], json!("allow-always")).await;
+    }
+    assert_eq!(ended(program).await, End::Resolved(ALWAYS));
+    assert_eq!(ended(other).await, End::Resolved(Decision::AllowOnce));
+    let store = guard.state.path().join("guard/approvals.json");
+    for _ in 0..200 {
+        if store.exists() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(std::fs::read_to_string(store).unwrap().contains("/bin/a"));
+    assert!(guard.said().contains("this time only"), "{}", guard.said());
+}
+
+#[tokio::test]
+async fn without_anybody_there_it_is_no_route() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let request = heard(&mut peer, "exec.approval.request").await;
+    decided(&mut peer, &request["id"], &request["params"], Value::Null).await;
+    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert!(guard.said().contains("Control UI"), "{}", guard.said());
+}
+
+#[tokio::test]
+async fn where_others_are_asked_it_waits_for_whoever_comes() {
+    let guard = Guard::new(None).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let request = heard(&mut peer, "exec.approval.request").await;
+    assert_eq!(request["params"]["requireDeliveryRoute"], false);
+    // All the same a release that does not know that says so.
+    decided(&mut peer, &request["id"], &request["params"], Value::Null).await;
+    let call = ticket.call();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(guard.manager.resolve(&call.to_string(), None, Decision::AllowOnce, Route::Cli).is_ok());
+    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+}
+
+#[tokio::test]
+async fn no_card_stays() {
+    for (elsewhere, word) in [
+        (Some(Decision::AllowFor(Span::Session)), "allow-once"),
+        (Some(ALWAYS), "allow-once"),
+        (Some(Decision::Deny), "deny"),
+        (None, "deny"),
+    ] {
+        let guard = Guard::new(None).await;
+        let ticket = guard.ask(&question(&["/bin/a"]));
+        let mut peer = guard.gateway.welcome().await;
+        let (params, _) = taken(&mut peer, &ticket).await;
+        match elsewhere {
+            Some(decision) => {
+                guard.manager.resolve(&ticket.call().to_string(), None, decision, Route::Cli).unwrap();
+            }
+            // Its caller has gone.
+            None => drop(ticket),
+        }
+        let resolve = heard(&mut peer, "exec.approval.resolve").await;
+        assert_eq!(resolve["params"], json!({"id": params["id"], "decision": word}));
+        peer.answer(&resolve["id"], json!({"ok": true})).await;
+        timeout(SOON, guard.client.idle()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_ends_takes_back_what_waits() {
+    let guard = Guard::new(None).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    guard.manager.close("the guard is ending");
+    let idle = guard.client.idle();
+    let resolve = async {
+        let resolve = heard(&mut peer, "exec.approval.resolve").await;
+        assert_eq!(resolve["params"], json!({"id": params["id"], "decision": "deny"}));
+        peer.answer(&resolve["id"], json!({"ok": true})).await;
+    };
+    timeout(SOON, async { tokio::join!(idle, resolve) }).await.unwrap();
+    assert_eq!(ended(ticket).await, End::Withdrawn);
+}
+
+#[tokio::test]
+async fn what_cannot_be_understood_is_no_answer() {
+    let other = uuid::Uuid::nil().to_string();
+    for (n, strange) in [
+        json!(null),
+        json!("allow-once"),
+        json!({"decision": "allow-once"}),
+        json!({"id": other, "decision": "allow-once"}),
+        json!({"id": "ID", "decision": "allow"}),
+        json!({"id": "ID", "decision": "ALLOW-ONCE"}),
+        json!({"id": "ID", "decision": true}),
+        json!({"id": "ID", "decision": ["allow-once"]}),
+        json!({"id": "ID", "status": "accepted"}),
+        json!({"id": "ID", "status": "resolved"}),
+        json!({"id": "ID"}),
+        json!({"ok": true}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let guard = Guard::new(ONLY).await;
+        let ticket = guard.ask(&question(&["/bin/a"]));
+        let mut peer = guard.gateway.welcome().await;
+        let (params, wait) = taken(&mut peer, &ticket).await;
+        let mut strange = strange;
+        if strange["id"] == "ID" {
+            strange["id"] = params["id"].clone();
+        }
+        peer.answer(&wait, strange).await;
+        assert_eq!(ended(ticket).await, End::Failed, "{n}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_no_answer() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let (params, wait) = taken(&mut peer, &ticket).await;
+    let payload = json!({"id": params["id"], "decision": "allow-once"});
+    peer.say(json!({"type": "res", "id": wait, "ok": false, "payload": payload,
+        "error": {"code": "FORBIDDEN", "message": "allow-once"}}))
+        .await;
+    assert_eq!(ended(ticket).await, End::Failed);
+}
+
+#[tokio::test]
+async fn what_is_not_taken_for_now_is_asked_again() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let request = heard(&mut peer, "exec.approval.request").await;
+    let busy =
+        json!({"code": "UNAVAILABLE", "message": "unavailable during gateway restart", "retryable": true});
+    peer.refuse(&request["id"], busy).await;
+    let (params, wait) = taken(&mut peer, &ticket).await;
+    decided(&mut peer, &wait, &params, json!("allow-once")).await;
+    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+}
+
+#[tokio::test]
+async fn what_nobody_could_read_is_not_asked() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
+    assert_eq!(ended(ticket).await, End::Failed);
+    assert!(guard.said().contains("too long"), "{}", guard.said());
+}
+
+/// What nobody was shown is not allowed for the lack of an answer, even if others could have been asked who stay silent.
+#[tokio::test(start_paused = true)]
+async fn silence_is_no_answer_where_a_route_has_failed() {
+    let guard = Guard::new(Some(&[Route::Gateway, Route::Cli])).await;
+    let long = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
+    let call = long.call().to_string();
+    let ended = tokio::time::timeout(Duration::from_secs(3600), long.ended()).await.unwrap();
+    assert_eq!(ended, End::Failed);
+    let late = guard.manager.resolve(&call, None, Decision::AllowOnce, Route::Cli);
+    assert_eq!(late, Err(ResolveError::NoRoute));
+    // Whoever is asked all the same may answer.
+    let long = guard.ask(&question(&["/bin/b", &"x".repeat(20_000)]));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    guard.manager.resolve(&long.call().to_string(), None, Decision::AllowOnce, Route::Cli).unwrap();
+    assert_eq!(long.ended().await, End::Resolved(Decision::AllowOnce));
+}
+
+#[tokio::test]
+async fn a_question_that_is_nearly_over_fails_all_the_same() {
+    let guard = Guard::new(ONLY).await;
+    let short = Settings { timeout: Duration::from_millis(1500), ..settings() };
+    guard.manager.configure(Settings { routes: ONLY.map(<[Route]>::to_vec), ..short });
+    let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
+    assert_eq!(ended(ticket).await, End::Failed);
+}
+
+async fn admitted(gateway: &Gateway) -> Peer {
+    let mut peer = gateway.accept().await;
+    peer.challenge().await;
+    let connect = peer.hear().await;
+    let mut hello = hello();
+    hello["auth"]["scopes"] = json!(["operator.admin", "operator.approvals"]);
+    peer.answer(&connect["id"], hello).await;
+    peer
+}
+
+#[tokio::test]
+async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
+    let guard = Guard::new(ONLY).await;
+    let session = Session::new(guard.manager.clone(), guard.find(), "agent:main:main".to_owned());
+    tokio::spawn(session.run());
+    let told = || Told {
+        id: uuid::Uuid::nil(),
+        command: "curl --token sk-abcdefghijklmnopqrstuvwxyz012345 \u{1b}[31m".to_owned(),
+        going: Going::Denied(Reason::User),
+    };
+    tokio::task::yield_now().await;
+    // Without `admin` nothing is said, and no connection made.
+    guard.manager.tell(told());
+    let gateway = Wanted { admin: true, ..Wanted::default() };
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    guard.manager.configure(Settings { gateway, ..settings() });
+    guard.manager.tell(told());
+    let mut peer = admitted(&guard.gateway).await;
+    let event = heard(&mut peer, "system-event").await;
+    assert_eq!(event["params"]["sessionKey"], "agent:main:main");
+    let text = event["params"]["text"].as_str().unwrap();
+    assert!(text.starts_with("Exec denied (guard id="), "{text}");
+    assert!(!text.contains("abcdefghijklmnop") && !text.contains('\u{1b}'), "{text}");
+}

@@ -1,0 +1,199 @@
+//! Connections that end, and gateways that are away.
+
+use super::*;
+
+#[tokio::test]
+async fn a_lost_connection_is_made_again_and_the_same_question_awaited() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    for _ in 0..2 {
+        drop(peer);
+        peer = guard.gateway.welcome().await;
+        // No second card: it is not asked again.
+        let wait = heard(&mut peer, "exec.approval.waitDecision").await;
+        assert_eq!(wait["params"]["id"], params["id"]);
+    }
+    drop(peer);
+    let mut peer = guard.gateway.welcome().await;
+    let wait = heard(&mut peer, "exec.approval.waitDecision").await;
+    decided(&mut peer, &wait["id"], &params, json!("allow-once")).await;
+    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+}
+
+#[tokio::test]
+async fn one_that_was_lost_while_it_was_asked_is_asked_once() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let request = heard(&mut peer, "exec.approval.request").await;
+    drop(peer);
+    let mut peer = guard.gateway.welcome().await;
+    // It was not heard of there.
+    let wait = heard(&mut peer, "exec.approval.waitDecision").await;
+    let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
+    peer.refuse(&wait["id"], unknown).await;
+    let again = heard(&mut peer, "exec.approval.request").await;
+    assert_eq!(again["params"]["id"], request["params"]["id"]);
+    // It was, just then.
+    peer.refuse(&again["id"], json!({"code": "INVALID_REQUEST", "message": "approval id already pending"}))
+        .await;
+    let wait = heard(&mut peer, "exec.approval.waitDecision").await;
+    decided(&mut peer, &wait["id"], &request["params"], json!("deny")).await;
+    assert_eq!(ended(ticket).await, End::Resolved(Decision::Deny));
+}
+
+async fn restarted(gateway: &Gateway, boot: &str) -> Peer {
+    let mut peer = gateway.accept().await;
+    peer.challenge().await;
+    let connect = peer.hear().await;
+    let mut hello = hello();
+    hello["server"]["bootId"] = json!(boot);
+    peer.answer(&connect["id"], hello).await;
+    peer
+}
+
+#[tokio::test]
+async fn a_gateway_that_has_forgotten_by_starting_again_is_asked_again() {
+    let guard = Guard::new(None).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    let (params, _) = taken(&mut peer, &ticket).await;
+    drop(peer);
+    let mut peer = restarted(&guard.gateway, "boot-2").await;
+    let wait = heard(&mut peer, "exec.approval.waitDecision").await;
+    let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
+    peer.refuse(&wait["id"], unknown).await;
+    let request = heard(&mut peer, "exec.approval.request").await;
+    assert_eq!(request["params"]["id"], params["id"]);
+    // 2026.9.6 takes no id twice.
+    let used = json!({"code": "UNAVAILABLE", "message": "approval request unavailable"});
+    peer.refuse(&request["id"], used).await;
+    let request = heard(&mut peer, "exec.approval.request").await;
+    assert_ne!(request["params"]["id"], params["id"]);
+    peer.answer(&request["id"], json!({"status": "accepted", "id": request["params"]["id"]})).await;
+    heard(&mut peer, "exec.approval.waitDecision").await;
+    // It goes by that name, too.
+    drop(ticket);
+    let resolve = heard(&mut peer, "exec.approval.resolve").await;
+    assert_eq!(resolve["params"]["id"], request["params"]["id"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_missed_is_none() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    taken(&mut peer, &ticket).await;
+    drop(peer);
+    // The same run of the gateway: somebody has answered meanwhile, and a second card would ask them again.
+    let mut peer = guard.gateway.welcome().await;
+    let wait = heard(&mut peer, "exec.approval.waitDecision").await;
+    let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
+    peer.refuse(&wait["id"], unknown).await;
+    assert_eq!(ended(ticket).await, End::Failed);
+}
+
+#[tokio::test]
+async fn a_gateway_that_stays_away_is_no_route() {
+    let guard = Guard::patient(ONLY, Duration::from_secs(2)).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.welcome().await;
+    taken(&mut peer, &ticket).await;
+    let Guard { gateway, said, .. } = guard;
+    drop((peer, gateway));
+    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert!(said.lock().unwrap().join("\n").contains("nobody listens"));
+}
+
+#[tokio::test]
+async fn one_that_was_never_there_is_none_at_once() {
+    let mut guard = Guard::new(ONLY).await;
+    // The old one does not listen any more.
+    guard.gateway = Gateway::new().await;
+    assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, End::NoRoute);
+    assert!(guard.said().contains("nobody listens"), "{}", guard.said());
+}
+
+/// Says that no connection is taken for now, to one that comes.
+async fn busy(gateway: &Gateway) {
+    let mut raw = gateway.raw().await;
+    raw.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    // It is heard before the end.
+    let _ = raw.read_to_end(&mut Vec::new()).await;
+}
+
+#[tokio::test]
+async fn one_that_takes_nobody_for_now_is_tried_again() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    for _ in 0..2 {
+        busy(&guard.gateway).await;
+    }
+    let mut peer = guard.gateway.welcome().await;
+    let (params, wait) = taken(&mut peer, &ticket).await;
+    decided(&mut peer, &wait, &params, json!("allow-once")).await;
+    assert!(matches!(ended(ticket).await, End::Resolved(_)), "{}", guard.said());
+}
+
+#[tokio::test]
+async fn one_that_takes_nobody_for_long_is_none() {
+    let guard = Guard::patient(ONLY, Duration::from_secs(1)).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let refusing = async {
+        loop {
+            busy(&guard.gateway).await;
+        }
+    };
+    tokio::select! {
+        () = refusing => {}
+        end = ended(ticket) => assert_eq!(end, End::Failed),
+    }
+    assert!(guard.said().contains("503"), "{}", guard.said());
+}
+
+#[tokio::test]
+async fn one_that_lets_nobody_in_is_none() {
+    let guard = Guard::new(ONLY).await;
+    let ticket = guard.ask(&question(&["/bin/a"]));
+    let mut peer = guard.gateway.accept().await;
+    peer.challenge().await;
+    let connect = peer.hear().await;
+    let message = "unauthorized: gateway token mismatch";
+    let error =
+        json!({"code": "INVALID_REQUEST", "message": message, "details": {"code": "AUTH_TOKEN_MISMATCH"}});
+    peer.refuse(&connect["id"], error).await;
+    assert_eq!(ended(ticket).await, End::Failed);
+    assert!(guard.said().contains(message), "{}", guard.said());
+}
+
+/// Only where the kernel says that nobody is there is nobody there.
+#[test]
+fn what_hinders_the_guard_is_no_absence() {
+    use std::io::{Error, ErrorKind};
+    let at = || "ws://127.0.0.1:1".to_owned();
+    let down = |error| Down::Open(Arc::new(error)).lack();
+    assert_eq!(down(OpenError::Nobody { at: at() }), Lack::Nobody);
+    for (kind, lack) in [
+        (ErrorKind::HostUnreachable, Lack::Nobody),
+        (ErrorKind::NetworkUnreachable, Lack::Nobody),
+        (ErrorKind::TimedOut, Lack::Nobody),
+        // Somebody has all the ports, descriptors or memory.
+        (ErrorKind::AddrNotAvailable, Lack::Failed),
+        (ErrorKind::OutOfMemory, Lack::Failed),
+        (ErrorKind::PermissionDenied, Lack::Failed),
+    ] {
+        assert_eq!(down(OpenError::Unreachable { at: at(), error: Error::from(kind) }), lack, "{kind}");
+    }
+    let files = OpenError::Unreachable { at: at(), error: Error::from_raw_os_error(libc::EMFILE) };
+    assert_eq!(down(files), Lack::Failed);
+    assert_eq!(down(OpenError::Slow { at: at(), what: "an answer", seconds: 1 }), Lack::Failed);
+    assert_eq!(down(OpenError::Turned { at: at(), turned: Turned::Member(1) }), Lack::Failed);
+    assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), Lack::Failed);
+    assert_eq!(Down::Broken.lack(), Lack::Failed);
+    let missing = |why: &str| NoAccess::Secret { at: at(), why: why.to_owned() };
+    assert_eq!(Down::Access(missing("others may read it")).lack(), Lack::Failed);
+    let nowhere = NoAccess::Nowhere { at: at(), why: String::new() };
+    assert_eq!(Down::Access(nowhere).lack(), Lack::Nobody);
+}
