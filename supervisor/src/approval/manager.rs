@@ -126,6 +126,11 @@ impl Manager {
         });
     }
 
+    /// Notes whether a route has put a question to somebody: until it has, silence is no answer.
+    pub fn taken(&self, question: Id, route: Route, is_taken: bool) {
+        self.with(|state, _| state.book.taken(question, route, is_taken));
+    }
+
     /// Whether another route than this may still bring an answer to a question.
     pub fn has_other(&self, question: Id, route: Route) -> bool {
         self.with(|State { book, settings, reachable, .. }, _| {

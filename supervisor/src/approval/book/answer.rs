@@ -79,7 +79,7 @@ impl Book {
 
     pub(super) fn end(&mut self, id: Id, end: End, what: What, now: Instant) {
         let Some(pending) = self.pending.remove(&id) else { return };
-        let Pending { request, binding, card, size, calls, without: _ } = pending;
+        let Pending { request, binding, card, size, calls, without: _, untaken: _ } = pending;
         self.bytes -= size;
         self.by_binding.remove(&binding);
         self.deadlines.remove(&(request.deadline, id));

@@ -65,6 +65,7 @@ impl Book {
     pub fn give_up(&mut self, id: Id, route: Route, lack: Lack, open: impl Fn(Route) -> bool, now: Instant) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         pending.without.push((route, lack));
+        pending.untaken.retain(|other| *other != route);
         let has_failed = pending.has_failed();
         if self.has_other(id, route, open) {
             return;
@@ -73,6 +74,15 @@ impl Book {
             self.end(id, End::Failed, What::Failed, now);
         } else {
             self.end(id, End::NoRoute, What::NoRoute, now);
+        }
+    }
+
+    /// Notes whether a route has put a question to somebody.
+    pub fn taken(&mut self, id: Id, route: Route, is_taken: bool) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        pending.untaken.retain(|other| *other != route);
+        if !is_taken {
+            pending.untaken.push(route);
         }
     }
 
@@ -93,8 +103,8 @@ impl Book {
 }
 
 impl Pending {
-    /// Whether a route has failed: then nobody's silence is an answer.
+    /// Whether a route has failed, or has done nothing yet: then nobody's silence is an answer.
     pub(super) fn has_failed(&self) -> bool {
-        self.without.iter().any(|(_, lack)| *lack == Lack::Failed)
+        !self.untaken.is_empty() || self.without.iter().any(|(_, lack)| *lack == Lack::Failed)
     }
 }

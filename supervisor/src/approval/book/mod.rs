@@ -38,6 +38,8 @@ struct Pending {
     calls: BTreeMap<Id, Vec<Waiter>>,
     /// The routes that bring no answer to it, and why.
     without: Vec<(Route, Lack)>,
+    /// The routes that have not put it to anybody yet.
+    untaken: Vec<Route>,
 }
 
 /// Somebody who waits for a call's answer.

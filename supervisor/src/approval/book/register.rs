@@ -107,9 +107,11 @@ impl Book {
         self.deadlines.insert((request.deadline, id));
         let shown = self.cards.list(&card, id);
         let calls = BTreeMap::new();
-        let without = Vec::new();
-        self.pending
-            .insert(id, Pending { request: Arc::clone(request), binding, card, size, calls, without });
+        let (without, untaken) = (Vec::new(), Vec::new());
+        self.pending.insert(
+            id,
+            Pending { request: Arc::clone(request), binding, card, size, calls, without, untaken },
+        );
         self.note(id, What::Requested { card: shown }, Some(request));
         self.wait(id, id)
     }

@@ -114,6 +114,8 @@ pub struct Asking<'a> {
     pub request: &'a Request,
     /// What else is told.
     pub told: Told<'a>,
+    /// Told when the gateway has taken it.
+    pub taken: &'a (dyn Fn() + Send + Sync),
 }
 
 impl Asking<'_> {
@@ -187,6 +189,7 @@ impl Asking<'_> {
                 // By this guard, before the connection was lost: nobody else knows the id.
                 Meaning::Pending => {
                     there.stage = Stage::Taken(link.hello().run.clone());
+                    (self.taken)();
                     return self.wait(link, there).await;
                 }
                 // An earlier run of the gateway had it, whose card is gone with that run.
@@ -202,6 +205,7 @@ impl Asking<'_> {
         match reply::read(&there.id.to_string(), payload) {
             Ok(Reply::Accepted) if there.stage == Stage::Sent => {
                 there.stage = Stage::Taken(link.hello().run.clone());
+                (self.taken)();
                 self.wait(link, there).await
             }
             Ok(Reply::Accepted) => Attempt::Nobody(Nobody::Unreadable(

@@ -89,7 +89,9 @@ impl Client {
         let session_key = self.session_key.as_deref();
         let turn = manager.forwards(&request.question.agent, session_key);
         let told = Told { home: &self.home, session_key, turn: turn.as_ref(), others };
-        let asking = Asking { line: &self.line, request, told };
+        manager.taken(request.id, Route::Gateway, false);
+        let taken = || manager.taken(request.id, Route::Gateway, true);
+        let asking = Asking { line: &self.line, request, told, taken: &taken };
         let mut there = There { id: request.id, stage: Stage::New };
         let answer = tokio::select! {
             answer = asking.answer(&mut there, |down| self.down(down)) => Ok(answer),
@@ -133,6 +135,8 @@ impl Client {
         let is_near = request.deadline.saturating_duration_since(Instant::now()) < NEARLY;
         if lack == Lack::Failed || !is_near {
             manager.give_up(request.id, Route::Gateway, lack);
+        } else {
+            manager.taken(request.id, Route::Gateway, true);
         }
     }
 

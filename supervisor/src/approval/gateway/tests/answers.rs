@@ -186,6 +186,26 @@ async fn silence_is_no_answer_where_a_route_has_failed() {
     assert_eq!(long.ended().await, End::Resolved(Decision::AllowOnce));
 }
 
+/// Nobody has seen what the gateway has not taken yet.
+#[tokio::test]
+async fn a_gateway_that_says_nothing_has_asked_nobody() {
+    for is_taken in [false, true] {
+        let guard = Guard::new(ONLY).await;
+        let short = Settings { timeout: Duration::from_secs(1), ..settings() };
+        guard.manager.configure(Settings { routes: ONLY.map(<[Route]>::to_vec), ..short });
+        let ticket = guard.ask(&question(&["/bin/a"]));
+        let mut peer = guard.gateway.welcome().await;
+        let end = if is_taken {
+            taken(&mut peer, &ticket).await;
+            End::Expired
+        } else {
+            heard(&mut peer, "exec.approval.request").await;
+            End::Failed
+        };
+        assert_eq!(ended(ticket).await, end);
+    }
+}
+
 #[tokio::test]
 async fn a_question_that_is_nearly_over_fails_all_the_same() {
     let guard = Guard::new(ONLY).await;
