@@ -12,12 +12,12 @@ use crate::world::{eventually, path, world_with};
 
 for_each_release! { the_control_ui_shows_and_answers }
 
-/// Opens a page in a browser and clicks on a button of the card there. What the page said.
-fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, button: &str) -> String {
+/// Opens a page in a browser, which a file tells, and clicks on a button of the card there. What the page said.
+fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, opened: &Path) -> String {
     let mut browser = Command::new(node());
     browser.arg(sources().join("openclaw/card.mjs")).arg(package("playwright-core", None).join("index.js"));
     browser.arg(format!("http://127.0.0.1:{}{page}#token={}", gateway.port(), gateway.token()));
-    browser.args([command.as_ref(), picture.as_os_str(), button.as_ref()]);
+    browser.args([command.as_ref(), picture.as_os_str(), "Allow once".as_ref(), opened.as_os_str()]);
     let said = ended(browser.env("HOME", gateway.home()).stdin(Stdio::null()));
     assert_eq!(said.status, 0, "{said:?}");
     said.stdout
@@ -37,8 +37,9 @@ fn the_control_ui_shows_and_answers(release: Release) {
     // While the browser starts it waits for whoever comes, for it could be answered otherwise.
     let world = world_with(&gateway, r#"["cli", "gateway"]"#, 300_000);
     let (asked, picture) = (path(&world, "bin/asked"), picture(&world, release));
+    let opened = world.root().join("opened");
     let start = || world.start(&["bash", "-c", &format!("{asked} push --force; echo $?")]);
-    let click = |page: &str| click(&gateway, page, "push --force", &picture, "Allow once");
+    let click = |page: &str| click(&gateway, page, "push --force", &picture, &opened);
     let (held, said) = match release {
         Release::Current => {
             let held = start();
@@ -48,8 +49,7 @@ fn the_control_ui_shows_and_answers(release: Release) {
         // It has no page for a card: one comes up over the chat, while that is open.
         Release::Older => thread::scope(|scope| {
             let browser = scope.spawn(|| click("/chat"));
-            let open = PathBuf::from(format!("{}.open", picture.display()));
-            eventually("the page is open", || browser.is_finished() || open.exists());
+            eventually("the page is open", || browser.is_finished() || opened.exists());
             (start(), browser.join().expect("a click"))
         }),
     };

@@ -21,5 +21,6 @@ mod harness;
 mod load;
 mod nobody;
 mod restarts;
+mod setup;
 mod together;
 mod world;

@@ -1,0 +1,90 @@
+//! The commands of docs/gateway.md, each as it stands there.
+
+use std::process::{Child, Command, Stdio};
+
+use guard_tests::gateway::{Client, Gateway, Login, Release, gateway, node, package};
+use guard_tests::{Ended, ended, guard, is_foreign, sources};
+
+use crate::world::{eventually, mode};
+
+for_each_release! { the_five_commands }
+
+/// The first block of commands there.
+fn commands() -> Vec<String> {
+    let text = std::fs::read_to_string(sources().join("../docs/gateway.md")).expect("docs/gateway.md");
+    let block =
+        text.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of commands");
+    block.lines().map(str::to_owned).collect()
+}
+
+/// A home in which nothing is set up yet, with both programs to be found.
+fn fresh(release: Release, gateway: &Gateway) -> Command {
+    let bin = gateway.home().join("bin");
+    std::fs::create_dir_all(&bin).expect("a directory");
+    let script = package("openclaw", Some(release.version())).join("openclaw.mjs");
+    let openclaw = format!("#!/bin/sh\nexec {} {} \"$@\"\n", node().display(), script.display());
+    std::fs::write(bin.join("openclaw"), openclaw).expect("a script");
+    mode(&bin.join("openclaw"), 0o755);
+    std::fs::copy(guard(), bin.join("openclaw-guard")).expect("a copy");
+    let mut shell = Command::new("bash");
+    let path = std::env::var("PATH").unwrap_or_default();
+    shell.env_clear().env("PATH", format!("{}:{path}", bin.display())).env("HOME", gateway.home());
+    shell.envs([("OPENCLAW_DISABLE_BONJOUR", "1"), ("OPENCLAW_SKIP_CHANNELS", "1"), ("NO_COLOR", "1")]);
+    // The usual port may be somebody's.
+    shell.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string()).env("TMPDIR", gateway.home());
+    shell.current_dir(gateway.home()).stdin(Stdio::null());
+    shell
+}
+
+fn the_five_commands(release: Release) {
+    if !is_foreign() {
+        return drop(gateway(release));
+    }
+    // One that never starts: its home and port are for the one that the commands set up.
+    let place = Gateway::new(release);
+    std::fs::remove_file(place.home().join(".openclaw/openclaw.json")).expect("it was there");
+    let run = |line: &str| -> Ended { ended(fresh(release, &place).args(["-e", "-c", line])) };
+    let commands = commands();
+    assert_eq!(commands.len(), 5, "{commands:#?}");
+    let mut gateway = None;
+    for line in &commands {
+        if line.starts_with("openclaw gateway") {
+            gateway = Some(started(fresh(release, &place), line, &place));
+            continue;
+        }
+        let said = run(line);
+        assert_eq!(said.status, 0, "{line}: {said:?}");
+        if line.contains("doctor") {
+            assert!(
+                said.stdout.contains(release.version()) && said.stdout.contains("operator.approvals"),
+                "{said:?}"
+            );
+        }
+    }
+    assert!(gateway.is_some(), "none of {commands:#?} starts a gateway");
+}
+
+/// Ended when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended already needs no signal.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The gateway, as the commands before have set it up.
+fn started(mut shell: Command, line: &str, place: &Gateway) -> Running {
+    // bash becomes what it is told to run.
+    shell.args(["-c", line]).stdout(Stdio::null()).stderr(Stdio::null());
+    let running = Running(shell.spawn().expect("bash"));
+    let config =
+        std::fs::read_to_string(place.home().join(".openclaw/openclaw.json")).expect("a configuration");
+    let config: serde_json::Value = serde_json::from_str(&config).expect("JSON");
+    let token = config["gateway"]["auth"]["token"].as_str().expect("a token");
+    let login = Login::guard_like(token);
+    eventually("the gateway lets clients in", || Client::connect(place.port(), &login).is_ok());
+    running
+}
