@@ -9,7 +9,7 @@ help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
-	@echo "make test-full [SHARD=1/3]           adds foreign suites, licences and unused dependencies"
+	@echo "make test-full [SHARD=1/3]           adds foreign suites, real gateways, licences and unused dependencies"
 	@echo "make soak                            the timed races, the long loops, 100,000 cases of each property, mutants"
 	@echo "make fuzz [SECONDS=1200]             each fuzz target for so long (scripts/fuzz SECONDS TARGET: one)"
 	@echo "make bench                           what a decision costs"
