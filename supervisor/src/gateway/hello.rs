@@ -107,6 +107,10 @@ impl Hello {
     /// # Errors
     /// Why it is none.
     pub fn read(payload: Value, now: i64) -> Result<(Hello, Issued), String> {
+        // An array of the fields would be taken for the object.
+        if !payload.is_object() {
+            return Err("it is no object".to_owned());
+        }
         let written: Written = serde_json::from_value(payload).map_err(|error| error.to_string())?;
         if written.r#type != "hello-ok" {
             return Err("it does not say hello-ok".to_owned());

@@ -4,7 +4,6 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use procfs::net::TcpNetEntry;
@@ -69,6 +68,7 @@ impl Ends {
         let mut hidden = None;
         // What root holds cannot be a member's, who is not root.
         let mut is_other = row.uid != own;
+        let mut is_perhaps_other = false;
         for pid in processes()? {
             let is_member = is_member(pid);
             if !is_member && is_other {
@@ -78,13 +78,15 @@ impl Ends {
                 Some(true) if is_member => return Err(Turned::Member(pid)),
                 Some(true) => is_other = true,
                 None if is_member => hidden = Some(pid),
-                _ => {}
+                // A guard of root has no capabilities, and sees neither what other processes of root have nor what its own do.
+                None => is_perhaps_other |= own == 0,
+                Some(false) => {}
             }
         }
         // Who hides has it only if nobody else does. Nor does it say anything that nobody has it now: a member may have
         // put it on the way to itself, in a message that it takes later (unix(7), SCM_RIGHTS).
         match hidden {
-            _ if is_other => Ok(()),
+            _ if is_other || is_perhaps_other => Ok(()),
             Some(hidden) => Err(Turned::Hidden(hidden)),
             None => Err(Turned::Unseen),
         }
@@ -137,11 +139,14 @@ fn holds(pid: i32, inode: u64) -> Option<bool> {
     // A thread may have descriptors of its own.
     for task in tasks.flatten() {
         match fs::read_dir(task.path().join("fd")) {
-            Ok(mut held) => {
-                let is_it =
-                    |path: PathBuf| fs::read_link(path).is_ok_and(|link| link.as_os_str() == wanted.as_str());
-                if held.any(|entry| entry.is_ok_and(|entry| is_it(entry.path()))) {
-                    return Some(true);
+            Ok(held) => {
+                for entry in held {
+                    // Who may list them may not see what they are, where its rights are fewer.
+                    match entry.and_then(|entry| fs::read_link(entry.path())) {
+                        Ok(link) if link.as_os_str() == wanted.as_str() => return Some(true),
+                        Ok(_) => {}
+                        Err(error) => is_told &= is_gone(&error),
+                    }
                 }
             }
             Err(error) => is_told &= is_gone(&error),

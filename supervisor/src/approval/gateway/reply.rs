@@ -43,6 +43,10 @@ pub fn read(id: &str, payload: &Value) -> Result<Reply, String> {
     if !payload.is_object() {
         return Err("it is no object".to_owned());
     }
+    // An array of the fields would be taken for the object.
+    if !payload.is_object() {
+        return Err("it is no object".to_owned());
+    }
     let raw = Raw::deserialize(payload).map_err(|error| shown(error.to_string().as_bytes()))?;
     if raw.id != id {
         return Err(format!("it answers for {} when asked for {id}", shown(raw.id.as_bytes())));
