@@ -1,11 +1,16 @@
 //! A gateway at which nobody can be asked: what the policy says of that holds, and nothing hangs.
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
 use guard_tests::gateway::{Client, Release, gateway};
 use guard_tests::{Ended, World};
 
 use crate::world::{approver, eventually, path, tell, world, world_with};
 
-for_each_release! { no_client_that_could, a_wrong_token, no_token, an_older_token_that_is_changed }
+for_each_release! {
+    no_client_that_could, a_wrong_token, no_token, an_older_token_that_is_changed, a_device_that_is_granted_nothing
+}
 
 /// Runs `bin/asked`, which nobody can be asked for.
 fn asked_in_vain(world: &World) -> Ended {
@@ -78,6 +83,44 @@ fn an_older_token_that_is_changed(release: Release) {
     world.write("work/second", "");
     app.resolve(&app.card(&asked), "allow-once").expect("to answer");
     assert_eq!(held.end().stdout, "126\ntwo\n");
+}
+
+/// A gateway grants nothing to whoever comes as a browser does, with an `Origin`, until somebody pairs it.
+fn a_device_that_is_granted_nothing(release: Release) {
+    let Some(gateway) = gateway(release) else { return };
+    let app = approver(&gateway);
+    let relay = as_browser(gateway.port());
+    let url = |port: u16| format!("ws://127.0.0.1:{port}");
+    let world = world(&gateway).policy_text(|text| text.replace(&url(gateway.port()), &url(relay)));
+    let said = asked_in_vain(&world).stderr;
+    assert!(said.contains("PAIRING_REQUIRED") && said.contains("openclaw devices approve"), "{said}");
+    assert_eq!(app.events("exec.approval.requested"), Vec::<serde_json::Value>::new());
+}
+
+/// The port of a relay that says where it comes from.
+fn as_browser(gateway: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for inner in listener.incoming().map_while(Result::ok) {
+            let outer = TcpStream::connect(("127.0.0.1", gateway)).expect("a gateway");
+            let (mut from, mut to) = (inner.try_clone().expect("a copy"), outer.try_clone().expect("a copy"));
+            std::thread::spawn(move || {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    from.read_exact(&mut byte).expect("a request");
+                    head.extend(byte);
+                }
+                head.truncate(head.len() - 2);
+                head.extend(format!("Origin: http://127.0.0.1:{gateway}\r\n\r\n").into_bytes());
+                let _ = to.write_all(&head).and_then(|()| std::io::copy(&mut from, &mut to).map(drop));
+            });
+            let (mut from, mut to) = (outer, inner);
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        }
+    });
+    port
 }
 
 #[test]
