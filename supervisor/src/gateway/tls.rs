@@ -60,10 +60,11 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 
 fn config(trust: Trust) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Authorities => Arc::new(Vouched(authorities(&provider)?)),
-        Trust::Pinned(wanted) => Arc::new(Pinned { wanted, provider: Arc::clone(&provider) }),
+    let at = match trust {
+        Trust::Authorities => Who::Vouched(authorities(&provider)?),
+        Trust::Pinned(wanted) => Who::Pinned(wanted),
     };
+    let verifier = Arc::new(Looks { at, provider: Arc::clone(&provider) });
     let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&version::TLS13]);
     let config = config.map_err(|error| error.to_string())?;
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
@@ -83,11 +84,23 @@ fn authorities(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifie
     built.map_err(|error| error.to_string())
 }
 
-/// Vouched for by an authority.
+/// Looks at the certificate. That the other end has its key is proved by the handshake.
 #[derive(Debug)]
-struct Vouched(Arc<WebPkiServerVerifier>);
+struct Looks {
+    at: Who,
+    provider: Arc<CryptoProvider>,
+}
 
-impl ServerCertVerifier for Vouched {
+/// What the certificate must be.
+#[derive(Debug)]
+enum Who {
+    /// Vouched for by an authority.
+    Vouched(Arc<WebPkiServerVerifier>),
+    /// This one, whoever has made it, whatever name it has and however old it is.
+    Pinned(Fingerprint),
+}
+
+impl ServerCertVerifier for Looks {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -96,63 +109,22 @@ impl ServerCertVerifier for Vouched {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified = self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        verified.map_err(|error| {
-            let seen = fingerprint(end_entity);
-            Error::General(format!(
-                "{error}; if its certificate is the one with the SHA-256 {seen}, say so in approvals.gateway.fingerprint"
-            ))
-        })
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(PeerIncompatible::Tls12NotOffered.into())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
-    }
-}
-
-/// The one that is pinned, whoever has made it, whatever name it has and however old it is. That the other end has its key
-/// is proved by the handshake.
-#[derive(Debug)]
-struct Pinned {
-    wanted: Fingerprint,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for Pinned {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
         let seen = fingerprint(end_entity);
-        if seen == self.wanted {
-            return Ok(ServerCertVerified::assertion());
+        match &self.at {
+            Who::Vouched(by) => {
+                let verified =
+                    by.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+                verified.map_err(|error| {
+                    Error::General(format!(
+                        "{error}; if its certificate is the one with the SHA-256 {seen}, say so in approvals.gateway.fingerprint"
+                    ))
+                })
+            }
+            Who::Pinned(wanted) if seen == *wanted => Ok(ServerCertVerified::assertion()),
+            Who::Pinned(wanted) => Err(Error::General(format!(
+                "its certificate has the SHA-256 {seen}, and approvals.gateway.fingerprint says {wanted}"
+            ))),
         }
-        let Pinned { wanted, .. } = self;
-        Err(Error::General(format!(
-            "its certificate has the SHA-256 {seen}, and approvals.gateway.fingerprint says {wanted}"
-        )))
     }
 
     fn verify_tls12_signature(
