@@ -1,7 +1,5 @@
 //! Getting let in: the gateway's challenge, `connect`, and what it says to that.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
@@ -15,6 +13,7 @@ use super::identity::{Claim, Identity};
 use super::problem::{Lost, OpenError};
 use super::secret::Kind;
 use super::tls::Trust;
+use crate::approval::now_ms;
 
 /// A longer message is no greeting, in bytes: that of OpenClaw 2026.9.6 has 18 KiB.
 const LONGEST: usize = 1 << 20;
@@ -274,6 +273,5 @@ fn advice(access: &Access, refused: &Refused) -> Option<String> {
 
 /// Milliseconds since 1970.
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(now_ms()).unwrap_or(i64::MAX)
 }

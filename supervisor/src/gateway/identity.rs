@@ -12,10 +12,10 @@ use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat, renameat};
 use rustix::process::geteuid;
-use rustix::rand::GetRandomFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::ids;
 use crate::store::{Directory, GUARD, Lock};
 use crate::text::shown;
 
@@ -229,11 +229,7 @@ fn make(state: &Path) -> io::Result<Written> {
     if let Some(written) = read(&own)? {
         return Ok(written);
     }
-    let mut seed = [0; SEED];
-    let mut filled = 0;
-    while filled < seed.len() {
-        filled += rustix::rand::getrandom(&mut seed[filled..], GetRandomFlags::empty())?;
-    }
+    let seed: [u8; SEED] = ids::bytes();
     let written = Written { version: 1, seed: BASE64URL_NOPAD.encode(&seed), tokens: BTreeMap::new() };
     write(&own, &written)?;
     Ok(written)

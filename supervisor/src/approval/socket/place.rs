@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, renameat};
 use rustix::process::geteuid;
-use rustix::rand::GetRandomFlags;
 use subtle::ConstantTimeEq;
 
+use crate::ids;
 use crate::setup;
 use crate::store::{self, Directory, GUARD};
 use crate::text::shown;
@@ -173,11 +173,7 @@ pub fn make(state: &Path) -> io::Result<Token> {
         return Ok(token);
     }
     let own = Directory::make_own(state)?;
-    let mut bytes = [0; BYTES];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
-    }
+    let bytes: [u8; BYTES] = ids::bytes();
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     // In one step: half a token would be a wrong one.
     let temporary = format!("{TOKEN}.{}", std::process::id());
