@@ -8,6 +8,7 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
+use crate::gateway::access::{ADMIN, APPROVALS};
 use crate::gateway::dial::{Socket, Stream, limits};
 use crate::gateway::hello::Hello;
 use crate::gateway::{Access, Link};
@@ -46,10 +47,15 @@ impl Gateway {
 
     /// The next that connects, let in.
     pub async fn welcome(&self) -> Client {
+        self.welcome_by(hello()).await
+    }
+
+    /// The next that connects, let in by these words.
+    pub async fn welcome_by(&self, hello: Value) -> Client {
         let mut client = self.accept().await;
         client.challenge().await;
         let connect = client.hear().await;
-        client.answer(&connect["id"], hello()).await;
+        client.answer(&connect["id"], hello).await;
         client
     }
 }
@@ -111,6 +117,13 @@ impl Client {
             assert!(!matches!(message, Message::Text(_) | Message::Binary(_)), "{message:?}");
         }
     }
+}
+
+/// The same to an administrator.
+pub fn admin_hello() -> Value {
+    let mut hello = hello();
+    hello["auth"]["scopes"] = json!([ADMIN, APPROVALS]);
+    hello
 }
 
 /// As 2026.9.6 says it, in short.

@@ -219,16 +219,6 @@ async fn a_question_that_is_nearly_over_fails_all_the_same() {
     assert_eq!(ended(ticket).await, End::Failed);
 }
 
-async fn admitted(gateway: &Gateway) -> Peer {
-    let mut peer = gateway.accept().await;
-    peer.challenge().await;
-    let connect = peer.hear().await;
-    let mut hello = hello();
-    hello["auth"]["scopes"] = json!(["operator.admin", "operator.approvals"]);
-    peer.answer(&connect["id"], hello).await;
-    peer
-}
-
 #[tokio::test]
 async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
     let guard = Guard::new(ONLY).await;
@@ -246,7 +236,7 @@ async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     guard.manager.configure(Settings { gateway, ..settings() });
     guard.manager.tell(told());
-    let mut peer = admitted(&guard.gateway).await;
+    let mut peer = guard.gateway.welcome_by(admin_hello()).await;
     let event = heard(&mut peer, "system-event").await;
     assert_eq!(event["params"]["sessionKey"], "agent:main:main");
     let text = event["params"]["text"].as_str().unwrap();

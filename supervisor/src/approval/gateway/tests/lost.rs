@@ -45,13 +45,9 @@ async fn one_that_was_lost_while_it_was_asked_is_asked_once() {
 }
 
 async fn restarted(gateway: &Gateway, boot: &str) -> Peer {
-    let mut peer = gateway.accept().await;
-    peer.challenge().await;
-    let connect = peer.hear().await;
     let mut hello = hello();
     hello["server"]["bootId"] = json!(boot);
-    peer.answer(&connect["id"], hello).await;
-    peer
+    gateway.welcome_by(hello).await
 }
 
 #[tokio::test]

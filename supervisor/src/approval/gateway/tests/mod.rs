@@ -23,7 +23,7 @@ use super::super::settings::Settings;
 use super::super::tests::{ALWAYS, file, question, settings};
 use super::line::Down;
 use super::*;
-use crate::gateway::tests::scripted::{Client as Peer, Gateway, hello};
+use crate::gateway::tests::scripted::{Client as Peer, Gateway, admin_hello, hello};
 use crate::gateway::{NoAccess, OpenError, Turned, Wanted};
 
 const SOON: Duration = Duration::from_secs(20);
