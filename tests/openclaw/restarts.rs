@@ -1,6 +1,7 @@
 //! A gateway that goes away while somebody waits.
 
-use guard_tests::gateway::{Client, Release, gateway};
+use guard_tests::Held;
+use guard_tests::gateway::{Client, Gateway, Release, gateway};
 use serde_json::Value;
 
 use crate::world::{approver, eventually, path, world};
@@ -10,6 +11,18 @@ for_each_release! { stopped_and_started_again, killed_and_started_again, killed_
 /// The cards of this program that wait on the gateway.
 fn waiting(app: &Client, asked: &str) -> Vec<Value> {
     app.pending().into_iter().filter(|card| card.to_string().contains(asked)).collect()
+}
+
+/// Starts the gateway again, where what is held is asked for once more, and answers. The card.
+fn goes_on_after_a_start(gateway: &mut Gateway, held: Held<'_>, asked: &str) -> Value {
+    gateway.ensure();
+    let app = approver(gateway);
+    eventually("the card is there again", || waiting(&app, asked).len() == 1);
+    let card = waiting(&app, asked).remove(0);
+    app.resolve(&card, "allow-once").expect("to answer");
+    assert_eq!(held.end().stdout, "run\n0\n");
+    assert_eq!(waiting(&app, asked), Vec::<Value>::new());
+    card
 }
 
 fn stopped_and_started_again(release: Release) {
@@ -34,13 +47,7 @@ fn stopped_and_started_again(release: Release) {
     }
     drop(app);
     gateway.end("-TERM");
-    gateway.ensure();
-    let app = approver(&gateway);
-    eventually("the card is there again", || waiting(&app, &asked).len() == 1);
-    let card = waiting(&app, &asked).remove(0);
-    app.resolve(&card, "allow-once").expect("to answer");
-    assert_eq!(held.end().stdout, "run\n0\n");
-    assert_eq!(waiting(&app, &asked), Vec::<Value>::new());
+    goes_on_after_a_start(&mut gateway, held, &asked);
 }
 
 fn killed_and_started_again(release: Release) {
@@ -52,17 +59,11 @@ fn killed_and_started_again(release: Release) {
     drop(app);
     gateway.end("-KILL");
     assert_eq!(world.read("out.0").as_deref(), Some(""));
-    gateway.ensure();
-    let app = approver(&gateway);
-    eventually("the card is there again", || waiting(&app, &asked).len() == 1);
-    let card = waiting(&app, &asked).remove(0);
+    let card = goes_on_after_a_start(&mut gateway, held, &asked);
     if release == Release::Current {
         // It does not take an id twice.
         assert_ne!(card["id"], before["id"]);
     }
-    app.resolve(&card, "allow-once").expect("to answer");
-    assert_eq!(held.end().stdout, "run\n0\n");
-    assert_eq!(waiting(&app, &asked), Vec::<Value>::new());
 }
 
 /// What was asked is settled as if nobody could be asked; never by a yes.
