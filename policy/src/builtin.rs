@@ -3,6 +3,7 @@
 
 use crate::allowlist::Entry;
 use crate::approval::Approvals;
+use crate::audit::AuditSettings;
 use crate::because::UNMENTIONED;
 use crate::build::MapBuilder;
 use crate::compile::{
@@ -86,7 +87,7 @@ impl Policy {
             unix_datagram: false,
             network,
             allow_ptrace: false,
-            audit_path: None,
+            audit: AuditSettings::default(),
             inherit: Inherit::default(),
             path_prepend: Vec::new(),
             warnings,
@@ -138,7 +139,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
 
 /// The directories of `$PATH` that the tree cannot write, with what stands beside them: a `bin`
 /// directory's parent holds its libraries.
-fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
+pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
     let reason = default_reason(ASKED, Source::Builtin, "builtin.default");
     let (map, _) = lists(host, modes).finish(ASKED, reason);
     let too_wide = |dir: &[u8]| {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::allowlist::{Allowlist, Entry};
+use crate::audit::AuditSettings;
 use crate::build::MapBuilder;
 use crate::document::{Agent, AllowlistEntry, Document, Mode, Permissions, Persistence, SkillBin};
 use crate::environment::path_directories;
@@ -69,7 +70,6 @@ impl Policy {
         let is_on = |set| persistence::switched_off(layers.iter().map(Layer::persistence), set).is_none();
         builder.persistence(persistence::kept(host, Hint::Key, is_on));
         let (map, mut warnings) = builder.finish(default, default_reason);
-        warnings.extend(doc.unused());
         let gateway_token = token.map(|token| token.place(&map, &paths));
         warnings.extend(token::warning(gateway_token.as_ref()));
 
@@ -134,7 +134,7 @@ impl Policy {
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             network,
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
-            audit_path: doc.audit.path.clone(),
+            audit: AuditSettings::of(&doc.audit),
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::approval::Approvals;
+use crate::audit::OnError;
 use crate::environment::Inherit;
 use crate::persistence::Set;
 use crate::safe_bins::Profile;
-use crate::schema::{Bookkeeping, DESTINATION, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
+use crate::schema::{Bookkeeping, DESTINATION, DIRECTORY, FILE, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
 use crate::{Ask, Outcome, Permission, Preset, Problem, Security, read};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
@@ -320,12 +321,26 @@ impl GatewayAccess {
 
 /// `audit`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Audit {
-    /// Where it is written.
+    /// Where it is written; guard/audit.jsonl in the state directory where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = FILE))]
     pub(crate) path: Option<String>,
-    #[serde(flatten)]
-    pub(crate) other: Map<String, Value>,
+    /// What becomes of a call whose line cannot be written; deny where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_error: Option<OnError>,
+    /// How long the file may become before it is put away, in bytes; 67108864 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 4096))]
+    pub(crate) max_bytes: Option<u64>,
+    /// How many files that were put away are kept; 8 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<usize>,
+    /// Whether each line goes to systemd's journal, too. False where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) journald: Option<bool>,
 }
 
 impl Document {
@@ -350,19 +365,9 @@ impl Document {
         self.agents.keys().map(String::as_str)
     }
 
-    /// Keys that are read but not acted on, and would have an effect.
-    pub(crate) fn unused(&self) -> Vec<String> {
-        let unused = self.audit.other.iter().filter(|(_, value)| has_effect(value));
-        unused.map(|(key, _)| format!("audit.{key} is read but not acted on yet")).collect()
-    }
-}
-
-fn has_effect(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::Array(list) => !list.is_empty(),
-        Value::Object(map) => map.values().any(has_effect),
-        _ => true,
+    /// `audit.path`, as written: `~` is not expanded.
+    pub fn audit_path(&self) -> Option<&str> {
+        self.audit.path.as_deref()
     }
 }
 

@@ -152,7 +152,15 @@ impl Policy {
                 connect.ports.is_some(),
             ),
             self.gateway(connect),
-            single("audit.path", self.audit_path.clone().unwrap_or_default(), document.audit.path.is_some()),
+            single("audit.path", self.audit.path.clone().unwrap_or_default(), document.audit.path.is_some()),
+            single(
+                "audit.onError",
+                self.audit.on_error.as_str().to_owned(),
+                document.audit.on_error.is_some(),
+            ),
+            single("audit.maxBytes", self.audit.max_bytes.to_string(), document.audit.max_bytes.is_some()),
+            single("audit.keep", self.audit.keep.to_string(), document.audit.keep.is_some()),
+            single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
         ]
     }
 

@@ -2,29 +2,8 @@
 
 use crate::glob::{Below, Glob};
 use crate::rwx::Reason;
+use crate::safe_bins::runs_its_input;
 use crate::{Document, Grant, Policy, Rights, Source};
-
-/// Programs whose standard input is a program: as safe bins they would run whatever they are given.
-const INTERPRETERS: [&str; 18] = [
-    "bash",
-    "bun",
-    "dash",
-    "deno",
-    "fish",
-    "ksh",
-    "lua",
-    "node",
-    "nodejs",
-    "osascript",
-    "perl",
-    "php",
-    "pwsh",
-    "python",
-    "python3",
-    "ruby",
-    "sh",
-    "zsh",
-];
 
 impl Policy {
     /// Sentences that begin with a key of the document, as [`Policy::warnings`]. `exists` says whether there is a file
@@ -45,7 +24,7 @@ impl Policy {
         found.extend(self.programs.allowlist.missing(exists));
         found.extend(document.approvals.remarks());
         for name in document.exec.safe_bins.iter().flatten() {
-            if INTERPRETERS.contains(&name.trim().to_ascii_lowercase().as_str())
+            if runs_its_input(name)
                 && document.exec.safe_bin_profiles.contains_key(&name.trim().to_ascii_lowercase())
             {
                 found.push(format!(

@@ -91,6 +91,10 @@ pub struct Bits {
 }
 
 impl Bits {
+    /// `r`.
+    pub const R: Bits = Bits { r: true, w: false, x: false };
+    /// `w`.
+    pub const W: Bits = Bits { r: false, w: true, x: false };
     /// `x`.
     pub const X: Bits = Bits { r: false, w: false, x: true };
 
@@ -115,6 +119,23 @@ impl Bits {
     /// True when every bit of `other` is in `self`.
     pub fn contains(self, other: Bits) -> bool {
         self.union(other) == self
+    }
+
+    /// The rights with each bit of this set granted.
+    #[must_use]
+    pub fn grant(self, rights: Rights) -> Rights {
+        self.set(rights, Grant::Yes)
+    }
+
+    /// The rights with each bit of this set withheld.
+    #[must_use]
+    pub fn withhold(self, rights: Rights) -> Rights {
+        self.set(rights, Grant::No)
+    }
+
+    fn set(self, rights: Rights, to: Grant) -> Rights {
+        let bit = |is: bool, grant: Grant| if is { to } else { grant };
+        Rights { r: bit(self.r, rights.r), w: bit(self.w, rights.w), x: bit(self.x, rights.x) }
     }
 
     /// The rights with each asked bit of this set granted. A withheld bit stays withheld.

@@ -2,6 +2,7 @@
 
 use crate::analysis::StrictInlineEval;
 use crate::approval::Approvals;
+use crate::audit::AuditSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
 use crate::persistence::Premises;
@@ -84,7 +85,7 @@ pub struct Policy {
     pub(crate) unix_datagram: bool,
     pub(crate) network: Network,
     pub(crate) allow_ptrace: bool,
-    pub(crate) audit_path: Option<String>,
+    pub(crate) audit: AuditSettings,
     pub(crate) inherit: Inherit,
     pub(crate) path_prepend: Vec<Vec<u8>>,
     pub(crate) warnings: Vec<String>,
@@ -147,9 +148,9 @@ impl Policy {
         self.allow_ptrace
     }
 
-    /// `audit.path`, as written: `~` is not expanded.
-    pub fn audit_path(&self) -> Option<&str> {
-        self.audit_path.as_deref()
+    /// `audit`.
+    pub fn audit(&self) -> &AuditSettings {
+        &self.audit
     }
 
     /// What the command inherits of the operator's variables, by `exec.environment` and `exec.pathPrepend`.

@@ -5,7 +5,7 @@ mod common;
 
 use common::{compile, parse};
 use guard_policy::approval::Route;
-use guard_policy::{Document, Policy};
+use guard_policy::{AuditSettings, Document, OnError, Policy};
 use serde_json::json;
 
 /// The lines that an operator sees.
@@ -131,6 +131,15 @@ fn values_are_checked() {
         r#"{"version": 1, "network": {"connect": {"gateway": true}}}"#,
         r#"{"version": 1, "network": {"connect": {"deny": "10.0.0.0/8"}}}"#,
         r#"{"version": 1, "audit": {"path": true}}"#,
+        r#"{"version": 1, "audit": {"path": "log.jsonl"}}"#,
+        r#"{"version": 1, "audit": {"path": "~/logs/"}}"#,
+        r#"{"version": 1, "audit": {"onError": "stop"}}"#,
+        r#"{"version": 1, "audit": {"maxBytes": 4095}}"#,
+        r#"{"version": 1, "audit": {"maxBytes": -1}}"#,
+        r#"{"version": 1, "audit": {"keep": "8"}}"#,
+        r#"{"version": 1, "audit": {"journald": 1}}"#,
+        r#"{"version": 1, "audit": {"rotate": 5}}"#,
+        r#"{"version": 1, "agents": {"main": {"audit": {"onError": "continue"}}}}"#,
     ] {
         assert_eq!(problems(text).len(), 1, "{text}");
     }
@@ -188,17 +197,23 @@ fn what_is_not_acted_on_is_a_warning() {
         "version": 1,
         "exec": { "safeBins": ["cut", "cat", "AWK"], "strictInlineEval": true, "skills": {} },
         "network": { "unixDatagram": true },
-        "audit": { "path": "/var/log/a", "rotate": 5 },
+        "audit": { "path": "/var/log/a", "onError": "continue", "maxBytes": 65536, "keep": 0, "journald": true },
         "agents": { "main": { "allowlist": [
             { "pattern": "  " }, { "pattern": "/usr/bin/git", "argPattern": "^(?=status)" },
         ] } },
     }));
     assert!(policy.unix_datagram());
-    assert_eq!(policy.audit_path(), Some("/var/log/a"));
+    let audit = AuditSettings {
+        path: Some("/var/log/a".to_owned()),
+        on_error: OnError::Continue,
+        max_bytes: 65536,
+        keep: 0,
+        journald: true,
+    };
+    assert_eq!(*policy.audit(), audit);
     assert_eq!(
         policy.warnings(),
         [
-            "audit.rotate is read but not acted on yet",
             "agents.main.allowlist[0]: a blank pattern matches nothing",
             "agents.main.allowlist[1]: its argPattern is no regular expression, or one that could take forever: \
              look-around, back-references and repetitions that share characters are refused",

@@ -100,6 +100,21 @@ impl Allowlist {
         })
     }
 
+    /// An entry that names this program, whatever it says of the arguments.
+    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
+        let is_named = |entry: &&Entry| match &entry.target {
+            Target::Any => true,
+            Target::Path(globs) => globs.iter().any(|glob| glob.matches(&subject(glob, exec.path))),
+            Target::Name(glob) => is_protected && glob.matches(basename(exec.path)),
+        };
+        self.entries.iter().find(is_named).map(|entry| &entry.reason)
+    }
+
+    /// What stands before the first wildcard of each form of each entry, whether that is all, and the reason that it gives.
+    pub(crate) fn literals(&self) -> impl DoubleEndedIterator<Item = (&[u8], bool, &Reason)> {
+        self.paths.iter().map(|(glob, i)| (glob.literal(), glob.is_literal(), &self.entries[*i].reason))
+    }
+
     /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
     /// the file: a name counts only there.
     pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {

@@ -88,7 +88,8 @@ fn runs_text(arguments: &[&str]) -> bool {
 }
 
 /// Whether a program runs what its arguments or its input say, code or not: an entry for it allows too much.
-pub(super) fn is_interpreter(token: impl AsRef<[u8]>) -> bool {
+#[must_use]
+pub fn is_interpreter(token: impl AsRef<[u8]>) -> bool {
     let program = program_name(token);
     let names =
         FLAGS.iter().map(|spec| spec.names).chain(OPERANDS.iter().chain(COMMANDS).map(|spec| spec.names));

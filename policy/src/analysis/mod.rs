@@ -30,7 +30,7 @@ mod wrappers;
 pub use always::{AllowAlways, Entry, Once, StrictInlineEval, derive};
 pub use display::{display, is_line_of, quoted};
 pub use evaluate::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings, evaluate};
-pub use inline_eval::{Hit, Inline, inline_eval, inline_eval_of};
+pub use inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
 pub use reason::Reason;
 pub use risks::Risk;
 pub use script::script_operand;

@@ -193,7 +193,7 @@ fn add(savings: &mut Vec<Saving>, new: Saving) {
 }
 
 /// The pattern that matches this real path and nothing else. The dialect has no way to quote a wildcard.
-fn literal(path: &[u8]) -> Result<String, String> {
+pub(crate) fn literal(path: &[u8]) -> Result<String, String> {
     let text = str::from_utf8(path).map_err(|_| NO_TEXT)?;
     if text.contains(['*', '?']) {
         return Err(IS_PATTERN.to_owned());

@@ -7,10 +7,11 @@ mod collation;
 mod display;
 mod forwarding;
 mod gateway;
-mod secrets;
+pub(crate) mod secrets;
 mod settings;
 mod url;
 
+pub(crate) use always::literal;
 pub use always::{Always, FileRule, Repeat, Saving, always};
 pub use binding::{Binding, EnvBinding, Mismatch};
 pub use display::{OVERSIZED, TRUNCATED, display_text};

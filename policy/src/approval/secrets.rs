@@ -45,13 +45,13 @@ static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 });
 
 /// Where they are, in bytes, in order and apart from one another.
-pub(super) fn find(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn find(text: &str) -> Vec<Range<usize>> {
     let found = COMPILED.iter().flat_map(|pattern| pattern.captures_iter(text));
     apart(found.filter_map(|captures| captures.name("s").map(|secret| secret.range())).collect())
 }
 
 /// The ranges in order, those that overlap made one.
-pub(super) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| (range.start, range.end));
     let mut apart: Vec<Range<usize>> = Vec::new();
     for range in ranges {

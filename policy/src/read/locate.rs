@@ -44,11 +44,16 @@ fn deepest(value: &Value<'_>, key: &str, message: &str) -> Option<(String, usize
                 .into_iter()
                 .find_map(|key| inside(key, property.start(), &property.value))
         }),
-        Value::Array(array) => array
-            .elements
-            .iter()
-            .enumerate()
-            .find_map(|(i, element)| inside(format!("{key}[{i}]"), element.start(), element)),
+        Value::Array(array) => array.elements.iter().enumerate().find_map(|(i, element)| {
+            // Patterns of a list go by themselves.
+            let itself = match element {
+                Value::StringLit(text) => {
+                    inside(format!("{key}[\"{}\"]", text.value), element.start(), element)
+                }
+                _ => None,
+            };
+            itself.or_else(|| inside(format!("{key}[{i}]"), element.start(), element))
+        }),
         _ => None,
     }
 }
@@ -67,6 +72,8 @@ mod tests {
         assert_eq!(found("exec.roots is read"), at("exec.roots", 3, 13));
         assert_eq!(found("exec.rootsy: x"), None);
         assert_eq!(found("exec.roots[2]: x"), None);
+        assert_eq!(found("exec.roots[\"/b\"]: x"), at("exec.roots[\"/b\"]", 3, 29));
+        assert_eq!(found("exec.roots[\"/c\"]: x"), None);
         assert_eq!(found("version"), at("version", 2, 3));
         let rules = "permissions.filesystem.rules";
         assert_eq!(found(&format!("{rules}[\"/a: b/**\"]: x")), at(&format!("{rules}[\"/a: b/**\"]"), 5, 32));

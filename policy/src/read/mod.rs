@@ -2,6 +2,7 @@
 
 mod agents;
 mod approvals;
+mod audit;
 mod examples;
 mod exec;
 mod forwarding;
@@ -17,10 +18,10 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::Problem;
-use crate::document::{Audit, Document};
+use crate::document::Document;
 pub use locate::{Place, locate};
 use reader::Reader;
-pub(crate) use reader::join;
+pub(crate) use reader::{join, plain};
 
 const TOP: [&str; 9] =
     ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
@@ -46,7 +47,7 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>>
 }
 
 /// JSON with comments and trailing commas, and nothing else.
-fn options() -> ParseOptions {
+pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -87,11 +88,7 @@ impl Reader<'_> {
                 "approvals" => document.approvals = self.approvals(value, &key),
                 "network" => document.network = self.network(value, &key),
                 "examples" => document.examples = self.examples(value, &key),
-                _ => {
-                    let (mut audit, mut other) = (Audit::default(), self.free(value, &key));
-                    audit.path = self.free_key(value, "path", &key, &mut other, Self::string);
-                    document.audit = Audit { other, ..audit };
-                }
+                _ => document.audit = self.audit(value, &key),
             }
         }
         if !version && self.problems.len() == before {

@@ -147,26 +147,6 @@ impl Reader<'_> {
         }
         count
     }
-
-    /// A section whose keys are not fixed yet.
-    pub(super) fn free(&mut self, value: &Value<'_>, key: &str) -> Map<String, serde_json::Value> {
-        let properties = self.object(value, key, None);
-        properties.into_iter().map(|(name, _, p)| (name, plain(&p.value))).collect()
-    }
-
-    /// A typed key of such a section.
-    pub(super) fn free_key<T>(
-        &mut self,
-        value: &Value<'_>,
-        name: &str,
-        key: &str,
-        other: &mut Map<String, serde_json::Value>,
-        read: fn(&mut Self, &Value<'_>, &str) -> Option<T>,
-    ) -> Option<T> {
-        other.remove(name)?;
-        let property = value.as_object()?.get(name)?;
-        read(self, &property.value, &join(key, name))
-    }
 }
 
 pub(crate) fn join(key: &str, name: &str) -> String {
@@ -180,7 +160,7 @@ pub(crate) fn join(key: &str, name: &str) -> String {
 }
 
 /// A value as plain JSON.
-pub(super) fn plain(value: &Value<'_>) -> serde_json::Value {
+pub(crate) fn plain(value: &Value<'_>) -> serde_json::Value {
     match value {
         Value::StringLit(s) => s.value.to_string().into(),
         Value::NumberLit(n) => serde_json::from_str(n.value).unwrap_or_else(|_| n.value.into()),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{TOP, agents, approvals, exec, forwarding, gateway, network, permissions};
+use super::{TOP, agents, approvals, audit, exec, forwarding, gateway, network, permissions};
 
 /// The reader's keys, by the schema's name for the section that has them.
 fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -22,6 +22,7 @@ fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("Connect", &network::CONNECT),
         ("Agent", &agents::AGENT),
         ("Mode", &agents::AGENT_EXEC),
+        ("Audit", &audit::AUDIT),
         ("AllowlistEntry", &agents::ENTRY),
         ("Permissions", &permissions::PERMISSIONS),
         ("Filesystem", &permissions::FILESYSTEM),

@@ -2,9 +2,11 @@
 
 mod argv;
 mod configured;
+mod interpreters;
 mod profile;
 
 pub(crate) use configured::SafeBins;
+pub use interpreters::runs_its_input;
 pub use profile::Profile;
 
 use crate::programs::basename;

@@ -1,0 +1,232 @@
+//! Paths and whole directories, each with the bits that it is to grant.
+//!
+//! Of two of these one holds the other, or they have nothing in common: so the longest match of the map, which takes
+//! nothing from shorter ones, can be made to grant what all grant together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::zone::around;
+use crate::roots::is_below;
+use crate::{Grant, Permission, Rights};
+
+/// A path, or a directory with everything that is in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Pattern {
+    pub(super) path: Vec<u8>,
+    pub(super) is_deep: bool,
+}
+
+impl Pattern {
+    pub(super) fn of(path: impl Into<Vec<u8>>) -> Pattern {
+        Pattern { path: path.into(), is_deep: false }
+    }
+
+    pub(super) fn deep(path: impl Into<Vec<u8>>) -> Pattern {
+        Pattern { path: path.into(), is_deep: true }
+    }
+
+    /// As guard.json has it; `None` where no pattern means just this. A pattern counts over one that is shorter: `beaten` is how
+    /// long the longest is that covers all names of its directory. With `/**` behind it, it means the same file, and is longer.
+    pub(super) fn text(&self, home: &[u8], beaten: usize) -> Option<String> {
+        let text = std::str::from_utf8(&self.path).ok()?;
+        if text.contains(['*', '?', '\0']) {
+            return None;
+        }
+        let home = std::str::from_utf8(home).ok().filter(|home| home.len() > 1);
+        let below = home
+            .and_then(|home| text.strip_prefix(home))
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let text = below.map_or(text.to_owned(), |rest| format!("~{rest}"));
+        let is_beaten = self.path.len() > 1 && self.path.len() <= beaten;
+        Some(if self.is_deep || is_beaten { format!("{text}/**") } else { text })
+    }
+}
+
+/// The bits of a rule that a proposal grants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bits {
+    pub(super) r: bool,
+    pub(super) w: bool,
+    pub(super) x: bool,
+}
+
+impl Bits {
+    pub(super) const R: Bits = Bits { r: true, w: false, x: false };
+    pub(super) const W: Bits = Bits { r: true, w: true, x: false };
+    pub(super) const X: Bits = Bits { r: true, w: false, x: true };
+
+    #[must_use]
+    pub(super) fn join(self, other: Bits) -> Bits {
+        Bits { r: self.r || other.r, w: self.w || other.w, x: self.x || other.x }
+    }
+
+    pub(super) fn permission(self) -> Permission {
+        let grant = |is| if is { Grant::Yes } else { Grant::No };
+        Permission(Rights { r: grant(self.r), w: grant(self.w), x: grant(self.x) })
+    }
+}
+
+/// What is to be granted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wanted(BTreeMap<Pattern, Bits>);
+
+impl Wanted {
+    pub(super) fn add(&mut self, pattern: Pattern, bits: Bits) {
+        let own = self.0.entry(pattern).or_default();
+        *own = own.join(bits);
+    }
+
+    pub(super) fn patterns_mut(&mut self) -> impl Iterator<Item = (&Pattern, &mut Bits)> {
+        self.0.iter_mut()
+    }
+
+    /// Gives a directory in which names come and go all that is granted anywhere in it and of the same kind: what is moved
+    /// there from one name to another must not gain rights by it.
+    pub(super) fn level<K: PartialEq>(&mut self, kind: impl Fn(&[u8]) -> K) {
+        let inner: Vec<(Pattern, Bits)> =
+            self.0.iter().map(|(pattern, bits)| (pattern.clone(), *bits)).collect();
+        for (pattern, bits) in inner {
+            for holder in holding(&pattern).skip(1) {
+                if let Some(outer) = self.0.get_mut(&holder).filter(|outer| outer.w)
+                    && kind(&pattern.path) == kind(&holder.path)
+                {
+                    *outer = outer.join(bits);
+                }
+            }
+        }
+    }
+
+    /// Whether a whole directory is wanted that `home` lies in.
+    pub(super) fn is_around(&self, home: &[u8]) -> bool {
+        holding(&Pattern::of(home)).any(|holder| holder.is_deep && self.0.contains_key(&holder))
+    }
+
+    /// Each with what all that hold it grant, too, and without those that grant nothing more than the innermost of these.
+    /// What is around `home` grants nothing in it.
+    pub(super) fn settled(&self, home: &[u8]) -> BTreeMap<Pattern, Bits> {
+        let counts = |pattern: &Pattern, holder: &Pattern| {
+            holder == pattern
+                || pattern.path.len() <= home.len()
+                || !is_below(&pattern.path, home)
+                || is_below(&holder.path, home)
+        };
+        let joined = |pattern: &Pattern| {
+            let holders = holding(pattern).filter(|holder| counts(pattern, holder));
+            holders.fold(Bits::default(), |bits, holder| {
+                bits.join(self.0.get(&holder).copied().unwrap_or_default())
+            })
+        };
+        let all: BTreeMap<Pattern, Bits> =
+            self.0.keys().map(|pattern| (pattern.clone(), joined(pattern))).collect();
+        let says_more = |(pattern, bits): &(&Pattern, &Bits)| {
+            let mut holders = holding(pattern).filter(|holder| holder != *pattern && counts(pattern, holder));
+            holders.find_map(|holder| all.get(&holder)) != Some(*bits)
+        };
+        all.iter().filter(says_more).map(|(pattern, bits)| (pattern.clone(), *bits)).collect()
+    }
+}
+
+/// The patterns that hold all that this one does, itself first and then from the inside out.
+fn holding(pattern: &Pattern) -> impl Iterator<Item = Pattern> {
+    let path = pattern.path.clone();
+    let own = (!pattern.is_deep).then(|| pattern.clone());
+    let ends: Vec<usize> = (1..path.len()).rev().filter(|at| path[*at] == b'/').collect();
+    let inner = std::iter::once(path.len()).chain(ends);
+    own.into_iter().chain(inner.map(move |end| Pattern::deep(&path[..end])))
+}
+
+/// How many names of one directory are enough to take the whole of it.
+const MANY: usize = 4;
+/// How many of its names that are directories with something of use in them.
+const MANY_BELOW: usize = 12;
+
+/// The paths, with whole directories in place of those of which many names are there. Only directories at or below one for
+/// which `may_be_whole` is true are taken.
+pub(super) fn collapsed(
+    patterns: BTreeSet<Pattern>,
+    may_be_whole: impl Fn(&[u8]) -> bool,
+) -> BTreeSet<Pattern> {
+    // The deepest first: what is taken as a whole is one name of the directory around it.
+    let mut directories: BTreeMap<(std::cmp::Reverse<usize>, Vec<u8>), Names> = BTreeMap::new();
+    let depth = |path: &[u8]| std::cmp::Reverse(path.iter().filter(|byte| **byte == b'/').count());
+    for pattern in &patterns {
+        let directory = around(&pattern.path).to_vec();
+        directories.entry((depth(&directory), directory)).or_default().whole.insert(pattern.path.clone());
+    }
+    let mut done = patterns;
+    while let Some(((_, directory), names)) = directories.pop_first() {
+        let is_many = names.whole.len() >= MANY || names.whole.len() + names.touched.len() >= MANY_BELOW;
+        let outer = around(&directory).to_vec();
+        if is_many && directory.len() > 1 && may_be_whole(&directory) {
+            done.insert(Pattern::deep(directory.clone()));
+            directories.entry((depth(&outer), outer)).or_default().whole.insert(directory);
+        } else if directory.len() > 1 {
+            directories.entry((depth(&outer), outer)).or_default().touched.insert(directory);
+        }
+    }
+    // What lies in one that is whole needs no line.
+    let is_outermost =
+        |pattern: &&Pattern| !holding(pattern).any(|holder| holder != **pattern && done.contains(&holder));
+    done.iter().filter(is_outermost).cloned().collect()
+}
+
+/// The names of a directory.
+#[derive(Debug, Default)]
+struct Names {
+    /// Used by themselves or as a whole.
+    whole: BTreeSet<Vec<u8>>,
+    /// Directories in which something is.
+    touched: BTreeSet<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(paths: &[&str]) -> BTreeSet<Pattern> {
+        paths.iter().map(|path| Pattern::of(path.as_bytes())).collect()
+    }
+
+    fn texts(patterns: impl IntoIterator<Item = Pattern>) -> Vec<String> {
+        patterns.into_iter().filter_map(|pattern| pattern.text(b"/home/u", 0)).collect()
+    }
+
+    #[test]
+    fn many_names_are_a_directory() {
+        let few = set(&["/a/b/c1x", "/a/b/c2x", "/a/b/c3x"]);
+        assert_eq!(collapsed(few.clone(), |_| true), few);
+        let many = set(&["/a/b/c1", "/a/b/c2", "/a/b/c3", "/a/b/c4", "/a/x/file"]);
+        assert_eq!(texts(collapsed(many.clone(), |_| true)), ["/a/b/**", "/a/x/file"]);
+        assert_eq!(collapsed(many.clone(), |_| false), many);
+    }
+
+    #[test]
+    fn a_rule_grants_what_those_around_it_grant() {
+        let mut wanted = Wanted::default();
+        wanted.add(Pattern::deep("/a"), Bits::R);
+        wanted.add(Pattern::of("/a/file"), Bits::W);
+        wanted.add(Pattern::of("/a/other"), Bits::R);
+        wanted.add(Pattern::deep("/a/bin"), Bits::X);
+        wanted.add(Pattern::of("/a/bin/tool"), Bits::W);
+        let settled: Vec<String> = wanted
+            .settled(b"/home/u")
+            .into_iter()
+            .map(|(pattern, bits)| format!("{} {}", pattern.text(b"/h", 0).unwrap(), bits.permission()))
+            .collect();
+        assert_eq!(settled, ["/a/** r--", "/a/bin/** r-x", "/a/bin/tool rwx", "/a/file rw-"]);
+    }
+
+    #[test]
+    fn short_names_do_not_lose_to_their_directory() {
+        let text = |path: &str, beaten| Pattern::of(path.as_bytes()).text(b"/home/u", beaten).unwrap();
+        assert_eq!(
+            [text("/a/b/c", 7), text("/a/b/cde", 7), text("/a/b/c", 0)],
+            ["/a/b/c/**", "/a/b/cde", "/a/b/c"]
+        );
+        assert_eq!(
+            [text("/home/u", 0), text("/home/u/.x", 0), text("/home/us", 0)],
+            ["~", "~/.x", "/home/us"]
+        );
+        assert_eq!(Pattern::of(&b"/a/*"[..]).text(b"/home/u", 0), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! A proposal: made, tried, and made again of what did not pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::patterns::{Bits, Pattern};
+use super::sort::{Bounds, Sorted, sort};
+use super::text::{Line, Parts, text};
+use super::widen::{Standing, Widened, widen};
+use super::zone::{Kind, Zones, around};
+use super::{LeftOut, Observation, Session, Used, Why, Width};
+use crate::lists::DENIED;
+use crate::pattern::expand;
+use crate::roots::is_below;
+use crate::{Access, Document, Exec, Outcome, Overrides, Permission, Policy, Request, Rights, Role, decide};
+
+/// What always stands in `deny`, for whoever adds rules later.
+const ALWAYS: [&str; 3] = ["~/.ssh", "~/.gnupg", "~/.aws"];
+/// How often what did not pass is added.
+const ROUNDS: usize = 4;
+
+/// A policy that lets a session do again what it did, but for what is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// As a guard.json, with comments.
+    pub text: String,
+    /// Pattern and permission of each rule, in the order of the text.
+    pub rules: Vec<(String, Permission)>,
+    /// `deny`.
+    pub deny: Vec<String>,
+    /// The allowlist.
+    pub programs: Vec<String>,
+    /// What was touched and is not proposed, by path.
+    pub left_out: Vec<LeftOut>,
+    /// What is, as it was seen.
+    pub kept: Vec<Observation>,
+}
+
+/// Proposes a policy. The same session gives the same text, whatever the order of what was seen.
+///
+/// `None` where no policy can be compiled for the host.
+#[must_use]
+pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
+    let zones = Zones::of(session);
+    let bounds = Bounds::of(session)?;
+    let Sorted { mut kept, mut left_out } = sort(session, &bounds, &zones, width);
+    let standing = Standing::of(session.observations.iter());
+    // What needs no rule gets one only where another rule takes it away.
+    let mut counted: BTreeSet<usize> = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
+    let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
+    let mut round = 0;
+    let (text, made) = loop {
+        let wanted: Vec<&Observation> = counted.iter().map(|i| &kept[*i]).collect();
+        let mut widened = widen(&wanted, &standing, &zones, width);
+        exact.iter().for_each(|(pattern, bits)| widened.wanted.add(pattern.clone(), *bits));
+        // A rule takes the place of what needs none, and must not take it away.
+        for (pattern, bits) in widened.wanted.patterns_mut() {
+            *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
+        }
+        let made = Made::of(session, &zones, &widened, &left_out);
+        let text = made.text(session, &widened, width);
+        let document = Document::parse("guard.json", &text).ok()?;
+        let policy = Policy::compile(&document, session.agent, session.host, &Overrides::default()).ok()?;
+        let failing: Vec<(usize, Used, String)> = (0..kept.len())
+            .filter_map(|i| fails(&policy, &kept[i], session).map(|(used, why)| (i, used, why)))
+            .collect();
+        if failing.is_empty() {
+            break (text, made);
+        }
+        let is_last = round >= ROUNDS;
+        for (i, used, why) in failing.into_iter().rev() {
+            if !counted.insert(i) && !is_last {
+                for (bit, bits) in [(Access::READ, Bits::R), (Access::WRITE, Bits::W), (Access::MAP, Bits::X)]
+                {
+                    if accesses(used).any(|access| access == bit) {
+                        let own = exact.entry(Pattern::of(kept[i].path.clone())).or_default();
+                        *own = own.join(bits);
+                    }
+                }
+            }
+            if is_last {
+                let path = kept[i].path.clone();
+                let why = if Pattern::of(path.clone()).text(b"", 0).is_none() {
+                    Why::Unnamable
+                } else {
+                    Why::Refused(why)
+                };
+                left_out.push(LeftOut { path, used, why });
+                kept[i].used = kept[i].used.without(used | Used::MADE);
+            }
+        }
+        if is_last {
+            // Indices move; what needs no rule is found out again.
+            kept.retain(|seen| !seen.used.is_empty());
+            counted = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
+        }
+        if round >= 4 * ROUNDS {
+            return None;
+        }
+        round += 1;
+    };
+    left_out.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
+    let rules = made
+        .rules
+        .iter()
+        .filter_map(|line| Some((line.pattern.clone(), Permission::parse(&line.permission)?)));
+    Some(Proposal {
+        text,
+        rules: rules.collect(),
+        deny: made.deny,
+        programs: made.programs.into_iter().map(|(_, pattern)| pattern).collect(),
+        left_out,
+        kept,
+    })
+}
+
+/// The accesses that a use comes down to.
+pub(super) fn accesses(used: Used) -> impl Iterator<Item = Access> {
+    let all = [
+        (Used::READ, Access::READ),
+        (Used::WRITTEN, Access::WRITE),
+        (Used::MAPPED | Used::STARTED | Used::LOADED, Access::MAP),
+    ];
+    all.into_iter().filter(move |(of, _)| used.meets(*of)).map(|(_, access)| access)
+}
+
+/// The starts that a use comes down to.
+fn roles(used: Used) -> impl Iterator<Item = Role> {
+    [(Used::STARTED, Role::Program), (Used::LOADED, Role::Loader)]
+        .into_iter()
+        .filter(move |(of, _)| used.meets(*of))
+        .map(|(_, role)| role)
+}
+
+/// What of a use a policy does not allow, and why.
+fn fails(policy: &Policy, seen: &Observation, session: &Session<'_>) -> Option<(Used, String)> {
+    let mut failed = Used::default();
+    let mut why = String::new();
+    let path = &seen.path;
+    for (used, access) in
+        [(Used::READ, Access::READ), (Used::WRITTEN, Access::WRITE), (Used::MAPPED, Access::MAP)]
+    {
+        if seen.used.meets(used) {
+            let verdict = decide(policy, &Request::File { path, access });
+            if verdict.outcome != Outcome::Allow {
+                (failed, why) = (failed | used, verdict.because.text.into_owned());
+            }
+        }
+    }
+    let argv = [path.clone()];
+    for role in roles(seen.used) {
+        let exec = Exec { path, argv: &argv, cwd: session.host.cwd, role };
+        let verdict = decide(policy, &Request::Exec(exec));
+        let is_rooted = policy.within_exec_roots(path);
+        if verdict.outcome != Outcome::Allow || !is_rooted {
+            failed = failed | if role == Role::Loader { Used::LOADED } else { Used::STARTED };
+            why = verdict.because.text.into_owned();
+        }
+    }
+    (!failed.is_empty()).then_some((failed, why))
+}
+
+/// The lines of a proposal.
+#[derive(Debug)]
+struct Made {
+    rules: Vec<Line>,
+    deny: Vec<String>,
+    programs: Vec<(Kind, String)>,
+}
+
+impl Made {
+    fn of(session: &Session<'_>, zones: &Zones, widened: &Widened, left_out: &[LeftOut]) -> Made {
+        let home = session.host.home;
+        let settled = widened.wanted.settled(home);
+        let mut rules: Vec<(Pattern, Line)> = Vec::new();
+        // A home below a temporary directory is still a home.
+        let wall = widened.wanted.is_around(home);
+        for (pattern, bits) in &settled {
+            let beaten = match around(&pattern.path) {
+                directory if wall && directory == home => home.len() + "/?**".len(),
+                directory if settled.contains_key(&Pattern::deep(directory)) => directory.len() + "/**".len(),
+                _ => 0,
+            };
+            let Some(text) = pattern.text(home, beaten) else { continue };
+            let kind = zones.find(&pattern.path).kind;
+            rules.push((
+                pattern.clone(),
+                Line { kind, pattern: text, permission: bits.permission().to_string() },
+            ));
+        }
+        if wall {
+            let line = Line {
+                kind: Kind::Home,
+                pattern: "~/?**".to_owned(),
+                permission: Permission(Rights::NONE).to_string(),
+            };
+            rules.push((Pattern::deep(home), line));
+        }
+        rules.sort_by(|(a, left), (b, right)| (left.kind, a).cmp(&(right.kind, b)));
+        let deny = deny(home, &settled, left_out);
+        let mut programs: Vec<(Kind, Pattern)> = widened
+            .programs
+            .iter()
+            .map(|pattern| (zones.find(&pattern.path).kind, pattern.clone()))
+            .collect();
+        programs.sort();
+        let is_held = |pattern: &Pattern| {
+            widened.programs.iter().any(|other| {
+                other.is_deep && other.path != pattern.path && is_below(&pattern.path, &other.path)
+            })
+        };
+        programs.retain(|(_, pattern)| !is_held(pattern));
+        let programs = programs.into_iter().filter_map(|(kind, pattern)| {
+            // Patterns of programs match no line breaks.
+            let text =
+                pattern.text(home, 0).filter(|text| !text.contains(['\n', '\r', '\u{2028}', '\u{2029}']))?;
+            Some((kind, text))
+        });
+        Made { rules: rules.into_iter().map(|(_, line)| line).collect(), deny, programs: programs.collect() }
+    }
+
+    fn text(&self, session: &Session<'_>, widened: &Widened, width: Width) -> String {
+        let home = session.host.home;
+        let roots = widened.roots.iter().filter_map(|root| Pattern::of(root.clone()).text(home, 0));
+        let roots: Vec<String> = roots.collect();
+        let carriers: Vec<String> = widened.carriers.iter().cloned().collect();
+        text(&Parts {
+            agent: session.agent,
+            rules: &self.rules,
+            deny: &self.deny,
+            programs: &self.programs,
+            carriers: (width != Width::Wide).then_some(&carriers),
+            roots: &roots,
+        })
+    }
+}
+
+/// What must be denied because a rule would open it, and what always is.
+fn deny(home: &[u8], settled: &BTreeMap<Pattern, Bits>, left_out: &[LeftOut]) -> Vec<String> {
+    let opened = |path: &[u8]| {
+        // The base opens none of these.
+        let opens = |(pattern, bits): (&Pattern, &Bits)| {
+            let reaches =
+                is_below(path, &pattern.path) && (!is_below(path, home) || is_below(&pattern.path, home));
+            *bits != Bits::default() && pattern.is_deep && reaches
+        };
+        settled.iter().any(opens)
+    };
+    let mut deny: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
+    for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()) {
+        let expanded = expand(pattern, home);
+        let whole = [&expanded.literal, expanded.pattern.as_bytes()].concat();
+        let literal = whole.split(|byte| matches!(byte, b'*' | b'?')).next().unwrap_or_default();
+        if opened(literal) && !deny.iter().any(|other| other == pattern) {
+            deny.push(pattern.to_owned());
+        }
+    }
+    for left in left_out.iter().filter(|left| left.why == Why::Secret && opened(&left.path)) {
+        let is_denied = |other: &String| crate::pattern::expand(other, home).glob(true).covers(&left.path);
+        // A wildcard in a name means that name, too.
+        let Ok(path) = std::str::from_utf8(&left.path) else { continue };
+        let home = std::str::from_utf8(home).unwrap_or_default();
+        let shown = match path.strip_prefix(home).filter(|rest| home.len() > 1 && rest.starts_with('/')) {
+            Some(rest) => format!("~{rest}"),
+            None => path.to_owned(),
+        };
+        let is_below_denied = deny
+            .iter()
+            .any(|other| shown.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('/')));
+        if !deny.iter().any(is_denied) && !is_below_denied {
+            deny.push(shown);
+        }
+    }
+    deny
+}

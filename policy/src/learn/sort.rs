@@ -1,0 +1,206 @@
+//! What a proposal leaves out, and why.
+
+use super::patterns::Bits;
+use super::proposal::accesses;
+use super::zone::{Kind, Zones, is_gone};
+use super::{Observation, Session, Stands, Used, Width, secrets};
+use crate::lists::DENIED;
+use crate::{Access, Document, Grant, Outcome, Overrides, Policy, Request, Rights, decide};
+
+/// Why something that a session did is not proposed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// It holds secrets.
+    Secret,
+    /// It is the guard's or OpenClaw's own.
+    Guard,
+    /// What is written there runs later, outside the guard: the set of `permissions.persistence`.
+    Persistence(String),
+    /// It is written, and lies in no project, cache or temporary directory.
+    Outside,
+    /// A directory that was made for the caches in it, and is there from now on.
+    There,
+    /// It belongs to the home of somebody else.
+    OtherHome,
+    /// It was started from a temporary directory and is gone: the next one has another name.
+    Temporary,
+    /// What listens there acts outside the guard for whoever speaks to it.
+    Socket,
+    /// It is another process, which has another number next time.
+    Process,
+    /// No pattern means its name alone.
+    Unnamable,
+    /// The proposal would still refuse it: its words.
+    Refused(String),
+}
+
+impl Why {
+    /// A few words for a person.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Why::Secret => "holds secrets".to_owned(),
+            Why::Guard => "is the guard's or OpenClaw's own".to_owned(),
+            Why::Persistence(set) => format!("runs later outside the guard (persistence \"{set}\")"),
+            Why::Outside => "written, and in no project, cache or temporary directory".to_owned(),
+            Why::There => "made for the caches in it, and there from now on".to_owned(),
+            Why::OtherHome => "in somebody else's home".to_owned(),
+            Why::Temporary => {
+                "a program in a temporary directory, with another name next time; --width wide lets those run"
+                    .to_owned()
+            }
+            Why::Socket => "a socket whose server is not guarded: a rule of your own must name it".to_owned(),
+            Why::Process => "a process that is not of the session".to_owned(),
+            Why::Unnamable => "no pattern means this name alone".to_owned(),
+            Why::Refused(words) => words.clone(),
+        }
+    }
+}
+
+/// Something that was touched and is not proposed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The real path.
+    pub path: Vec<u8>,
+    /// What of its use is left out.
+    pub used: Used,
+    /// Why.
+    pub why: Why,
+}
+
+/// What is to be allowed, and what is left out.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    pub(super) kept: Vec<Observation>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Says what no rule should open, and what needs none.
+pub(super) struct Bounds {
+    /// Allows all that a rule may open.
+    most: Policy,
+    /// Allows what needs no rule.
+    least: Policy,
+}
+
+impl Bounds {
+    pub(super) fn of(session: &Session<'_>) -> Option<Bounds> {
+        let denied: Vec<&str> = DENIED.iter().flat_map(|list| list.split_whitespace()).collect();
+        let document = serde_json::json!({
+            "version": 1,
+            "exec": { "security": "full", "ask": "off" },
+            "permissions": { "filesystem": { "rules": { "/**": "rwx" }, "deny": denied } },
+        });
+        let least = serde_json::json!({ "version": 1, "exec": { "ask": "off" } });
+        // Of constants: they are right.
+        let compile = |document: serde_json::Value| {
+            let document = Document::parse("bounds", &document.to_string()).ok()?;
+            Policy::compile(&document, "main", session.host, &Overrides::default()).ok()
+        };
+        Some(Bounds { most: compile(document)?, least: compile(least)? })
+    }
+
+    /// Whether this access needs no rule.
+    fn needs_none(&self, path: &[u8], access: Access) -> bool {
+        decide(&self.least, &Request::File { path, access }).outcome == Outcome::Allow
+    }
+
+    /// What a path grants without a rule.
+    pub(super) fn given(&self, path: &[u8]) -> Bits {
+        let Rights { r, w, x } = self.least.rights(path);
+        Bits { r: r == Grant::Yes, w: w == Grant::Yes, x: x == Grant::Yes }
+    }
+
+    /// Whether nothing that was done with it needs a rule. Programs always do.
+    pub(super) fn lets(&self, seen: &Observation) -> bool {
+        !seen.used.meets(Used::STARTED)
+            && accesses(seen.used).all(|access| self.needs_none(&seen.path, access))
+    }
+
+    /// Why this access is not to be learned, if it is not.
+    fn refuse(&self, path: &[u8], access: Access) -> Option<Why> {
+        let verdict = decide(&self.most, &Request::File { path, access });
+        if verdict.outcome == Outcome::Allow {
+            return None;
+        }
+        let because = &verdict.because.path;
+        Some(if let Some(set) = because.strip_prefix("permissions.persistence.") {
+            Why::Persistence(set.to_owned())
+        } else if because.starts_with("permissions.filesystem.deny") {
+            Why::Secret
+        } else if because.starts_with("builtin.deny") {
+            Why::Guard
+        } else {
+            Why::Refused(verdict.because.text.into_owned())
+        })
+    }
+}
+
+/// Sorts everything.
+pub(super) fn sort(session: &Session<'_>, bounds: &Bounds, zones: &Zones, width: Width) -> Sorted {
+    let mut sorted = Sorted::default();
+    for seen in session.observations {
+        let left = left_out(seen, bounds, zones, width);
+        let mut rest = seen.used;
+        for (used, why) in left {
+            let used = Used(rest.0 & used.0);
+            if !used.is_empty() {
+                rest = rest.without(used);
+                sorted.left_out.push(LeftOut { path: seen.path.clone(), used, why });
+            }
+        }
+        if !rest.without(Used::MADE).is_empty() {
+            sorted.kept.push(Observation { used: rest, ..seen.clone() });
+        }
+    }
+    // Whatever the order in which it was seen.
+    sorted.kept.sort_by(|a, b| a.path.cmp(&b.path));
+    sorted.left_out.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
+    sorted
+}
+
+fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) -> Vec<(Used, Why)> {
+    const ALL: Used = Used(Used::ALL);
+    let path = &seen.path;
+    let zone = zones.find(path);
+    if let Some(why) = bounds.refuse(path, Access::READ) {
+        return vec![(ALL, why)];
+    }
+    if zone.kind == Kind::OtherHome && path != b"/home" {
+        return vec![(ALL, Why::OtherHome)];
+    }
+    if is_process(path) {
+        return vec![(ALL, Why::Process)];
+    }
+    // Programs and certificates of the system are everybody's, as is what needs no rule; what the session has made is its
+    // own.
+    let may_hold = !zone.kind.holds_programs() && zone.kind != Kind::Cache && !seen.used.meets(Used::MADE);
+    let may_hold = may_hold && seen.stands == Stands::File && !bounds.needs_none(path, Access::READ);
+    if may_hold && secrets::is_named_so(path) {
+        return vec![(ALL, Why::Secret)];
+    }
+    let written = Used::WRITTEN | Used::MADE;
+    let mut left = vec![(Used::SPOKEN_TO, Why::Socket)];
+    if seen.used.meets(Used::WRITTEN) {
+        if let Some(why) = bounds.refuse(path, Access::WRITE) {
+            left.push((written, why));
+        } else if seen.used.meets(Used::MADE)
+            && seen.stands == Stands::Directory
+            && zones.is_around_a_cache(path)
+        {
+            left.push((written, Why::There));
+        } else if !zone.kind.is_written() && !bounds.needs_none(path, Access::WRITE) {
+            left.push((written, Why::Outside));
+        }
+    }
+    if zone.kind == Kind::Temporary && is_gone(seen.stands) && width != Width::Wide {
+        left.push((Used::STARTED, Why::Temporary));
+    }
+    left
+}
+
+/// `/proc/N`: what is asked of a process of the session has the path /proc/self.
+fn is_process(path: &[u8]) -> bool {
+    let number = path.strip_prefix(b"/proc/").and_then(|rest| rest.split(|byte| *byte == b'/').next());
+    number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+}

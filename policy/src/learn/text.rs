@@ -1,0 +1,88 @@
+//! A proposal as a guard.json for people.
+
+use std::fmt::Write as _;
+
+use super::zone::Kind;
+
+/// One line of rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) kind: Kind,
+    pub(super) pattern: String,
+    pub(super) permission: String,
+}
+
+/// What the text is made of.
+#[derive(Debug)]
+pub(super) struct Parts<'p> {
+    pub(super) agent: &'p str,
+    pub(super) rules: &'p [Line],
+    pub(super) deny: &'p [String],
+    /// With the kind of place that it lies in.
+    pub(super) programs: &'p [(Kind, String)],
+    /// `None` for those of every policy.
+    pub(super) carriers: Option<&'p [String]>,
+    /// Where programs start from; none where the rules say it.
+    pub(super) roots: &'p [String],
+}
+
+fn quoted(text: &str) -> String {
+    // A string: nothing can fail.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+/// Strings with commas, as many in a line as are easily read.
+fn filled(items: &[String], indent: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines = vec![String::new()];
+    for (i, item) in items.iter().enumerate() {
+        let item = format!("{}{}", quoted(item), if i + 1 < items.len() { "," } else { "" });
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = item,
+            Some(line) if line.len() + item.len() < WIDTH => *line = format!("{line} {item}"),
+            _ => lines.push(item),
+        }
+    }
+    lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// The whole text.
+pub(super) fn text(parts: &Parts<'_>) -> String {
+    let mut out = String::from("{\n  \"version\": 1,\n  \"exec\": {\n    \"security\": \"allowlist\",\n");
+    out.push_str("    // What no rule or entry covers is refused; \"on-miss\" would ask about it.\n    \"ask\": \"off\"");
+    if let Some(carriers) = parts.carriers {
+        out.push_str(",\n    // Shells and the like that were seen: what they start is judged by itself.\n    \"carriers\": [");
+        out.push_str(&carriers.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "));
+        out.push_str("],\n    \"safeBins\": []");
+    }
+    if !parts.roots.is_empty() {
+        out.push_str(",\n    // What is built anew is another file to the kernel, which knows directories that stay.\n    \"roots\": [");
+        out.push_str(&parts.roots.iter().map(|root| quoted(root)).collect::<Vec<_>>().join(", "));
+        out.push(']');
+    }
+    out.push_str("\n  },\n  \"permissions\": {\n    \"filesystem\": {\n      \"rules\": {\n");
+    let mut title = "";
+    for (i, Line { kind, pattern, permission }) in parts.rules.iter().enumerate() {
+        if kind.title() != title {
+            title = kind.title();
+            let _ = writeln!(out, "        // {title}");
+        }
+        let comma = if i + 1 < parts.rules.len() { "," } else { "" };
+        let _ = writeln!(out, "        {}: {}{comma}", quoted(pattern), quoted(permission));
+    }
+    out.push_str("      },\n      // secrets, before every rule\n      \"deny\": [\n");
+    out.push_str(&filled(parts.deny, "        "));
+    out.push_str("      ],\n      \"default\": \"---\"\n    }\n  },\n");
+    let _ = writeln!(out, "  \"agents\": {{\n    {}: {{\n      \"allowlist\": [", quoted(parts.agent));
+    let mut title = "";
+    for (i, (kind, pattern)) in parts.programs.iter().enumerate() {
+        if kind.title() != title {
+            title = kind.title();
+            let _ = writeln!(out, "        // {title}");
+        }
+        let comma = if i + 1 < parts.programs.len() { "," } else { "" };
+        let _ = writeln!(out, "        {{ \"pattern\": {} }}{comma}", quoted(pattern));
+    }
+    out.push_str("      ]\n    }\n  }\n}\n");
+    out
+}

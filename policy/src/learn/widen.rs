@@ -1,0 +1,218 @@
+//! From what was used to the patterns that a width makes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::patterns::{Bits, Pattern, Wanted, collapsed};
+use super::zone::{Kind, Shape, Zone, Zones, around, is_gone};
+use super::{Observation, Stands, Used, Width};
+use crate::programs::{DEFAULT_CARRIERS, basename};
+
+/// What is to be granted: files, and programs.
+#[derive(Debug, Default)]
+pub(super) struct Widened {
+    pub(super) wanted: Wanted,
+    pub(super) programs: BTreeSet<Pattern>,
+    /// Programs that only start others, by name.
+    pub(super) carriers: BTreeSet<String>,
+    /// Where programs start from, where the rules would name files that are built anew.
+    pub(super) roots: BTreeSet<Vec<u8>>,
+}
+
+/// The bits, each for itself: a directory of which much is read is not one of which much is written.
+const BITS: [(Used, Bits); 3] = [
+    (Used::READ, Bits::R),
+    (Used::WRITTEN, Bits::W),
+    (Used(Used::MAPPED.0 | Used::STARTED.0 | Used::LOADED.0), Bits::X),
+];
+
+/// Widens everything.
+pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zones, width: Width) -> Widened {
+    let mut widened = Widened::default();
+    for (used, bits) in BITS {
+        // Those that are collapsed below one directory.
+        let mut loose: BTreeMap<Vec<u8>, BTreeSet<Pattern>> = BTreeMap::new();
+        for seen in kept.iter().filter(|seen| seen.used.meets(used)) {
+            let zone = zones.find(&seen.path);
+            match pattern(seen, bits, zone, standing, width) {
+                Reach::Settled(pattern) => widened.wanted.add(pattern, bits),
+                Reach::Loose(pattern, top) => {
+                    loose.entry(top).or_default().insert(pattern);
+                }
+            }
+        }
+        for (top, patterns) in loose {
+            let is_named = zones.find(&top).kind;
+            let is_whole = |dir: &[u8]| {
+                crate::roots::is_below(dir, &top)
+                    && zones.find(dir).kind == is_named
+                    && (!matches!(is_named, Kind::Home | Kind::Elsewhere) || !zones.is_too_much(dir))
+            };
+            for pattern in collapsed(patterns, is_whole) {
+                widened.wanted.add(pattern, bits);
+            }
+        }
+    }
+    // Libraries and programs lie side by side there, and neither is the tree's to write.
+    for (pattern, bits) in widened.wanted.patterns_mut() {
+        let is_settings = crate::roots::is_below(&pattern.path, b"/etc");
+        bits.x |= pattern.is_deep && !is_settings && zones.find(&pattern.path).kind.holds_programs();
+    }
+    widened.wanted.level(|dir| zones.find(dir).kind);
+    programs(kept, zones, width, &mut widened);
+    if width == Width::Tight {
+        widened.roots = roots(kept, zones);
+    }
+    // What is built in the project is tried there, if not in this session then in the next.
+    let is_built = kept
+        .iter()
+        .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == Kind::Project);
+    if let Some(project) = zones.project.as_ref().filter(|_| is_built && width != Width::Tight) {
+        widened.wanted.add(Pattern::deep(project.clone()), Bits::X);
+        widened.programs.insert(Pattern::deep(project.clone()));
+    }
+    widened
+}
+
+/// What becomes of one path.
+enum Reach {
+    /// This.
+    Settled(Pattern),
+    /// This, or a directory around it that is at or below the second.
+    Loose(Pattern, Vec<u8>),
+}
+
+fn pattern(seen: &Observation, bits: Bits, zone: &Zone, standing: &Standing<'_>, width: Width) -> Reach {
+    let top = zone.top.clone();
+    let below = |top: Vec<u8>| Reach::Loose(standing.pattern(seen, bits, zone.kind, &top), top);
+    let whole = || Reach::Settled(Pattern::deep(top.clone()));
+    let itself = || Reach::Settled(Pattern::of(seen.path.clone()));
+    match (zone.kind, zone.shape, width) {
+        (_, Shape::Prefix, _) => itself(),
+        (Kind::Kernel, _, Width::Normal | Width::Wide) if top == b"/sys" => whole(),
+        (Kind::Kernel, ..) => itself(),
+        (Kind::Home | Kind::Elsewhere | Kind::OtherHome, ..) => below(top),
+        (Kind::Temporary, _, Width::Tight) => match standing.first_below(seen, &top) {
+            First::Directory(first) => Reach::Settled(Pattern::deep(first)),
+            First::File => itself(),
+            First::Gone => whole(),
+        },
+        (_, Shape::Shared, Width::Tight | Width::Normal) => match standing.first_below(seen, &top) {
+            First::Directory(first) if width == Width::Tight => below(first),
+            First::Directory(first) => Reach::Settled(Pattern::deep(first)),
+            First::File | First::Gone => itself(),
+        },
+        (_, Shape::Whole, Width::Tight) => below(top),
+        _ => whole(),
+    }
+}
+
+/// What a path is, or lies in, right below a directory.
+enum First {
+    Directory(Vec<u8>),
+    /// A file, or the directory above itself.
+    File,
+    Gone,
+}
+
+/// What stands where when the session is over, as far as it was seen.
+#[derive(Debug)]
+pub(super) struct Standing<'s>(BTreeMap<&'s [u8], Stands>);
+
+impl<'s> Standing<'s> {
+    pub(super) fn of(observations: impl Iterator<Item = &'s Observation>) -> Standing<'s> {
+        let seen: Vec<_> = observations.collect();
+        let mut standing: BTreeMap<&[u8], Stands> =
+            seen.iter().map(|seen| (&*seen.path, seen.stands)).collect();
+        // What stands, stands in directories, whatever was there when they were seen. A file in whose place a directory was
+        // may be one again.
+        for seen in &seen {
+            for end in (1..seen.path.len()).filter(|at| seen.path[*at] == b'/') {
+                let directory = &seen.path[..end];
+                if !is_gone(seen.stands) || standing.get(directory) == Some(&Stands::File) {
+                    standing.insert(directory, Stands::Directory);
+                }
+            }
+        }
+        Standing(standing)
+    }
+
+    fn is_directory(&self, path: &[u8]) -> bool {
+        self.0.get(path) == Some(&Stands::Directory)
+    }
+
+    fn is_gone(&self, path: &[u8]) -> bool {
+        self.0.get(path) == Some(&Stands::Nothing)
+    }
+
+    /// The path itself; where names come and go, the directory in which they do, at or below `top`.
+    fn pattern(&self, seen: &Observation, bits: Bits, kind: Kind, top: &[u8]) -> Pattern {
+        if !kind.is_written() || !is_gone(seen.stands) {
+            // What is made in a new directory has other names next time.
+            let is_filled = bits.w && seen.used.meets(Used::MADE) && seen.stands == Stands::Directory;
+            return Pattern { path: seen.path.clone(), is_deep: kind.is_written() && is_filled };
+        }
+        let mut directory = around(&seen.path);
+        while directory.len() > top.len() && self.is_gone(directory) {
+            directory = around(directory);
+        }
+        Pattern::deep(if directory.len() < top.len() { top } else { directory })
+    }
+
+    fn first_below(&self, seen: &Observation, top: &[u8]) -> First {
+        let Some(rest) = seen.path.strip_prefix(top).and_then(|rest| rest.strip_prefix(b"/")) else {
+            return First::File;
+        };
+        let name = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+        let first = &seen.path[..top.len() + 1 + name];
+        if self.is_gone(first) {
+            First::Gone
+        } else if name < rest.len() || self.is_directory(first) {
+            First::Directory(first.to_vec())
+        } else {
+            First::File
+        }
+    }
+}
+
+fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Widened) {
+    let mut built = BTreeSet::new();
+    for seen in kept.iter().filter(|seen| seen.used.meets(Used::STARTED)) {
+        let zone = zones.find(&seen.path);
+        let name = std::str::from_utf8(basename(&seen.path)).ok();
+        if let Some(name) = name.filter(|name| DEFAULT_CARRIERS.contains(name) && zone.kind.holds_programs())
+        {
+            widened.carriers.insert(name.to_owned());
+            continue;
+        }
+        let itself = Pattern::of(seen.path.clone());
+        let beside = || Pattern::deep(zone.top.clone());
+        let is_temporary = is_gone(seen.stands);
+        match (zone.kind, width) {
+            // Nothing lies beside it.
+            _ if seen.path == zone.top => widened.programs.insert(itself),
+            (Kind::Project, Width::Tight) if is_temporary => built.insert(Pattern::deep(around(&seen.path))),
+            (Kind::Project, Width::Tight) => built.insert(itself),
+            (Kind::Project, _) => widened.programs.insert(beside()),
+            (Kind::System | Kind::Toolchain, Width::Wide) => widened.programs.insert(beside()),
+            (Kind::Temporary, _) if is_temporary => widened.programs.insert(beside()),
+            _ => widened.programs.insert(itself),
+        };
+    }
+    let whole =
+        |dir: &[u8]| zones.project.as_ref().is_some_and(|project| crate::roots::is_below(dir, project));
+    widened.programs.extend(collapsed(built, whole));
+}
+
+/// The directories of all programs, where one of them is the project's.
+fn roots(kept: &[&Observation], zones: &Zones) -> BTreeSet<Vec<u8>> {
+    let started = kept.iter().filter(|seen| seen.used.meets(Used::STARTED));
+    let places: Vec<(&Zone, &Vec<u8>)> = started.map(|seen| (zones.find(&seen.path), &seen.path)).collect();
+    if !places.iter().any(|(zone, _)| zone.kind == Kind::Project) {
+        return BTreeSet::new();
+    }
+    let root = |(zone, path): (&Zone, &Vec<u8>)| match zone.kind {
+        Kind::Project | Kind::System | Kind::Toolchain => zone.top.clone(),
+        _ => path.clone(),
+    };
+    places.into_iter().map(root).collect()
+}

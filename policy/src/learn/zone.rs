@@ -1,0 +1,249 @@
+//! Where a path lies: what an operator would call the place.
+
+use super::{Session, Stands, Used};
+use crate::known;
+use crate::lists::{PROGRAMS, RULES};
+use crate::pattern::expand;
+use crate::roots::is_below;
+
+/// A kind of place, in the order in which a proposal names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    /// Where the work is.
+    Project,
+    /// The repository that the project is a part of.
+    Repository,
+    /// What an operator has installed for work.
+    Toolchain,
+    /// What tools keep and could fetch or make again.
+    Cache,
+    /// Temporary files.
+    Temporary,
+    /// What belongs to the system.
+    System,
+    /// /proc, /sys and /dev.
+    Kernel,
+    /// The rest of the home.
+    Home,
+    /// A home of somebody else.
+    OtherHome,
+    /// The rest.
+    Elsewhere,
+}
+
+impl Kind {
+    /// The comment over its rules.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Kind::Project => "project",
+            Kind::Repository => "the repository around it",
+            Kind::Toolchain => "toolchains",
+            Kind::Cache => "caches",
+            Kind::Temporary => "temporary files",
+            Kind::System | Kind::Kernel => "system",
+            Kind::Home => "files of the home",
+            Kind::OtherHome | Kind::Elsewhere => "elsewhere",
+        }
+    }
+
+    /// Whether a proposal lets anything be written there.
+    pub(super) fn is_written(self) -> bool {
+        matches!(self, Kind::Project | Kind::Cache | Kind::Temporary)
+    }
+
+    /// Whether it holds programs and libraries that the tree does not write.
+    pub(super) fn holds_programs(self) -> bool {
+        matches!(self, Kind::System | Kind::Toolchain)
+    }
+}
+
+/// What a place is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A directory that belongs to one thing.
+    Whole,
+    /// A directory in which each name belongs to something else: /etc, ~/.cache.
+    Shared,
+    /// The files whose paths begin so.
+    Prefix,
+}
+
+/// A place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Zone {
+    pub(super) kind: Kind,
+    pub(super) shape: Shape,
+    /// Its directory, or what the paths of its files begin with.
+    pub(super) top: Vec<u8>,
+}
+
+impl Zone {
+    fn new(kind: Kind, top: impl Into<Vec<u8>>) -> Zone {
+        Zone { kind, shape: Shape::Whole, top: top.into() }
+    }
+
+    fn shared(kind: Kind, top: impl Into<Vec<u8>>) -> Zone {
+        Zone { shape: Shape::Shared, ..Zone::new(kind, top) }
+    }
+
+    fn holds(&self, path: &[u8]) -> bool {
+        match self.shape {
+            Shape::Prefix => path.starts_with(&self.top),
+            Shape::Whole | Shape::Shared => is_below(path, &self.top),
+        }
+    }
+}
+
+/// All places of a host that have a name.
+#[derive(Debug)]
+pub(super) struct Zones {
+    zones: Vec<Zone>,
+    pub(super) home: Vec<u8>,
+    /// The directory of the work; None where that would be the home or more.
+    pub(super) project: Option<Vec<u8>>,
+}
+
+impl Zones {
+    pub(super) fn of(session: &Session<'_>) -> Zones {
+        let host = session.host;
+        let home = host.home;
+        let project = project(session);
+        let mut zones = vec![
+            Zone::new(Kind::Elsewhere, ""),
+            Zone::new(Kind::OtherHome, "/home"),
+            Zone::new(Kind::OtherHome, "/root"),
+            Zone::new(Kind::Kernel, "/proc"),
+            Zone::new(Kind::Kernel, "/sys"),
+            Zone::new(Kind::Kernel, "/dev"),
+            Zone::new(Kind::Temporary, "/dev/shm"),
+            Zone::shared(Kind::System, "/etc"),
+            Zone::new(Kind::Home, home),
+        ];
+        zones.extend(PROGRAMS.iter().filter_map(|pattern| pattern.strip_suffix("/**")).map(
+            |top| match top {
+                "/opt" => Zone::shared(Kind::System, top),
+                _ => Zone::new(Kind::System, top),
+            },
+        ));
+        for (permission, list) in RULES {
+            let kind = match *permission {
+                "r-x" => Kind::Toolchain,
+                "rw-" | "rw?" => Kind::Cache,
+                _ => continue,
+            };
+            for pattern in list.split_whitespace().filter(|pattern| pattern.starts_with("~/")) {
+                let shape = match pattern {
+                    "~/.cache/**" => Shape::Shared,
+                    _ if pattern.ends_with("/**") => Shape::Whole,
+                    _ => Shape::Prefix,
+                };
+                let top = expand(pattern.trim_end_matches(['*', '/']), home);
+                zones.push(Zone { kind, shape, top: [&top.literal, top.pattern.as_bytes()].concat() });
+            }
+        }
+        let is_wide = |dir: &[u8]| dir.len() <= 1 || is_below(home, dir) || is_below(host.cwd, dir);
+        zones.extend(
+            session
+                .caches
+                .iter()
+                .filter(|dir| !is_wide(dir))
+                .map(|dir| Zone::shared(Kind::Cache, dir.clone())),
+        );
+        zones.extend(
+            host.temp_dirs
+                .iter()
+                .filter(|dir| dir.len() > 1)
+                .map(|dir| Zone::new(Kind::Temporary, dir.clone())),
+        );
+        // What stands beside a directory of PATH belongs to it, as libraries do.
+        for dir in &host.path_dirs {
+            let around = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin"));
+            let around =
+                around.filter(|dir| dir.iter().filter(|byte| **byte == b'/').count() > 1 && !is_wide(dir));
+            let known = find(&zones, dir).kind;
+            let local = [home, b"/.local"].concat();
+            let top = around.filter(|around| **around != *local).unwrap_or(dir);
+            if matches!(known, Kind::Home | Kind::OtherHome | Kind::Elsewhere) && !is_wide(top) {
+                zones.push(Zone::new(Kind::Toolchain, top));
+            }
+        }
+        // What lies in the work is the work.
+        zones.retain(|zone| project.as_ref().is_none_or(|project| !is_below(&zone.top, project)));
+        let tops = host.premises.workspaces.iter().filter(|top| {
+            project
+                .as_ref()
+                .is_some_and(|project| top != &project && is_below(project, top) && !is_wide_for(top, home))
+        });
+        zones.extend(tops.map(|top| Zone::new(Kind::Repository, top.clone())));
+        zones.extend(project.iter().map(|project| Zone::new(Kind::Project, project.clone())));
+        Zones { zones, home: home.to_vec(), project }
+    }
+
+    /// The place that a path lies in: the innermost.
+    pub(super) fn find(&self, path: &[u8]) -> &Zone {
+        find(&self.zones, path)
+    }
+
+    /// Whether a directory is there for caches in it.
+    pub(super) fn is_around_a_cache(&self, dir: &[u8]) -> bool {
+        self.zones.iter().any(|zone| zone.kind == Kind::Cache && is_below(&zone.top, dir))
+    }
+
+    /// Whether a directory is too much to be opened as a whole: the root, what lies right below it, a home, what lies right
+    /// below that, what is around any of these, and what begins with a dot in the home.
+    pub(super) fn is_too_much(&self, dir: &[u8]) -> bool {
+        let depth = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
+        if depth(dir) < 2 || is_below(&self.home, dir) {
+            return true;
+        }
+        match dir.strip_prefix(&*self.home) {
+            Some(rest) => depth(rest) < 2 || rest.starts_with(b"/."),
+            None => false,
+        }
+    }
+}
+
+fn is_wide_for(dir: &[u8], home: &[u8]) -> bool {
+    dir.len() <= 1 || is_below(home, dir) || known::secret_in(dir, home).is_some()
+}
+
+fn find<'z>(zones: &'z [Zone], path: &[u8]) -> &'z Zone {
+    let holding = zones.iter().filter(|zone| zone.holds(path));
+    // Of two with the same directory the later one says more.
+    holding.max_by_key(|zone| zone.top.len()).unwrap_or(&zones[0])
+}
+
+/// The start directory; the top of its repository where the session wrote there outside of it. Neither a home nor more.
+fn project(session: &Session<'_>) -> Option<Vec<u8>> {
+    let host = session.host;
+    if is_wide_for(host.cwd, host.home) {
+        return None;
+    }
+    let writes_in = |top: &[u8]| {
+        session.observations.iter().any(|seen| {
+            seen.used.meets(Used::WRITTEN) && is_below(&seen.path, top) && !is_below(&seen.path, host.cwd)
+        })
+    };
+    let mut tops: Vec<&Vec<u8>> = host.premises.workspaces.iter().collect();
+    tops.sort_by_key(|top| std::cmp::Reverse(top.len()));
+    let top = tops.into_iter().find(|top| {
+        is_below(host.cwd, top)
+            && top.as_slice() != host.cwd
+            && !is_wide_for(top, host.home)
+            && writes_in(top)
+    });
+    Some(top.map_or(host.cwd, Vec::as_slice).to_vec())
+}
+
+/// Whether a directory's name could be another one next time: nothing stands there.
+pub(super) fn is_gone(stands: Stands) -> bool {
+    stands == Stands::Nothing
+}
+
+/// The directory around a path; `/` for what lies in it.
+pub(super) fn around(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(end) if end > 0 => &path[..end],
+        _ => b"/",
+    }
+}

@@ -1,0 +1,161 @@
+//! Patterns for what was asked for: how much one covers, and which one covers enough.
+
+use crate::approval::literal;
+use crate::learn::secrets::is_named_so;
+use crate::lists::DENIED;
+use crate::pattern::{Expanded, expand, show};
+use crate::roots::is_below;
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A directory.
+    Directory,
+    /// A file, or nothing yet.
+    File,
+    /// A socket, which a rule must name.
+    Socket,
+}
+
+/// A pattern for a path and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fitting {
+    /// As an operator writes it: `~/x/**`.
+    pub pattern: String,
+    /// The known place of secrets that the path is in, or that its name says so.
+    pub secret: Option<&'static str>,
+}
+
+/// How much a pattern covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// Some place.
+    Some,
+    /// Whatever comes to stand in the home.
+    Home,
+    /// Whatever comes to stand anywhere.
+    Everything,
+}
+
+/// Directories that belong to the system with all that is in them.
+const SYSTEM: [&str; 13] = [
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+    "/var",
+];
+
+/// What in those anybody may use as they like.
+const TEMPORARY: &str = "/var/tmp";
+
+/// The pattern that an operator would write for what was asked for: its directory with all below, or where that is too much
+/// (home and above, the system's, what stands right below `/`, where secrets are known to be), it alone.
+///
+/// # Errors
+/// A sentence where no pattern names it.
+pub fn fitting(path: &[u8], object: Object, home: &[u8]) -> Result<Fitting, String> {
+    let whole = literal(path)?;
+    let directory = match object {
+        Object::Directory => path,
+        Object::File | Object::Socket => &path[..path.iter().rposition(|byte| *byte == b'/').unwrap_or(0)],
+    };
+    let secret = secrets(home).find(|(place, _)| covers(place, path)).map(|(_, written)| written);
+    let is_named_so = object == Object::File && is_named_so(path);
+    let secret = secret.or_else(|| is_named_so.then_some("a file of such a name"));
+    let is_narrow = object == Object::Socket || secret.is_some() || is_too_much(directory, home);
+    let pattern = if is_narrow { whole } else { format!("{}/**", show(directory)) };
+    Ok(Fitting { pattern: tilde(&pattern, home), secret })
+}
+
+fn is_too_much(directory: &[u8], home: &[u8]) -> bool {
+    let is_top = directory.iter().filter(|byte| **byte == b'/').count() < 2;
+    let is_systems = SYSTEM.iter().any(|top| is_below(directory, top.as_bytes()))
+        && (directory == TEMPORARY.as_bytes() || !is_below(directory, TEMPORARY.as_bytes()));
+    let holds_secrets = || secrets(home).any(|(place, _)| is_below(&leading(&place), directory));
+    is_top || is_systems || is_below(home, directory) || holds_secrets()
+}
+
+/// A path or a pattern as an operator writes it: with `~` for the home.
+pub fn tilde(pattern: &str, home: &[u8]) -> String {
+    let home = show(home.strip_suffix(b"/").unwrap_or(home));
+    match pattern.strip_prefix(&home) {
+        Some(rest) if !home.is_empty() && (rest.is_empty() || rest.starts_with('/')) => format!("~{rest}"),
+        _ => pattern.to_owned(),
+    }
+}
+
+/// The places of secrets that everybody has.
+fn secrets(home: &[u8]) -> impl Iterator<Item = (Expanded, &'static str)> {
+    let all = DENIED.iter().flat_map(|list| list.split_whitespace());
+    all.map(move |written| (expand(written, home), written))
+}
+
+fn covers(place: &Expanded, path: &[u8]) -> bool {
+    let glob = place.glob(true);
+    glob.covers(path) || glob.is_literal() && is_below(path, glob.literal())
+}
+
+/// What stands before the first wildcard.
+fn leading(place: &Expanded) -> Vec<u8> {
+    place.glob(true).literal().to_vec()
+}
+
+/// How much a pattern covers. By what a name that nobody has would be.
+pub fn width(pattern: &str, home: &[u8]) -> Width {
+    /// No file is called so. All hidden ones are as much as all: secrets and settings are among these.
+    const UNKNOWN: [&[u8]; 2] = [b"\x01 a name that nobody has", b".\x01 a hidden one"];
+    let expanded = expand(pattern, home);
+    let glob = expanded.glob(true);
+    let covers = |top: &[u8]| {
+        let top = top.strip_suffix(b"/").unwrap_or(top);
+        let own = if top.is_empty() { &b"/"[..] } else { top };
+        let covers_unknown = |name: &[u8]| {
+            let one = [top, b"/", name].concat();
+            glob.covers(&one) || glob.covers(&[&one, &b"/"[..], UNKNOWN[0]].concat())
+        };
+        UNKNOWN.into_iter().any(covers_unknown) || glob.is_literal() && glob.literal() == own
+    };
+    match () {
+        () if covers(b"") => Width::Everything,
+        () if covers(home) => Width::Home,
+        () => Width::Some,
+    }
+}
+
+/// A path that a pattern covers.
+pub fn sample(pattern: &str, home: &[u8]) -> Vec<u8> {
+    let Expanded { literal, pattern } = expand(pattern, home);
+    let mut path = literal;
+    let mut rest = pattern.as_str();
+    while let Some(at) = rest.find(['*', '?']) {
+        path.extend(&rest.as_bytes()[..at]);
+        let stars = rest[at..].bytes().take_while(|byte| *byte == b'*').count();
+        // `**` at the start stands for directories, too.
+        if path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend(b"_");
+        rest = &rest[at + stars.max(1)..];
+    }
+    path.extend(rest.as_bytes());
+    path
+}
+
+/// An `argPattern` for these arguments and no others. (Two empty ones are to OpenClaw as none.)
+///
+/// # Errors
+/// A sentence where no expression says them.
+pub fn exactly(arguments: &[Vec<u8>]) -> Result<String, String> {
+    let mut pattern = "^".to_owned();
+    for argument in arguments {
+        let text = str::from_utf8(argument)
+            .map_err(|_| "an argument is no UTF-8 text, which an expression must be")?;
+        for character in text.chars() {
+            if "\\^$.*+?()[]{}|/".contains(character) {
+                pattern.push('\\');
+            }
+            pattern.push(character);
+        }
+        pattern.push('\0');
+    }
+    pattern.push_str(if arguments.is_empty() { "\0\0$" } else { "$" });
+    Ok(pattern)
+}

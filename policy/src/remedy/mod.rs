@@ -1,0 +1,8 @@
+//! What would have to change for another answer: the nearest rule that says it, and a pattern of files that says it for no
+//! more than is needed. That it would indeed is for [`crate::decide`] to say.
+
+mod fitting;
+mod nearest;
+
+pub use fitting::{Fitting, Object, Width, exactly, fitting, sample, tilde, width};
+pub use nearest::{Near, Nearest};

@@ -1,0 +1,296 @@
+//! What holds of every change of every text.
+
+use guard_policy::{Change, Document, Draft, Permission, Scope};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// The blanks and comments between the tokens of a text, in a random order.
+struct Trivia {
+    picks: Vec<u8>,
+    next: usize,
+    line_end: &'static str,
+}
+
+impl Trivia {
+    fn between(&mut self) -> String {
+        let (pick, n, end) = (self.picks[self.next % self.picks.len()], self.next, self.line_end);
+        self.next += 1;
+        match pick % 14 {
+            0..=3 => String::new(),
+            4 | 5 => " ".to_owned(),
+            6 => format!("{end}  "),
+            7 => format!("{end}{end}\t"),
+            8 => format!(" // c{n} ] }} \"{end}"),
+            9 => format!("{end}    // c{n},{end}    "),
+            10 => format!("/* c{n} [ {{ */"),
+            11 => format!(" /* c{n}{end} */ "),
+            12 => format!("/* c{n} *//**/ // d{n}{end}"),
+            _ => end.to_owned(),
+        }
+    }
+
+    fn has_trailing_comma(&self) -> bool {
+        self.picks[(self.next * 7) % self.picks.len()].is_multiple_of(3)
+    }
+
+    fn print(&mut self, value: &Value) -> String {
+        let (open, close, parts): (_, _, Vec<String>) = match value {
+            Value::Object(members) => {
+                let member = |(key, value): (&String, &Value)| {
+                    let (before, after) = (self.between(), self.between());
+                    format!("{}{before}:{after}{}", Value::String(key.clone()), self.print(value))
+                };
+                ("{", "}", members.iter().map(member).collect())
+            }
+            Value::Array(elements) => {
+                ("[", "]", elements.iter().map(|element| self.print(element)).collect())
+            }
+            plain => return plain.to_string(),
+        };
+        let mut text = open.to_owned();
+        let count = parts.len();
+        for (i, part) in parts.into_iter().enumerate() {
+            let (before, after) = (self.between(), self.between());
+            text += &format!("{before}{part}{after}");
+            if i + 1 < count || self.has_trailing_comma() {
+                text.push(',');
+            }
+        }
+        text + &self.between() + close
+    }
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[/]a/[ab]{1,2}",
+        "~/[ab]/\\*\\*",
+        "/a/[\"\\\\ü]b",
+        Just("**/.env".to_owned()),
+        Just("/a/b".to_owned())
+    ]
+}
+
+fn permission() -> impl Strategy<Value = Permission> {
+    "[r?-][w?-][x?-]".prop_map(|text| Permission::parse(&text).unwrap())
+}
+
+fn agent() -> impl Strategy<Value = String> {
+    prop_oneof![Just("main".to_owned()), Just("*".to_owned()), Just("a b".to_owned()), Just("é".to_owned())]
+}
+
+fn filesystem() -> impl Strategy<Value = Value> {
+    let rules = prop::option::of(prop::collection::btree_map(pattern(), permission(), 0..4));
+    let deny = prop::option::of(prop::collection::vec(pattern(), 0..4));
+    (rules, deny, any::<bool>()).prop_map(|(rules, deny, has_default)| {
+        let mut filesystem = Map::new();
+        filesystem.extend(deny.map(|deny| ("deny".to_owned(), json!(deny))));
+        filesystem.extend(rules.map(|rules| ("rules".to_owned(), json!(rules))));
+        filesystem.extend(has_default.then(|| ("default".to_owned(), "r--".into())));
+        json!({ "filesystem": filesystem })
+    })
+}
+
+fn section() -> impl Strategy<Value = Value> {
+    let entries = prop::collection::vec((pattern(), prop::option::of("[a-b]{0,2}")), 0..3);
+    (prop::option::of(entries), prop::option::of(filesystem())).prop_map(|(entries, permissions)| {
+        let entry = |(pattern, arguments): (String, Option<String>)| match arguments {
+            Some(arguments) => json!({ "pattern": pattern, "argPattern": arguments, "id": "1" }),
+            None => json!({ "pattern": pattern }),
+        };
+        let mut section = Map::new();
+        section.extend(permissions.map(|permissions| ("permissions".to_owned(), permissions)));
+        section.extend(
+            entries.map(|entries| ("allowlist".to_owned(), entries.into_iter().map(entry).collect())),
+        );
+        section.into()
+    })
+}
+
+/// A right document, with comments and blanks everywhere.
+fn text() -> impl Strategy<Value = String> {
+    let document = (prop::option::of(filesystem()), prop::collection::btree_map(agent(), section(), 0..3));
+    let trivia = (prop::collection::vec(any::<u8>(), 1..60), any::<bool>());
+    (document, trivia).prop_map(|((permissions, agents), (picks, is_dos))| {
+        let mut top = Map::new();
+        top.extend(permissions.map(|permissions| ("permissions".to_owned(), permissions)));
+        top.insert("version".to_owned(), 1.into());
+        top.insert("exec".to_owned(), json!({ "roots": ["/usr"], "timeoutMs": 5 }));
+        if !agents.is_empty() {
+            top.insert("agents".to_owned(), json!(agents));
+        }
+        let line_end = if is_dos { "\r\n" } else { "\n" };
+        let mut trivia = Trivia { picks, next: 0, line_end };
+        let (before, after) = (trivia.between(), trivia.between());
+        before + &trivia.print(&Value::Object(top)) + &after
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Rule(Scope, String, Permission),
+    NoRule(Scope, String),
+    Deny(Scope, String),
+    NoDeny(Scope, String),
+    Entry(String, String, Option<String>),
+    NoEntry(String, String, Option<String>),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let scope = || prop_oneof![Just(Scope::Everyone), agent().prop_map(Scope::Agent)];
+    let arguments = || prop::option::of("[a-b\"]{0,2}");
+    prop_oneof![
+        (scope(), pattern(), permission()).prop_map(|(at, pattern, to)| Edit::Rule(at, pattern, to)),
+        (scope(), pattern()).prop_map(|(at, pattern)| Edit::NoRule(at, pattern)),
+        (scope(), pattern()).prop_map(|(at, pattern)| Edit::Deny(at, pattern)),
+        (scope(), pattern()).prop_map(|(at, pattern)| Edit::NoDeny(at, pattern)),
+        (agent(), pattern(), arguments()).prop_map(|(agent, p, with)| Edit::Entry(agent, p, with)),
+        (agent(), pattern(), arguments()).prop_map(|(agent, p, with)| Edit::NoEntry(agent, p, with)),
+    ]
+}
+
+impl Edit {
+    fn apply(&self, draft: &mut Draft) -> Change {
+        match self {
+            Edit::Rule(at, pattern, to) => draft.set_rule(at, pattern, *to).unwrap(),
+            Edit::NoRule(at, pattern) => draft.remove_rule(at, pattern),
+            Edit::Deny(at, pattern) => draft.add_deny(at, pattern).unwrap(),
+            Edit::NoDeny(at, pattern) => draft.remove_deny(at, pattern),
+            Edit::Entry(agent, pattern, with) => draft.add_entry(agent, pattern, with.as_deref()),
+            Edit::NoEntry(agent, pattern, with) => draft.remove_entry(agent, pattern, with.as_deref()),
+        }
+    }
+
+    /// What the document must say after it.
+    fn model(&self, document: &mut Value) {
+        match self {
+            Edit::Rule(at, pattern, to) => {
+                filesystem_of(document, at)["rules"][pattern] = to.to_string().into();
+            }
+            Edit::NoRule(at, pattern) => {
+                if let Some(Value::Object(rules)) = filesystem_of(document, at).get_mut("rules") {
+                    rules.remove(pattern);
+                }
+            }
+            Edit::Deny(at, pattern) => {
+                let deny = &mut filesystem_of(document, at)["deny"];
+                let mut list = deny.as_array().cloned().unwrap_or_default();
+                if !list.contains(&pattern.clone().into()) {
+                    list.push(pattern.clone().into());
+                }
+                *deny = list.into();
+            }
+            Edit::NoDeny(at, pattern) => {
+                if let Some(Value::Array(list)) = filesystem_of(document, at).get_mut("deny") {
+                    list.retain(|element| element != pattern);
+                }
+            }
+            Edit::Entry(agent, pattern, with) => {
+                let mut entry = json!({ "pattern": pattern });
+                if let Some(with) = with {
+                    entry["argPattern"] = with.clone().into();
+                }
+                let list = &mut document["agents"][agent]["allowlist"];
+                let mut entries = list.as_array().cloned().unwrap_or_default();
+                if !entries.contains(&entry) {
+                    entries.push(entry);
+                }
+                *list = entries.into();
+            }
+            Edit::NoEntry(agent, pattern, with) => {
+                if let Some(Value::Array(list)) = document["agents"][agent].get_mut("allowlist") {
+                    list.retain(|entry| {
+                        entry["pattern"] != *pattern
+                            || entry.get("argPattern").and_then(Value::as_str) != with.as_deref()
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn filesystem_of<'d>(document: &'d mut Value, at: &Scope) -> &'d mut Value {
+    let section = match at {
+        Scope::Everyone => document,
+        Scope::Agent(name) => &mut document["agents"][name],
+    };
+    &mut section["permissions"]["filesystem"]
+}
+
+/// Without what says nothing, and with that `null` for nothing which the model's look leaves behind.
+fn significant(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(members) => {
+            let members: Map<_, _> =
+                members.into_iter().filter_map(|(key, value)| Some((key, significant(value)?))).collect();
+            (!members.is_empty()).then_some(members.into())
+        }
+        Value::Array(list) => (!list.is_empty()).then_some(list.into()),
+        Value::Null => None,
+        plain => Some(plain),
+    }
+}
+
+fn document(text: &str) -> Value {
+    serde_json::from_str(&Document::parse("guard.json", text).unwrap().to_json()).unwrap()
+}
+
+fn comments(text: &str) -> Vec<String> {
+    let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+    let tokens = parse_to_ast(text, &collect, &ParseOptions::default()).unwrap().tokens.unwrap();
+    let comments =
+        tokens.iter().filter(|t| matches!(t.token, Token::CommentLine(_) | Token::CommentBlock(_)));
+    comments.map(|token| token.text(text).to_owned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// What the member or the entry itself holds goes with it, and nothing else does.
+    #[test]
+    fn a_change_is_the_whole_change(text in text(), edit in edit()) {
+        let mut draft = Draft::parse("guard.json", &text).unwrap();
+        let change = edit.apply(&mut draft);
+        prop_assert_eq!(change == Change::Made, draft.text() != text);
+        let mut expected = document(&text);
+        edit.model(&mut expected);
+        prop_assert_eq!(significant(document(draft.text())), significant(expected), "{}", draft.text());
+
+        let (before, after) = (comments(&text), comments(draft.text()));
+        if matches!(edit, Edit::NoRule(..) | Edit::NoEntry(..)) {
+            let mut left = before.iter();
+            prop_assert!(after.iter().all(|comment| left.any(|other| other == comment)), "{}", draft.text());
+        } else {
+            prop_assert_eq!(before, after, "{}", draft.text());
+        }
+
+        let once = draft.clone();
+        prop_assert_eq!(edit.apply(&mut draft), Change::Needless);
+        prop_assert_eq!(draft, once);
+    }
+
+    /// Line ends of a text without line ends in strings stay all of one kind.
+    #[test]
+    fn line_ends_stay_of_one_kind(text in text(), edits in prop::collection::vec(edit(), 1..4)) {
+        let mut draft = Draft::parse("guard.json", &text).unwrap();
+        edits.iter().for_each(|edit| { edit.apply(&mut draft); });
+        if text.contains("\r\n") {
+            prop_assert_eq!(draft.text().matches('\n').count(), draft.text().matches("\r\n").count());
+        } else {
+            prop_assert!(!draft.text().contains('\r'));
+        }
+    }
+
+    /// Nothing of the text is lost by what only adds.
+    #[test]
+    fn additions_keep_every_byte(text in text(), edits in prop::collection::vec(edit(), 1..4)) {
+        let adds = |edit: &&Edit| matches!(edit, Edit::Deny(..) | Edit::Entry(..));
+        let mut draft = Draft::parse("guard.json", &text).unwrap();
+        edits.iter().filter(adds).for_each(|edit| { edit.apply(&mut draft); });
+        let mut left = draft.text().chars();
+        let kept = text.chars().filter(|c| !c.is_whitespace()).all(|c| left.any(|other| other == c));
+        prop_assert!(kept, "{}", draft.text());
+    }
+}
