@@ -82,22 +82,35 @@ impl Program {
     /// A notification that the supervisor has received is not taken back for a signal that does not kill
     /// (Linux 5.19): otherwise the call would start over while its first run is being judged.
     pub fn load(&self) -> io::Result<OwnedFd> {
-        const FLAGS: libc::c_ulong =
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-        let program = libc::sock_fprog {
-            len: self.instructions.len() as u16,
-            filter: self.instructions.as_ptr().cast_mut(),
-        };
-        // SAFETY: the kernel copies `len` instructions from `filter`, which outlives the call, and writes nothing.
-        let listener = unsafe {
-            libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, FLAGS, &raw const program)
-        };
-        if listener < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: with NEW_LISTENER the kernel returns a new descriptor, which nothing else owns.
-        Ok(unsafe { OwnedFd::from_raw_fd(listener as i32) })
+        load(
+            self.instructions,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+        )
     }
+}
+
+/// Put a filter that lets everything through on the calling thread, for good, and return its listener: to see whether one
+/// can be had. EBUSY where another filter above has one.
+///
+/// # Errors
+/// The kernel's; EACCES without no_new_privs or CAP_SYS_ADMIN.
+pub fn try_listener() -> io::Result<OwnedFd> {
+    const LET_THROUGH: [sock_filter; 1] =
+        [i((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ALLOW)];
+    load(&LET_THROUGH, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)
+}
+
+fn load(instructions: &[sock_filter], flags: libc::c_ulong) -> io::Result<OwnedFd> {
+    let program =
+        libc::sock_fprog { len: instructions.len() as u16, filter: instructions.as_ptr().cast_mut() };
+    // SAFETY: the kernel copies `len` instructions from `filter`, which outlives the call, and writes nothing.
+    let listener =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    if listener < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: with NEW_LISTENER the kernel returns a new descriptor, which nothing else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(listener as i32) })
 }
 
 #[cfg(test)]

@@ -118,11 +118,23 @@ pub fn holds_grants(abi: Option<u8>) -> bool {
 /// The kernel's version of Landlock, or `None` where it has none or has switched it off.
 #[must_use]
 pub fn abi() -> Option<u8> {
+    version().ok()
+}
+
+/// The kernel's version of Landlock.
+///
+/// # Errors
+/// ENOSYS where it has none, EOPNOTSUPP where it is switched off.
+pub fn version() -> io::Result<u8> {
     const VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();
     // SAFETY: with this flag the kernel takes no ruleset, and returns a number.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, VERSION) };
-    u8::try_from(version).ok().filter(|version| *version > 0)
+    match version {
+        ..0 => Err(io::Error::last_os_error()),
+        0 => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+        version => Ok(u8::try_from(version).unwrap_or(u8::MAX)),
+    }
 }
 
 /// Make the floor: programs, and the libraries they map, below these directories, what the grants allow, and nothing

@@ -83,7 +83,7 @@ pub(super) const IOCTL_ALLOWED: &[u32] = &[
     0x8933, // SIOCGIFINDEX
     0x8942, // SIOCGIFTXQLEN
     // The rest.
-    0xc068_9f11, // PROCMAP_QUERY
+    0xc068_6611, // PROCMAP_QUERY
     0xb701, // NS_GET_USERNS
     0xb702, // NS_GET_PARENT
     0xb703, // NS_GET_NSTYPE
