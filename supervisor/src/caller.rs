@@ -190,6 +190,14 @@ impl<'k> Caller<'k> {
         Ok(descriptor)
     }
 
+    /// The arguments of the caller's process as it shows them (`/proc/PID/cmdline`): it can write there what it likes.
+    /// Of many the first; none where it is gone.
+    pub fn arguments(&self) -> Vec<Vec<u8>> {
+        let arguments = self.process().and_then(|process| self.kernel.arguments(process));
+        let arguments = arguments.and_then(|arguments| self.check().map(|()| arguments));
+        arguments.unwrap_or_default()
+    }
+
     /// `/proc/TID/status`, read once a call.
     ///
     /// # Errors

@@ -4,13 +4,19 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use guard_policy::{Ask, Security};
 
 use crate::approval::command;
+use crate::audit;
 use crate::bench;
-use crate::doctor::Topic;
+use crate::doctor::Doctor;
+use crate::edit;
+use crate::init;
+use crate::learn;
 use crate::policy::Action;
+use crate::why;
 
 /// Run a command whose every program and file goes through a policy
 ///
@@ -25,6 +31,7 @@ use crate::policy::Action;
         openclaw-guard --policy guard.json -- make   with a policy of your own\n  \
         openclaw-guard --observe -- npm test         block nothing, log what would be denied\n  \
         openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n  \
+        openclaw-guard init --template coding        write a policy to begin with\n  \
         openclaw-guard policy validate guard.json    what is wrong with it, and where\n\n\
         Exit status: the command's; 125 the guard failed, 126 the command was denied,\n\
         127 it was not found; a signal that ends the command ends the guard."
@@ -37,6 +44,19 @@ pub struct Cli {
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+impl Cli {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// What is wrong with it; --help and --version come this way, too.
+    pub fn read() -> Result<Cli, clap::Error> {
+        let matches = Cli::command().try_get_matches()?;
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.options.agent_is_named = matches.value_source("agent") == Some(ValueSource::CommandLine);
+        Ok(cli)
+    }
 }
 
 /// What holds for every task.
@@ -54,6 +74,9 @@ pub struct Options {
     /// Whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "main")]
     pub agent: String,
+    /// Whether the command line names it
+    #[arg(skip)]
+    pub agent_is_named: bool,
     /// OpenClaw's key of the session that starts this, for its gateway [default: $OPENCLAW_MCP_SESSION_KEY]
     #[arg(long, global = true, value_name = "KEY")]
     pub session_key: Option<String>,
@@ -63,6 +86,9 @@ pub struct Options {
     /// The audit log [default: guard/audit.jsonl in the state directory]
     #[arg(long, global = true, value_name = "FILE")]
     pub audit: Option<PathBuf>,
+    /// Where the log's lines go besides: to systemd's journal
+    #[arg(long, global = true, value_name = "WHERE", value_enum)]
+    pub log: Option<LogTo>,
     /// Block nothing; log what would have been denied
     #[arg(long, global = true)]
     pub observe: bool,
@@ -95,6 +121,13 @@ pub struct Options {
     pub kill_on_exit: bool,
 }
 
+/// Where lines of the log go besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogTo {
+    /// systemd's journal (also `audit.journald` in guard.json).
+    Journald,
+}
+
 /// Who decides about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tier {
@@ -111,17 +144,46 @@ pub enum Tier {
 pub enum Task {
     /// Ask the policy without running anything
     Check(Question),
+    /// Change guard.json so that something is allowed
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+            openclaw-guard allow write '~/x/**'\n  \
+            openclaw-guard allow exec nc\n  \
+            openclaw-guard allow --help\n\n\
+            Comments and order stay. What would still be refused is not written.\n\n\
+            Exit status: 0 it is allowed, 1 something keeps it from that, 125 error."
+    )]
+    Allow(edit::command::Allow),
     /// See what waits for an answer, and answer
     #[command(subcommand)]
     Approvals(command::Action),
+    /// Read the audit log, and see whether it is as it was written
+    #[command(subcommand)]
+    Audit(audit::command::Action),
     /// Measure what the guard costs here, in each tier
     Bench(bench::Arguments),
-    /// Find out what works, and what to do about the rest
-    #[command(subcommand)]
-    Doctor(Topic),
+    /// Change guard.json so that something is denied
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+            openclaw-guard deny write '~/work/vendor/**'\n  \
+            openclaw-guard deny exec curl\n  \
+            openclaw-guard deny all '**/.env'\n\n\
+            Exit status: 0 it is denied, 1 something keeps it from that, 125 error."
+    )]
+    Deny(edit::command::Deny),
+    /// Find out what works here, and what to do about the rest
+    Doctor(Doctor),
+    /// Write a policy to begin with, from a template
+    Init(init::Arguments),
+    /// Run a command, and propose the policy that lets it do the same again
+    Learn(learn::Arguments),
     /// Look at a policy: its schema, what is wrong with it, what its examples say
     #[command(subcommand)]
     Policy(Action),
+    /// Why something was denied, or would be, and what would allow it
+    Why(why::Question),
 }
 
 /// What `check` is asked.
@@ -176,8 +238,6 @@ fn ask(name: &str) -> Result<Ask, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -198,5 +258,41 @@ mod tests {
         let cli = Cli::parse_from(["openclaw-guard", "-q", "--", "ls", "-q", "--observe"]);
         assert_eq!(cli.command, ["ls", "-q", "--observe"]);
         assert!(!cli.options.observe);
+    }
+
+    /// Every subcommand that does something, with the words that lead to it.
+    fn leaves(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+        let mut below = command.get_subcommands().filter(|below| below.get_name() != "help").peekable();
+        if below.peek().is_none() || command.get_name() == "doctor" {
+            found.push((words.to_owned(), command.clone()));
+        }
+        for below in below {
+            leaves(below, &format!("{words} {}", below.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_subcommand_says_what_it_does_and_how() {
+        /// In columns, as the narrowest of wide terminals.
+        const WIDTH: usize = 100;
+        let mut top = Cli::command().term_width(WIDTH);
+        top.build();
+        let mut found = Vec::new();
+        leaves(&top, "openclaw-guard", &mut found);
+        found.push(("openclaw-guard".to_owned(), top));
+        let mut wrong = Vec::new();
+        for (words, mut command) in found {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            if command.get_about().is_none() {
+                wrong.push(format!("{words}: it does not say what it does"));
+            }
+            if !after.contains("Example") || !after.contains(&words) {
+                wrong.push(format!("{words}: its help has no example"));
+            }
+            let help = command.render_long_help().to_string();
+            let wide = after.lines().chain(help.lines()).filter(|line| line.chars().count() > WIDTH);
+            wrong.extend(wide.map(|line| format!("{words}: more than {WIDTH} columns: {line}")));
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Because, Connection, Exec, Outcome, Policy, Request, Source, Transport, Verdict, decide,
+    Access, Because, Connection, Exec, Outcome, Policy, Request, Role, Source, Transport, Verdict, decide,
     decide_copy,
 };
 use rustix::io::Errno;
@@ -16,8 +17,9 @@ use crate::caller::Caller;
 use crate::exec::{Copies, Scripts, Turns};
 use crate::floor;
 use crate::interfaces::interface_of;
+use crate::learn::Recorder;
 use crate::place::{Place, is_the_machines, place};
-use crate::report::{Event, Operation, Reporter, shortened};
+use crate::report::{Event, Logged, Operation, Reporter, shortened};
 use crate::resolve::{Object, Resolver};
 use crate::servers::Servers;
 use crate::tree::Tree;
@@ -35,6 +37,8 @@ pub struct Guard {
     pub reporter: Reporter,
     /// `--observe`: nothing is blocked.
     pub observe: bool,
+    /// Where what the tree does is recorded, if it is.
+    recorder: Option<Arc<Recorder>>,
     /// Who is asked, where somebody is.
     approvals: Option<Arc<Approvals>>,
     /// The name of this run.
@@ -62,10 +66,25 @@ pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u
     strictest.unwrap_or_else(|| decide(policy, &Request::Exec(exec)))
 }
 
+/// An access, as it is recorded.
+fn used(access: Access, is_made: bool) -> Used {
+    let written = if is_made { Used::WRITTEN | Used::MADE } else { Used::WRITTEN };
+    let all = [(Access::READ, Used::READ), (Access::WRITE, written), (Access::MAP, Used::MAPPED)];
+    all.into_iter()
+        .filter(|(bit, _)| access.contains(*bit))
+        .fold(Used::default(), |all, (_, used)| all | used)
+}
+
 /// Why a call was refused by what no policy can allow.
 fn builtin(text: impl Into<Cow<'static, str>>) -> Because<'static> {
     let text = text.into();
     Because::new(Source::Builtin, "", text.clone(), text)
+}
+
+/// Why a call was refused that the policy allows.
+fn unlogged() -> Because<'static> {
+    let text = "it cannot be logged, and audit.onError is \"deny\"";
+    Because::new(Source::Global, "audit.onError", format!("audit.onError: {text}"), text)
 }
 
 impl Guard {
@@ -88,6 +107,7 @@ impl Guard {
             tree,
             reporter,
             observe,
+            recorder: None,
             approvals: None,
             session: session.into(),
             floor,
@@ -101,6 +121,21 @@ impl Guard {
     /// The same, asking.
     pub fn with_approvals(self, approvals: Arc<Approvals>) -> Guard {
         Guard { approvals: Some(approvals), ..self }
+    }
+
+    /// The same, recording.
+    pub fn with_recorder(self, recorder: Option<Arc<Recorder>>) -> Guard {
+        Guard { recorder, ..self }
+    }
+
+    /// Records what is done with a path, where that is recorded. Says whether it is.
+    pub fn saw(&self, path: &[u8], used: Used) -> bool {
+        self.recorder.as_ref().inspect(|recorder| recorder.saw(path, used)).is_some()
+    }
+
+    /// Whether each access must be seen, allowed or not.
+    pub fn sees_all(&self) -> bool {
+        self.recorder.is_some() || self.reporter.wants_allowed()
     }
 
     /// Who is asked; None where nobody is.
@@ -157,6 +192,10 @@ impl Guard {
                 return self.deny(caller, operation, path, &[], &Because::unmentioned(text));
             }
         };
+        // What listens at a socket tells whether it is written.
+        if operation != Operation::Connect {
+            self.saw(&asked, used(access, object.is_none()));
+        }
         let policy = self.policy();
         let request = Request::File { path: &asked, access };
         let verdict = decide(policy, &request);
@@ -262,12 +301,13 @@ impl Guard {
         exec: Exec<'_>,
         originals: &[Vec<u8>],
     ) -> Result<Verdict<'p>, Errno> {
+        self.saw(exec.path, if exec.role == Role::Loader { Used::LOADED } else { Used::STARTED });
         let verdict = decide_program(self.policy(), exec, originals);
         if verdict.outcome != Outcome::Deny && !self.floor.starts(exec.path) {
             let path = exec.path;
             let directory = path.iter().rposition(|&byte| byte == b'/').map_or(&path[..0], |at| &path[..at]);
             let text = format!("not below exec.roots; add \"{}\" there", crate::text::shown(directory));
-            self.note(caller, Operation::Exec, path, exec.argv, &builtin(text), Outcome::Deny);
+            let _ = self.note(caller, Operation::Exec, path, exec.argv, &builtin(text), Outcome::Deny);
             // Even when only observing: the floor would refuse it, whoever approves.
             return Err(Errno::ACCESS);
         }
@@ -304,7 +344,8 @@ impl Guard {
         argv: &[Vec<u8>],
         because: &Because<'_>,
     ) -> Result<(), Errno> {
-        self.note(caller, operation, path, argv, because, Outcome::Deny);
+        // It is denied whether that is logged or not.
+        let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
         if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
@@ -322,7 +363,10 @@ impl Guard {
     ) -> Result<(), Errno> {
         if verdict.outcome == Outcome::Allow {
             if operation == Operation::Exec || self.reporter.wants_allowed() {
-                self.note(caller, operation, path, argv, &verdict.because, Outcome::Allow);
+                let logged = self.note(caller, operation, path, argv, &verdict.because, Outcome::Allow);
+                if logged == Logged::No {
+                    return self.deny(caller, operation, path, argv, &unlogged());
+                }
             }
             return Ok(());
         }
@@ -337,8 +381,13 @@ impl Guard {
         argv: &[Vec<u8>],
         because: &Because<'_>,
         outcome: Outcome,
-    ) {
+    ) -> Logged {
         let pid = caller.process().unwrap_or(caller.tid());
+        // Of a program, those with which it was to start.
+        let argv = match operation {
+            Operation::Exec => Cow::Borrowed(argv),
+            _ => Cow::Owned(caller.arguments()),
+        };
         // A caller that is refused waits for us anyway; one that goes on should not.
         let chain = if outcome == Outcome::Deny { self.tree.chain(pid) } else { Vec::new() };
         self.reporter.tell(Event {
@@ -346,10 +395,10 @@ impl Guard {
             chain,
             operation,
             path: path.to_vec(),
-            argv: shortened(argv),
+            argv: shortened(argv.as_ref()),
             outcome,
             because: because.clone().into_owned(),
             micros: caller.held_for().as_micros() as u64,
-        });
+        })
     }
 }

@@ -16,6 +16,7 @@ mod check;
 mod cli;
 mod current;
 mod doctor;
+mod edit;
 mod environment;
 mod exec;
 mod exit;
@@ -26,9 +27,11 @@ pub mod fuzzing;
 mod gateway;
 mod guard;
 mod ids;
+mod init;
 mod interfaces;
 mod kernel;
 mod layers;
+mod learn;
 mod links;
 mod place;
 mod policy;
@@ -45,15 +48,14 @@ mod store;
 mod terminal;
 mod text;
 mod tree;
-
-use clap::Parser;
+mod why;
 
 use crate::cli::{Cli, Task};
 use crate::exit::Exit;
 
 /// The program: reads the command line, does what it says, and says in which way that ended.
 pub fn main() -> std::process::ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
             // --help and --version come this way too.
@@ -66,14 +68,26 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Check(question)) => {
             check::check(&cli.options, question).map_err(|error| error.to_string())
         }
+        Some(Task::Allow(what)) => {
+            edit::command::allow(&cli.options, what).map_err(|error| error.to_string())
+        }
+        Some(Task::Deny(what)) => edit::command::deny(&cli.options, what).map_err(|error| error.to_string()),
         Some(Task::Approvals(action)) => {
             approval::command::act(&cli.options, action).map_err(|error| error.to_string())
+        }
+        Some(Task::Audit(action)) => {
+            audit::command::act(&cli.options, action).map_err(|error| error.to_string())
         }
         Some(Task::Bench(arguments)) => {
             bench::run(&cli.options, arguments).map_err(|error| error.to_string())
         }
-        Some(Task::Doctor(topic)) => doctor::act(&cli.options, topic).map_err(|error| error.to_string()),
+        Some(Task::Doctor(doctor)) => doctor::act(&cli.options, doctor).map_err(|error| error.to_string()),
+        Some(Task::Init(arguments)) => init::act(&cli.options, arguments).map_err(|error| error.to_string()),
+        Some(Task::Learn(arguments)) => {
+            learn::act(&cli.options, arguments).map_err(|error| error.to_string())
+        }
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Why(question)) => why::act(&cli.options, question).map_err(|error| error.to_string()),
         None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
     };
     match done {

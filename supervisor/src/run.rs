@@ -2,20 +2,22 @@
 
 use std::ffi::{CString, OsString};
 use std::io::IsTerminal;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use guard_policy::Policy;
+use guard_policy::{AuditSettings, OnError, Policy};
 use guard_shim::floor as landlock;
 use guard_shim::{Plan, filter};
 
-use crate::audit::AuditLog;
-use crate::cli::Options;
+use crate::audit::{AuditLog, Journal, Limits, Writer};
+use crate::cli::{LogTo, Options, Tier};
 use crate::environment::{self, candidates};
 use crate::exit::Exit;
 use crate::floor::{self, Made, Use};
 use crate::gateway;
+use crate::kernel::trace::yama;
 use crate::layers::{self, Layer, is_off};
+use crate::learn::Recorder;
 use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
@@ -38,8 +40,13 @@ pub enum RunError {
     Floor(String),
     #[error("the floor is not full ({0}) and --require-floor was given")]
     FloorRequired(String),
-    #[error("cannot open the audit log {path}: {error}", path = path.display())]
+    #[error(
+        "cannot open the audit log {path}: {error}; nothing starts that cannot be logged: name another file with --audit or audit.path, or set audit.onError to \"continue\" in guard.json",
+        path = shown(path.as_os_str().as_bytes())
+    )]
     Audit { path: PathBuf, error: std::io::Error },
+    #[error("cannot reach systemd's journal: {0}; leave out --log and audit.journald where there is none")]
+    Journal(std::io::Error),
     #[error(transparent)]
     Process(#[from] process::ProcessError),
 }
@@ -49,9 +56,34 @@ pub enum RunError {
 /// # Errors
 /// When it could not be started guarded.
 pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
+    start(options, command, Places::find(options)?, None)
+}
+
+/// Runs the command as one that is to be learned from: what it does is recorded, and nothing is refused but what no policy
+/// opens. What it leaves running ends with it, for nothing would be refused to that either.
+///
+/// # Errors
+/// As [`run`].
+pub fn learn(
+    options: &Options,
+    command: &[OsString],
+    places: Places,
+    recorder: Recorder,
+) -> Result<Exit, RunError> {
+    // Each access is to be seen.
+    let options =
+        Options { tiers: vec![Tier::Broker], observe: false, kill_on_exit: true, ..options.clone() };
+    start(&options, command, places, Some(recorder))
+}
+
+fn start(
+    options: &Options,
+    command: &[OsString],
+    mut places: Places,
+    recorder: Option<Recorder>,
+) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
     may_trace()?;
-    let places = Places::find(options)?;
     let text = setup::read(&places, |path| std::fs::read(path))?;
     let mut stores = Stores::load(&places.state_directory);
     let compile = |stores: &Stores| setup::compile(options, &places, Disk::Used, text.as_deref(), stores);
@@ -66,8 +98,13 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     }
     // A floor would block; observing blocks nothing.
     let entered = if options.observe || is_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
+    let inherited = environment::of_command(&policy, &places.state_directory);
+    let log = policy.audit().clone();
+    if recorder.is_some() {
+        policy = setup::open(options, &places)?;
+    }
     let floor = Made::of(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
-    let state = describe(&floor);
+    let state = floor.describe();
     if options.require_floor && floor.status != landlock::Status::Full {
         return Err(RunError::FloorRequired(state));
     }
@@ -81,9 +118,10 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         kernel_reads: untrapped.reads,
         kernel_writes: untrapped.writes,
     }));
-    let audit = audit_log(options, &places)?;
-    let inherited = environment::of_command(&policy, &places.state_directory);
-    announce(options, &policy, &places, &floor.plan, &state);
+    let audit = writer(options, &mut places, &log)?;
+    if recorder.is_none() {
+        announce(options, &policy, &places, &floor.plan, &state);
+    }
     if !options.quiet {
         environment::announce(options, &inherited);
     }
@@ -106,41 +144,45 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
         floor: floor.plan,
         audit,
         observe: options.observe,
-        is_attended: !options.observe && !options.unattended,
+        is_attended: !options.observe && !options.unattended && recorder.is_none(),
+        recorder,
         lines: !options.quiet,
         kill_on_exit: options.kill_on_exit,
     };
     Ok(process::start(order)?)
 }
 
-/// Yama (Documentation/admin-guide/LSM/Yama.rst): with 2 and 3 nobody without capabilities may trace, or read the
-/// memory of, another process, and every call of the tree would fail.
 fn may_trace() -> Result<(), RunError> {
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    match scope.ok().and_then(|scope| scope.trim().parse().ok()) {
+    match yama() {
         Some(scope @ 2..) => Err(RunError::NoPtrace(scope)),
         _ => Ok(()),
     }
 }
 
-/// The log that the command line names must open; the default one is only missed aloud.
-fn audit_log(options: &Options, places: &Places) -> Result<Option<AuditLog>, RunError> {
-    match AuditLog::open(&places.audit) {
-        Ok(log) => Ok(Some(log)),
-        Err(error) if options.audit.is_some() => Err(RunError::Audit { path: places.audit.clone(), error }),
-        Err(error) => {
-            eprintln!("openclaw-guard: no audit log, cannot open {}: {error}", places.audit.display());
-            Ok(None)
+/// Where lines go. What cannot be opened is missed aloud where `audit.onError` is `continue`, and the command line does not
+/// name it.
+fn writer(options: &Options, places: &mut Places, settings: &AuditSettings) -> Result<Writer, RunError> {
+    let path = places.audit(settings.path.as_deref());
+    places.log_to(path.clone());
+    let goes_on = settings.on_error == OnError::Continue;
+    let log = match AuditLog::open(&path, Limits { max_bytes: settings.max_bytes, keep: settings.keep }) {
+        Ok(log) => Some(log),
+        Err(error) if goes_on && options.audit.is_none() => {
+            let path = shown(path.as_os_str().as_bytes());
+            eprintln!("openclaw-guard: no audit log, cannot open {path}: {error}");
+            None
         }
-    }
-}
-
-fn describe(floor: &Made) -> String {
-    match &floor.status {
-        landlock::Status::Full => "full".to_owned(),
-        landlock::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
-        landlock::Status::None => "none, this kernel has no Landlock".to_owned(),
-    }
+        Err(error) => return Err(RunError::Audit { path, error }),
+    };
+    let to_journal = options.log == Some(LogTo::Journald) || settings.journald;
+    let journal = match to_journal.then(Journal::open).transpose() {
+        Err(error) if goes_on && options.log.is_none() => {
+            eprintln!("openclaw-guard: nothing goes to systemd's journal, it cannot be reached: {error}");
+            None
+        }
+        journal => journal.map_err(RunError::Journal)?,
+    };
+    Ok(Writer::new(log, journal, settings))
 }
 
 /// The policy's warnings, and on a terminal one line on what is in force.

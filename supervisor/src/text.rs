@@ -22,6 +22,18 @@ pub fn shown(bytes: &[u8]) -> String {
     out
 }
 
+/// A word as a shell takes it, in which nothing acts on a terminal either: one that would do so stands for no word.
+pub fn quoted(word: &str) -> String {
+    // No shell takes a NUL.
+    let word = word.replace('\0', "\u{fffd}");
+    shlex::try_quote(&word).map_or_else(|_| String::new(), |quoted| shown(quoted.as_bytes()))
+}
+
+/// `1 line`, `2 lines`.
+pub fn counted(number: usize, of: &str) -> String {
+    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
+}
+
 /// JSON that says the same to a program, and in which nothing acts on a terminal: it is looked at, too. JSON itself escapes
 /// no more than the first 32 control characters.
 pub fn shown_json(json: &str) -> Cow<'_, str> {
@@ -55,7 +67,19 @@ fn acts(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{shown, shown_json};
+    use super::{quoted, shown, shown_json};
+
+    #[test]
+    fn a_word_is_one_word_of_a_shell() {
+        assert_eq!(quoted("/a/b.json"), "/a/b.json");
+        assert_eq!(quoted("a $(b)"), "'a $(b)'");
+        assert_eq!(quoted("$(a)\0"), "'$(a)\u{fffd}'");
+        for word in ["$(x)\u{1b}'`y`", "\u{202e}a;b", "a\nb", "!\"$x\u{9b}'", ""] {
+            let quoted = quoted(word);
+            assert!(!quoted.contains(super::acts), "{quoted}");
+            assert_eq!(shlex::split(&quoted).map(|words| words.len()), Some(1), "{quoted}");
+        }
+    }
 
     #[test]
     fn escapes_what_acts_and_keeps_what_is_text() {

@@ -1,13 +1,13 @@
 //! The command line, as a user meets it.
 
 mod approvals;
-mod audit;
 mod bench;
 mod check;
 mod commands;
-mod doctor;
+mod edit;
 mod environment;
 mod fixtures;
+mod init;
 mod layers;
 mod lines;
 mod observe;
@@ -15,3 +15,4 @@ mod own;
 mod policies;
 mod policy;
 mod status;
+mod why;

@@ -370,11 +370,14 @@ fn openclaws_own_store_is_a_source_too() {
 #[test]
 fn a_document_is_shown_without_what_is_secret() {
     let world = World::bare().policy(
-        "{ // mine\n \"version\": 1, \"audit\": { \"export\": { \"url\": \"wss://x\", \"token\": \"t0p\" } } }",
+        r#"{ // mine
+            "version": 1, "agents": { "main": { "allowlist": [
+                { "pattern": "/usr/bin/id", "source": { "url": "wss://x", "token": "t0p" } }
+            ] } } }"#,
     );
     let said = policy(&world, &["show"]);
     let json: Value = serde_json::from_str(&said.stdout).expect("JSON");
-    assert_eq!(json["audit"]["export"]["url"], "wss://x");
+    assert_eq!(json["agents"]["main"]["allowlist"][0]["source"]["url"], "wss://x");
     assert!(!said.stdout.contains("t0p") && !policy(&world, &["show", "--effective"]).stdout.contains("t0p"));
     let bare = World::bare();
     assert!(policy(&bare, &["show"]).stdout.contains("the built-in policy"));

@@ -127,3 +127,23 @@ except OSError as e: print(e.errno)
 "#,
     );
 }
+
+/// A request that the filter knows by its number alone (PROCMAP_QUERY, linux/fs.h).
+#[test]
+fn what_lies_at_an_address() {
+    let same = World::open().same_python(
+        r#"
+import errno, fcntl, struct
+here = object()
+query = bytearray(struct.pack("QQQ", 104, 0, id(here)) + bytes(80))
+with open("/proc/self/maps", "rb") as maps:
+    try:
+        fcntl.ioctl(maps, 0xc0686611, query)
+        start, end = struct.unpack_from("QQ", query, 24)
+        print("within", start <= id(here) < end)
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+"#,
+    );
+    assert!(["within True", "ENOTTY"].contains(&same.native.stdout.trim()), "{same:?}");
+}

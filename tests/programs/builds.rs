@@ -66,7 +66,7 @@ fn cargo_tests_this_project() {
     let project = sources().join("..").canonicalize().expect("the project");
     let world = World::open();
     let prepare = |world: &World| {
-        for part in ["Cargo.toml", "Cargo.lock", "policy", "shim", "supervisor", "tests"] {
+        for part in ["Cargo.toml", "Cargo.lock", "bench", "policy", "shim", "supervisor", "tests"] {
             copy(world, &project.join(part), &format!("project/{part}"));
         }
         let vendored = vendored.display();

@@ -3,14 +3,17 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod collector;
 mod compare;
 mod emulator;
 pub mod gateway;
 mod held;
 mod needs;
 mod pty;
+mod python;
 mod run;
 mod screen;
+mod transcript;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,13 +25,16 @@ use guard_policy::environment::{Inherit, inherited};
 use tempfile::TempDir;
 
 pub use arena::Arena;
+pub use collector::Collector;
 pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
 pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
 pub use pty::give_environment;
+pub use python::python_environment;
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
 pub use screen::Screen;
+pub use transcript::{Shell, Step, steps};
 
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
 #[must_use]
@@ -275,6 +281,18 @@ impl World {
     pub fn audit(&self) -> Vec<serde_json::Value> {
         let text = self.read("audit.jsonl").unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+
+    /// What was denied, by the log: operation and path. Not what nobody is asked for nor told of, under no policy: ps looks
+    /// at the processes of others, and does without.
+    #[must_use]
+    pub fn denied(&self) -> Vec<String> {
+        let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        let audit = self.audit();
+        let denied = audit
+            .iter()
+            .filter(|line| line["verdict"] == "deny" && line["because"]["path"] != "builtin.unmentioned");
+        denied.map(|line| format!("{} {}", text(line, "operation"), text(line, "path"))).collect()
     }
 }
 

@@ -81,7 +81,10 @@ pub fn fetched(name: &str, version: &str) -> Option<PathBuf> {
 #[must_use]
 pub fn dependencies() -> Option<PathBuf> {
     let project = sources().join("..");
-    kept("dependencies", |into| vendor(&project.join("Cargo.toml"), &into.join("vendor"), &["--locked"]))
+    let lock = fs::read(project.join("Cargo.lock")).expect("Cargo.lock");
+    let digest = ring::digest::digest(&ring::digest::SHA256, &lock);
+    let name = format!("dependencies-{}", data_encoding::HEXLOWER.encode(&digest.as_ref()[..4]));
+    kept(&name, |into| vendor(&project.join("Cargo.toml"), &into.join("vendor"), &["--locked"]))
         .map(|there| there.join("vendor"))
 }
 

@@ -59,7 +59,7 @@ fn is_possible(request: &Request<'_, '_>) -> bool {
     let guard = request.guard;
     guard.floor.leaves_anything()
         && guard.scripts.is_empty()
-        && !guard.reporter.wants_allowed()
+        && !guard.sees_all()
         && !guard.observe
         && !is_off(Layer::Broker)
 }

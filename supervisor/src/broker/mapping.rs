@@ -33,7 +33,7 @@ fn is_plainly_allowed(request: &Request<'_, '_>, fd: i32) -> bool {
     let path = &path[..length];
     let is_file = length < 512 && path.starts_with(b"/") && !path.ends_with(b" (deleted)");
     let is_same_to_all = !path.starts_with(b"/proc/") && !path.starts_with(b"/dev/");
-    let is_told = request.guard.reporter.wants_allowed();
+    let is_told = request.guard.sees_all();
     is_file && is_same_to_all && !is_told && request.guard.allows(path, Access::MAP)
 }
 

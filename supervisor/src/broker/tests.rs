@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{Request, handle};
 use crate::answer::{Answer, give};
-use crate::audit::Context;
+use crate::audit::{Context, Writer};
 use crate::caller::Caller;
 use crate::floor;
 use crate::guard::Guard;
@@ -50,8 +50,8 @@ impl Ground {
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
         let manner = Manner { lines: false, observe: false, allowed: false };
-        let context = Context { session: String::new(), agent: String::new() };
-        let reporter = Reporter::start(manner, None, context, tree).unwrap();
+        let context = Context::default();
+        let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
         let guard = Guard::new(policy, resolver, tree, reporter, false, floor::Plan::default(), "");
         Ground { directory, guard }

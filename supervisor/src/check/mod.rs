@@ -2,8 +2,10 @@
 
 pub mod batch;
 mod command;
-mod lookup;
+pub mod lookup;
 mod question;
+
+pub use question::originals;
 
 use std::sync::Arc;
 

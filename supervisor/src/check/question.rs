@@ -61,7 +61,7 @@ fn file(path: &Path) -> PathBuf {
 }
 
 /// The withheld programs that it is a copy of; none where it cannot be opened, and so cannot start.
-fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
+pub fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let copies = Copies::of(Arc::clone(policy));
     file.and_then(|file| copies.originals(real, file.as_fd(), &|| Ok(()))).unwrap_or_default()

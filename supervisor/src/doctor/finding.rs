@@ -1,101 +1,159 @@
-//! What was found, for people and for programs.
-
-use std::io::{self, Write};
+//! What was found, in sections.
 
 use serde::Serialize;
 
-use crate::text::{shown, shown_json};
+/// What it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Section {
+    /// What the kernel offers to this process.
+    Kernel,
+    /// What is therefore enforced.
+    Enforcement,
+    /// guard.json, and who may change it.
+    Policy,
+    /// The machine and the operator's own environment.
+    Host,
+    /// OpenClaw, where it is.
+    Openclaw,
+    /// `doctor gateway`.
+    Gateway,
+}
+
+impl Section {
+    /// Its title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Section::Kernel => "Kernel",
+            Section::Enforcement => "Enforcement",
+            Section::Policy => "Policy",
+            Section::Host => "Host",
+            Section::Openclaw => "OpenClaw",
+            Section::Gateway => "Gateway",
+        }
+    }
+}
 
 /// How it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+pub enum State {
+    /// As it should be.
     Ok,
+    /// Neither good nor bad, or it could not be looked at.
+    Note,
+    /// It works, and may not be what is meant.
     Warning,
+    /// It does not work, or somebody can get around it.
     Problem,
 }
 
 /// One thing.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-struct Finding {
-    state: State,
-    name: &'static str,
-    text: String,
+pub struct Finding {
+    pub section: Section,
+    pub state: State,
+    /// Always the same for the same thing.
+    pub name: &'static str,
+    pub text: String,
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fix: Option<String>,
+    pub fix: Option<String>,
 }
 
 /// All of it, in order.
-#[derive(Debug, Default)]
-pub struct Findings(Vec<Finding>);
+#[derive(Debug)]
+pub struct Findings {
+    section: Section,
+    all: Vec<Finding>,
+}
 
 impl Findings {
+    /// Nothing yet; what comes first is about this.
+    pub fn about(section: Section) -> Findings {
+        Findings { section, all: Vec::new() }
+    }
+
+    /// What comes next is about this.
+    pub fn turn_to(&mut self, section: Section) {
+        self.section = section;
+    }
+
     /// It is as it should be.
     pub fn ok(&mut self, name: &'static str, text: impl Into<String>) {
-        self.add(State::Ok, name, text.into(), None);
+        self.add(State::Ok, name, text.into(), String::new());
+    }
+
+    /// It is so.
+    pub fn note(&mut self, name: &'static str, text: impl Into<String>) {
+        self.add(State::Note, name, text.into(), String::new());
     }
 
     /// It works, and may not be what is meant.
-    pub fn warning(&mut self, name: &'static str, text: impl Into<String>, fix: &str) {
-        self.add(State::Warning, name, text.into(), Some(fix.to_owned()));
+    pub fn warning(&mut self, name: &'static str, text: impl Into<String>, fix: impl Into<String>) {
+        self.add(State::Warning, name, text.into(), fix.into());
     }
 
-    /// It does not work.
-    pub fn problem(&mut self, name: &'static str, text: impl Into<String>, fix: &str) {
-        self.add(State::Problem, name, text.into(), Some(fix.to_owned()));
+    /// It does not work, or somebody can get around it.
+    pub fn problem(&mut self, name: &'static str, text: impl Into<String>, fix: impl Into<String>) {
+        self.add(State::Problem, name, text.into(), fix.into());
     }
 
-    fn add(&mut self, state: State, name: &'static str, text: String, fix: Option<String>) {
-        self.0.push(Finding { state, name, text, fix: fix.filter(|fix| !fix.is_empty()) });
+    /// One of these.
+    pub fn add(&mut self, state: State, name: &'static str, text: String, fix: String) {
+        let fix = Some(fix).filter(|fix| !fix.is_empty());
+        self.all.push(Finding { section: self.section, state, name, text, fix });
+    }
+
+    /// These come next, about what they are about.
+    pub fn append(&mut self, other: Findings) {
+        self.all.extend(other.all);
+    }
+
+    /// Each of them.
+    pub fn all(&self) -> &[Finding] {
+        &self.all
+    }
+
+    /// How many are so.
+    pub fn count(&self, state: State) -> usize {
+        self.all.iter().filter(|finding| finding.state == state).count()
     }
 
     /// Whether something does not work.
     pub fn has_problem(&self) -> bool {
-        self.0.iter().any(|finding| finding.state == State::Problem)
+        self.count(State::Problem) > 0
     }
+}
 
-    /// Writes it to standard output.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn print(&self, json: bool) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if json {
-            // Strings and names: nothing that could fail.
-            let json = serde_json::to_string_pretty(&self.0).unwrap_or_default();
-            return writeln!(out, "{}", shown_json(&json));
-        }
-        let width = self.0.iter().map(|finding| finding.name.len()).max().unwrap_or_default();
-        for Finding { state, name, text, fix } in &self.0 {
-            let mark = match state {
-                State::Ok => '✓',
-                State::Warning => '⚠',
-                State::Problem => '✗',
-            };
-            writeln!(out, "{mark} {name:width$}  {}", shown(text.as_bytes()))?;
-            if let Some(fix) = fix {
-                writeln!(out, "  {:width$}  → {}", "", shown(fix.as_bytes()))?;
-            }
-        }
-        out.flush()
-    }
+/// The only finding of a look: how it is, what it says, and what to do.
+#[cfg(test)]
+pub fn found(look: impl FnOnce(&mut Findings)) -> (State, String, String) {
+    let mut findings = Findings::about(Section::Host);
+    look(&mut findings);
+    let [Finding { state, text, fix, .. }] = findings.all() else { panic!("one finding: {findings:?}") };
+    (*state, text.clone(), fix.clone().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Findings;
+    use super::*;
 
     #[test]
     fn only_what_does_not_work_is_a_problem() {
-        let mut findings = Findings::default();
+        let mut findings = Findings::about(Section::Kernel);
         findings.ok("a", "b");
+        findings.note("n", "m");
         findings.warning("c", "d", "e");
         assert!(!findings.has_problem());
+        findings.turn_to(Section::Openclaw);
         findings.problem("f", "g", "");
         assert!(findings.has_problem());
-        let json = serde_json::to_value(&findings.0).unwrap();
-        assert_eq!(json[1], serde_json::json!({"state": "warning", "name": "c", "text": "d", "fix": "e"}));
-        assert_eq!(json[2]["fix"], serde_json::Value::Null);
+        assert_eq!(findings.count(State::Ok), 1);
+        let json = serde_json::to_value(findings.all()).unwrap();
+        let warning = serde_json::json!({"section": "kernel", "state": "warning", "name": "c", "text": "d", "fix": "e"});
+        assert_eq!(json[2], warning);
+        assert_eq!(json[1]["state"], "note");
+        assert_eq!((&json[3]["section"], &json[3]["fix"]), (&"openclaw".into(), &serde_json::Value::Null));
     }
 }

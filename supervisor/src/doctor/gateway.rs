@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::DoctorError;
-use super::finding::Findings;
+use super::finding::{Findings, Section};
 use crate::approval::reply::{self, Reply};
 use crate::cli::Options;
 use crate::gateway::{ADMIN, Access, CallError, Link, Wanted};
@@ -29,7 +29,7 @@ const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";
 pub fn look(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
     let places = Places::find(options)?;
     let policy = setup::policy(options, &places, Disk::Used)?;
-    let mut findings = Findings::default();
+    let mut findings = Findings::about(Section::Gateway);
     route(&policy, &mut findings);
     let access = match Access::find(&Wanted::of(&policy), &places.state_directory) {
         Ok(access) => access,

@@ -86,6 +86,15 @@ impl Made {
         Ok(Made { domain: is_entered.then_some(floor), status, plan })
     }
 
+    /// How much of a floor there is, in words for the operator.
+    pub fn describe(&self) -> String {
+        match &self.status {
+            landlock::Status::Full => "full".to_owned(),
+            landlock::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
+            landlock::Status::None => "none, this kernel has no Landlock".to_owned(),
+        }
+    }
+
     /// Whether the floor keeps signals inside the tree.
     pub fn scopes_signals(&self) -> bool {
         self.domain.is_some() && landlock::abi().is_some_and(|abi| abi >= SCOPING)

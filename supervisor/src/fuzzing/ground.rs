@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::memory::Memory;
 use super::place;
-use crate::audit::Context;
+use crate::audit::{Context, Writer};
 use crate::floor;
 use crate::guard::Guard;
 use crate::kernel::Response;
@@ -45,8 +45,8 @@ pub fn guard() -> &'static Guard {
         // Nobody is a member of this tree.
         let tree = Tree { reaper: i32::MAX, supervisor: 1, front: 1, leader: None };
         let manner = Manner { lines: false, observe: false, allowed: false };
-        let context = Context { session: String::new(), agent: String::new() };
-        let reporter = Reporter::start(manner, None, context, tree).unwrap();
+        let context = Context::default();
+        let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
         Guard::new(policy, resolver, tree, reporter, false, floor::Plan::default(), "")
     })

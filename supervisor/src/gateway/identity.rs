@@ -20,7 +20,7 @@ use crate::store::{Directory, GUARD, Lock};
 use crate::text::shown;
 
 /// Its file in [`GUARD`].
-const NAME: &str = "device.json";
+pub const NAME: &str = "device.json";
 /// What it is written as first.
 const NEW: &str = "device.json.new";
 /// A longer file is none, in bytes.

@@ -34,10 +34,13 @@ pub use governing::{Follower, Unsaved, ask_first};
 pub use hello::Run;
 #[cfg(test)]
 pub use holder::Turned;
+pub use identity::NAME as DEVICE;
 pub use link::Link;
 pub use listens::{config, copies, find};
+pub use openclaw::Config;
 pub use pause::Pause;
 pub use problem::{CallError, OpenError};
+pub use tls::{Trust, over as tls_over};
 pub use wanted::Wanted;
 pub use withheld::Withheld;
 

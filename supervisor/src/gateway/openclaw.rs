@@ -49,6 +49,11 @@ impl Config {
         Some(format!("{} cannot be read: {}", self.file, shown(why.as_bytes())))
     }
 
+    /// Whether there is one that says something.
+    pub fn is_there(&self) -> bool {
+        matches!(self.content, Ok(Some(_)))
+    }
+
     /// The value at this path, such as `gateway.remote.url`.
     pub fn at(&self, path: &str) -> Option<&Value> {
         let top = self.content.as_ref().ok()?.as_ref()?;

@@ -18,11 +18,16 @@ use tokio_rustls::rustls::{
 /// Whom a gateway's certificate must convince.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The authorities that this host trusts.
+    /// The authorities that this host trusts; another certificate can be named in approvals.gateway.fingerprint.
     Authorities,
+    /// The authorities that this host trusts, and nothing else.
+    AuthoritiesAlone,
     /// Nobody but who has this very certificate.
     Pinned(Fingerprint),
 }
+
+/// Where guard.json names the certificate of a gateway.
+const PIN: &str = "approvals.gateway.fingerprint";
 
 /// Speaks TLS over a connection.
 ///
@@ -61,7 +66,10 @@ pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
 fn config(trust: Trust) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let at = match trust {
-        Trust::Authorities => Who::Vouched(authorities(&provider)?),
+        Trust::Authorities | Trust::AuthoritiesAlone => {
+            let hint = (trust == Trust::Authorities).then_some(PIN);
+            Who::Vouched(authorities(&provider, hint)?, hint)
+        }
         Trust::Pinned(wanted) => Who::Pinned(wanted),
     };
     let verifier = Arc::new(Looks { at, provider: Arc::clone(&provider) });
@@ -70,15 +78,17 @@ fn config(trust: Trust) -> Result<ClientConfig, String> {
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-fn authorities(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, String> {
+fn authorities(
+    provider: &Arc<CryptoProvider>,
+    pin: Option<&str>,
+) -> Result<Arc<WebPkiServerVerifier>, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-        return Err(format!(
-            "this host trusts no certificate authority{why}: install ca-certificates, or set approvals.gateway.fingerprint"
-        ));
+        let or = pin.map(|key| format!(", or set {key}")).unwrap_or_default();
+        return Err(format!("this host trusts no certificate authority{why}: install ca-certificates{or}"));
     }
     let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
     built.map_err(|error| error.to_string())
@@ -94,8 +104,8 @@ struct Looks {
 /// What the certificate must be.
 #[derive(Debug)]
 enum Who {
-    /// Vouched for by an authority.
-    Vouched(Arc<WebPkiServerVerifier>),
+    /// Vouched for by an authority; the key by which another one can be named.
+    Vouched(Arc<WebPkiServerVerifier>, Option<&'static str>),
     /// This one, whoever has made it, whatever name it has and however old it is.
     Pinned(Fingerprint),
 }
@@ -111,13 +121,14 @@ impl ServerCertVerifier for Looks {
     ) -> Result<ServerCertVerified, Error> {
         let seen = fingerprint(end_entity);
         match &self.at {
-            Who::Vouched(by) => {
+            Who::Vouched(by, pin) => {
                 let verified =
                     by.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
                 verified.map_err(|error| {
-                    Error::General(format!(
-                        "{error}; if its certificate is the one with the SHA-256 {seen}, say so in approvals.gateway.fingerprint"
-                    ))
+                    let advice = pin.map(|key| {
+                        format!("; if its certificate is the one with the SHA-256 {seen}, say so in {key}")
+                    });
+                    Error::General(format!("{error}{}", advice.unwrap_or_default()))
                 })
             }
             Who::Pinned(wanted) if seen == *wanted => Ok(ServerCertVerified::assertion()),

@@ -131,6 +131,10 @@ impl Kernel for Fake {
         Ok(Status { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22 })
     }
 
+    fn arguments(&self, _: Tid) -> Result<Vec<Vec<u8>>, Errno> {
+        Ok(Vec::new())
+    }
+
     fn is_signalled(&self, _: Tid) -> bool {
         false
     }

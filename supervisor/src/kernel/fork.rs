@@ -1,9 +1,13 @@
 //! fork(2), for a program that has not started a thread yet.
 
+use std::fs::File;
+use std::io::{Read, Write};
 use std::time::Duration;
 
+use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::errno;
 
@@ -42,6 +46,30 @@ pub fn split_unseen() -> Result<Side, Errno> {
     let child = unsafe { libc::syscall(libc::SYS_clone, no_signal, 0, 0, 0, 0) };
     errno::check(child)?;
     Ok(if child == 0 { Side::Child } else { Side::Parent(Pid::from_raw(child as i32)) })
+}
+
+/// What a child says that does something which would change this process. It makes system calls, and ends.
+///
+/// # Errors
+/// As [`split`]; EIO when the child ends without a word.
+pub fn asked<const N: usize>(work: impl FnOnce() -> [i32; N]) -> Result<[i32; N], Errno> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let child = match split()? {
+        Side::Parent(child) => child,
+        Side::Child => {
+            let said = work().map(i32::to_ne_bytes);
+            // Nobody else could be told that the parent is gone.
+            let _ = File::from(write).write_all(said.as_flattened());
+            quit();
+        }
+    };
+    drop(write);
+    let mut said = [[0; 4]; N];
+    let all = File::from(read).read_exact(said.as_flattened_mut());
+    // It is ours; where SIGCHLD is ignored it is gone already.
+    let _ = waitpid(child, None);
+    all.map_err(|_| Errno::IO)?;
+    Ok(said.map(i32::from_ne_bytes))
 }
 
 /// Ends a process that was forked. What runs at the end of a program is for the process that was started as one: here it

@@ -38,9 +38,19 @@ impl Listener {
     /// waking another processor takes longer than the call. Before Linux 6.6 there is no such thing, and all else is the
     /// same.
     pub fn new(fd: OwnedFd) -> Self {
+        let listener = Listener(fd);
+        let _ = listener.wake_in_place();
+        listener
+    }
+
+    /// Has who answers take the caller's place on its processor, and give it back.
+    ///
+    /// # Errors
+    /// EINVAL before Linux 6.6.
+    pub fn wake_in_place(&self) -> Result<(), Errno> {
         // SAFETY: the ioctl takes an integer and touches no memory of ours.
-        let _ = unsafe { ioctl::set_flags(fd.as_raw_fd(), SYNC_WAKE_UP) };
-        Listener(fd)
+        unsafe { ioctl::set_flags(self.0.as_raw_fd(), SYNC_WAKE_UP) }.map_err(errno::from_nix)?;
+        Ok(())
     }
 }
 
@@ -125,6 +135,10 @@ impl Kernel for Listener {
 
     fn status(&self, tid: Tid) -> Result<Status, Errno> {
         proc::status(tid)
+    }
+
+    fn arguments(&self, pid: Tid) -> Result<Vec<Vec<u8>>, Errno> {
+        proc::arguments(pid)
     }
 
     fn is_signalled(&self, tid: Tid) -> bool {

@@ -15,6 +15,7 @@ pub mod limits;
 pub mod listener;
 pub mod maps;
 pub mod memory;
+pub mod probe;
 pub mod proc;
 pub mod requests;
 pub mod signals;
@@ -108,6 +109,8 @@ pub trait Kernel: Send + Sync {
     fn is_leader(&self, tid: Tid) -> bool;
     /// `/proc/TID/status`.
     fn status(&self, tid: Tid) -> Result<Status, Errno>;
+    /// The first of the arguments that the process shows (`/proc/PID/cmdline`).
+    fn arguments(&self, pid: Tid) -> Result<Vec<Vec<u8>>, Errno>;
     /// Whether a signal waits for the caller that would end a wait in the kernel.
     fn is_signalled(&self, tid: Tid) -> bool;
     /// Lets a held exec go on under ptrace; `check` sees the new program (by its pid) before it runs.

@@ -101,6 +101,30 @@ pub fn parent(tid: Tid) -> Result<(Tid, String), Errno> {
     Ok((ppid, String::from_utf8_lossy(parse_name(text).ok_or(Errno::IO)?).into_owned()))
 }
 
+/// So much is read of a process's arguments, which may be megabytes.
+const MOST_ARGUMENTS: usize = 8192;
+
+/// The arguments that a process shows: `/proc/PID/cmdline`. It can write there what it likes.
+///
+/// # Errors
+/// ESRCH when it is gone.
+pub fn arguments(pid: Tid) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut buffer = [0; MOST_ARGUMENTS];
+    let (shown, is_all) = match read_into(pid, "cmdline", &mut buffer) {
+        Ok(shown) => (shown, true),
+        Err(Errno::FBIG) => (&buffer[..], false),
+        Err(error) => return Err(error),
+    };
+    let mut arguments: Vec<Vec<u8>> = match shown.strip_suffix(b"\0").unwrap_or(shown) {
+        [] => Vec::new(),
+        shown => shown.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect(),
+    };
+    if !is_all {
+        arguments.push("…".as_bytes().to_vec());
+    }
+    Ok(arguments)
+}
+
 /// The command name in a `/proc/TID/stat`: all between the first parenthesis and the last.
 pub(crate) fn parse_name(text: &[u8]) -> Option<&[u8]> {
     let (open, close) = memchr::memchr(b'(', text).zip(memchr::memrchr(b')', text))?;
@@ -183,6 +207,23 @@ mod tests {
         let status = status(pid).unwrap();
         assert_eq!(status.tgid, pid);
         assert_eq!(status.ppid, rustix::process::getppid().unwrap().as_raw_nonzero().get());
+    }
+
+    #[test]
+    fn arguments_are_those_that_are_shown() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "echo; read x", "", "a b", ""])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It runs now.
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let expected = [&b"sh"[..], b"-c", b"echo; read x", b"", b"a b", b""];
+        assert_eq!(arguments(child.id() as Tid).unwrap(), expected);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(arguments(i32::MAX), Err(Errno::SRCH));
     }
 
     #[test]

@@ -47,6 +47,12 @@ pub fn follow_exec(
     Ok(await_exec(check))
 }
 
+/// `kernel.yama.ptrace_scope` (Documentation/admin-guide/LSM/Yama.rst), where there is Yama. With 2 and 3 nobody without
+/// capabilities may trace, or read the memory of, another process, and every call of the tree would fail.
+pub fn yama() -> Option<u8> {
+    std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?.trim().parse().ok()
+}
+
 /// The stack pointer of a task that this thread has stopped.
 ///
 /// # Errors

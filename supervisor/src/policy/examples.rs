@@ -19,15 +19,16 @@ use crate::setup::Disk;
 
 /// What it is told.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Examples stand in the policy, and the disk is not looked at, as in check --batch:\n  \
+#[command(after_help = "Examples:\n  \
+    openclaw-guard policy test\n  \
+    openclaw-guard policy test new.json --json\n\n\
+    What is asked stands in the policy, and the disk is not looked at, as in check --batch:\n  \
     \"examples\": [\n    \
       { \"op\": \"read\", \"path\": \"~/.ssh/id_rsa\", \"outcome\": \"deny\" },\n    \
       { \"op\": \"exec\", \"argv\": [\"git\", \"status\"], \"resolved\": \"/usr/bin/git\", \"outcome\": \"allow\" } ]\n\n\
     and with an allowlist entry, which they are about:\n  \
     { \"pattern\": \"/usr/bin/git\", \"match\": [\"/usr/bin/git status\"], \"not_match\": [\"/usr/bin/gitk\"] }\n\n\
-    Exit status: 0 all hold, 1 one does not, 125 the policy cannot be read."
-)]
+    Exit status: 0 all hold, 1 one does not, 125 the policy cannot be read.")]
 pub struct Arguments {
     /// The policy; - for standard input [default: the one that would be in force]
     file: Option<PathBuf>,

@@ -8,6 +8,9 @@ mod source;
 mod tiers;
 mod validate;
 
+pub use source::Source;
+pub use validate::{Report, report};
+
 use clap::Subcommand;
 
 use crate::cli::Options;

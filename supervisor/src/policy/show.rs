@@ -21,7 +21,7 @@ use crate::text::shown;
 #[command(after_help = "Examples:\n  \
     openclaw-guard policy show                         guard.json without its comments\n  \
     openclaw-guard policy show --effective --agent ci  what holds for an agent, and who says so\n  \
-    openclaw-guard policy show --tiers                 what the kernel may decide by itself, and why not more\n\n\
+    openclaw-guard policy show --tiers                 what the kernel decides by itself, and why\n\n\
     Each value has its source: agent, global (the top level of guard.json), openclaw (its own\n\
     approvals), operator (the command line), default or builtin.\n\n\
     Exit status: 0, 125 the policy cannot be read or is wrong.")]
@@ -151,7 +151,7 @@ fn line(setting: &Setting) -> String {
     format!("{said}  ({by}){note}")
 }
 
-/// Takes out what has the name of a secret: sections of guard.json that are not read yet may hold some.
+/// Takes out what has the name of a secret: what others note beside their entries may hold some.
 fn redact(value: &mut Value) {
     const SECRETS: [&str; 5] = ["token", "password", "secret", "credential", "apikey"];
     match value {

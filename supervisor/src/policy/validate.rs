@@ -39,21 +39,17 @@ pub struct Arguments {
 
 /// What there is to say of one policy.
 #[derive(Debug, Serialize)]
-struct Report {
-    file: String,
-    errors: Vec<Finding>,
-    warnings: Vec<Finding>,
+pub struct Report {
+    pub file: String,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
 }
 
 pub fn validate(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
-    let mut report = Report { file: BUILT_IN.to_owned(), errors: Vec::new(), warnings: Vec::new() };
-    if let Some(source) = Source::read(options, arguments.file.as_deref())? {
-        report.file = source.name();
-        match source.document()? {
-            Err(problems) => report.errors = problems.iter().map(Finding::from).collect(),
-            Ok(document) => report.warnings = warnings(&source, &document)?,
-        }
-    }
+    let report = match Source::read(options, arguments.file.as_deref())? {
+        Some(source) => report(&source)?,
+        None => Report { file: BUILT_IN.to_owned(), errors: Vec::new(), warnings: Vec::new() },
+    };
     if arguments.json {
         print_json(&report)?
     } else {
@@ -61,6 +57,19 @@ pub fn validate(options: &Options, arguments: &Arguments) -> Result<Exit, Policy
     }
     let is_wrong = !report.errors.is_empty() || arguments.strict && !report.warnings.is_empty();
     Ok(if is_wrong { Exit::Wrong } else { Exit::Success })
+}
+
+/// What there is to say of a policy that was read.
+///
+/// # Errors
+/// When it is no text, or what the command line says is wrong.
+pub fn report(source: &Source) -> Result<Report, PolicyError> {
+    let mut report = Report { file: source.name(), errors: Vec::new(), warnings: Vec::new() };
+    match source.document()? {
+        Err(problems) => report.errors = problems.iter().map(Finding::from).collect(),
+        Ok(document) => report.warnings = warnings(source, &document)?,
+    }
+    Ok(report)
 }
 
 /// Everything that is worth a look, for each agent that the document speaks of.

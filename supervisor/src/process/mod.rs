@@ -29,11 +29,12 @@ use guard_shim::Plan;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::audit::AuditLog;
+use crate::audit::Writer;
 use crate::exit::Exit;
 use crate::floor;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
+use crate::learn::Recorder;
 use crate::reload::Source;
 use crate::terminal::Outer;
 use console::{Console, Far};
@@ -53,11 +54,13 @@ pub struct Order {
     /// What the floor lets the kernel do by itself.
     pub floor: floor::Plan,
     /// Where decisions are logged.
-    pub audit: Option<AuditLog>,
+    pub audit: Writer,
     /// `--observe`
     pub observe: bool,
     /// Whether a human is asked where the policy says so.
     pub is_attended: bool,
+    /// Where what the tree does is recorded. The policy then stays what it is.
+    pub recorder: Option<Recorder>,
     /// Lines on stderr for denials.
     pub lines: bool,
     /// `--kill-on-exit`
@@ -71,9 +74,7 @@ impl Order {
         std::mem::forget((name, policy, source, floor));
         drop(terminal);
         plan.leave();
-        if let Some(audit) = audit {
-            audit.leave();
-        }
+        audit.leave();
     }
 }
 

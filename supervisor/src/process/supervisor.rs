@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -19,7 +19,7 @@ use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
 use crate::approval::{Approvals, IsMember, Settings, Surroundings};
 use crate::asking::{Announce, ApprovalLog, Way};
-use crate::audit::Context;
+use crate::audit::{Context, Secrets};
 use crate::current::Current;
 use crate::faults::tell_in_one_line;
 use crate::floor as tree_floor;
@@ -35,6 +35,7 @@ use crate::report::{Manner, Reporter, print};
 use crate::resolve::Resolver;
 use crate::text::shown;
 use crate::tree::Tree;
+use crate::why;
 
 /// The status of a guard that failed.
 const FAILED: u8 = 125;
@@ -80,6 +81,7 @@ fn supervise(
         audit,
         observe,
         is_attended,
+        recorder,
         lines,
         kill_on_exit,
     } = order;
@@ -90,10 +92,8 @@ fn supervise(
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
             // The front is to see the supervisor's end, whoever else lives.
-            drop((ours, news, to_front.take(), link));
-            if let Some(audit) = audit {
-                audit.leave();
-            }
+            drop((ours, news, to_front.take(), link, recorder));
+            audit.leave();
             reaper::main(plan, theirs, to_supervisor, jobs)
         }
         Side::Parent(reaper) => reaper.as_raw(),
@@ -118,12 +118,22 @@ fn supervise(
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
     let manner = Manner { lines, observe, allowed: false };
     let session = session_name();
-    let context = Context { session: session.clone(), agent: policy.agent().to_owned() };
+    let context = Context {
+        session: session.clone(),
+        agent: policy.agent().to_owned(),
+        secrets: Secrets::of_environment(),
+    };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
+    let reporter = match std::io::stderr().is_terminal() {
+        true => reporter.hinting(why::hint(&source.options)),
+        false => reporter,
+    };
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
     let follower = follower(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &follower, link));
     let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session);
+    let is_followed = recorder.is_none();
+    guard = guard.with_recorder(recorder.map(Arc::new));
     if let Some(approvals) = &approvals {
         guard = guard.with_approvals(Arc::clone(approvals));
     }
@@ -155,7 +165,7 @@ fn supervise(
     if let Err(error) = tree_floor::watch(&current.guard().floor, move |fault| faults.fault(fault, None)) {
         reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
     }
-    if let Err(error) = reload.watch(watch) {
+    if is_followed && let Err(error) = reload.watch(watch) {
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
 
@@ -273,6 +283,9 @@ fn become_supervisor() -> std::io::Result<()> {
     // The supervisor holds descriptors of every caller for a moment.
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    // What cannot be logged is denied: the tree's files are limited, not the log.
+    let limit = getrlimit(Resource::Fsize);
+    let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit });
     limits::forbid_core();
     Ok(())
 }

@@ -394,6 +394,9 @@ fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
     if policy.allow_ptrace() != guard.policy().allow_ptrace() {
         lines.push("exec.allowPtrace: counts in full only after a restart of the guard".to_owned());
     }
+    if policy.audit() != guard.policy().audit() {
+        lines.push("audit: counts only after a restart of the guard".to_owned());
+    }
     if !policy.hands_in_the_same(guard.policy()) {
         lines.push(
             "exec.environment, exec.pathPrepend: count for commands started after a restart".to_owned(),

@@ -10,7 +10,7 @@ use guard_policy::{Access, Bits, Exec, Outcome, Request, Role, decide};
 use tempfile::TempDir;
 
 use super::*;
-use crate::audit::Context;
+use crate::audit::{Context, Writer};
 use crate::cli::Cli;
 use crate::floor;
 use crate::report::Manner;
@@ -49,8 +49,8 @@ impl Ground {
         let policy = setup::compile(&options, &places, Disk::Used, text.as_deref(), &stores).unwrap();
         let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
         let manner = Manner { lines: false, observe: false, allowed: false };
-        let context = Context { session: String::new(), agent: String::new() };
-        let reporter = Reporter::start(manner, None, context, tree).unwrap();
+        let context = Context::default();
+        let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
         let guard = Guard::new(policy, resolver, tree, reporter.clone(), false, floor::Plan::default(), "");
         let current = Arc::new(Current::new(guard));

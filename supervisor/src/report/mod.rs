@@ -3,28 +3,29 @@
 //! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can stop its
 //! terminal, or not read the pipe that is its stderr: that costs lines, and nothing of the log.
 
+mod logger;
 mod printer;
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use guard_policy::{Because, Outcome};
 
 pub use printer::print;
 
-use crate::audit::{Asked, AuditLog, Change, Context, Failed};
+use crate::audit::{Asked, Change, Context, Failed, Record, Writer};
 use crate::faults::{Fault, kept_up};
 use crate::kernel::Tid;
-use crate::layers::{Fallible, may_fall};
 use crate::text::shown;
 use crate::tree::Tree;
+use logger::Logger;
 use printer::Printer;
 
 /// What a caller wanted to do, in the words of the policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
     /// Read a file or list a directory.
@@ -107,11 +108,19 @@ pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// For the log.
 enum Entry {
-    Event(Event),
-    Change(Change),
-    Asked(Asked),
-    Failed(Failed),
+    /// With it, whom to tell whether it is in the log.
+    Record(Record, Option<SyncSender<Logged>>),
     Flush(SyncSender<()>),
+}
+
+/// Whether a decision is in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "what has to be in the log and is not may not be done"]
+pub enum Logged {
+    /// It is, or nobody insists on that.
+    Yes,
+    /// It has to be and could not.
+    No,
 }
 
 /// For stderr.
@@ -153,8 +162,12 @@ pub struct Reporter {
     entries: SyncSender<Box<Entry>>,
     lines: SyncSender<Box<Line>>,
     manner: Manner,
+    /// Whether what is allowed must be in the log first.
+    must_log: bool,
     /// The operator's command has ended: stderr is given up, the log goes on.
     quiet: Arc<AtomicBool>,
+    /// What is said once, behind the first denied line.
+    hint: Arc<Mutex<Option<String>>>,
 }
 
 impl Reporter {
@@ -162,12 +175,7 @@ impl Reporter {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(
-        manner: Manner,
-        audit: Option<AuditLog>,
-        context: Context,
-        tree: Tree,
-    ) -> std::io::Result<Reporter> {
+    pub fn start(manner: Manner, writer: Writer, context: Context, tree: Tree) -> std::io::Result<Reporter> {
         let (entries, to_log) = sync_channel(BACKLOG);
         let (lines, to_print) = sync_channel(BACKLOG);
         let quiet = Arc::new(AtomicBool::new(!manner.lines));
@@ -176,7 +184,9 @@ impl Reporter {
             move || kept_up(|| printer.run(&to_print), |fault| print(&format!("openclaw-guard: {fault}")));
         std::thread::Builder::new().name("report".into()).spawn(print)?;
         let problems = lines.clone();
-        let mut logger = Logger { audit, context, tree, lines: lines.clone() };
+        // What is only observed goes on whatever happens.
+        let must_log = writer.must_log() && !manner.observe;
+        let mut logger = Logger { writer, context, tree, lines: lines.clone() };
         let log = move || {
             kept_up(
                 || logger.run(&to_log),
@@ -187,7 +197,13 @@ impl Reporter {
             );
         };
         std::thread::Builder::new().name("audit".into()).spawn(log)?;
-        Ok(Reporter { entries, lines, manner, quiet })
+        Ok(Reporter { entries, lines, manner, must_log, quiet, hint: Arc::default() })
+    }
+
+    /// The same, with a line that is said once, behind the first denied line.
+    pub fn hinting(self, line: String) -> Reporter {
+        *self.hint.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        self
     }
 
     /// Whether allowed file accesses are to be told.
@@ -195,28 +211,50 @@ impl Reporter {
         self.manner.allowed
     }
 
-    /// Tells of a decision. Of a denial, returns when its line is printed.
-    pub fn tell(&self, event: Event) {
-        let denied = event.outcome != Outcome::Allow;
-        let line = (denied && !self.is_quiet() && !event.because.is_unmentioned())
-            .then(|| denied_line(&event, self.manner.observe));
-        // The writers end only with the process.
-        let _ = self.entries.send(Box::new(Entry::Event(event)));
-        let Some(line) = line else { return };
-        let (printed, wait) = sync_channel(1);
-        if self.lines.try_send(Box::new(Line::Print(line, Some(printed)))).is_ok() {
-            let _ = wait.recv_timeout(LINE);
+    /// Tells of a decision. Of a denial, returns when its line is printed; of what is allowed, where it must be in the
+    /// log, when it is known whether it is.
+    pub fn tell(&self, event: Event) -> Logged {
+        if event.outcome == Outcome::Allow {
+            return self.log_first(event);
         }
+        let line = (!self.is_quiet() && !event.because.is_unmentioned())
+            .then(|| denied_line(&event, self.manner.observe));
+        self.log(Record::Event(event));
+        if let Some(line) = line {
+            let (printed, wait) = sync_channel(1);
+            if self.lines.try_send(Box::new(Line::Print(line, Some(printed)))).is_ok() {
+                let _ = wait.recv_timeout(LINE);
+                let hint = self.hint.lock().unwrap_or_else(PoisonError::into_inner).take();
+                hint.into_iter().for_each(|hint| self.remark(hint));
+            }
+        }
+        Logged::Yes
+    }
+
+    fn log_first(&self, event: Event) -> Logged {
+        if !self.must_log {
+            self.log(Record::Event(event));
+            return Logged::Yes;
+        }
+        let (logged, wait) = sync_channel(1);
+        let sent = self.entries.send(Box::new(Entry::Record(Record::Event(event), Some(logged))));
+        // The writer ends only with the process. Where it panics, nobody knows what became of the line.
+        sent.ok().and_then(|()| wait.recv().ok()).unwrap_or(Logged::No)
+    }
+
+    fn log(&self, record: Record) {
+        // The writer ends only with the process.
+        let _ = self.entries.send(Box::new(Entry::Record(record, None)));
     }
 
     /// Tells of a change of the policy.
     pub fn changed(&self, change: Change) {
-        let _ = self.entries.send(Box::new(Entry::Change(change)));
+        self.log(Record::Change(change));
     }
 
     /// Tells what happened to a question.
     pub fn asked(&self, asked: Asked) {
-        let _ = self.entries.send(Box::new(Entry::Asked(asked)));
+        self.log(Record::Asked(asked));
     }
 
     /// Prints what has happened to the guard itself, where lines are printed.
@@ -235,7 +273,7 @@ impl Reporter {
     pub fn fault(&self, fault: &Fault, call: Option<(Tid, &'static str)>) {
         let denied = call.map_or(String::new(), |(_, name)| format!("; denied {name}"));
         let line = format!("openclaw-guard: {fault}{denied}");
-        let _ = self.entries.send(Box::new(Entry::Failed(Failed::new(fault, call))));
+        self.log(Record::Failed(Failed::new(fault, call)));
         let _ = self.lines.try_send(Box::new(Line::Fault(line)));
     }
 
@@ -262,60 +300,6 @@ impl Reporter {
 
     fn is_quiet(&self) -> bool {
         self.quiet.load(Ordering::Relaxed)
-    }
-}
-
-struct Logger {
-    audit: Option<AuditLog>,
-    context: Context,
-    tree: Tree,
-    lines: SyncSender<Box<Line>>,
-}
-
-impl Logger {
-    fn run(&mut self, receiver: &Receiver<Box<Entry>>) {
-        for entry in receiver {
-            match *entry {
-                Entry::Event(event) => self.log(event),
-                Entry::Change(change) => {
-                    let written = self.audit.as_mut().map(|audit| audit.write_change(&self.context, &change));
-                    self.look(written);
-                }
-                Entry::Asked(asked) => {
-                    let written = self.audit.as_mut().map(|audit| audit.write_asked(&self.context, &asked));
-                    self.look(written);
-                }
-                Entry::Failed(failed) => {
-                    let written = self.audit.as_mut().map(|audit| audit.write_failed(&self.context, &failed));
-                    self.look(written);
-                }
-                Entry::Flush(done) => {
-                    if let Some(audit) = &mut self.audit {
-                        audit.flush();
-                    }
-                    let _ = done.send(());
-                }
-            }
-        }
-    }
-
-    fn log(&mut self, mut event: Event) {
-        may_fall(Fallible::Audit, &event.path);
-        let Some(audit) = &mut self.audit else { return };
-        if event.chain.is_empty() {
-            event.chain = self.tree.chain(event.pid);
-        }
-        let written = audit.write(&self.context, &event);
-        self.look(Some(written));
-    }
-
-    /// Says that a line could not be written.
-    fn look(&self, written: Option<std::io::Result<()>>) {
-        if let (Some(Err(error)), Some(audit)) = (written, &self.audit) {
-            let path = audit.path().display();
-            let line = format!("openclaw-guard: cannot write the audit log {path}: {error}");
-            let _ = self.lines.try_send(Box::new(Line::Problem(line)));
-        }
     }
 }
 

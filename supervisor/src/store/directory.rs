@@ -162,8 +162,7 @@ impl Directory {
     /// # Errors
     /// The kernel's; ELOOP for a symbolic link on the way or at the end.
     pub fn below(&self, name: impl rustix::path::Arg, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
-        Ok(openat2(&self.descriptor, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode, resolve)?)
+        below(self.as_fd(), name, flags, mode)
     }
 
     /// The whole store; `None` where there is none.
@@ -216,4 +215,18 @@ impl AsFd for Directory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
     }
+}
+
+/// Opens what is below a directory.
+///
+/// # Errors
+/// The kernel's; ELOOP for a symbolic link on the way or at the end.
+pub fn below(
+    directory: BorrowedFd<'_>,
+    name: impl rustix::path::Arg,
+    flags: OFlags,
+    mode: Mode,
+) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;
+    Ok(openat2(directory, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, mode, resolve)?)
 }

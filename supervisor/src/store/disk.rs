@@ -1,33 +1,37 @@
-//! The steps in which a store is replaced. A test stops at each of them.
+//! The steps in which a file is replaced: a store, a policy. A test stops at each of them.
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, fsync, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::directory::{Directory, Owner};
+use super::directory::{Owner, below};
+
+/// The mode of a store, and of every file until it is whole.
+pub const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// What a writer asks of the disk, in this order; by default of the kernel.
 pub trait Disk {
     /// A new file for its owner alone.
-    fn create(&self, directory: &Directory, name: &str) -> io::Result<OwnedFd> {
-        directory.below(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR)
+    fn create(&self, directory: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
+        below(directory, name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, PRIVATE)
     }
 
-    /// Gives it the owner and mode of a store.
-    fn own(&self, file: &OwnedFd, owner: Owner) -> io::Result<()> {
+    /// Gives it the owner and mode of what it replaces.
+    fn own(&self, file: &OwnedFd, owner: Owner, mode: Mode) -> io::Result<()> {
         let stat = fstat(file)?;
+        let mut mode = mode;
         if (Owner { uid: stat.st_uid, gid: stat.st_gid }) != owner {
             match fchown(file, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid))) {
-                // The group has no rights to the file.
-                Err(Errno::PERM) if stat.st_uid == owner.uid => {}
+                // Then no group has rights to the file.
+                Err(Errno::PERM) if stat.st_uid == owner.uid => mode -= Mode::RWXG,
                 changed => changed?,
             }
         }
         // Whatever the mask took away.
-        Ok(fchmod(file, Mode::RUSR | Mode::WUSR)?)
+        Ok(fchmod(file, mode)?)
     }
 
     /// Writes all of it.
@@ -40,18 +44,18 @@ pub trait Disk {
         Ok(fsync(file)?)
     }
 
-    /// Puts it in place of the store.
-    fn rename(&self, directory: &Directory, from: &str, to: &str) -> io::Result<()> {
+    /// Puts it in place of the old one.
+    fn rename(&self, directory: BorrowedFd<'_>, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(directory, from, directory, to)?)
     }
 
     /// Waits until the new name would survive the loss of power.
-    fn sync_directory(&self, directory: &Directory) -> io::Result<()> {
+    fn sync_directory(&self, directory: BorrowedFd<'_>) -> io::Result<()> {
         Ok(fsync(directory)?)
     }
 
     /// Takes a file away that is not needed.
-    fn remove(&self, directory: &Directory, name: &str) -> io::Result<()> {
+    fn remove(&self, directory: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         Ok(unlinkat(directory, name, AtFlags::empty())?)
     }
 }

@@ -2,6 +2,7 @@
 //! policy else.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use guard_policy::store::{Reading, Store};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::directory::{Directory, Whose};
-use super::disk::{Disk, Kernel};
+use super::disk::{Disk, Kernel, PRIVATE};
 use super::lock::Lock;
 use super::{GATEWAYS, GUARD, new_id, stale};
 
@@ -122,17 +123,17 @@ pub fn keep(state: &Path, snapshot: &Snapshot) -> io::Result<()> {
     stale::remove(&Kernel, &directory)?;
     let temporary = stale::temporary();
     let write = || {
-        let file = Kernel.create(&directory, &temporary)?;
-        Kernel.own(&file, owner)?;
+        let file = Kernel.create(directory.as_fd(), &temporary)?;
+        Kernel.own(&file, owner, PRIVATE)?;
         Kernel.write(&file, text.as_bytes())?;
         Kernel.sync(&file)?;
-        Kernel.rename(&directory, &temporary, directory.name())?;
-        Kernel.sync_directory(&directory)
+        Kernel.rename(directory.as_fd(), &temporary, directory.name())?;
+        Kernel.sync_directory(directory.as_fd())
     };
     let written = write();
     if written.is_err() {
         // Nothing that anybody needs.
-        let _ = Kernel.remove(&directory, &temporary);
+        let _ = Kernel.remove(directory.as_fd(), &temporary);
     }
     written
 }

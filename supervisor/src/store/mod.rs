@@ -9,10 +9,11 @@ mod load;
 mod lock;
 mod stale;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod update;
 
-pub use directory::Directory;
+pub use directory::{Directory, Owner, below};
+pub use disk::{Disk, Kernel, PRIVATE};
 pub use gateways::{
     Gateways, Snapshot, governing, keep as keep_gateways, load as load_gateways, path as gateways,
 };

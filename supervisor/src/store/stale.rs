@@ -1,6 +1,7 @@
 //! Temporary files of writers that died: `.exec-approvals.PID.UUID.tmp`, as OpenClaw names its own.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, statat};
@@ -27,7 +28,7 @@ pub fn remove(disk: &dyn Disk, directory: &Directory) -> io::Result<()> {
         let Ok(name) = entry.file_name().to_str() else { continue };
         if writer(name).is_some_and(is_dead) && is_old(directory, name) {
             // The next writer tries again.
-            let _ = disk.remove(directory, name);
+            let _ = disk.remove(directory.as_fd(), name);
         }
     }
     Ok(())

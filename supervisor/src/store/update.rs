@@ -1,12 +1,13 @@
 //! Changing the store: all of a change or nothing of it, and no change of anybody else's lost.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use guard_policy::store::{BaseHash, Store};
 
 use super::directory::{Content, Directory, Owner, Whose};
-use super::disk::{Disk, Kernel};
+use super::disk::{Disk, Kernel, PRIVATE};
 use super::load::parse;
 use super::lock::Lock;
 use super::{DATABASE, GUARD, NAME, stale};
@@ -184,7 +185,7 @@ impl Held {
         let written = self.write(disk, &temporary, text.as_bytes(), owner, &before);
         if written.is_err() {
             // Nothing that anybody needs: the store is the old one, or the new one in its place.
-            let _ = disk.remove(&self.directory, &temporary);
+            let _ = disk.remove(self.directory.as_fd(), &temporary);
         }
         written.map(|()| Updated { result, hash: BaseHash::of(text.as_bytes()) })
     }
@@ -197,16 +198,16 @@ impl Held {
         owner: Owner,
         before: &BaseHash,
     ) -> Result<(), UpdateError> {
-        let directory = &self.directory;
+        let directory = self.directory.as_fd();
         let file = disk.create(directory, temporary).map_err(self.failed("make a file beside"))?;
-        disk.own(&file, owner).map_err(self.failed("keep the owner of"))?;
+        disk.own(&file, owner, PRIVATE).map_err(self.failed("keep the owner of"))?;
         disk.write(&file, text).map_err(self.failed("write"))?;
         disk.sync(&file).map_err(self.failed("write"))?;
         // OpenClaw takes no lock. Between this look and the rename its change would still be lost.
         if BaseHash::of(&self.content()?.bytes) != *before {
             return Err(UpdateError::Conflict { path: self.path() });
         }
-        disk.rename(directory, temporary, directory.name()).map_err(self.failed("replace"))?;
+        disk.rename(directory, temporary, self.directory.name()).map_err(self.failed("replace"))?;
         disk.sync_directory(directory).map_err(self.failed("be sure of"))
     }
 }

@@ -44,7 +44,7 @@ impl Release {
 }
 
 /// Where scripts/gateways keeps what it installs.
-fn installed() -> PathBuf {
+pub(crate) fn installed() -> PathBuf {
     let named = std::env::var_os("GUARD_GATEWAYS").filter(|path| !path.is_empty());
     let cache = || std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache");
@@ -57,6 +57,15 @@ fn installed() -> PathBuf {
 /// When it is not there: `scripts/gateways` was not run.
 #[must_use]
 pub fn package(name: &str, version: Option<&str>) -> PathBuf {
+    kept(name, version).join("node_modules").join(name)
+}
+
+/// The directory that scripts/gateways keeps under a name.
+///
+/// # Panics
+/// As [`package`].
+#[must_use]
+pub fn kept(name: &str, version: Option<&str>) -> PathBuf {
     let directory = installed();
     // One that is still being made has something behind its version.
     let is_version = |found: &str| match version {
@@ -71,7 +80,7 @@ pub fn package(name: &str, version: Option<&str>) -> PathBuf {
         entry.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_version)
     });
     let found = found.unwrap_or_else(|| panic!("no {name} in {}: scripts/gateways", directory.display()));
-    directory.join(found).join("node_modules").join(name)
+    directory.join(found)
 }
 
 static CURRENT: Mutex<Option<Gateway>> = Mutex::new(None);

@@ -29,7 +29,10 @@ pub enum Action {
 
 /// How to list.
 #[derive(Args, Debug)]
-#[command(after_help = "Exit status: 0, 125 when a guard could not be asked.")]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals list\n  \
+    openclaw-guard approvals list --json | jq -r '.[].id'\n\n\
+    Exit status: 0, 125 when a guard could not be asked.")]
 pub struct ListArguments {
     /// As JSON: a list of objects
     #[arg(long)]
@@ -43,9 +46,9 @@ pub struct ListArguments {
     openclaw-guard approvals resolve 3f0c allow-10m\n  \
     openclaw-guard approvals resolve 3f0c allow-always-directory\n  \
     openclaw-guard approvals resolve 3f0c deny --revision 4\n\n\
-    allow-once is for the calls that wait now; allow-session and allow-Nm for equal ones too, as long as the guard\n\
-    runs, or N minutes; allow-always saves what `list` shows at \"always\", for all guards of the user;\n\
-    allow-always-directory what it shows at \"directory\", where it shows that.\n\n\
+    allow-once is for the calls that wait now; allow-session and allow-Nm for equal ones too, as long\n\
+    as the guard runs, or N minutes; allow-always saves what `list` shows at \"always\", for all guards\n\
+    of the user; allow-always-directory what it shows at \"directory\", where it shows that.\n\n\
     Exit status: 0 answered, 1 not (unknown, ambiguous, resolved already, expired, unavailable),\n\
     125 when a guard could not be asked.")]
 pub struct ResolveArguments {

@@ -27,12 +27,14 @@ use crate::setup::Places;
 
 /// How to watch.
 #[derive(Args, Debug)]
-#[command(
-    after_help = "On a terminal: y once, s for the session, a always, n no, each with Enter; ? shows more.\n\
-    In lines, an answer is a line of standard input: the id, or its beginning, and one of allow-once, allow-session,\n\
-    allow-Nm, allow-always, allow-always-directory, deny.\n\n\
-    Exit status: 0 when it is told to end, 125 when it cannot watch."
-)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals watch\n  \
+    openclaw-guard approvals watch --plain\n  \
+    openclaw-guard approvals watch --json | tee questions.jsonl\n\n\
+    On a terminal: y once, s for the session, a always, n no, each with Enter; ? shows more.\n\
+    In lines, an answer is a line of standard input: the id, or its beginning, and one of allow-once,\n\
+    allow-session, allow-Nm, allow-always, allow-always-directory, deny.\n\n\
+    Exit status: 0 when it is told to end, 125 when it cannot watch.")]
 pub struct WatchArguments {
     /// Lines of JSON instead of a screen
     #[arg(long)]

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
+use guard_policy::learn::Used;
 use landlock::{
     AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
     RulesetStatus,
@@ -65,14 +66,19 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
         return Err(Errno::CONNREFUSED);
     }
     request.guard.judge(request.caller, Operation::Connect, &path, Some(&object), Access::WRITE)?;
-    if !request.guard.servers.has_file(&object)? && !request.guard.policy().names(&path) {
+    if request.guard.servers.has_file(&object)? || request.guard.policy().names(&path) {
+        request.guard.saw(&path, Used::WRITTEN);
+    } else {
         if !may_be_served(&object, &path) {
             // A server left it behind. There is nobody who could be reached, and a program makes its own.
             rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
             return Err(Errno::CONNREFUSED);
         }
-        let text = "a socket that the tree did not make; a rule must name it, not only its directory";
-        request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
+        // Recorded, it goes on: what is learned from is trusted so far.
+        if !request.guard.saw(&path, Used::SPOKEN_TO) {
+            let text = "a socket that the tree did not make; a rule must name it, not only its directory";
+            request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
+        }
     }
     Ok(object)
 }

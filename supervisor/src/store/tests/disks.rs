@@ -2,14 +2,15 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use guard_policy::store::Store;
+use rustix::fs::Mode;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::{add, text};
-use crate::store::directory::{Directory, Owner};
+use crate::store::directory::Owner;
 use crate::store::disk::{Disk, Kernel};
 use crate::store::{NAME, new_id};
 
@@ -66,12 +67,12 @@ fn nothing() -> io::Result<()> {
 }
 
 impl Disk for Stopping {
-    fn create(&self, directory: &Directory, name: &str) -> io::Result<OwnedFd> {
+    fn create(&self, directory: BorrowedFd<'_>, name: &str) -> io::Result<OwnedFd> {
         self.step(nothing, || Kernel.create(directory, name))
     }
 
-    fn own(&self, file: &OwnedFd, owner: Owner) -> io::Result<()> {
-        self.step(nothing, || Kernel.own(file, owner))
+    fn own(&self, file: &OwnedFd, owner: Owner, mode: Mode) -> io::Result<()> {
+        self.step(nothing, || Kernel.own(file, owner, mode))
     }
 
     fn write(&self, file: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
@@ -82,15 +83,15 @@ impl Disk for Stopping {
         self.step(nothing, || Kernel.sync(file))
     }
 
-    fn rename(&self, directory: &Directory, from: &str, to: &str) -> io::Result<()> {
+    fn rename(&self, directory: BorrowedFd<'_>, from: &str, to: &str) -> io::Result<()> {
         self.step(nothing, || Kernel.rename(directory, from, to))
     }
 
-    fn sync_directory(&self, directory: &Directory) -> io::Result<()> {
+    fn sync_directory(&self, directory: BorrowedFd<'_>) -> io::Result<()> {
         self.step(nothing, || Kernel.sync_directory(directory))
     }
 
-    fn remove(&self, directory: &Directory, name: &str) -> io::Result<()> {
+    fn remove(&self, directory: BorrowedFd<'_>, name: &str) -> io::Result<()> {
         self.step(nothing, || Kernel.remove(directory, name))
     }
 }

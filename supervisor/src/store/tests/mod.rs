@@ -1,6 +1,6 @@
 //! Real directories, and real processes that write into them.
 
-mod disks;
+pub mod disks;
 mod files;
 mod writers;
 

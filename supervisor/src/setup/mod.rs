@@ -1,21 +1,21 @@
 //! From the command line and the host to a policy.
 
+mod places;
+
 use std::env;
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::approval::GatewayUrl;
-use guard_policy::{
-    Ask, Document, Gateway, Host, OpenclawStore, Overrides, OwnStore, Policy, Premises, Problem, Security,
-};
+use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
 
 use crate::cli::Options;
-use crate::gateway;
 use crate::links::Links;
-use crate::premises;
 use crate::store::{self, Stores};
 use crate::text::shown;
+
+pub use places::{Places, real};
 
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
@@ -46,132 +46,6 @@ fn lines(problems: &[Problem]) -> String {
         .join("\nopenclaw-guard: ")
 }
 
-/// Where things are on this host.
-#[derive(Clone, Debug)]
-pub struct Places {
-    /// What `~` means.
-    pub home: PathBuf,
-    /// OpenClaw's state directory.
-    pub state: PathBuf,
-    /// OpenClaw's key of the session that starts the guard: by the command line, or as OpenClaw 2026.7.35 tells the
-    /// programs that it runs agents in.
-    pub session_key: Option<String>,
-    /// Its real path at the start, for the same reason as `policy_file`.
-    pub state_directory: PathBuf,
-    /// The policy's file as it is named, whether or not it exists.
-    pub policy: PathBuf,
-    /// Its real path at the start. Read again it is read there: a link on the way to it may be the tree's by then.
-    pub policy_file: PathBuf,
-    /// Whether it was named on the command line: then it must exist.
-    pub policy_named: bool,
-    /// The audit log.
-    pub audit: PathBuf,
-    /// The real path of the current directory.
-    pub cwd: PathBuf,
-    /// Where OpenClaw's gateway listens.
-    gateway: Gateway,
-    /// What no policy may open to the tree: OpenClaw's state and configuration, the policy, the audit log.
-    always_denied: Vec<Vec<u8>>,
-    /// The real directories of `PATH` at the start.
-    path_dirs: Vec<Vec<u8>>,
-    /// The real directories for temporary files at the start.
-    temp_dirs: Vec<Vec<u8>>,
-    /// What else says where something would run by itself, at the start.
-    premises: Premises,
-}
-
-impl Places {
-    /// Looks at the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
-    ///
-    /// # Errors
-    /// When there is no home or no current directory.
-    pub fn find(options: &Options) -> Result<Places, SetupError> {
-        let home = options
-            .home
-            .clone()
-            .or_else(|| directory("OPENCLAW_HOME"))
-            .or_else(|| directory("HOME"))
-            .or_else(|| {
-                nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten().map(|user| user.dir)
-            })
-            .ok_or(SetupError::NoHome)?;
-        // Patterns are compared with real paths, and most of them start here.
-        let home = real(&std::path::absolute(home).map_err(SetupError::NoDirectory)?);
-        let state = directory("OPENCLAW_STATE_DIR").unwrap_or_else(|| home.join(".openclaw"));
-        let policy = options.policy.clone().unwrap_or_else(|| state.join("guard.json"));
-        let config = gateway::config(&state);
-        let links = Links::default();
-        let cwd = env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?;
-        let mut places = Places {
-            policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
-            state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
-            session_key: options
-                .session_key
-                .clone()
-                .or_else(|| env::var("OPENCLAW_MCP_SESSION_KEY").ok())
-                .filter(|key| !key.is_empty()),
-            policy_named: options.policy.is_some(),
-            policy,
-            audit: options.audit.clone().unwrap_or_else(|| state.join("guard/audit.jsonl")),
-            gateway: gateway::find(&config),
-            always_denied: Vec::new(),
-            path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
-            temp_dirs: real_directories(
-                &links,
-                ["/tmp".into(), "/var/tmp".into()].into_iter().chain(directory("TMPDIR")),
-            ),
-            premises: premises::find(&links, &cwd, &home),
-            cwd,
-            home,
-            state,
-        };
-        let copies = gateway::copies(&config);
-        let own = [&places.state, &config, &places.policy, &places.audit].into_iter().chain(&copies);
-        places.always_denied = both_forms(&own.collect::<Vec<_>>());
-        Ok(places)
-    }
-
-    /// What no policy may open to the tree: wherever OpenClaw's store has the socket of those who approve, too.
-    fn denied_with(&self, store: &store::File) -> Vec<Vec<u8>> {
-        let mut denied = self.always_denied.clone();
-        let store::File::Present(reading) = store else { return denied };
-        let socket = reading.store.socket_path().and_then(|path| store::socket(path, &self.home));
-        denied.extend(socket.iter().flat_map(|path| both_forms(&[path])));
-        denied
-    }
-}
-
-/// Paths as they are written and as they are.
-fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
-    let mut forms = Vec::new();
-    for path in paths {
-        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
-        let real = real(&absolute);
-        for path in [absolute, real] {
-            let path = path.into_os_string().into_vec();
-            if !forms.contains(&path) {
-                forms.push(path);
-            }
-        }
-    }
-    forms
-}
-
-fn directory(variable: &str) -> Option<PathBuf> {
-    env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-/// The real path of something that need not exist: what exists of it is resolved.
-pub fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => real(parent).join(name),
-        _ => path.to_owned(),
-    }
-}
-
 /// Whether compiling a policy may look at the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
@@ -195,6 +69,19 @@ pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, 
     )
 }
 
+/// Where the audit log is by the command line and guard.json. For who reads it: a policy that is wrong in something else is
+/// not his business.
+///
+/// # Errors
+/// When there is no home, or guard.json cannot be read.
+pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
+    let places = Places::find(options)?;
+    let text = read(&places, |path| std::fs::read(path))?;
+    let text = text.and_then(|text| String::from_utf8(text).ok());
+    let document = text.and_then(|text| Document::parse("", &text).ok());
+    Ok(places.audit(document.as_ref().and_then(Document::audit_path)))
+}
+
 /// Compiles the text of a policy, or the policy that holds without one, with the approvals stores.
 ///
 /// # Errors
@@ -208,10 +95,7 @@ pub fn compile(
 ) -> Result<Policy, SetupError> {
     let overrides = overrides(options)?;
     let links = Links::default();
-    let resolve = |path: &[u8]| {
-        // Links of /proc mean whoever asks: resolved here they would mean the guard.
-        if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
-    };
+    let resolve = |path: &[u8]| resolved(&links, path);
     let leave = |_: &[u8]| None;
     let trail = |path: &[u8]| links.trail(path);
     let as_written = |path: &[u8]| vec![path.to_vec()];
@@ -226,7 +110,8 @@ pub fn compile(
         home: places.home.as_os_str().as_bytes(),
         cwd: places.cwd.as_os_str().as_bytes(),
         path_dirs: places.path_dirs.clone(),
-        always_denied: places.denied_with(&stores.openclaw),
+        always_denied: places
+            .denied_with(&stores.openclaw, document.as_ref().and_then(|document| document.audit_path())),
         temp_dirs: places.temp_dirs.clone(),
         openclaw: openclaw(&stores.openclaw),
         gateways: match &gateways {
@@ -245,6 +130,41 @@ pub fn compile(
         }
         None => Ok(Policy::without_file(&options.agent, &host, &overrides)),
     }
+}
+
+/// Where a path of a policy leads. Links of /proc mean whoever asks: resolved here they would mean the guard.
+fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
+    if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
+}
+
+/// Asks about the host as it is without stores: for what is to hold by itself.
+pub fn on_host<T>(places: &Places, ask: impl FnOnce(&Host<'_>) -> T) -> T {
+    let links = Links::default();
+    let resolve = |path: &[u8]| resolved(&links, path);
+    let trail = |path: &[u8]| links.trail(path);
+    let bare = Host::bare(places.home.as_os_str().as_bytes(), places.cwd.as_os_str().as_bytes());
+    ask(&Host {
+        path_dirs: places.path_dirs.clone(),
+        always_denied: places.always_denied.clone(),
+        temp_dirs: places.temp_dirs.clone(),
+        gateway: places.gateway.clone(),
+        premises: places.premises.clone(),
+        realpath: &resolve,
+        trail: &trail,
+        ..bare
+    })
+}
+
+/// The policy of a session that is learned from: it opens all that a policy can.
+///
+/// # Errors
+/// When it cannot be compiled.
+pub fn open(options: &Options, places: &Places) -> Result<Policy, SetupError> {
+    const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
+        "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    let document = Document::parse("open", OPEN).map_err(SetupError::Invalid)?;
+    let compile = |host: &Host<'_>| Policy::compile(&document, &options.agent, host, &Overrides::default());
+    on_host(places, compile).map_err(SetupError::Invalid)
 }
 
 /// OpenClaw's own store, as the compiler wants it.
@@ -267,19 +187,6 @@ fn own(store: &store::File) -> OwnStore<'_> {
         store::File::Present(reading) => OwnStore::Present(reading),
         store::File::Broken(line) => OwnStore::Broken(line),
     }
-}
-
-/// Most of them begin alike, and each name is looked at once.
-fn real_directories(links: &Links, paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
-    let mut real: Vec<Vec<u8>> = Vec::new();
-    for path in paths {
-        if let Some(path) = links.real(path.as_os_str().as_bytes())
-            && !real.contains(&path)
-        {
-            real.push(path);
-        }
-    }
-    real
 }
 
 /// The text of the policy, as `content` reads a file; None where there is none and none was named.

@@ -1,13 +1,9 @@
-//! The audit log: JSON Lines, one decision each.
-
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+//! What a line says.
 
 use guard_policy::{Outcome, Source};
 use serde::Serialize;
 
+use super::Secrets;
 use crate::approval::{self, Question, Subject, What};
 use crate::faults::Fault;
 use crate::kernel::Tid;
@@ -15,12 +11,14 @@ use crate::report::{Event, shortened};
 use crate::text::shown_json;
 
 /// What is the same in every line of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Context {
     /// A random name of this run.
     pub session: String,
     /// The agent whose policy is in force.
     pub agent: String,
+    /// What no line may hold.
+    pub secrets: Secrets,
 }
 
 /// A change of the policy while its tree runs.
@@ -86,6 +84,11 @@ impl Failed {
 }
 
 impl Asked {
+    fn masked(&self, secrets: &Secrets) -> Asked {
+        let text = self.text.as_deref().map(|text| secrets.masked_text(text));
+        Asked { argv: secrets.masked(&self.argv), text, ..self.clone() }
+    }
+
     /// Of an event, with its question where that is known.
     pub fn new(event: &approval::Event, question: Option<&Question>) -> Asked {
         let (path, argv) = match question.map(|question| &question.subject) {
@@ -128,11 +131,29 @@ impl Asked {
     }
 }
 
-/// An open log.
-#[derive(Debug)]
-pub struct AuditLog {
-    file: BufWriter<File>,
-    path: PathBuf,
+/// What is logged.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A decision.
+    Event(Event),
+    /// A change of the policy.
+    Change(Change),
+    /// What happened to a question.
+    Asked(Asked),
+    /// A panic.
+    Failed(Failed),
+}
+
+impl Record {
+    /// Its line, before it has its place in the log.
+    pub fn body(&self, context: &Context) -> String {
+        match self {
+            Record::Event(event) => json(&Line::new(context, event)),
+            Record::Change(change) => other(context, "reload", change),
+            Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
+            Record::Failed(failed) => other(context, "fault", failed),
+        }
+    }
 }
 
 /// One line. Paths and arguments that are no UTF-8 carry U+FFFD: for reading, not for replaying.
@@ -146,7 +167,7 @@ struct Line<'a> {
     operation: crate::report::Operation,
     path: std::borrow::Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    argv: Vec<std::borrow::Cow<'a, str>>,
+    argv: Vec<String>,
     verdict: guard_policy::Outcome,
     because: Reason<'a>,
     tier: &'static str,
@@ -164,6 +185,19 @@ struct OtherLine<'a, T> {
     what: &'a T,
 }
 
+/// The operation of a line of the log's own.
+pub const OF_LOG: &str = "log";
+/// The event of the log's own that is no sign of a change: lines could not be written.
+pub const MISSING: &str = "missing";
+
+#[derive(Serialize)]
+struct LogLine<'a> {
+    time: String,
+    operation: &'static str,
+    event: &'static str,
+    text: &'a str,
+}
+
 #[derive(Serialize)]
 struct Parent<'a> {
     pid: i32,
@@ -177,51 +211,20 @@ struct Reason<'a> {
     text: &'a str,
 }
 
-impl AuditLog {
-    /// Opens the log for appending; a new one gets mode 0600, a new directory 0700.
-    ///
-    /// # Errors
-    /// The kernel's; ELOOP when the file is a symbolic link.
-    pub fn open(path: &Path) -> std::io::Result<AuditLog> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        }
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(path)?;
-        Ok(AuditLog { file: BufWriter::new(file), path: path.to_owned() })
-    }
-
-    /// Closes it, with nothing in it, and leaves its memory as it is: for a process that is forked beside its writer.
-    pub fn leave(self) {
-        let AuditLog { file, path } = self;
-        let (file, buffer) = file.into_parts();
-        std::mem::forget((buffer, path));
-        drop(file);
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Appends a line.
-    ///
-    /// # Errors
-    /// The kernel's, a full disk for instance.
-    pub fn write(&mut self, context: &Context, event: &Event) -> std::io::Result<()> {
-        let line = Line {
-            time: jiff::Timestamp::now().to_string(),
+impl<'a> Line<'a> {
+    fn new(context: &'a Context, event: &'a Event) -> Line<'a> {
+        Line {
+            time: now(),
             session: &context.session,
             agent: &context.agent,
             pid: event.pid,
             chain: event.chain.iter().map(|(pid, name)| Parent { pid: *pid, name }).collect(),
             operation: event.operation,
             path: String::from_utf8_lossy(&event.path),
-            argv: event.argv.iter().map(|argument| String::from_utf8_lossy(argument)).collect(),
+            argv: {
+                let text = |argument: &Vec<u8>| String::from_utf8_lossy(argument).into_owned();
+                context.secrets.masked(&event.argv.iter().map(text).collect::<Vec<_>>())
+            },
             verdict: event.outcome,
             because: Reason {
                 source: event.because.source,
@@ -230,56 +233,26 @@ impl AuditLog {
             },
             tier: "broker",
             micros: event.micros,
-        };
-        self.append(&line)
+        }
     }
+}
 
-    /// Appends the line of a change of the policy.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn write_change(&mut self, context: &Context, change: &Change) -> std::io::Result<()> {
-        self.write_other(context, "reload", change)
-    }
+fn other<T: Serialize>(context: &Context, operation: &'static str, what: &T) -> String {
+    let Context { session, agent, .. } = context;
+    json(&OtherLine { time: now(), session, agent, operation, what })
+}
 
-    /// Appends the line of what happened to a question.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn write_asked(&mut self, context: &Context, asked: &Asked) -> std::io::Result<()> {
-        self.write_other(context, "approval", asked)
-    }
+/// A line of the log's own: of what was found when the next one was to be written.
+pub fn of_log(event: &'static str, text: &str) -> String {
+    json(&LogLine { time: now(), operation: OF_LOG, event, text })
+}
 
-    /// Appends the line of a panic.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn write_failed(&mut self, context: &Context, failed: &Failed) -> std::io::Result<()> {
-        self.write_other(context, "fault", failed)
-    }
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
 
-    fn write_other<T: Serialize>(
-        &mut self,
-        context: &Context,
-        operation: &'static str,
-        what: &T,
-    ) -> std::io::Result<()> {
-        let time = jiff::Timestamp::now().to_string();
-        let Context { session, agent } = context;
-        self.append(&OtherLine { time, session, agent, operation, what })
-    }
-
-    fn append(&mut self, line: &impl Serialize) -> std::io::Result<()> {
-        let line = serde_json::to_string(line)?;
-        self.file.write_all(shown_json(&line).as_bytes())?;
-        self.file.write_all(b"\n")?;
-        // A line that is only in our memory is lost when the guard is killed.
-        self.file.flush()
-    }
-
-    /// Writes out what is buffered.
-    pub fn flush(&mut self) {
-        // An error here was reported when the line was written.
-        let _ = self.file.flush();
-    }
+fn json(line: &impl Serialize) -> String {
+    // Strings, numbers and structures of them: nothing that could fail.
+    let json = serde_json::to_string(line).unwrap_or_default();
+    shown_json(&json).into_owned()
 }

@@ -1,4 +1,4 @@
-//! The audit log.
+//! What a line says, and for whom.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,127 @@
+//! Each line carries the hash of the line before it, and its number.
+
+use std::fmt;
+
+use data_encoding::HEXLOWER;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of a line, without its line feed: what the next one carries, and the line's own name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hash([u8; 32]);
+
+impl Hash {
+    /// What the first line carries.
+    pub const NONE: Hash = Hash([0; 32]);
+
+    /// Of a line.
+    pub fn of(line: &[u8]) -> Hash {
+        Hash(Sha256::digest(line).into())
+    }
+
+    /// As it is written: 64 digits.
+    pub fn parse(text: &str) -> Option<Hash> {
+        let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
+        Some(Hash(bytes.try_into().ok()?))
+    }
+
+    /// Enough of it to tell one line from others, as people write it.
+    pub fn short(&self) -> String {
+        HEXLOWER.encode(&self.0[..4])
+    }
+
+    /// Whether it begins so; in capitals, too.
+    pub fn begins_with(&self, prefix: &str) -> bool {
+        let (whole, prefix) = (self.to_string(), prefix.as_bytes());
+        prefix.len() <= whole.len() && whole.as_bytes()[..prefix.len()].eq_ignore_ascii_case(prefix)
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&HEXLOWER.encode(&self.0))
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hash, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Hash::parse(&text).ok_or_else(|| D::Error::custom("not 64 hexadecimal digits"))
+    }
+}
+
+/// A place in the chain: after which line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The line's number; the first ever is 1.
+    pub n: u64,
+    /// The line's hash.
+    pub hash: Hash,
+}
+
+impl Link {
+    /// Before the first line.
+    pub const START: Link = Link { n: 0, hash: Hash::NONE };
+
+    /// The line with this body, a JSON object that is not empty, as it stands after this one; and where that leads.
+    pub fn next(self, body: &str) -> (String, Link) {
+        let n = self.n + 1;
+        let rest = body.strip_prefix('{').unwrap_or(body);
+        let line = format!("{{\"prev\":\"{}\",\"n\":{n},{rest}", self.hash);
+        let hash = Hash::of(line.as_bytes());
+        (line, Link { n, hash })
+    }
+}
+
+/// What a line says of its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Joint {
+    /// The hash of the line before it.
+    pub prev: Hash,
+    /// Its number.
+    pub n: u64,
+}
+
+impl Joint {
+    /// Of a line; None where it is none of a chain.
+    pub fn of(line: &[u8]) -> Option<Joint> {
+        serde_json::from_slice(line).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_follow_each_other() {
+        let (first, link) = Link::START.next(r#"{"a":1}"#);
+        assert_eq!(first, format!(r#"{{"prev":"{}","n":1,"a":1}}"#, "0".repeat(64)));
+        // sha256sum(1) says the same.
+        assert_eq!(link.hash.to_string(), Hash::of(first.as_bytes()).to_string());
+        let (second, after) = link.next(r#"{"a":2}"#);
+        assert_eq!(Joint::of(second.as_bytes()), Some(Joint { prev: link.hash, n: 2 }));
+        assert_eq!(after.n, 2);
+    }
+
+    #[test]
+    fn a_hash_is_what_sha256sum_says() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let hash = Hash::of(b"");
+        assert_eq!(hash.to_string(), empty);
+        assert_eq!(Hash::parse(empty), Some(hash));
+        assert_eq!(hash.short(), "e3b0c442");
+        assert!(hash.begins_with("e3b0") && hash.begins_with("E3B0C") && !hash.begins_with("e3b1"));
+        assert!(!hash.begins_with(&format!("{empty}0")));
+        for wrong in ["", "e3", &empty[1..], &format!("{empty}00"), &empty.to_uppercase()] {
+            assert_eq!(Hash::parse(wrong), None, "{wrong}");
+        }
+    }
+}

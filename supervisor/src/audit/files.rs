@@ -1,0 +1,169 @@
+//! Where a log is: its file, and beside it a directory with the older files and the head.
+//!
+//! ```text
+//! audit.jsonl                       what is appended to
+//! audit.jsonl.d/head                where the chain ends, and the lock
+//! audit.jsonl.d/000000000001.jsonl  older files, each by the number of its first line
+//! ```
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock, fstat};
+use rustix::io::Errno;
+
+/// How long somebody else may have the lock: whoever has it writes one line.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is tried for in between.
+const AGAIN: Duration = Duration::from_micros(200);
+
+/// The names of one log's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    log: PathBuf,
+    directory: PathBuf,
+}
+
+impl Files {
+    /// Of the log at this path.
+    pub fn of(log: &Path) -> Files {
+        Files { log: log.to_owned(), directory: beside(log) }
+    }
+
+    /// The file that is appended to.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The directory of the others.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where the chain ends.
+    pub fn head(&self) -> PathBuf {
+        self.directory.join("head")
+    }
+
+    /// Where a file goes that begins with this line.
+    pub fn old(&self, first: u64) -> PathBuf {
+        self.directory.join(format!("{first:012}.jsonl"))
+    }
+
+    /// The number of the first line of an older file.
+    pub fn first_of(old: &Path) -> Option<u64> {
+        old.file_name()?.to_str()?.strip_suffix(".jsonl")?.parse().ok()
+    }
+
+    /// The older files, oldest first.
+    ///
+    /// # Errors
+    /// The kernel's; a directory that is not there has none.
+    pub fn olds(&self) -> io::Result<Vec<PathBuf>> {
+        let listing = match self.directory.read_dir() {
+            Ok(listing) => listing,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut olds = Vec::new();
+        for entry in listing {
+            let path = entry?.path();
+            olds.extend(Files::first_of(&path).map(|first| (first, path)));
+        }
+        olds.sort();
+        Ok(olds.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// Makes the directories, for their owner alone.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn make_directories(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)
+    }
+
+    /// Opens the log for appending; a new one is for its owner alone.
+    ///
+    /// # Errors
+    /// The kernel's; ELOOP when it is a symbolic link.
+    pub fn open_log(&self) -> io::Result<File> {
+        own(OpenOptions::new().read(true).append(true).create(true), &self.log)
+    }
+
+    /// Opens the head, which may be empty.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn open_head(&self) -> io::Result<File> {
+        self.open_beside(&self.head())
+    }
+
+    /// Opens a file of the directory, which may be empty.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn open_beside(&self, path: &Path) -> io::Result<File> {
+        own(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)
+    }
+}
+
+/// The directory that belongs to a log.
+pub fn beside(log: &Path) -> PathBuf {
+    let mut name = OsString::from(log);
+    name.push(".d");
+    name.into()
+}
+
+fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK).open(path)
+}
+
+/// Which file it is.
+///
+/// # Errors
+/// The kernel's.
+pub fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let stat = fstat(file)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// How long it takes is bounded: a writer that was stopped must not stop all others for good.
+///
+/// # Errors
+/// The kernel's, and when somebody else has the lock for too long.
+pub fn lock(file: &File, how: FlockOperation, patience: Duration) -> io::Result<()> {
+    let until = Instant::now() + patience;
+    loop {
+        match flock(file, how) {
+            Ok(()) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(AGAIN),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(io::Error::other("another process keeps it locked"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_files_are_in_the_order_of_their_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = Files::of(&directory.path().join("log"));
+        assert_eq!(files.olds().unwrap(), Vec::<PathBuf>::new());
+        files.make_directories().unwrap();
+        for name in ["000000000020.jsonl", "000000000003.jsonl", "head", "1000000000000.jsonl", "x.jsonl"] {
+            std::fs::write(files.directory().join(name), "").unwrap();
+        }
+        let expected = [3, 20, 1_000_000_000_000].map(|first| files.old(first));
+        assert_eq!(files.olds().unwrap(), expected);
+    }
+}

@@ -1,0 +1,113 @@
+//! The head: where the chain ends, kept beside the log so that a cut at its end is found.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use serde::{Deserialize, Serialize};
+
+use super::chain::{Hash, Link};
+
+/// It is always as long as this, and so overwritten in place.
+const LENGTH: usize = 256;
+
+/// What stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// The number of the last line.
+    n: u64,
+    /// Its hash.
+    hash: Hash,
+    /// How long the log is with it, in bytes.
+    pub length: u64,
+    /// What the first line carries that is kept: what was before it was removed as `audit.keep` says.
+    pub root: Hash,
+}
+
+impl Head {
+    /// After this line.
+    pub fn new(link: Link, length: u64, root: Hash) -> Head {
+        Head { n: link.n, hash: link.hash, length, root }
+    }
+
+    /// The last line.
+    pub fn link(&self) -> Link {
+        Link { n: self.n, hash: self.hash }
+    }
+
+    /// Reads it. None where nothing was written yet.
+    ///
+    /// # Errors
+    /// The kernel's; InvalidData where it is no head.
+    pub fn read(file: &File) -> io::Result<Option<Head>> {
+        let mut bytes = [0; LENGTH + 1];
+        let mut length = 0;
+        while length < bytes.len() {
+            match file.read_at(&mut bytes[length..], length as u64) {
+                Ok(0) => break,
+                Ok(count) => length += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match &bytes[..length] {
+            [] => Ok(None),
+            bytes => Head::decode(bytes).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write(&self, file: &File) -> io::Result<()> {
+        file.write_all_at(&self.encode(), 0)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        // Numbers and digits: nothing that could fail.
+        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
+        bytes.resize(LENGTH - 1, b' ');
+        bytes.push(b'\n');
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Head> {
+        let head: Head = serde_json::from_slice(bytes).ok()?;
+        // A byte that was changed and means the same was changed all the same.
+        (head.encode() == bytes).then_some(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_of_it_can_be_changed_unseen() {
+        let hash = Hash::of(b"x");
+        let head = Head::new(Link { n: u64::MAX, hash }, u64::MAX, hash);
+        let bytes = head.encode();
+        assert_eq!((bytes.len(), Head::decode(&bytes)), (LENGTH, Some(head)));
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut changed = bytes.clone();
+                changed[at] ^= 1 << bit;
+                assert_ne!(Head::decode(&changed), Some(head), "byte {at}");
+            }
+        }
+        assert_eq!(Head::decode(&bytes[..LENGTH - 1]), None);
+    }
+
+    #[test]
+    fn an_empty_file_has_none_yet() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(Head::read(&file).unwrap(), None);
+        let head = Head::new(Link { n: 3, hash: Hash::of(b"x") }, 7, Hash::NONE);
+        head.write(&file).unwrap();
+        assert_eq!(Head::read(&file).unwrap(), Some(head));
+        file.write_all_at(b"x", 256).unwrap();
+        assert_eq!(Head::read(&file).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

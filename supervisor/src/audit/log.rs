@@ -1,0 +1,364 @@
+//! The log as guards write it: several of them at a time, one line at a time.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FileType, FlockOperation, flock, fstat, ftruncate};
+
+use super::chain::{Hash, Joint, Link};
+use super::files::{Files, PATIENCE, identity, lock};
+use super::head::Head;
+use super::line;
+use super::lines::{Backward, Forward};
+
+/// What a line is longer than its body at most: by its place in the chain.
+const TIES: u64 = 110;
+
+/// How much of it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a file may become, in bytes: `audit.maxBytes`.
+    pub max_bytes: u64,
+    /// How many older files are kept: `audit.keep`.
+    pub keep: usize,
+}
+
+/// An open log.
+#[derive(Debug)]
+pub struct AuditLog {
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// A file, with its directory beside it.
+    Kept(Kept),
+    /// What is no plain file, /dev/null for instance: the chain is this guard's alone.
+    Passing { file: File, link: Link },
+}
+
+impl AuditLog {
+    /// Opens the log for appending, and makes what is missing.
+    ///
+    /// # Errors
+    /// The kernel's; ELOOP when the file is a symbolic link.
+    pub fn open(path: &Path, limits: Limits) -> io::Result<AuditLog> {
+        // Files are opened again later, wherever this process is by then.
+        let path = std::path::absolute(path)?;
+        let files = Files::of(&path);
+        let is_passing = path.symlink_metadata().is_ok_and(|found| {
+            !matches!(FileType::from_raw_mode(found.mode()), FileType::RegularFile | FileType::Symlink)
+        });
+        let kind = if is_passing {
+            Kind::Passing { file: files.open_log()?, link: Link::START }
+        } else {
+            Kind::Kept(Kept::open(files, limits)?)
+        };
+        Ok(AuditLog { path, kind })
+    }
+
+    /// Closes it, and leaves its memory as it is: for a process that is forked beside its writer.
+    pub fn leave(self) {
+        let AuditLog { path, kind } = self;
+        std::mem::forget(path);
+        match kind {
+            Kind::Passing { file, .. } => drop(file),
+            Kind::Kept(Kept { files, log, head, .. }) => {
+                std::mem::forget(files);
+                drop((log, head));
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends the line with this body, a JSON object; before it one that says how many are missing there, if any are.
+    ///
+    /// # Errors
+    /// The kernel's, a full disk for instance: then nothing of the line is in the log.
+    pub fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
+        match &mut self.kind {
+            Kind::Kept(kept) => kept.append(body, missing),
+            Kind::Passing { file, link } => {
+                let (line, next) = link.next(body);
+                file.write_all(format!("{line}\n").as_bytes())?;
+                *link = next;
+                Ok(Appended { line, trouble: None })
+            }
+        }
+    }
+}
+
+/// A line is in the log.
+#[derive(Debug)]
+pub struct Appended {
+    /// As it stands there.
+    pub line: String,
+    /// What else did not work.
+    pub trouble: Option<String>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    files: Files,
+    limits: Limits,
+    log: File,
+    head: File,
+    /// Whether it was said that files cannot be rotated.
+    warned: bool,
+    /// How long the lock is waited for: not at all while somebody keeps it.
+    patience: Duration,
+}
+
+/// What a line of the log's own says: before the next one, something is not as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The last line has no end.
+    Unfinished,
+    /// There are lines, and no head.
+    NoHead,
+    /// The log does not go on from where the head says that it ended.
+    Cut(Link),
+    /// So many lines could not be written.
+    Missing(u64),
+}
+
+/// Where the next line goes.
+struct End {
+    link: Link,
+    root: Hash,
+    length: u64,
+    found: Vec<Found>,
+}
+
+impl Kept {
+    fn open(files: Files, limits: Limits) -> io::Result<Kept> {
+        files.make_directories()?;
+        let head = plain(files.open_head()?, &files.head())?;
+        let log = plain(files.open_log()?, files.log())?;
+        Ok(Kept { files, limits, log, head, warned: false, patience: PATIENCE })
+    }
+
+    fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
+        self.lock()?;
+        let done = self.append_locked(body, missing);
+        // All copies of the descriptor lose it: a program that is being started may have one for a moment.
+        let unlocked = flock(&self.head, FlockOperation::Unlock);
+        let done = done?;
+        unlocked?;
+        Ok(done)
+    }
+
+    /// Takes the lock of the head that is there.
+    fn lock(&mut self) -> io::Result<()> {
+        loop {
+            let locked = lock(&self.head, FlockOperation::NonBlockingLockExclusive, self.patience);
+            self.patience = if locked.is_ok() { PATIENCE } else { Duration::ZERO };
+            locked?;
+            if is_at(&self.head, &self.files.head())? {
+                return Ok(());
+            }
+            // The lock of a file that nobody else can open keeps nobody out.
+            self.files.make_directories()?;
+            self.head = plain(self.files.open_head()?, &self.files.head())?;
+        }
+    }
+
+    fn append_locked(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
+        let head = match Head::read(&self.head) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => None,
+            head => head?,
+        };
+        self.follow()?;
+        let mut end = self.end(head)?;
+        end.found.extend((missing > 0).then_some(Found::Missing(missing)));
+        let mut trouble = None;
+        if end.length > 0 && end.length + body.len() as u64 + TIES > self.limits.max_bytes {
+            trouble = self.rotate(&mut end).err().filter(|_| !self.warned).map(|error| {
+                self.warned = true;
+                format!("the audit log {} grows beyond audit.maxBytes: {error}", self.files.log().display())
+            });
+        }
+        let mut text = String::new();
+        for found in &end.found {
+            // After a rotation it is the end of another file.
+            if *found == Found::Unfinished && end.length > 0 {
+                text.push('\n');
+            }
+            let (line, next) = end.link.next(&found.body());
+            end.link = next;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        let (line, link) = end.link.next(body);
+        text.push_str(&line);
+        text.push('\n');
+        let head = Head::new(link, end.length + text.len() as u64, end.root);
+        let written = self.log.write_all(text.as_bytes()).and_then(|()| head.write(&self.head));
+        if let Err(error) = written {
+            // What was not written whole is not in the log. Where that cannot be, the next line says so.
+            let _ = ftruncate(&self.log, end.length);
+            return Err(error);
+        }
+        Ok(Appended { line, trouble })
+    }
+
+    /// Opens the log that is there, if that is another one by now.
+    fn follow(&mut self) -> io::Result<()> {
+        if !is_at(&self.log, self.files.log())? {
+            self.log = plain(self.files.open_log()?, self.files.log())?;
+        }
+        Ok(())
+    }
+
+    /// Where the next line goes, and what is not as the head says.
+    fn end(&self, head: Option<Head>) -> io::Result<End> {
+        let length = u64::try_from(fstat(&self.log)?.st_size).unwrap_or_default();
+        if let Some(head) = head.filter(|head| head.length == length) {
+            return Ok(End { link: head.link(), root: head.root, length, found: Vec::new() });
+        }
+        let mut found = Vec::new();
+        let mut last = last(&self.log, length)?;
+        let olds = if length == 0 || head.is_none() { self.files.olds()? } else { Vec::new() };
+        if length == 0
+            && let Some(old) = olds.last()
+        {
+            // A rotation was interrupted, or the log is gone.
+            let old = File::open(old)?;
+            last = self::last(&old, old.metadata()?.len())?;
+            last.is_whole = true;
+        }
+        let known = head.map_or(Link::START, |head| head.link());
+        let link = Link { n: last.n.unwrap_or(known.n), hash: last.hash };
+        match head {
+            None if link.hash == Hash::NONE => {}
+            None => found.push(Found::NoHead),
+            Some(head) if length == 0 && link.hash == head.link().hash => {}
+            Some(head) if length > head.length && self.goes_on(&head, length)? => {}
+            Some(head) => found.push(Found::Cut(head.link())),
+        }
+        // What was lost keeps its numbers.
+        let link = Link { n: link.n.max(known.n), ..link };
+        if !last.is_whole {
+            found.insert(0, Found::Unfinished);
+        }
+        let root = match head {
+            Some(head) => head.root,
+            None => self.root(&olds, length)?,
+        };
+        Ok(End { link, root, length, found })
+    }
+
+    /// Whether lines follow that one after the one of the head: its writer was ended before it could say so.
+    fn goes_on(&self, head: &Head, length: u64) -> io::Result<bool> {
+        let Some(line) = Forward::new(&self.log, head.length, length).next().transpose()? else {
+            return Ok(false);
+        };
+        // Of what was not finished there may be no more than that it begins where the head says.
+        let begins = head.length == 0
+            || Backward::new(&self.log, head.length)
+                .next()
+                .transpose()?
+                .is_some_and(|last| last.is_whole && Hash::of(&last.bytes) == head.link().hash);
+        Ok(begins
+            && (!line.is_whole || Joint::of(&line.bytes).is_some_and(|joint| joint.prev == head.link().hash)))
+    }
+
+    /// What the first line carries that is there.
+    fn root(&self, olds: &[PathBuf], length: u64) -> io::Result<Hash> {
+        let joint = match olds.first() {
+            Some(old) => first(&File::open(old)?)?,
+            None => {
+                Forward::new(&self.log, 0, length).next().transpose()?.and_then(|line| Joint::of(&line.bytes))
+            }
+        };
+        Ok(joint.map_or(Hash::NONE, |joint| joint.prev))
+    }
+
+    /// Puts the log away, and begins a new one.
+    fn rotate(&mut self, end: &mut End) -> io::Result<()> {
+        let first = first(&self.log)?.map_or(0, |joint| joint.n);
+        let old = self.files.old(first);
+        let no_replace = rustix::fs::RenameFlags::NOREPLACE;
+        rustix::fs::renameat_with(rustix::fs::CWD, self.files.log(), rustix::fs::CWD, &old, no_replace)?;
+        self.log = self.files.open_log()?;
+        end.length = 0;
+        let olds = self.files.olds()?;
+        let surplus = olds.len().saturating_sub(self.limits.keep);
+        end.root = match olds.get(surplus) {
+            Some(old) => self::first(&File::open(old)?)?.map_or(end.root, |joint| joint.prev),
+            None => end.link.hash,
+        };
+        // First it is known that they may be missing.
+        Head::new(end.link, 0, end.root).write(&self.head)?;
+        for old in &olds[..surplus] {
+            std::fs::remove_file(old)?;
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    fn body(&self) -> String {
+        let (event, text) = match self {
+            Found::Unfinished => ("unfinished", "the line before this one was not finished".to_owned()),
+            Found::NoHead => {
+                ("no-head", "the head was missing: lines before this one may have been cut".to_owned())
+            }
+            Found::Cut(Link { n, hash }) => (
+                "cut",
+                format!("the log did not go on from line {n} ({hash}), where its head says that it ended"),
+            ),
+            Found::Missing(lines) => {
+                (line::MISSING, format!("lines that could not be written before this one: {lines}"))
+            }
+        };
+        line::of_log(event, &text)
+    }
+}
+
+/// Whether the file is the one of that name.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match path.symlink_metadata() {
+        Ok(found) => Ok((found.dev(), found.ino()) == identity(file)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn plain(file: File, path: &Path) -> io::Result<File> {
+    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(file),
+        _ => Err(io::Error::other(format!("{} is no plain file", path.display()))),
+    }
+}
+
+/// The last line of a file.
+struct Last {
+    n: Option<u64>,
+    hash: Hash,
+    is_whole: bool,
+}
+
+fn last(file: &File, length: u64) -> io::Result<Last> {
+    let mut lines = Backward::new(file, length);
+    let Some(last) = lines.next().transpose()? else {
+        return Ok(Last { n: None, hash: Hash::NONE, is_whole: true });
+    };
+    let numbered = if last.is_whole { Some(last.clone()) } else { lines.next().transpose()? };
+    let n = numbered.and_then(|line| Joint::of(&line.bytes)).map(|joint| joint.n);
+    Ok(Last { n, hash: Hash::of(&last.bytes), is_whole: last.is_whole })
+}
+
+/// What the first line of a file says of its place.
+fn first(file: &File) -> io::Result<Option<Joint>> {
+    let line = Forward::new(file, 0, file.metadata()?.len()).next().transpose()?;
+    Ok(line.and_then(|line| Joint::of(&line.bytes)))
+}

@@ -1,0 +1,212 @@
+//! What the kernel lets this process do, found out by doing it: where that would change the process, in a child of it.
+//!
+//! For `doctor`. A version tells too little: distributions port features back, and containers and other guards take
+//! them away.
+
+use std::os::fd::AsFd;
+
+use guard_shim::filter;
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::fork::{self, Side};
+use super::listener::Listener;
+use super::{Kernel, Tid, descriptors, errno, memory, requests};
+
+/// Whether something is there, or the kernel's answer.
+pub type Probed = Result<(), Errno>;
+
+/// Whether seccomp(2) can do this with a call (`SECCOMP_RET_…`).
+///
+/// # Errors
+/// EOPNOTSUPP where it cannot.
+pub fn action(action: u32) -> Probed {
+    let operation = libc::SECCOMP_GET_ACTION_AVAIL;
+    // SAFETY: the kernel reads four bytes at the pointer, which is a live u32.
+    errno::check(unsafe { libc::syscall(libc::SYS_seccomp, operation, 0, &raw const action) })
+}
+
+/// Whether a notification and its answer have the size that the guard was built for.
+///
+/// # Errors
+/// EOPNOTSUPP where they have not, else the kernel's.
+pub fn sizes() -> Probed {
+    let mut sizes = libc::seccomp_notif_sizes { seccomp_notif: 0, seccomp_notif_resp: 0, seccomp_data: 0 };
+    let operation = libc::SECCOMP_GET_NOTIF_SIZES;
+    // SAFETY: the kernel fills the structure, which outlives the call.
+    errno::check(unsafe { libc::syscall(libc::SYS_seccomp, operation, 0, &raw mut sizes) })?;
+    let expected = [size_of::<libc::seccomp_notif>(), size_of::<libc::seccomp_notif_resp>()];
+    let is_same = [sizes.seccomp_notif, sizes.seccomp_notif_resp].map(usize::from) == expected;
+    if is_same { Ok(()) } else { Err(Errno::OPNOTSUPP) }
+}
+
+/// Whether a filter can be loaded in this way (`SECCOMP_FILTER_FLAG_…`). None is given, so that none is.
+///
+/// # Errors
+/// EINVAL where the kernel does not know the flags.
+pub fn flags(flags: libc::c_ulong) -> Probed {
+    let operation = libc::SECCOMP_SET_MODE_FILTER;
+    let nothing = std::ptr::null::<libc::sock_fprog>();
+    // SAFETY: there is nothing at the pointer, which the kernel says after it has looked at the flags.
+    let result = unsafe { libc::syscall(libc::SYS_seccomp, operation, flags, nothing) };
+    match errno::check(result) {
+        // It looked for the filter, for the flags were right.
+        Err(Errno::FAULT) => Ok(()),
+        Ok(()) => Err(Errno::IO),
+        other => other,
+    }
+}
+
+/// What can be done with a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// Giving a file to a held call's process (Linux 5.9).
+    pub adds: Probed,
+    /// And answering the call by it in one step (5.14).
+    pub sends: Probed,
+    /// Answering on the caller's processor (6.6).
+    pub wakes: Probed,
+}
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoListener {
+    /// There was no child to try it.
+    NoChild(Errno),
+    /// seccomp(2) says: EBUSY where a filter above has one.
+    Refused(Errno),
+}
+
+/// Whether a listener can be had, and what it can do.
+///
+/// # Errors
+/// Why there is none.
+pub fn listener() -> Result<Listening, NoListener> {
+    let asked = fork::asked(|| {
+        let set = nix::sys::prctl::set_no_new_privs().map_err(errno::from_nix);
+        let listener = set.and_then(|()| filter::try_listener().map_err(errno::from_io));
+        let listener = match listener {
+            Ok(listener) => Listener::new(listener),
+            Err(error) => return [number(Err(error)), 0, 0, 0],
+        };
+        let adds = |reply| {
+            let (any, _) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            // No call is held, which the kernel says after it has looked at all else.
+            match listener.install(0, any.as_fd(), true, reply) {
+                Err(Errno::NOENT) => Ok(()),
+                Err(error) => Err(error),
+                Ok(_) => Err(Errno::IO),
+            }
+        };
+        [number(Ok(())), number(adds(false)), number(adds(true)), number(listener.wake_in_place())]
+    });
+    let [got, adds, sends, wakes] = asked.map_err(NoListener::NoChild)?;
+    probed(got).map_err(NoListener::Refused)?;
+    Ok(Listening { adds: probed(adds), sends: probed(sends), wakes: probed(wakes) })
+}
+
+/// What can be done with another process of this user's that descends from this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Others {
+    /// Tracing it: the check after an exec.
+    pub trace: Probed,
+    /// Reading its memory: the arguments of its calls.
+    pub memory: Probed,
+    /// Taking a copy of its descriptors.
+    pub descriptors: Probed,
+}
+
+/// By a child that does nothing.
+///
+/// # Errors
+/// When there can be none.
+pub fn others() -> Result<Others, Errno> {
+    static TEXT: [u8; 8] = *b"a child\n";
+    let (hold, held) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map(|(r, w)| (w, r))?;
+    let child = match fork::split()? {
+        Side::Child => {
+            drop(hold);
+            // Until the parent has let go, or ended.
+            let _ = rustix::io::read(&held, &mut [0; 1]);
+            fork::quit();
+        }
+        Side::Parent(child) => child,
+    };
+    let others = Others {
+        memory: reads(child.as_raw(), &TEXT),
+        descriptors: descriptors::duplicate(child.as_raw(), 0)
+            .map(drop)
+            // The child may have no standard input, as this process.
+            .or_else(|error| if error == Errno::BADF { Ok(()) } else { Err(error) }),
+        trace: trace(child),
+    };
+    // It is ours, and nobody has waited for it.
+    let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
+    let _ = waitpid(child, None);
+    Ok(others)
+}
+
+fn reads(child: Tid, text: &'static [u8; 8]) -> Probed {
+    let mut read = [0; 8];
+    let length = memory::read(child, text.as_ptr() as u64, &mut read)?;
+    if read[..length] == text[..] { Ok(()) } else { Err(Errno::IO) }
+}
+
+fn trace(child: Pid) -> Probed {
+    let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
+    ptrace::seize(child, options).map_err(errno::from_nix)
+}
+
+/// Whether one mapping can be asked for (PROCMAP_QUERY, Linux 6.11).
+///
+/// # Errors
+/// ENOTTY where it cannot.
+pub fn mapping() -> Probed {
+    static HERE: u8 = 0;
+    let maps = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    requests::mapping(maps.as_fd(), (&raw const HERE) as u64).map(drop)
+}
+
+/// Whether a path can be opened without following links (openat2(2)), which some containers refuse.
+///
+/// # Errors
+/// The kernel's.
+pub fn openat2() -> Probed {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::openat2(CWD, "/", flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map(drop)
+}
+
+fn number(probed: Probed) -> i32 {
+    probed.map_or_else(Errno::raw_os_error, |()| 0)
+}
+
+fn probed(number: i32) -> Probed {
+    if number == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(number)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_kernel_knows_is_not_there() {
+        assert_eq!(action(libc::SECCOMP_RET_ALLOW), Ok(()));
+        assert_eq!(action(0x1234_0000), Err(Errno::OPNOTSUPP));
+        assert_eq!(flags(1 << 30), Err(Errno::INVAL));
+        assert_eq!(flags(libc::SECCOMP_FILTER_FLAG_LOG), Ok(()));
+    }
+
+    /// A process with other threads has no child.
+    #[test]
+    fn a_child_is_none_where_there_are_threads() {
+        let (go, stays) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || stays.recv());
+        assert_eq!(listener(), Err(NoListener::NoChild(Errno::BUSY)));
+        drop(go);
+        assert!(other.join().unwrap().is_err());
+    }
+}

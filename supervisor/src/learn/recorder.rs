@@ -1,0 +1,159 @@
+//! What a session does, each path once: written by the supervisor as it happens, read by the front when the session is over.
+//!
+//! It is in memory that has no name, so that nothing of it is left behind however the session ends, and there is no file
+//! that the tree could reach.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::{Mutex, PoisonError};
+
+use guard_policy::learn::Used;
+use rustix::fs::MemfdFlags;
+
+/// How many paths are recorded, and how many bytes of them. A build of a large project has some ten thousands.
+const MOST: usize = 500_000;
+const MOST_BYTES: usize = 64 << 20;
+
+/// The supervisor's end.
+#[derive(Debug)]
+pub struct Recorder(Mutex<Recorded>);
+
+#[derive(Debug)]
+struct Recorded {
+    file: File,
+    seen: HashMap<Box<[u8]>, Used>,
+    bytes: usize,
+    is_full: bool,
+}
+
+/// The front's end.
+#[derive(Debug)]
+pub struct Recording(File);
+
+/// What was recorded.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Each path with all that was done with it.
+    pub paths: BTreeMap<Vec<u8>, Used>,
+    /// Whether there was more than is recorded.
+    pub is_cut: bool,
+}
+
+/// Both ends.
+///
+/// # Errors
+/// When the kernel gives no memory.
+pub fn pair() -> io::Result<(Recorder, Recording)> {
+    let file = File::from(rustix::fs::memfd_create("learn", MemfdFlags::CLOEXEC)?);
+    let recorded = Recorded { file: file.try_clone()?, seen: HashMap::new(), bytes: 0, is_full: false };
+    Ok((Recorder(Mutex::new(recorded)), Recording(file)))
+}
+
+impl Recorder {
+    /// Records a use, if it is new.
+    pub fn saw(&self, path: &[u8], used: Used) {
+        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = recorded.seen.get(path).copied();
+        if known.is_some_and(|known| known.contains(used)) {
+            return;
+        }
+        if known.is_none() {
+            if recorded.is_full {
+                return;
+            }
+            if recorded.seen.len() >= MOST || recorded.bytes + path.len() > MOST_BYTES {
+                recorded.is_full = true;
+                recorded.write(0, b"");
+                return;
+            }
+            recorded.bytes += path.len();
+        }
+        let all = known.unwrap_or_default() | used;
+        recorded.seen.insert(path.into(), all);
+        recorded.write(used.to_byte(), path);
+    }
+}
+
+impl Recorded {
+    /// One record: what was done, the length of the path, the path. Nothing done: there was more.
+    fn write(&mut self, used: u8, path: &[u8]) {
+        let Ok(length) = u32::try_from(path.len()) else { return };
+        let record = [&[used][..], &length.to_le_bytes(), path].concat();
+        if self.file.write_all(&record).is_err() {
+            self.is_full = true;
+        }
+    }
+}
+
+impl Recording {
+    /// All that was recorded. Where the supervisor was lost in the middle of a record, all before it.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(mut self) -> io::Result<Seen> {
+        let mut bytes = Vec::new();
+        self.0.seek(SeekFrom::Start(0))?;
+        self.0.read_to_end(&mut bytes)?;
+        Ok(records(&bytes))
+    }
+}
+
+fn records(mut rest: &[u8]) -> Seen {
+    let mut seen = Seen::default();
+    while let Some(((used, length), after)) = rest.split_first().and_then(|(used, rest)| {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        Some(((*used, u32::from_le_bytes(*length) as usize), after))
+    }) {
+        let Some((path, after)) = after.split_at_checked(length) else { break };
+        match Used::from_byte(used) {
+            Some(used) => {
+                let all = seen.paths.entry(path.to_vec()).or_default();
+                *all = *all | used;
+            }
+            None => seen.is_cut = true,
+        }
+        rest = after;
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_is_recorded_once_with_all_that_was_done() {
+        let (recorder, recording) = pair().unwrap();
+        for _ in 0..1000 {
+            recorder.saw(b"/a\xff\n", Used::READ);
+            recorder.saw(b"/b", Used::STARTED);
+            recorder.saw(b"/a\xff\n", Used::WRITTEN);
+        }
+        let length = recorder.0.lock().unwrap().file.metadata().unwrap().len();
+        assert_eq!(length, 2 * (5 + 4) + 5 + 2);
+        let seen = recording.read().unwrap();
+        let expected = [(b"/a\xff\n".to_vec(), Used::READ | Used::WRITTEN), (b"/b".to_vec(), Used::STARTED)];
+        assert_eq!(seen, Seen { paths: expected.into(), is_cut: false });
+    }
+
+    #[test]
+    fn what_is_too_much_is_said() {
+        let (recorder, recording) = pair().unwrap();
+        let long = vec![b'x'; MOST_BYTES / 2];
+        recorder.saw(&[&long[..], b"1"].concat(), Used::READ);
+        recorder.saw(&[&long[..], b"2"].concat(), Used::READ);
+        recorder.saw(b"/late", Used::READ);
+        let seen = recording.read().unwrap();
+        assert_eq!((seen.paths.len(), seen.is_cut), (1, true));
+    }
+
+    #[test]
+    fn half_a_record_is_none() {
+        let whole = [&[1_u8, 2, 0, 0, 0][..], b"/a"].concat();
+        for cut in 0..whole.len() {
+            let seen = records(&[&whole[..], &whole[..cut]].concat());
+            assert_eq!(seen.paths.len(), 1);
+        }
+    }
+}

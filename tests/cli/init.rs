@@ -1,0 +1,250 @@
+//! `openclaw-guard init`: what it writes, and what it leaves alone.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use guard_tests::{Ended, World, ended};
+use serde_json::Value;
+
+fn init(world: &World, arguments: &[&str]) -> Ended {
+    ended(world.command().arg("init").args(arguments))
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o7777
+}
+
+#[test]
+fn it_writes_a_policy_that_holds() {
+    let world = World::bare();
+    let written = init(&world, &[]);
+    assert_eq!((written.status, written.stderr.as_str()), (0, ""));
+    let file = world.home().join(".openclaw/guard.json");
+    assert_eq!((mode(&file), mode(&world.home().join(".openclaw"))), (0o600, 0o700));
+    let lines: Vec<&str> = written.stdout.lines().collect();
+    assert_eq!(lines[0], format!("{}: coding, build and test one project", file.display()));
+    assert_eq!(lines[1], format!("  in     {}", world.work().display()));
+    for (line, word) in lines[2..5].iter().zip(["  runs ", "  writes ", "  asks "]) {
+        assert!(line.starts_with(word), "{line}");
+    }
+    // What it says comes next is what works.
+    let next: Vec<&str> = lines[6..].iter().map(|line| line.trim()).collect();
+    assert!(
+        next[0].starts_with("openclaw-guard -- bash ")
+            && next[1].starts_with("openclaw-guard policy show --effective ")
+    );
+    assert!(next[2].starts_with("openclaw-guard learn -o "), "{}", next[2]);
+    let ran = world.sh("echo x > here && cat here");
+    assert_eq!((ran.status, ran.stdout.as_str()), (0, "x\n"));
+    assert_ne!(world.sh("echo x > ~/there").status, 0);
+    assert_eq!(ended(world.command().args(["policy", "validate", "--strict"])).status, 0);
+    assert_eq!(init(&World::bare(), &["-q"]).stdout, "");
+}
+
+#[test]
+fn a_policy_that_is_there_is_left_alone() {
+    let world = World::bare();
+    let file = world.write("home/.openclaw/guard.json", "{\"version\": 1} // mine\n");
+    let refused = init(&world, &[]);
+    assert_eq!((refused.status, refused.stdout.as_str()), (125, ""));
+    for word in [
+        file.to_str().expect("text"),
+        "openclaw-guard allow",
+        "openclaw-guard learn",
+        "--force",
+        "guard.json.old",
+    ] {
+        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+    }
+    assert_eq!(world.read("home/.openclaw/guard.json").as_deref(), Some("{\"version\": 1} // mine\n"));
+    for (times, old) in ["guard.json.old", "guard.json.old.1", "guard.json.old.2"].into_iter().enumerate() {
+        let before = world.read("home/.openclaw/guard.json");
+        let forced = init(&world, &["--force"]);
+        assert_eq!(forced.status, 0, "{}", forced.stderr);
+        assert!(forced.stdout.contains(&format!("/{old}\n")), "{times}: {}", forced.stdout);
+        assert_eq!(world.read(Path::new("home/.openclaw").join(old)), before);
+        assert_eq!(mode(&world.home().join(".openclaw").join(old)), 0o600);
+    }
+}
+
+#[test]
+fn a_policy_may_lie_elsewhere() {
+    let world = World::bare();
+    let file = world.root().join("mine.json");
+    let named = |arguments: &[&str]| {
+        let mut command = world.command();
+        ended(command.arg("--policy").arg(&file).arg("init").args(arguments))
+    };
+    let written = named(&["--template", "coding"]);
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    assert!(
+        written.stdout.contains(&format!("openclaw-guard --policy {} -- bash", file.display())),
+        "{}",
+        written.stdout
+    );
+    assert!(mode(&file) == 0o600 && !world.home().join(".openclaw").exists());
+    assert_eq!(named(&[]).status, 125);
+    // A link stays one, and where it leads nowhere nothing is made.
+    fs::remove_file(&file).expect("a file");
+    symlink(world.root().join("real.json"), &file).expect("a link");
+    let dangling = named(&["--force"]);
+    assert!(dangling.status == 125 && dangling.stderr.contains("real.json"), "{}", dangling.stderr);
+    world.write("real.json", "{}");
+    assert_eq!(named(&["--force"]).status, 0);
+    assert!(file.is_symlink() && world.read("real.json").is_some_and(|text| text.contains("coding")));
+    assert_eq!(world.read("mine.json.old").as_deref(), Some("{}"));
+    // No directory is made for it.
+    let mut command = world.command();
+    let nowhere = ended(command.arg("--policy").arg(world.root().join("no/guard.json")).arg("init"));
+    assert!(nowhere.status == 125 && nowhere.stderr.contains("no/guard.json"), "{}", nowhere.stderr);
+    // What is no file stays.
+    let fifo = world.root().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let mut command = world.command();
+    let odd = ended(command.arg("--policy").arg(&fifo).args(["init", "--force"]));
+    assert!(odd.status == 125 && odd.stderr.contains("no plain file"), "{}", odd.stderr);
+}
+
+#[test]
+fn what_is_printed_is_written_nowhere() {
+    let world = World::bare();
+    let printed = init(&world, &["--print"]);
+    assert!(printed.status == 0 && !world.home().join(".openclaw").exists(), "{}", printed.stderr);
+    assert!(printed.stdout.starts_with("// coding: ") && printed.stdout.contains("/work/**\": \"rwx\""));
+    assert_eq!(init(&world, &[]).status, 0);
+    assert_eq!(world.read("home/.openclaw/guard.json"), Some(printed.stdout));
+    assert_eq!(init(&world, &["--print"]).status, 0, "one that is there is no matter");
+}
+
+#[test]
+fn templates_are_listed() {
+    let world = World::bare();
+    let listed = init(&world, &["--list"]);
+    let json: Value = serde_json::from_str(&init(&world, &["--list", "--json"]).stdout).expect("JSON");
+    let json = json.as_array().expect("a list");
+    assert_eq!(listed.stdout.lines().count(), json.len());
+    for (line, template) in listed.stdout.lines().zip(json) {
+        let name = template["name"].as_str().expect("a name");
+        assert!(
+            line.starts_with(name) && line.ends_with(template["title"].as_str().expect("a title")),
+            "{line}"
+        );
+        assert_eq!(template["allows"].as_array().map(Vec::len), Some(3), "{name}");
+    }
+    let unknown = init(&world, &["--template", "codin"]);
+    assert!(unknown.status == 125 && unknown.stderr.contains("'coding'"), "{}", unknown.stderr);
+}
+
+#[test]
+fn no_agent_is_given_a_home() {
+    let world = World::bare();
+    for directory in ["../home", "..", "/", "/tmp/.."] {
+        let refused = init(&world, &["--workspace", directory]);
+        assert!(
+            refused.status == 125 && refused.stderr.contains("--workspace DIR"),
+            "{directory}: {}",
+            refused.stderr
+        );
+        assert!(
+            refused.stderr.contains("is your home directory or contains it"),
+            "{directory}: {}",
+            refused.stderr
+        );
+    }
+    let mut command = world.command();
+    let refused = ended(command.current_dir(world.home()).arg("init"));
+    assert!(refused.status == 125 && refused.stderr.contains("your home directory"), "{}", refused.stderr);
+    // By a link, too.
+    symlink(world.home(), world.work().join("link")).expect("a link");
+    assert_eq!(init(&world, &["--workspace", "link"]).status, 125);
+    for (directory, why) in
+        [("/usr", "/usr/**"), ("../home/.openclaw", "always denied"), ("../home/.ssh", "~/.ssh")]
+    {
+        world.write("home/.openclaw/x", "");
+        world.write("home/.ssh/x", "");
+        let refused = init(&world, &["--workspace", directory]);
+        assert!(refused.status == 125 && refused.stderr.contains(why), "{directory}: {}", refused.stderr);
+        assert!(refused.stderr.contains("--workspace DIR"), "{}", refused.stderr);
+    }
+    // OpenClaw's own choice is in its state directory: what to do about that is said.
+    world.write("home/.openclaw/workspace/x", "");
+    let refused = init(&world, &["--template", "openclaw", "--workspace", "../home/.openclaw/workspace"]);
+    assert!(refused.stderr.contains("agents.defaults.workspace in openclaw.json"), "{}", refused.stderr);
+    for (directory, why) in [("none", "No such file"), ("file", "not a directory")] {
+        world.write("work/file", "");
+        let refused = init(&world, &["--workspace", directory]);
+        assert!(refused.status == 125 && refused.stderr.contains(why), "{directory}: {}", refused.stderr);
+    }
+    assert!(!world.home().join(".openclaw/guard.json").exists());
+}
+
+#[test]
+fn odd_names_are_written_as_they_are_or_refused() {
+    let world = World::bare();
+    for name in
+        ["a b", "a\"b\\", "\u{202e}x", "line\nbreak\u{1b}[31m", "{a: 1}", "a, \"b", "${workspace}", "ä"]
+    {
+        let workspace = world.work().join(name);
+        fs::create_dir_all(&workspace).expect("a directory");
+        let mut command = world.command();
+        let printed = ended(command.current_dir(&workspace).args(["init", "--force"]));
+        assert_eq!(printed.status, 0, "{name:?}: {}", printed.stderr);
+        let odd = |text: &str| text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}');
+        let text = world.read("home/.openclaw/guard.json").expect("a policy");
+        assert!(!odd(&text) && !odd(&printed.stdout), "{name:?}");
+        let mut command = world.command();
+        let ran =
+            ended(command.current_dir(&workspace).args(["--", "sh", "-c", "echo x > here && cat here"]));
+        assert_eq!((ran.status, ran.stdout.as_str()), (0, "x\n"), "{name:?}: {}", ran.stderr);
+    }
+    for name in [&b"a*b"[..], b"a?b", b"\xff"] {
+        let workspace = world.work().join(std::ffi::OsStr::from_bytes(name));
+        fs::create_dir_all(&workspace).expect("a directory");
+        let refused = ended(world.command().current_dir(&workspace).args(["init", "--print"]));
+        assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{name:?}");
+        assert!(refused.stderr.contains("no rule can name"), "{}", refused.stderr);
+        // What has no rule for it is no matter.
+        let mut command = world.command();
+        let other =
+            ended(command.current_dir(&workspace).args(["init", "--print", "--template", "read-only"]));
+        assert_eq!(other.status, 0, "{}", other.stderr);
+    }
+}
+
+/// Whoever made the directory may have given it a name that says more to a shell.
+#[test]
+fn what_comes_next_can_be_pasted() {
+    let world = World::bare();
+    let written = ended(world.command().args(["--policy", "./a $(touch ran)\u{1b}.json", "init"]));
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    assert!(!written.stdout.contains('\u{1b}'));
+    let named: Vec<&str> =
+        written.stdout.lines().filter(|line| line.starts_with("  openclaw-guard")).collect();
+    assert_eq!(named.len(), 3);
+    for line in named {
+        assert!(line.contains("'./a $(touch ran)\\u{1b}.json'"), "{line}");
+    }
+}
+
+#[test]
+fn neither_work_nor_temporary_files_are_where_secrets_are() {
+    let world = World::bare();
+    fs::create_dir(world.home().join(".config")).expect("a directory");
+    for place in [world.home().join(".config"), "/etc".into(), "/run".into()] {
+        let refused = ended(world.command().args(["init", "--print", "--workspace"]).arg(&place));
+        assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{place:?}");
+        assert!(refused.stderr.contains("secrets are kept in it"), "{}", refused.stderr);
+        let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", &place));
+        assert_eq!(printed.status, 0, "{}", printed.stderr);
+        let name = place.file_name().expect("a name").to_str().expect("text");
+        assert!(!printed.stdout.contains(&format!("/{name}/**\": \"rwx")), "{}", printed.stdout);
+    }
+    for place in ["/", "/usr"] {
+        let printed = ended(world.command().args(["init", "--print"]).env("TMPDIR", place));
+        assert_eq!(printed.status, 0, "{}", printed.stderr);
+        assert!(!printed.stdout.contains(&format!("\"{}/**\": \"rwx", place.trim_end_matches('/'))));
+    }
+}

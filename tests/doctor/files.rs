@@ -1,0 +1,167 @@
+//! Who may change what the guard goes by.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use guard_tests::{World, guard, is_root, skip};
+
+use super::found::{Found, open};
+
+fn mode(path: impl AsRef<Path>, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+/// A world with everything in it that a guard leaves, for its owner alone.
+fn kept(world: &World) {
+    for name in ["exec-approvals.json", "guard/approvals.json", "openclaw.json"] {
+        mode(world.write(Path::new("home/.openclaw").join(name), "{\"version\": 1}"), 0o600);
+    }
+    for directory in ["home/.openclaw", "home/.openclaw/guard"] {
+        mode(world.root().join(directory), 0o700);
+    }
+    mode(world.write("audit.jsonl", ""), 0o600);
+    world.write("audit.jsonl.d/head", "");
+    mode(world.root().join("audit.jsonl.d"), 0o700);
+    mode(world.home(), 0o755);
+}
+
+#[test]
+fn what_nobody_else_may_change_is_fine() {
+    let world = open("");
+    kept(&world);
+    mode(world.root().join("guard.json"), 0o644);
+    let found = Found::of(&world);
+    for name in
+        ["guard.json", "state", "openclaw.json", "exec-approvals.json", "guard", "audit", "audit-files"]
+    {
+        found.must("ok", name, "(0", "");
+    }
+    found.must("ok", "way", "nobody else may write", "");
+}
+
+#[test]
+fn what_everybody_may_write_is_a_problem() {
+    let names = [
+        ("guard.json", "guard.json"),
+        ("state", "home/.openclaw"),
+        ("openclaw.json", "home/.openclaw/openclaw.json"),
+        ("exec-approvals.json", "home/.openclaw/exec-approvals.json"),
+        ("guard", "home/.openclaw/guard"),
+        ("approvals.json", "home/.openclaw/guard/approvals.json"),
+        ("audit", "audit.jsonl"),
+        ("audit-files", "audit.jsonl.d"),
+        ("way", "home"),
+    ];
+    for (name, path) in names {
+        let world = open("");
+        kept(&world);
+        let path = world.root().join(path);
+        mode(&path, if path.is_dir() { 0o777 } else { 0o666 });
+        Found::of(&world).must("problem", name, "everybody may write", "chmod ");
+        // Sticky, nobody takes another's file away.
+        if path.is_dir() {
+            mode(&path, 0o1777);
+            assert!(!Found::of(&world).is("problem", name, ""), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_others_may_read_is_told_where_it_says_something() {
+    let world = open("");
+    kept(&world);
+    for (name, path) in [
+        ("openclaw.json", "home/.openclaw/openclaw.json"),
+        ("exec-approvals.json", "home/.openclaw/exec-approvals.json"),
+        ("approvals.json", "home/.openclaw/guard/approvals.json"),
+        ("audit", "audit.jsonl"),
+    ] {
+        mode(world.root().join(path), 0o604);
+        let found = Found::of(&world);
+        found.must("warning", name, "others may read", "chmod 600 ");
+        mode(world.root().join(path), 0o600);
+    }
+    mode(world.root().join("home/.openclaw"), 0o755);
+    Found::of(&world).must("warning", "state", "see what is in", "chmod 700 ");
+    mode(world.write("home/.openclaw/guard/device.json", "{}"), 0o644);
+    Found::of(&world).must("problem", "device.json", "not used", "chmod 600 ");
+}
+
+#[test]
+fn a_token_that_others_may_read_is_a_problem() {
+    let world = World::bare();
+    let token = world.write("token", "a-very-secret-token\n");
+    let approvals = format!(r#", "approvals": {{"gateway": {{"tokenFile": "{}"}}}}"#, token.display());
+    let world = world.policy(&format!(r#"{{"version": 1{approvals}}}"#));
+    mode(&token, 0o640);
+    let found = Found::of(&world);
+    found.must("problem", "token", "not used", "chmod 600 ");
+    assert!(!found.raw.stdout.contains("a-very-secret-token"));
+    mode(&token, 0o600);
+    Found::of(&world).must("ok", "token", "(0600)", "");
+}
+
+#[test]
+fn what_belongs_to_another_user_is_a_problem() {
+    if !is_root() {
+        return skip("only root gives files away");
+    }
+    const OTHER: u32 = 4242;
+    let world = open("");
+    kept(&world);
+    for (name, path) in [("guard.json", "guard.json"), ("audit", "audit.jsonl"), ("way", "")] {
+        let path = world.root().join(path);
+        chown(&path, Some(OTHER), None).expect("another owner");
+        Found::of(&world).must("problem", name, "user 4242", "chown ");
+        chown(&path, Some(0), None).expect("the owner");
+    }
+    // A group is a warning.
+    for (name, path) in [("audit", "audit.jsonl"), ("way", "")] {
+        let path = world.root().join(path);
+        chown(&path, None, Some(OTHER)).expect("another group");
+        mode(&path, if path.is_dir() { 0o770 } else { 0o660 });
+        Found::of(&world).must("warning", name, "the group 4242", "chmod g-w ");
+        mode(&path, if path.is_dir() { 0o700 } else { 0o600 });
+    }
+    // The home's owner is who the guard works for.
+    for path in ["home", "home/.openclaw", "home/.openclaw/exec-approvals.json"] {
+        chown(world.root().join(path), Some(OTHER), None).expect("another owner");
+    }
+    assert!(!Found::of(&world).is("problem", "state", ""));
+}
+
+#[test]
+fn a_link_on_the_way_that_the_tree_may_replace_is_a_problem() {
+    let world = open("");
+    let real = world.write("real/guard.json", world.read("guard.json").expect("a policy"));
+    symlink(world.root().join("real"), world.root().join("link")).expect("a link");
+    let found = Found::with(&world, |command| {
+        command.arg("--policy").arg(world.root().join("link/guard.json"));
+    });
+    // The last one counts for clap, as a shell's alias may have one before.
+    assert!(real.exists());
+    found.must("problem", "guard.json", "may replace the link", "without that link");
+    let found = Found::with(&world, |command| {
+        command.arg("--policy").arg(&real);
+    });
+    assert!(!found.is("problem", "guard.json", ""), "{found:?}");
+}
+
+#[test]
+fn a_guard_that_the_tree_may_write_is_a_problem() {
+    let world = open("");
+    let copy = world.root().join("bin/openclaw-guard");
+    fs::create_dir(world.root().join("bin")).expect("a directory");
+    if fs::hard_link(guard(), &copy).is_err() {
+        fs::copy(guard(), &copy).expect("a copy");
+    }
+    let found_by = |world: &World| {
+        let mut command = world.command_of(&copy);
+        Found::read(guard_tests::ended(command.args(["doctor", "--json"])))
+    };
+    found_by(&world).must("problem", "program", "which starts the next guard", "permissions.filesystem.deny");
+    // Persistence keeps it.
+    let world = world.policy_text(|text| text.replace("\"persistence\": false", "\"persistence\": true"));
+    found_by(&world).must("ok", "program", "", "");
+}

@@ -1,0 +1,141 @@
+//! What the kernel offers: each feature is taken away by a filter, as containers do.
+
+use guard_tests::World;
+
+use super::found::{Found, Rule, refused};
+
+/// Flags of seccomp(2), linux/seccomp.h.
+const WAIT_KILLABLE: u32 = 1 << 5;
+/// Requests of a listener, and of /proc/PID/maps.
+const SET_FLAGS: u32 = 0x4008_2104;
+const ADD: u32 = 0x4018_2103;
+const PROCMAP_QUERY: u32 = 0xc068_6611;
+
+#[test]
+fn here_everything_is_found() {
+    let world = World::bare();
+    let found = Found::of(&world);
+    // Where another test could run a guard, its features are there.
+    for name in ["release", "machine", "proc", "notify", "notify-sizes", "wait-killable", "listener", "addfd"]
+    {
+        found.must("ok", name, "", "");
+    }
+    for name in ["addfd-send", "ptrace", "memory", "pidfd", "openat2", "user-namespaces"] {
+        found.must("ok", name, "", "");
+    }
+    assert!(!found.all.iter().any(|one| one["section"] == "kernel" && one["state"] == "problem"));
+    let enforced = found.named("floor");
+    assert_eq!(enforced[0]["section"], "enforcement");
+}
+
+#[test]
+fn what_a_filter_takes_away_is_missing() {
+    let world = World::bare();
+    let bits = |number, at, bits, errno| Rule { number, argument: Some((at, bits)), errno };
+    let cases = [
+        ("wait-killable", bits(libc::SYS_seccomp, 1, WAIT_KILLABLE, libc::EINVAL), "Linux 5.19"),
+        ("notify", bits(libc::SYS_seccomp, 0, libc::SECCOMP_GET_ACTION_AVAIL, libc::EOPNOTSUPP), "Linux 5.0"),
+        (
+            "notify-sizes",
+            bits(libc::SYS_seccomp, 0, libc::SECCOMP_GET_NOTIF_SIZES, libc::EINVAL),
+            "Linux 5.0",
+        ),
+        ("addfd", bits(libc::SYS_ioctl, 1, ADD, libc::EINVAL), "Linux 5.9"),
+        ("addfd-send", bits(libc::SYS_ioctl, 1, ADD, libc::EINVAL), "Linux 5.14"),
+        ("openat2", refused(libc::SYS_openat2, libc::ENOSYS), "Linux 5.6"),
+        ("ptrace", refused(libc::SYS_ptrace, libc::EPERM), "container"),
+        ("memory", refused(libc::SYS_process_vm_readv, libc::EPERM), "container"),
+        ("pidfd", refused(libc::SYS_pidfd_getfd, libc::EPERM), "container"),
+        ("listener", bits(libc::SYS_seccomp, 0, libc::SECCOMP_SET_MODE_FILTER, libc::EPERM), "container"),
+    ];
+    let count = cases.len();
+    for (done, (name, rule, fix)) in cases.into_iter().enumerate() {
+        let found = Found::behind(&world, &[rule]);
+        found.must("problem", name, "", fix);
+        found.must("note", "own", "seccomp filters hold this process", "");
+        println!("features: {} of {count}", done + 1);
+    }
+}
+
+#[test]
+fn what_is_only_slower_is_a_warning() {
+    let world = World::bare();
+    let rule = |bits, errno| Rule { number: libc::SYS_ioctl, argument: Some((1, bits)), errno };
+    let found = Found::behind(&world, &[rule(SET_FLAGS, libc::EINVAL), rule(PROCMAP_QUERY, libc::ENOTTY)]);
+    found.must("warning", "wake-up", "held calls take longer", "Linux 6.6");
+    found.must("warning", "procmap-query", "starts take longer", "Linux 6.11");
+    assert!(!found.all.iter().any(|one| one["section"] == "kernel" && one["state"] == "problem"));
+    let found = Found::behind(&world, &[rule(PROCMAP_QUERY, libc::EACCES)]);
+    found.must("problem", "procmap-query", "cannot be asked for", "container");
+}
+
+#[test]
+fn without_landlock_the_broker_is_alone() {
+    for (errno, text, fix) in
+        [(libc::ENOSYS, "has none", "CONFIG_SECURITY_LANDLOCK"), (libc::EOPNOTSUPP, "switched off", "lsm=")]
+    {
+        let world = World::bare();
+        let found = Found::behind(&world, &[refused(libc::SYS_landlock_create_ruleset, errno)]);
+        found.must("warning", "landlock", text, fix);
+        found.must("warning", "floor", "none", "Landlock");
+        found.must("ok", "tiers", "broker", "");
+        assert!(!found.is("ok", "tiers", "floored"));
+        // The guard starts without.
+        assert!(!found.is("problem", "floor", "") && !found.is("problem", "landlock", ""));
+    }
+}
+
+#[test]
+fn a_floor_that_is_required_and_missing_is_a_problem() {
+    let world = World::floored();
+    let mut command = world.command();
+    command.arg("--require-floor");
+    let rules = [refused(libc::SYS_landlock_create_ruleset, libc::ENOSYS)];
+    let found = Found::behind_command(command, &rules);
+    found.must("problem", "floor", "--require-floor was given", "Linux 6.12");
+}
+
+#[test]
+fn a_listener_of_another_program_is_in_the_way() {
+    let found = Found::behind(&World::bare(), &[]);
+    found.must("problem", "listener", "has a listener", "start it outside");
+    assert!(!found.is("problem", "listener", "a guard above"), "{found:?}");
+    assert!(found.named("addfd").is_empty(), "what it can do is not known");
+}
+
+#[test]
+fn tiers_are_those_of_a_guard_that_starts() {
+    let mut world = World::bare().policy(
+        r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr"]}, "permissions": {"base": false,
+            "persistence": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "@/work/**": "rw-"}}}}"#,
+    );
+    world.set_tiers("broker,floored,kernel");
+    let found = Found::of(&world);
+    if found.is("ok", "floor", "full") {
+        found.must("ok", "tiers", "floored (reads and writes), kernel (reads)", "");
+        found.must("note", "held-writes", "because", "");
+        assert!(found.named("held-reads").is_empty());
+    }
+    world.set_tiers("broker");
+    let found = Found::of(&world);
+    found.must("ok", "tiers", "broker: ", "");
+    let mut world = World::bare();
+    world.set_tiers("broker,floored,kernel");
+    let found = Found::of(&world);
+    if found.is("ok", "floor", "full") {
+        found.must("note", "held-writes", "because", "");
+    }
+    found.must("ok", "programs", "exec.security is allowlist", "");
+    let found = Found::with(&World::open(), |_| {});
+    found.must("note", "programs", "every program starts", "");
+}
+
+#[test]
+fn observing_enforces_nothing() {
+    let world = World::bare();
+    let found = Found::with(&world, |command| {
+        command.arg("--observe");
+    });
+    found.must("warning", "tiers", "nothing would be blocked", "--observe");
+    assert!(found.named("floor").is_empty());
+}

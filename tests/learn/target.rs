@@ -1,0 +1,184 @@
+//! Where a proposal goes: a new file, one that exists, standard output.
+
+use std::os::unix::fs::PermissionsExt;
+
+use guard_tests::{Screen, ended};
+use serde_json::Value;
+
+use crate::session::Session;
+
+const OURS: &str = r#"{
+  // what we allow
+  "version": 1,
+  "exec": { "ask": "off" },
+  "permissions": {
+    "filesystem": {
+      "rules": {
+        "/usr/**": "r-x", // the system
+        "/srv/**": "r--",
+        "@/work/locked/**": "r--"
+      }
+    }
+  },
+  "agents": { "main": { "allowlist": [{ "pattern": "/usr/bin/make" }] } }
+}
+"#;
+
+const SCRIPT: &str = "mkdir -p locked; echo x > made; echo x > locked/x; cat made";
+
+fn session() -> Session {
+    let session = Session::new(None);
+    let root = session.world.root();
+    session.world.write("guard.json", OURS.replace('@', root.to_str().expect("a plain path")));
+    session
+}
+
+#[test]
+fn a_new_file_is_its_owners_alone() {
+    let session = Session::new(None);
+    let ended = session.learn("normal", SCRIPT);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let mode = session.world.root().join("guard.json").metadata().expect("a policy").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn one_that_exists_is_added_to_with_its_comments() {
+    let session = session();
+    let before = session.world.read("guard.json").expect("a policy");
+    let output = session.world.root().join("guard.json");
+    let learn = |yes: bool| {
+        let mut command = session.command();
+        command.args(["learn", "-o"]).arg(&output).args(if yes { &["--yes"][..] } else { &[] });
+        // No terminal: a session of its own.
+        let mut apart = std::process::Command::new("setsid");
+        apart
+            .arg("-w")
+            .arg(command.get_program())
+            .args(command.get_args())
+            .args(["--", "bash", "-c", SCRIPT]);
+        apart.current_dir(session.world.work()).env("HOME", session.world.home());
+        ended(&mut apart)
+    };
+    let shown = learn(false);
+    assert_eq!(shown.status, 1, "{}", shown.stderr);
+    assert_eq!(session.world.read("guard.json").as_ref(), Some(&before));
+    assert!(shown.stderr.contains("\n+") && shown.stderr.contains("--yes"), "{}", shown.stderr);
+
+    let added = learn(true);
+    assert_eq!(added.status, 0, "{}", added.stderr);
+    let after = session.world.read("guard.json").expect("a policy");
+    for kept in before.lines().filter(|line| line.contains("//") || line.contains("locked")) {
+        assert!(after.contains(kept.trim_end_matches(',')), "{kept}\n{after}");
+    }
+    assert_ne!(after, before);
+    let refused = added.stderr.split("refused by the policy all the same:").nth(1);
+    assert!(refused.is_some_and(|list| list.contains("/work/locked/x (written): ")), "{}", added.stderr);
+    assert!(added.stderr.contains("permissions.filesystem.rules \"/srv/**\": \"r--\""), "{}", added.stderr);
+    // What the operator withholds stays withheld.
+    let again = session.again("echo y > made; cat made; echo y > locked/x");
+    assert_eq!((again.stdout.as_str(), again.status), ("y\n", 1), "{}\n{after}", again.stderr);
+    let needless = learn(true);
+    assert!(needless.stderr.contains("needs no change"), "{}", needless.stderr);
+}
+
+#[test]
+fn without_a_file_it_is_on_standard_output() {
+    let session = Session::new(None);
+    let ended =
+        ended(session.command().args(["learn", "-q", "--", "bash", "-c", "cat ~/other/README > /dev/null"]));
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("{\n  \"version\": 1,"), "{}", ended.stdout);
+}
+
+/// What the command has done would be written to a place of its choice: as the policy of OpenClaw's directory, for instance.
+#[test]
+fn the_command_does_not_choose_where_it_is_written() {
+    for (before, script) in [
+        ("mkdir out", "rmdir out && ln -s ../home/.config out"),
+        ("mkdir out", "rmdir out && mkdir out"),
+        ("mkdir real && ln -s real out", "rm out && ln -s ../home/.config out"),
+        (
+            "mkdir -p a/real && ln -s a/real out",
+            "rmdir a/real a && ln -s ../home/.config a && mkdir -p a/real",
+        ),
+    ] {
+        let session = Session::new(None);
+        session.world.write("home/.config/theirs", "x");
+        let mut prepare = std::process::Command::new("sh");
+        assert_eq!(ended(prepare.args(["-c", before]).current_dir(session.world.work())).status, 0);
+        let ended =
+            ended(session.command().args(["learn", "-o", "out/guard.json", "--", "bash", "-ec", script]));
+        assert_eq!(ended.status, 125, "{script}: {}", ended.stderr);
+        assert!(ended.stderr.contains("another directory or link"), "{}", ended.stderr);
+        let config = session.world.home().join(".config");
+        assert!(!config.join("guard.json").exists() && !config.join("real/guard.json").exists(), "{script}");
+        assert!(!session.world.work().join("out/guard.json").exists(), "{script}");
+    }
+}
+
+#[test]
+fn for_programs_there_is_json() {
+    let session = Session::new(None);
+    let script = "cat ~/.ssh/id_rsa > /dev/null; exit 3";
+    let ended = ended(session.command().args(["learn", "-q", "--json", "--", "bash", "-c", script]));
+    assert_eq!(ended.status, 3, "{}", ended.stderr);
+    let json: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    assert_eq!(json["status"], 3);
+    let secret = session.world.home().join(".ssh/id_rsa");
+    let left = json["leftOut"].as_array().expect("a list");
+    assert!(
+        left.iter().any(|left| left["path"] == secret.to_str().unwrap() && left["why"] == "holds secrets"),
+        "{json}"
+    );
+    assert!(json["policy"].as_str().is_some_and(|policy| policy.contains("\"allowlist\"")));
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_runs() {
+    let session = Session::new(None);
+    session.world.write("wrong.json", "{ \"version\": 1, \"exce\": {} }\n");
+    for (file, said) in [("wrong.json", "exce"), ("none/guard.json", "no such directory")] {
+        let output = session.world.root().join(file);
+        let ended = ended(session.command().args(["learn", "-o"]).arg(output).args(["--", "touch", "ran"]));
+        assert_eq!(ended.status, 125, "{}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert!(!session.world.work().join("ran").exists());
+    }
+}
+
+/// The answer is had from the terminal, whatever standard input is; without a word it is no.
+#[test]
+fn a_yes_on_the_terminal_is_enough() {
+    for (keys, status) in [("y\n", 0), ("\n", 1), ("no\n", 1)] {
+        let session = session();
+        let mut command = session.command();
+        command.args(["learn", "-o"]).arg(session.output());
+        command.args(["--", "bash", "-c", "cat ~/other/README > /dev/null"]);
+        let mut screen = Screen::start(&command);
+        screen.expect("[y/N]");
+        screen.keys(keys);
+        let (ended, text) = screen.end();
+        assert_eq!(ended, status, "{text}");
+        let policy = session.world.read("guard.json").expect("a policy");
+        assert_eq!(policy.contains("~/other/README"), status == 0, "{policy}");
+    }
+}
+
+/// Control-C is the command's, and what was seen by then is proposed.
+#[test]
+fn a_session_that_is_interrupted_is_learned_from() {
+    let session = Session::new(None);
+    let mut command = session.command();
+    command.args(["learn", "-o"]).arg(session.output());
+    command.args(["--", "bash", "-c", "cat ~/other/README; sleep 1000"]);
+    let mut screen = Screen::start(&command);
+    screen.expect("another project");
+    screen.keys("\x03");
+    let (ended, text) = screen.end();
+    assert_eq!(ended, 128 + 2, "{text}");
+    assert!(
+        session.world.read("guard.json").is_some_and(|policy| policy.contains("~/other/README")),
+        "{text}"
+    );
+}

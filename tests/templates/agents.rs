@@ -1,0 +1,254 @@
+//! Agents as they are published, under their templates, with a model that has them work in the workspace and then reach
+//! out of it: the work is done, what is outside is refused, and the session goes on.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use guard_tests::gateway::{Release, kept, node, package};
+use guard_tests::{Ended, ended, guard, has, is_long_form, sources};
+use serde_json::json;
+
+use crate::model::{Model, Step};
+use crate::session::Session;
+
+/// What no model may hear.
+const SECRET: &str = "the-operators-key";
+/// What is tried outside, in one command.
+const OUT: &str = "cat ~/.ssh/id_rsa; cat ~/other/notes; echo x > ~/x; echo still here";
+
+/// A session of an agent that is in a directory of `PATH`.
+fn session(template: &str, directory: PathBuf) -> Session {
+    let session = Session::with(template, Some(directory.to_str().expect("a plain path")));
+    session.world.write("home/.ssh/id_rsa", SECRET);
+    session.world.write("home/other/notes", SECRET);
+    session
+}
+
+/// The path of a file of the world.
+fn path(session: &Session, name: &str) -> String {
+    session.world.root().join(name).display().to_string()
+}
+
+/// What holds at the end, however the agent says it. `denied` are the operations that the policy refused.
+fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
+    let told = format!("{}\n{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, 0, "{told}");
+    for (file, text) in [("made", "made\n"), ("written.txt", "changed\n"), ("after", "after\n")] {
+        let file = format!("work/{file}");
+        assert_eq!(session.world.read(&file).as_deref(), Some(text), "{file}: {told}");
+    }
+    for name in ["home/x", "home/.bashrc"] {
+        assert!(!session.world.root().join(name).exists(), "{name}: {told}");
+    }
+    let heard = model.heard();
+    assert!(!heard.contains(SECRET) && !told.contains(SECRET), "the key came through: {told}");
+    assert!(
+        heard.contains("Permission denied") && heard.contains("still here"),
+        "the model was told: {told}"
+    );
+    let root = session.world.root().display().to_string() + "/";
+    // Some write beside a file first, under a name that is never the same.
+    let plain = |line: &String| line.replace(&root, "").split(".tmp.").next().unwrap_or_default().to_owned();
+    let mut found: Vec<String> = session.world.denied().iter().map(plain).collect();
+    found.sort();
+    found.dedup();
+    assert_eq!(found, denied, "{told}");
+}
+
+/// Claude Code: its shell, its own tools for files, and its questions off.
+#[test]
+fn claude_code() {
+    if !is_long_form() {
+        return;
+    }
+    let directory = kept("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
+    let session = session("claude-code", directory);
+    let bash = |command: &str| Step::Call("Bash", json!({"command": command, "description": "a step"}));
+    let write = |name: &str, text: &str| {
+        Step::Call("Write", json!({"file_path": path(&session, name), "content": text}))
+    };
+    let file = path(&session, "work/written.txt");
+    let model = Model::start(vec![
+        bash("echo made > made; git init -q . && git status --short"),
+        write("work/written.txt", "hello\n"),
+        Step::Call("Edit", json!({"file_path": file, "old_string": "hello", "new_string": "changed"})),
+        bash(OUT),
+        Step::Call("Read", json!({"file_path": path(&session, "home/.ssh/id_rsa")})),
+        write("home/x", "x"),
+        write("home/.claude/settings.json", "{}"),
+        bash("echo after > after"),
+    ]);
+    let mut command = session.command();
+    command
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .env("ANTHROPIC_API_KEY", "none")
+        .env("DISABLE_AUTOUPDATER", "1");
+    // It wants to be told that root is in a sandbox; it is.
+    command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("IS_SANDBOX", "1");
+    let ended = ended(command.args(["--", "claude", "-p", "--dangerously-skip-permissions", "go on"]));
+    assert!(ended.stdout.contains("all done"), "{}", ended.stdout);
+    let denied = [
+        "read home/.ssh/id_rsa",
+        "read home/other/notes",
+        "write home/.claude/settings.json",
+        "write home/x",
+    ];
+    look(&session, &model, &ended, &denied);
+}
+
+/// Codex with its own sandbox off.
+#[test]
+fn codex() {
+    if !is_long_form() || !has(&["node"]) {
+        return;
+    }
+    let session = session("codex", kept("codex", None).join("node_modules/.bin"));
+    let arguments = |model: &Model, sandbox: &str| {
+        let provider = format!(
+            "model_providers.scripted={{name=\"scripted\",base_url=\"{}/v1\",env_key=\"KEY\",wire_api=\"responses\"}}",
+            model.url()
+        );
+        let fixed = [
+            "exec",
+            "--skip-git-repo-check",
+            "--sandbox",
+            sandbox,
+            "-c",
+            "model_provider=scripted",
+            "-c",
+            &provider,
+        ];
+        fixed.into_iter().chain(["-c", "model=scripted", "go on"]).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // Once without the guard, as the template says: it puts its own skills into ~/.codex then.
+    let idle = Model::start(Vec::new());
+    let mut command = session.native_command();
+    let first = ended(command.env("KEY", "none").arg("codex").args(arguments(&idle, "read-only")));
+    assert_eq!(first.status, 0, "{}\n{}", first.stdout, first.stderr);
+
+    let run = |command: &str| Step::Call("exec_command", json!({"cmd": command}));
+    let patch =
+        |body: &str| run(&format!("apply_patch <<'EOF'\n*** Begin Patch\n{body}\n*** End Patch\nEOF"));
+    let steps = vec![
+        run("echo made > made; git init -q . && git status --short"),
+        patch("*** Add File: written.txt\n+hello"),
+        patch("*** Update File: written.txt\n@@\n-hello\n+changed"),
+        run(OUT),
+        patch(&format!("*** Add File: {}\n+x", path(&session, "home/x"))),
+        patch(&format!("*** Add File: {}\n+x", path(&session, "home/.codex/config.toml"))),
+        run("echo after > after"),
+    ];
+    let model = Model::start(steps.clone());
+    let mut command = session.command();
+    command.env("KEY", "none").args(["--", "codex"]).args(arguments(&model, "danger-full-access"));
+    let done = ended(&mut command);
+    let denied =
+        ["read home/.ssh/id_rsa", "read home/other/notes", "write home/.codex/config.toml", "write home/x"];
+    look(&session, &model, &done, &denied);
+
+    // With its own sandbox nothing of it runs: what the template says of that is so.
+    for sandbox in ["read-only", "workspace-write"] {
+        let session = self::session("codex", kept("codex", None).join("node_modules/.bin"));
+        let model = Model::start(steps[..1].to_vec());
+        let mut command = session.command();
+        command.env("KEY", "none").args(["--", "codex"]).args(arguments(&model, sandbox));
+        let ended = ended(&mut command);
+        assert_eq!(ended.status, 0, "{}", ended.stderr);
+        assert!(!session.world.work().join("made").exists(), "{sandbox}: {}", ended.stderr);
+    }
+}
+
+/// Aider, which runs no command of a model's unasked, but the operator's tests.
+#[test]
+fn aider() {
+    if !is_long_form() {
+        return;
+    }
+    // Not its script: that names where it was made.
+    let session = session("aider", kept("aider-chat", None).join("bin"));
+    let edit = |text: &str| Step::Says(format!("So:\n\nwritten.txt\n```\n{text}\n```\n"));
+    let model = Model::start(vec![edit("hello"), edit("changed")]);
+    session
+        .world
+        .write("work/check.sh", format!("echo made > made; ({OUT}) 2>&1\ngrep -q changed written.txt\n"));
+    session.world.write("home/.gitconfig", "[user]\nname = A\nemail = a@b\n");
+    let made = session.world.native(&["git", "init", "-q", "."]);
+    assert_eq!(made.status, 0, "{}", made.stderr);
+    let mut command = session.command();
+    command.env("OPENAI_API_KEY", "none").args([
+        "--",
+        "sh",
+        "-c",
+        "python -m aider \"$@\" && echo after > after",
+        "sh",
+    ]);
+    command.args(["--model", "openai/scripted", "--openai-api-base", &format!("{}/v1", model.url())]);
+    command.args(["--yes-always", "--no-check-update", "--analytics-disable", "--no-show-model-warnings"]);
+    command.args([
+        "--edit-format",
+        "whole",
+        "--auto-test",
+        "--test-cmd",
+        "sh check.sh",
+        "--message",
+        "go on",
+        "written.txt",
+    ]);
+    let ended = ended(&mut command);
+    look(&session, &model, &ended, &["read home/.ssh/id_rsa", "read home/other/notes", "write home/x"]);
+    let log = session.world.native(&["git", "log", "--oneline"]);
+    assert!(log.stdout.lines().count() >= 2, "it commits: {}", log.stdout);
+}
+
+/// The script that docs/templates.md has, for a home and a guard.
+fn shell(session: &Session) -> String {
+    let docs = fs::read_to_string(sources().join("../docs/templates.md")).expect("docs/templates.md");
+    let script = docs.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a script");
+    let audit = format!("--audit {} --unattended --", path(session, "audit.jsonl"));
+    let guard = guard().display().to_string();
+    let script =
+        script.replace("/home/u", &path(session, "home")).replace("/usr/local/bin/openclaw-guard", &guard);
+    script.replacen(" -- ", &format!(" {audit} "), 1)
+}
+
+/// OpenClaw's own agent, with its exec tool in the guard. It may set variables for that, and must not say by them where the
+/// guard's files are.
+#[test]
+fn openclaw() {
+    if !is_long_form() {
+        return;
+    }
+    let session = session("openclaw", PathBuf::from("/usr/bin"));
+    let exec = |command: &str| Step::Call("exec", json!({"command": command}));
+    let elsewhere = path(&session, "work/elsewhere");
+    // There the guard would find an answer of the agent's own.
+    let rules = json!({ path(&session, "home/other/notes"): "r" });
+    let answers = json!({"version": 1, "agents": {"*": {"permissions": {"filesystem": {"rules": rules}}}}});
+    let own = ["OPENCLAW_STATE_DIR", "OPENCLAW_HOME"].map(|name| (name.to_owned(), json!(elsewhere)));
+    let own: serde_json::Map<String, serde_json::Value> = own.into_iter().collect();
+    let model = Model::start(vec![
+        exec("echo made > made; echo hello > written.txt; git init -q . && git status --short"),
+        exec(&format!(
+            "sed -i s/hello/changed/ written.txt; mkdir -p elsewhere/guard; echo '{answers}' > elsewhere/guard/approvals.json"
+        )),
+        exec(OUT),
+        Step::Call("exec", json!({"command": format!("{OUT}; echo after > after"), "env": own})),
+    ]);
+    let provider = json!({"baseUrl": format!("{}/v1", model.url()), "apiKey": "none", "api": "openai-completions",
+        "models": [{"id": "m", "name": "m", "reasoning": false, "input": ["text"], "contextWindow": 100_000, "maxTokens": 4000}]});
+    let defaults =
+        json!({"model": {"primary": "scripted/m"}, "workspace": session.world.work(), "skipBootstrap": true});
+    let config = json!({"models": {"mode": "merge", "providers": {"scripted": provider}}, "agents": {"defaults": defaults},
+        "tools": {"allow": ["exec", "process"]}});
+    let config = session.world.write("config.json", config.to_string());
+    let script = session.world.write("guarded", shell(&session));
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let mut command = session.native_command();
+    command.env("SHELL", &script).envs([("OPENCLAW_DISABLE_BONJOUR", "1"), ("OPENCLAW_SKIP_CHANNELS", "1")]);
+    command.arg(node()).arg(package("openclaw", Some(Release::Current.version())).join("openclaw.mjs"));
+    command.args(["agent", "exec", "go on", "--code-mode", "direct", "--json", "--config"]).arg(config);
+    let ended = ended(command.arg("--cwd").arg(session.world.work()));
+    look(&session, &model, &ended, &["read home/.ssh/id_rsa", "read home/other/notes", "write home/x"]);
+    assert!(model.heard().contains("OPENCLAW_STATE_DIR"), "it may set that: {}", ended.stdout);
+}

@@ -1,0 +1,9 @@
+//! The templates of `openclaw-guard init`, each with real work of its kind: what it is for goes on without a question and
+//! without a denial, and what it is not for is refused.
+
+mod agents;
+mod coding;
+mod every;
+mod issue;
+mod model;
+mod session;

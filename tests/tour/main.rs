@@ -1,0 +1,83 @@
+//! docs/tour.md, run again: a new user's way from no policy to one that fits, on a build of this repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use guard_tests::{Shell, dependencies, ended, guard, is_foreign, skip, sources, steps, toolchain};
+
+/// A directory that no policy takes for one of temporary files. None, and said, where there is none.
+fn directory() -> Option<tempfile::TempDir> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let places = [Some(env!("CARGO_TARGET_TMPDIR").into()), home.map(|home| home.join(".cache"))];
+    let is_temporary = |path: &PathBuf| ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp));
+    let found = places.into_iter().flatten().filter(|path| !is_temporary(path)).find_map(|path| {
+        fs::create_dir_all(&path).ok()?;
+        tempfile::Builder::new().prefix("guard-tour-").tempdir_in(path).ok()
+    });
+    if found.is_none() {
+        skip("there is no place for a home but below /tmp");
+    }
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    // Links where that can be: what is built from is not written to.
+    for way in ["-al", "-a"] {
+        if ended(Command::new("cp").arg(way).arg(from).arg(to)).status == 0 {
+            return;
+        }
+        let _ = fs::remove_dir_all(to);
+    }
+    panic!("cannot copy {}", from.display());
+}
+
+/// This repository in a home, to be built without a network.
+fn project(home: &Path, vendored: &Path) {
+    let (from, to) = (sources().join(".."), home.join("openclaw-guard"));
+    fs::create_dir(&to).expect("a directory");
+    for part in ["Cargo.toml", "Cargo.lock", "bench", "policy", "shim", "supervisor", "tests"] {
+        let from = from.join(part);
+        assert_eq!(ended(Command::new("cp").arg("-r").arg(from).arg(&to)).status, 0, "{part}");
+    }
+    if !is_foreign() {
+        // All of it takes minutes.
+        let manifest = fs::read_to_string(to.join("Cargo.toml")).expect("a manifest");
+        let less = manifest.replacen("[workspace]\n", "[workspace]\ndefault-members = [\"shim\"]\n", 1);
+        assert_ne!(less, manifest);
+        fs::write(to.join("Cargo.toml"), less).expect("a manifest");
+    }
+    let registry = home.join(".cargo/registry");
+    fs::create_dir_all(&registry).expect("a directory");
+    copy(vendored, &registry.join("vendor"));
+    let config = format!(
+        "[source.crates-io]\nreplace-with = \"kept\"\n[source.kept]\ndirectory = \"{}\"\n",
+        registry.join("vendor").display()
+    );
+    fs::write(home.join(".cargo/config.toml"), config).expect("a configuration");
+}
+
+#[test]
+fn the_tour_is_as_it_says() {
+    let Some(sysroot) = toolchain() else { return };
+    let Some(vendored) = dependencies() else { return };
+    let Some(place) = directory() else { return };
+    let root = place.path().canonicalize().expect("a real path");
+    let home = root.join("home");
+    for directory in ["home", "home/x", "home/other", "home/.ssh", "bin"] {
+        fs::create_dir(root.join(directory)).expect("a directory");
+    }
+    fs::write(home.join(".ssh/id_rsa"), "a key\n").expect("a file");
+    fs::write(home.join("other/README.md"), "another project\n").expect("a file");
+    fs::copy(guard(), root.join("bin/openclaw-guard")).expect("a copy");
+    project(&home, &vendored);
+
+    let path = format!("{}/bin:{sysroot}/bin:/usr/local/bin:/usr/bin:/bin", root.display());
+    let mut shell = Shell::new(&home, &[("PATH", &path), ("LANG", "C.UTF-8")]);
+    let tour = fs::read_to_string(sources().join("../docs/tour.md")).expect("docs/tour.md");
+    let steps = steps(&tour);
+    assert!(steps.len() > 15, "{steps:#?}");
+    let differences: Vec<String> = steps.iter().filter_map(|step| shell.replay(step).err()).collect();
+    assert!(differences.is_empty(), "docs/tour.md:\n{}", differences.join("\n"));
+    assert_eq!(fs::read_to_string(home.join("x/notes.txt")).ok().as_deref(), Some("hello\n"));
+}
