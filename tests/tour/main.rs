@@ -40,6 +40,8 @@ fn project(home: &Path, vendored: &Path) {
         let from = from.join(part);
         assert_eq!(ended(Command::new("cp").arg("-r").arg(from).arg(&to)).status, 0, "{part}");
     }
+    // Cargo looks upward for the repository: the one around this build is not the tour's.
+    assert_eq!(ended(Command::new("git").args(["init", "--quiet"]).arg(&to)).status, 0);
     if !is_foreign() {
         // All of it takes minutes.
         let manifest = fs::read_to_string(to.join("Cargo.toml")).expect("a manifest");
