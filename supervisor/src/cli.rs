@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use guard_policy::{Ask, Security};
 
 use crate::approval::command;
@@ -15,6 +16,7 @@ use crate::doctor::Doctor;
 use crate::edit;
 use crate::init;
 use crate::learn;
+use crate::manual::{self, completions, help};
 use crate::policy::Action;
 use crate::why;
 
@@ -25,8 +27,11 @@ use crate::why;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    about,
+    override_usage = "openclaw-guard [OPTIONS] -- <CMD>...\n       openclaw-guard [OPTIONS] <COMMAND>",
     after_help = "Examples:\n  \
+        openclaw-guard -- bash                       a guarded shell\n  \
+        openclaw-guard init --template coding        write a policy to begin with",
+    after_long_help = "Examples:\n  \
         openclaw-guard -- bash                       a guarded shell\n  \
         openclaw-guard --policy guard.json -- make   with a policy of your own\n  \
         openclaw-guard --observe -- npm test         block nothing, log what would be denied\n  \
@@ -42,7 +47,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub task: Option<Task>,
     /// The command and its arguments
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -52,7 +57,10 @@ impl Cli {
     /// # Errors
     /// What is wrong with it; --help and --version come this way, too.
     pub fn read() -> Result<Cli, clap::Error> {
-        let matches = Cli::command().try_get_matches()?;
+        let matches = Cli::command().try_get_matches().map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp => help::asked_for(error),
+            _ => error,
+        })?;
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.options.agent_is_named = matches.value_source("agent") == Some(ValueSource::CommandLine);
         Ok(cli)
@@ -66,10 +74,10 @@ pub struct Options {
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Say more (twice: debug)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
-    /// The policy, instead of guard.json in $OPENCLAW_STATE_DIR or ~/.openclaw
-    #[arg(long, global = true, value_name = "FILE")]
+    /// The policy [default: guard.json in $OPENCLAW_STATE_DIR or ~/.openclaw]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub policy: Option<PathBuf>,
     /// Whose rules apply
     #[arg(long, global = true, value_name = "NAME", default_value = "main")]
@@ -77,35 +85,43 @@ pub struct Options {
     /// Whether the command line names it
     #[arg(skip)]
     pub agent_is_named: bool,
-    /// OpenClaw's key of the session that starts this, for its gateway [default: $OPENCLAW_MCP_SESSION_KEY]
-    #[arg(long, global = true, value_name = "KEY")]
+    /// OpenClaw's key of this session [default: $OPENCLAW_MCP_SESSION_KEY]
+    ///
+    /// The gateway shows a question where that session is. Default: OPENCLAW_MCP_SESSION_KEY of the environment.
+    #[arg(long, global = true, value_name = "KEY", hide_short_help = true)]
     pub session_key: Option<String>,
-    /// What ~ means in the policy [default: $OPENCLAW_HOME, $HOME, the password entry]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// What ~ means in the policy [default: $OPENCLAW_HOME, $HOME]
+    ///
+    /// Default: OPENCLAW_HOME, HOME, or the home that the password entry names, in this order.
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true)]
     pub home: Option<PathBuf>,
     /// The audit log [default: guard/audit.jsonl in the state directory]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath, hide_short_help = true)]
     pub audit: Option<PathBuf>,
-    /// Where the log's lines go besides: to systemd's journal
-    #[arg(long, global = true, value_name = "WHERE", value_enum)]
+    /// Where the log's lines go besides
+    #[arg(long, global = true, value_name = "WHERE", value_enum, hide_short_help = true)]
     pub log: Option<LogTo>,
     /// Block nothing; log what would have been denied
     #[arg(long, global = true)]
     pub observe: bool,
-    /// Ask nobody: what the policy would ask is settled at once by exec.askFallback
+    /// Ask nobody: exec.askFallback decides at once
+    ///
+    /// What the policy would ask about is settled by its exec.askFallback.
     #[arg(long, global = true)]
     pub unattended: bool,
     /// deny, allowlist or full; only ever tightens the policy
-    #[arg(long, global = true, value_name = "MODE", value_parser = security)]
+    #[arg(long, global = true, value_name = "MODE", value_parser = security, hide_short_help = true)]
     pub exec_security: Option<Security>,
     /// off, on-miss or always; only ever tightens the policy
-    #[arg(long, global = true, value_name = "MODE", value_parser = ask)]
+    #[arg(long, global = true, value_name = "MODE", value_parser = ask, hide_short_help = true)]
     pub exec_ask: Option<Ask>,
     /// Fail when the Landlock floor is not fully there
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub require_floor: bool,
-    /// Who may decide: the broker always; with floored, the kernel does a call whose object the Landlock floor covers;
-    /// with kernel, calls that the floor decides as the policy does are not held at all
+    /// Who may decide about a call [broker, floored, kernel]
+    ///
+    /// The broker always; with floored, the kernel does a call whose object the Landlock floor covers; with kernel, calls
+    /// that the floor decides as the policy does are not held at all.
     // Not global: `policy show --tiers` shows them.
     #[arg(
         id = "LIST",
@@ -113,11 +129,13 @@ pub struct Options {
         value_enum,
         value_delimiter = ',',
         default_value = "broker,floored,kernel",
-        hide_possible_values = true
+        hide_default_value = true,
+        hide_possible_values = true,
+        hide_short_help = true
     )]
     pub tiers: Vec<Tier>,
     /// End what the command left running when it ends
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub kill_on_exit: bool,
 }
 
@@ -163,6 +181,8 @@ pub enum Task {
     Audit(audit::command::Action),
     /// Measure what the guard costs here, in each tier
     Bench(bench::Arguments),
+    /// Print what a shell completes after the program's name
+    Completions(completions::Arguments),
     /// Change guard.json so that something is denied
     #[command(
         subcommand,
@@ -179,6 +199,8 @@ pub enum Task {
     Init(init::Arguments),
     /// Run a command, and propose the policy that lets it do the same again
     Learn(learn::Arguments),
+    /// Print a page of the manual, or write all of them
+    Man(manual::Arguments),
     /// Look at a policy: its schema, what is wrong with it, what its examples say
     #[command(subcommand)]
     Policy(Action),
@@ -275,8 +297,9 @@ mod tests {
     fn every_subcommand_says_what_it_does_and_how() {
         /// In columns, as the narrowest of wide terminals.
         const WIDTH: usize = 100;
-        let mut top = Cli::command().term_width(WIDTH);
-        top.build();
+        /// What a screen holds.
+        const HEIGHT: usize = 60;
+        let top = help::whole(Cli::command().term_width(WIDTH));
         let mut found = Vec::new();
         leaves(&top, "openclaw-guard", &mut found);
         found.push(("openclaw-guard".to_owned(), top));
@@ -289,9 +312,12 @@ mod tests {
             if !after.contains("Example") || !after.contains(&words) {
                 wrong.push(format!("{words}: its help has no example"));
             }
-            let help = command.render_long_help().to_string();
+            let help = command.render_help().to_string();
             let wide = after.lines().chain(help.lines()).filter(|line| line.chars().count() > WIDTH);
             wrong.extend(wide.map(|line| format!("{words}: more than {WIDTH} columns: {line}")));
+            if help.lines().count() > HEIGHT {
+                wrong.push(format!("{words}: more than {HEIGHT} lines: {}", help.lines().count()));
+            }
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
     }

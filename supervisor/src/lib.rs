@@ -33,6 +33,7 @@ mod kernel;
 mod layers;
 mod learn;
 mod links;
+mod manual;
 mod place;
 mod policy;
 mod pool;
@@ -81,11 +82,15 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Bench(arguments)) => {
             bench::run(&cli.options, arguments).map_err(|error| error.to_string())
         }
+        Some(Task::Completions(arguments)) => {
+            manual::completions::act(arguments).map_err(|error| format!("cannot write: {error}"))
+        }
         Some(Task::Doctor(doctor)) => doctor::act(&cli.options, doctor).map_err(|error| error.to_string()),
         Some(Task::Init(arguments)) => init::act(&cli.options, arguments).map_err(|error| error.to_string()),
         Some(Task::Learn(arguments)) => {
             learn::act(&cli.options, arguments).map_err(|error| error.to_string())
         }
+        Some(Task::Man(arguments)) => manual::act(arguments).map_err(|error| error.to_string()),
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Why(question)) => why::act(&cli.options, question).map_err(|error| error.to_string()),
         None => run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),

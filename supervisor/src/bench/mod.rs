@@ -20,7 +20,8 @@ use crate::text::shown;
     openclaw-guard --policy guard.json bench   with another one\n  \
     openclaw-guard bench --json\n\n\
     It runs itself natively and guarded, in turns, and takes the median of each. It makes and\n\
-    removes one file in the current directory.")]
+    removes one file in the current directory.\n\n\
+    Exit status: 0, 125 it cannot be measured.")]
 pub struct Arguments {
     /// Print the medians as JSON, in nanoseconds
     #[arg(long)]
