@@ -315,6 +315,15 @@ macro_rules! send_by {
     };
 }
 
+/// With this option connect(2) is the first message's, long after it was judged. EOPNOTSUPP as above.
+pub(super) const SETSOCKOPT: Decision = Decision::First(
+    &[rule(
+        &[one_of(1, &[libc::IPPROTO_TCP as u32]), one_of(2, &[libc::TCP_FASTOPEN_CONNECT as u32])],
+        Action::Errno(libc::EOPNOTSUPP),
+    )],
+    Action::Allow,
+);
+
 pub(super) const SENDTO: Decision = send_by!(3);
 pub(super) const SENDMSG: Decision = send_by!(2);
 pub(super) const SENDMMSG: Decision = send_by!(3);

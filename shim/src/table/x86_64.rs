@@ -66,7 +66,7 @@ pub(super) static CALLS: &[Entry] = &[
     row(51, "getsockname", ALLOW),
     row(52, "getpeername", ALLOW),
     row(53, "socketpair", SOCKETPAIR),
-    row(54, "setsockopt", ALLOW),
+    row(54, "setsockopt", SETSOCKOPT),
     row(55, "getsockopt", ALLOW),
     row(56, "clone", CLONE),
     row(57, "fork", ALLOW),

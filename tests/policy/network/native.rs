@@ -70,9 +70,6 @@ print("again", tried(lambda: (s.setblocking(False), raw(s, there))[1]))
 s = tcp(); s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 200000))
 print("timed out", tried(lambda: raw(s, there)))
 
-for kind in 0, 262:
-    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, kind); s.setsockopt(socket.IPPROTO_TCP, 30, 1)
-    print("put off", tried(lambda: raw(s, here)), tried(lambda: s.send(b"x")))
 print("bind", tried(lambda: tcp().bind(("127.0.0.1", port))), tried(lambda: tcp().bind(("203.0.113.7", 0))), tried(lambda: tcp6().bind(("::1", 0))))
 for length in 0, 2, 15, 16: s = tcp(); print("bind length", length, libc.bind(s.fileno(), v4("127.0.0.1", 0), length) and errno.errorcode[ctypes.get_errno()])
 s = tcp(); s.listen(); print("listens anywhere", s.getsockname()[1] > 0)

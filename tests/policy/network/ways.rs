@@ -56,23 +56,24 @@ s = socket.socket(socket.AF_INET6); print(tried(lambda: s.sendto(b"x", FASTOPEN,
     assert!(native.starts_with("ok\nok\nok\n"), "{native}");
 }
 
-/// With this option connect(2) only notes where the first message is to go; that is judged.
+/// With this option connect(2) only notes where the first message is to go, whoever listens there by then.
 #[test]
-fn a_connection_that_is_put_off_is_judged() {
+fn no_connection_is_put_off() {
     let script = format!(
         "{COMMON}{}",
         r#"
 for protocol in 0, 262:
     for deferred in 0, 1:
         s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
-        try: s.setsockopt(socket.IPPROTO_TCP, 30, deferred)
-        except OSError: pass
-        print(tried(lambda: s.connect(("127.0.0.1", port))), tried(lambda: s.send(b"x")))
+        print(tried(lambda: s.setsockopt(socket.IPPROTO_TCP, 30, deferred)), tried(lambda: s.connect(("127.0.0.1", port))), tried(lambda: s.send(b"x")))
 "#
     );
     let (native, guarded) = both(&script, &Listener::everywhere());
-    assert_eq!(guarded, "EACCES EPIPE\n".repeat(4));
-    assert_eq!(native, "ok ok\n".repeat(4));
+    assert_eq!(guarded, "ENOTSUP EACCES EPIPE\n".repeat(4));
+    if native.contains("ENOTSUP") {
+        return skip("this kernel's clients may not put connections off");
+    }
+    assert_eq!(native, "ok ok ok\n".repeat(4));
 }
 
 #[test]
