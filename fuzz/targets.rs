@@ -7,7 +7,7 @@ use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
     Access, Connection, Document, Exec, Gateway, Host, Interface, OpenclawStore, Outcome, Overrides,
-    OwnStore, Policy, Request, Role, Transport, decide, matches_allowlist_pattern, matches_arg_pattern,
+    OwnStore, Page, Policy, Request, Role, Transport, decide, matches_allowlist_pattern, matches_arg_pattern,
 };
 use serde_json::json;
 
@@ -52,10 +52,13 @@ pub fn guard_json(data: &[u8]) {
     let policy = compile(&document);
     for address in ["127.0.0.1:18789", "10.0.0.1:443", "[::]:1", "[::ffff:10.0.0.1]:443", "[fd00::1]:0"] {
         let address = address.parse().expect("an address");
-        for (transport, interface) in [(Transport::Tcp, Interface::Own), (Transport::Udp, Interface::Unknown)]
-        {
-            let connection = Connection { address, transport, interface };
-            for request in [Request::Connect(connection), Request::Bind { address, transport }] {
+        for (transport, interface, page) in [
+            (Transport::Tcp, Interface::Own, Page::At(443)),
+            (Transport::Tcp, Interface::Unknown, Page::Somewhere),
+            (Transport::Udp, Interface::Unknown, Page::Down),
+        ] {
+            let connection = Connection { address, transport, interface, page };
+            for request in [Request::Connect(connection), Request::Bind { address, transport, page }] {
                 assert!(decide(&policy, &request).outcome != Outcome::Ask);
             }
         }

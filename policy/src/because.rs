@@ -66,6 +66,8 @@ pub struct Because<'p> {
 
 /// The config path of what is denied without a line on the terminal; the audit log has it.
 pub(crate) const UNMENTIONED: &str = "builtin.unmentioned";
+/// The config path of what is denied even where nothing is blocked.
+pub(crate) const ABSOLUTE: &str = "builtin.page";
 
 impl<'p> Because<'p> {
     /// A reason from outside the policy; `rule` is its short form.
@@ -99,6 +101,12 @@ impl<'p> Because<'p> {
     /// Whether a denial for this reason happens in ordinary work and deserves no line on a terminal.
     pub fn is_unmentioned(&self) -> bool {
         self.source == Source::Builtin && self.path.starts_with(UNMENTIONED)
+    }
+
+    /// Whether a denial for this reason holds where nothing else is blocked, too (`--observe`): what it closes answers for
+    /// guards that do block.
+    pub fn is_absolute(&self) -> bool {
+        self.source == Source::Builtin && self.path == ABSOLUTE
     }
 
     /// The same, owned: for a record that outlives the policy.

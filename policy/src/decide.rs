@@ -10,7 +10,7 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
         Request::File { path, access } => decide_file(policy, path, *access),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
-        Request::Bind { address, transport } => policy.network.bind(*address, *transport),
+        Request::Bind { address, transport, page } => policy.network.bind(*address, *transport, *page),
     }
 }
 

@@ -70,7 +70,7 @@ pub use edit::{BadPattern, Change, Draft, Scope};
 pub use examples::{EntryExample, Example};
 pub use explain::{Section, Setting};
 pub use mode::{Ask, Preset, Security};
-pub use network::{Connection, Gateway, GatewayConfig, Interface, Transport};
+pub use network::{Connection, Gateway, GatewayConfig, Interface, Page, Transport};
 pub use openclaw::OpenclawStore;
 pub use permission::{Bits, Grant, Permission, Rights};
 pub use persistence::Premises;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::BitOr;
 
-use crate::{Connection, Transport};
+use crate::{Connection, Page, Transport};
 
 /// What a process wants to do with a file. A small set; combine with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,5 +85,7 @@ pub enum Request<'a> {
         address: SocketAddr,
         /// What it speaks.
         transport: Transport,
+        /// Where the operator's approvals page is.
+        page: Page,
     },
 }

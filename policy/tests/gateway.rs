@@ -6,7 +6,7 @@ mod common;
 use common::{compile, compile_with, data, file, host, parse};
 use guard_policy::approval::{Scheme, ThreadId, Turn, TurnSource};
 use guard_policy::{
-    Access, Connection, Host, Interface, Outcome, Overrides, Policy, Request, Source, Transport, decide,
+    Access, Connection, Host, Interface, Outcome, Overrides, Page, Policy, Request, Source, Transport, decide,
 };
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ fn connects(policy: &Policy, address: &str) -> (Outcome, String) {
         address: address.parse().unwrap(),
         transport: Transport::Tcp,
         interface: Interface::Unknown,
+        page: Page::Down,
     };
     let verdict = decide(policy, &Request::Connect(connection));
     (verdict.outcome, verdict.because.path.into_owned())

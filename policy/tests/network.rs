@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use common::{compile, compile_with, host, parse};
 use guard_policy::{
-    Connection, Gateway, GatewayConfig, Host, Interface, Outcome, Overrides, Policy, Request, Source,
+    Connection, Gateway, GatewayConfig, Host, Interface, Outcome, Overrides, Page, Policy, Request, Source,
     Transport, Verdict, decide,
 };
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn connect_as<'p>(
     interface: Interface,
 ) -> Verdict<'p> {
     let address = address.parse().unwrap_or_else(|_| panic!("{address}"));
-    decide(policy, &Request::Connect(Connection { address, transport, interface }))
+    decide(policy, &Request::Connect(Connection { address, transport, interface, page: Page::Down }))
 }
 
 fn tcp<'p>(policy: &'p Policy, address: &str) -> Verdict<'p> {
@@ -101,7 +101,8 @@ fn the_gateway_is_denied_by_default_and_nothing_else() {
 #[test]
 fn nobody_listens_in_the_gateways_place() {
     let bind = |policy: &Policy, address: &str, transport| {
-        decide(policy, &Request::Bind { address: address.parse().unwrap(), transport }).outcome
+        decide(policy, &Request::Bind { address: address.parse().unwrap(), transport, page: Page::Down })
+            .outcome
     };
     let guarded = policy(json!({ "deny": ["*"], "ports": [] }));
     for address in

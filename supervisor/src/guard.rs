@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Because, Connection, Exec, Outcome, Policy, Request, Role, Source, Transport, Verdict, decide,
-    decide_copy,
+    Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
+    decide, decide_copy,
 };
 use rustix::io::Errno;
 
-use crate::approval::{Approvals, Question, Reason};
+use crate::approval::{Approvals, Question, Reason, served};
 use crate::asking::{Stand, about_file};
 use crate::caller::Caller;
 use crate::exec::{Copies, Scripts, Turns};
@@ -41,6 +42,8 @@ pub struct Guard {
     recorder: Option<Arc<Recorder>>,
     /// Who is asked, where somebody is.
     approvals: Option<Arc<Approvals>>,
+    /// The state directory; None where nobody looks for a page.
+    state: Option<Arc<Path>>,
     /// The name of this run.
     session: Arc<str>,
     /// What the floor lets the kernel do by itself.
@@ -109,6 +112,7 @@ impl Guard {
             observe,
             recorder: None,
             approvals: None,
+            state: None,
             session: session.into(),
             floor,
             moving: Arc::default(),
@@ -121,6 +125,11 @@ impl Guard {
     /// The same, asking.
     pub fn with_approvals(self, approvals: Arc<Approvals>) -> Guard {
         Guard { approvals: Some(approvals), ..self }
+    }
+
+    /// The same, beside the page that may be served for this state directory.
+    pub fn beside_page_of(self, state: &Path) -> Guard {
+        Guard { state: Some(state.into()), ..self }
     }
 
     /// The same, recording.
@@ -260,7 +269,15 @@ impl Guard {
         }
     }
 
-    /// Judges a connection of a socket.
+    /// Where the approvals page is that answers for this guard.
+    pub fn page(&self, transport: Transport) -> Page {
+        match (&self.state, transport) {
+            (Some(state), Transport::Tcp) => served(state),
+            _ => Page::Down,
+        }
+    }
+
+    /// Judges a connection of a socket, with the approvals page there.
     ///
     /// # Errors
     /// EACCES when it is refused.
@@ -269,9 +286,11 @@ impl Guard {
         caller: &Caller<'_>,
         address: SocketAddr,
         transport: Transport,
+        page: Page,
     ) -> Result<(), Errno> {
         let policy = self.policy();
-        let connection = Connection { address, transport, interface: interface_of(policy, address) };
+        let interface = interface_of(policy, address, page);
+        let connection = Connection { address, transport, interface, page };
         let verdict = decide(policy, &Request::Connect(connection));
         self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)
     }
@@ -286,7 +305,8 @@ impl Guard {
         address: SocketAddr,
         transport: Transport,
     ) -> Result<(), Errno> {
-        let verdict = decide(self.policy(), &Request::Bind { address, transport });
+        let request = Request::Bind { address, transport, page: self.page(transport) };
+        let verdict = decide(self.policy(), &request);
         self.settle(caller, Operation::Bind, address.to_string().as_bytes(), &[], &verdict)
     }
 
@@ -346,7 +366,7 @@ impl Guard {
     ) -> Result<(), Errno> {
         // It is denied whether that is logged or not.
         let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
-        if self.observe { Ok(()) } else { Err(Errno::ACCESS) }
+        if self.observe && !because.is_absolute() { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
     /// Tells what was decided, and does it.

@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use guard_policy::{Interface, Policy};
+use guard_policy::{Interface, Page, Policy};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 
 /// Whose address this is, where the policy's answer depends on that: else nobody looks.
-pub fn interface_of(policy: &Policy, address: SocketAddr) -> Interface {
-    if policy.needs_interfaces(address.port()) && is_own(address) {
+pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interface {
+    let port = address.port();
+    if (policy.needs_interfaces(port) || page.may_be_at(port)) && is_own(address) {
         Interface::Own
     } else {
         Interface::Unknown

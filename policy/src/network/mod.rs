@@ -2,13 +2,16 @@
 
 mod destination;
 mod gateway;
+mod page;
 
 use std::net::SocketAddr;
 
 pub(crate) use destination::{Destination, is_loopback, port};
 pub use gateway::{Gateway, GatewayConfig};
+pub use page::Page;
 
 use crate::approval::{GatewayHost, GatewayUrl};
+use crate::because::ABSOLUTE;
 use crate::document::{Connect, GatewayAccess};
 use crate::rwx::Reason;
 use crate::{Outcome, Policy, Source, Verdict};
@@ -40,6 +43,8 @@ pub struct Connection {
     pub transport: Transport,
     /// Whose address that is.
     pub interface: Interface,
+    /// Where the operator's approvals page is.
+    pub page: Page,
 }
 
 /// `network.connect`, compiled. Reasons are made once, so that a decision allocates nothing.
@@ -54,6 +59,8 @@ pub(crate) struct Network {
     /// Where a gateway is that guard.json names by an address of another host.
     gateway_elsewhere: Option<SocketAddr>,
     by_gateway: Reason,
+    by_page: Reason,
+    by_lost_page: Reason,
     allowed: Reason,
 }
 
@@ -109,6 +116,10 @@ impl Network {
                 text: "the port of OpenClaw's gateway: whoever has its token can answer what the guard asks"
                     .to_owned(),
             },
+            by_page: page("the tree that it asks about may not answer there".to_owned()),
+            by_lost_page: page(
+                "one is served, and guard/page.lock in the state directory does not say where, so it may be there".to_owned(),
+            ),
             allowed: Reason {
                 source: Source::Default,
                 path: "network.connect".to_owned(),
@@ -120,9 +131,12 @@ impl Network {
     }
 
     pub(crate) fn connect(&self, connection: &Connection) -> Verdict<'_> {
-        let Connection { address, transport, interface } = *connection;
+        let Connection { address, transport, interface, page } = *connection;
         let (port, is_tcp) = (address.port(), transport == Transport::Tcp);
         let is_local = interface == Interface::Own || destination::is_loopback(address.ip());
+        if is_tcp && is_local && page.may_be_at(port) {
+            return verdict(Outcome::Deny, self.by(page));
+        }
         let denied = self.denies.iter().find(|(destination, _)| destination.covers(address, is_local));
         match denied {
             Some((_, reason)) => verdict(Outcome::Deny, reason),
@@ -140,14 +154,23 @@ impl Network {
         }
     }
 
-    /// Whoever listens where the gateway does, while that is down, is told its token. Every address to which a socket can
-    /// be bound is this host's.
-    pub(crate) fn bind(&self, address: SocketAddr, transport: Transport) -> Verdict<'_> {
-        if transport == Transport::Tcp && self.gateway.contains(&address.port()) {
+    /// Whoever listens where the gateway does, while that is down, is told its token; whoever listens beside the page, at
+    /// another address, could be taken for it. Every address to which a socket can be bound is this host's.
+    pub(crate) fn bind(&self, address: SocketAddr, transport: Transport, page: Page) -> Verdict<'_> {
+        let port = address.port();
+        if transport != Transport::Tcp {
+            verdict(Outcome::Allow, &self.allowed)
+        } else if page.may_be_at(port) {
+            verdict(Outcome::Deny, self.by(page))
+        } else if self.gateway.contains(&port) {
             verdict(Outcome::Deny, &self.by_gateway)
         } else {
             verdict(Outcome::Allow, &self.allowed)
         }
+    }
+
+    fn by(&self, page: Page) -> &Reason {
+        if page == Page::Somewhere { &self.by_lost_page } else { &self.by_page }
     }
 
     fn is_gateway_elsewhere(&self, address: SocketAddr) -> bool {
@@ -183,6 +206,11 @@ impl Policy {
         network.gateway.contains(&port)
             || network.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
     }
+}
+
+/// Why the page is out of reach.
+fn page(text: String) -> Reason {
+    Reason { source: Source::Builtin, path: ABSOLUTE.to_owned(), rule: "the approvals page".to_owned(), text }
 }
 
 /// Numbers as they are written in guard.json.

@@ -4,6 +4,7 @@
 //! a while (`lasting`). It is told the time. `manager` puts a lock, a clock and a log around it; `runtime` is the thread
 //! on which time is kept and routes run. Routes: `control`, the guard's own socket with the command line at its other
 //! end; `socket`, OpenClaw's; `gateway`, OpenClaw's gateway. `notify` tells a program, which cannot answer. `watch` is the other end of both sockets.
+//! `served` keeps every tree from the page on which is answered, too.
 
 mod binding;
 mod book;
@@ -24,6 +25,8 @@ pub(crate) mod outcome;
 mod questions;
 pub(crate) mod request;
 mod runtime;
+#[expect(dead_code, reason = "the page begins it")]
+pub(crate) mod served;
 mod settings;
 pub(crate) mod socket;
 mod taking;
@@ -43,4 +46,5 @@ pub use lifecycle::{Going, Reason, Told};
 pub use manager::{Asked, Cancel, Manager, Ticket, now_ms};
 pub use request::{Exec, Executable, Id, Process, Question, Repeat, Script, Subject};
 pub use runtime::{Approvals, Complain, IsMember, Surroundings};
+pub use served::served;
 pub use settings::Settings;

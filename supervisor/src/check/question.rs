@@ -10,6 +10,7 @@ use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, V
 use rustix::fs::{Mode, OFlags};
 
 use super::{CheckError, command, json, lookup};
+use crate::approval::served;
 use crate::cli::Question;
 use crate::environment;
 use crate::exec::Copies;
@@ -35,12 +36,14 @@ pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Res
         return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
     }
     if let Some(address) = question.connect {
-        let interface = interface_of(policy, address);
-        let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface });
+        let page = served(&places.state_directory);
+        let interface = interface_of(policy, address, page);
+        let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface, page });
         return told(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
     }
     if let Some(address) = question.bind {
-        let request = Request::Bind { address, transport: Transport::Tcp };
+        let page = served(&places.state_directory);
+        let request = Request::Bind { address, transport: Transport::Tcp, page };
         return told(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;

@@ -73,6 +73,7 @@ pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operat
         path if path.starts_with("builtin.deny[") => Obstacle::new(
             "nothing: what guards the tree is out of its reach, whatever the policy; do it outside of the guard",
         ),
+        "builtin.page" => Obstacle::new("nothing: what answers for the tree is out of its reach, whatever the policy"),
         path if path.starts_with("builtin.") => {
             Obstacle::new("`openclaw-guard init` makes a guard.json, in which it may be allowed")
         }

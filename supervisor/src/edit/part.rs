@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard_policy::{
-    Access, Because, Connection, Exec, Outcome, Policy, Request, Role, Source, Transport, Verdict, decide,
+    Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
+    decide,
 };
 
 use crate::check::originals;
@@ -29,9 +30,9 @@ pub enum Part {
     /// May this file run?
     Start { path: Vec<u8>, argv: Vec<Vec<u8>>, cwd: Vec<u8>, role: Role },
     /// May TCP be connected to this address?
-    Connect { address: std::net::SocketAddr },
+    Connect { address: std::net::SocketAddr, page: Page },
     /// May a TCP socket listen there?
-    Bind { address: std::net::SocketAddr },
+    Bind { address: std::net::SocketAddr, page: Page },
 }
 
 impl Part {
@@ -60,13 +61,14 @@ impl Part {
                     because: Because::new(Source::Builtin, "exec.roots", text, text),
                 }
             }
-            Part::Connect { address } => {
-                let interface = interface_of(policy, *address);
-                let (address, transport) = (*address, Transport::Tcp);
-                decide(policy, &Request::Connect(Connection { address, transport, interface }))
+            Part::Connect { address, page } => {
+                let (address, transport, page) = (*address, Transport::Tcp, *page);
+                let interface = interface_of(policy, address, page);
+                decide(policy, &Request::Connect(Connection { address, transport, interface, page }))
             }
-            Part::Bind { address } => {
-                decide(policy, &Request::Bind { address: *address, transport: Transport::Tcp })
+            Part::Bind { address, page } => {
+                let (address, transport, page) = (*address, Transport::Tcp, *page);
+                decide(policy, &Request::Bind { address, transport, page })
             }
         }
     }

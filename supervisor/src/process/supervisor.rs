@@ -131,7 +131,8 @@ fn supervise(
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
     let follower = follower(&source, tree, &reporter);
     let approvals = is_attended.then(|| approvals(&policy, &source, tree, &reporter, &follower, link));
-    let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session);
+    let mut guard = Guard::new(policy, resolver, tree, reporter.clone(), observe, floor, &session)
+        .beside_page_of(&source.places.state_directory);
     let is_followed = recorder.is_none();
     guard = guard.with_recorder(recorder.map(Arc::new));
     if let Some(approvals) = &approvals {

@@ -305,7 +305,7 @@ impl Reporter {
 
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
 fn denied_line(event: &Event, observe: bool) -> String {
-    let verb = if observe { "would have denied" } else { "denied" };
+    let verb = if observe && !event.because.is_absolute() { "would have denied" } else { "denied" };
     let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
     let _ = write!(line, " ({})", shown(event.because.rule().as_bytes()));
     line

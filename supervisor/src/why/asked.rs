@@ -1,13 +1,15 @@
 //! What the question is about.
 
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use guard_policy::{Access, Role};
+use guard_policy::{Access, Page, Role};
 use serde_json::{Map, Value};
 
 use super::{Question, WhyError};
+use crate::approval::served;
 use crate::audit::read::{Decision, Entry, Log, ReadError, Said};
 use crate::check::lookup;
 use crate::cli::Options;
@@ -188,8 +190,17 @@ fn part(ground: &Ground, decision: &Decision) -> Option<Part> {
         },
         Operation::Connect if is_path => Part::Socket { path },
         Operation::Bind if is_path => Part::File { path, access: Access::WRITE },
-        Operation::Connect => Part::Connect { address: decision.path.parse().ok()? },
-        Operation::Bind => Part::Bind { address: decision.path.parse().ok()? },
+        Operation::Connect | Operation::Bind => {
+            let address: SocketAddr = decision.path.parse().ok()?;
+            let page = match because.path == "builtin.page" {
+                true => Page::At(address.port()),
+                false => served(&ground.places.state_directory),
+            };
+            match decision.operation {
+                Operation::Connect => Part::Connect { address, page },
+                _ => Part::Bind { address, page },
+            }
+        }
         Operation::Signal | Operation::Trace | Operation::Ioctl => return None,
     })
 }

@@ -1,6 +1,7 @@
 //! Who stands outside of the tree, and says so below `shut/` when it was got at.
 
 mod gateway;
+mod page;
 mod processes;
 mod programs;
 mod servers;
@@ -16,6 +17,7 @@ use guard_tests::Arena;
 use crate::attempt::Outside;
 
 pub use gateway::{caller, gateway, with_a_file, with_a_token, with_a_variable};
+pub use page::{late_page, page, page_to_come};
 pub use processes::victim;
 pub use programs::{agent, bus, terminal, tmux};
 pub use servers::{abstract_server, autobound, datagrams, late_server, messages, server, server_at};

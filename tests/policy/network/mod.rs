@@ -2,6 +2,7 @@
 
 mod gateway;
 mod native;
+mod page;
 mod settings;
 mod ways;
 

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use guard_policy::Transport;
 use rustix::io::Errno;
-use rustix::net::{SocketType, sockopt};
+use rustix::net::{Shutdown, SocketType, sockopt};
 
 use super::address::{IPV4_AT, IPV6_AT};
 use crate::answer::Outcome;
@@ -14,9 +14,21 @@ use crate::kernel::requests;
 
 /// Connects to the address, if the policy lets it.
 pub fn connect(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], to: SocketAddr) -> Outcome {
-    let to = aimed(to, bound(socket)?);
-    request.guard.judge_connection(request.caller, to, transport(socket)?)?;
-    request.connect(socket, &readdressed(raw, to.ip()))
+    let (to, transport) = (aimed(to, bound(socket)?), transport(socket)?);
+    let judge = |page| request.guard.judge_connection(request.caller, to, transport, page);
+    let page = request.guard.page(transport);
+    judge(page)?;
+    let done = request.connect(socket, &readdressed(raw, to.ip()));
+    // One may have begun to be served there meanwhile.
+    let now = request.guard.page(transport);
+    if now != page
+        && let Err(error) = judge(now)
+    {
+        // What did not connect is not connected.
+        let _ = rustix::net::shutdown(socket, Shutdown::Both);
+        return Err(error);
+    }
+    done
 }
 
 /// Binds to the address, if the policy lets it.

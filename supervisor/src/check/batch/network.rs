@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use guard_policy::{Connection, Interface, Policy, Request, Transport, decide};
+use guard_policy::{Connection, Interface, Page, Policy, Request, Transport, decide};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -51,13 +51,16 @@ impl From<Spoken> for Transport {
 impl ConnectQuestion {
     pub fn answer(&self, policy: &Policy) -> String {
         let (address, transport) = (self.address, self.transport.into());
-        let connection = Connection { address, transport, interface: Interface::Unknown };
+        let connection = Connection { address, transport, interface: Interface::Unknown, page: Page::Down };
         json(&decide(policy, &Request::Connect(connection)))
     }
 }
 
 impl BindQuestion {
     pub fn answer(&self, policy: &Policy) -> String {
-        json(&decide(policy, &Request::Bind { address: self.address, transport: self.transport.into() }))
+        json(&decide(
+            policy,
+            &Request::Bind { address: self.address, transport: self.transport.into(), page: Page::Down },
+        ))
     }
 }

@@ -1,0 +1,66 @@
+//! The approvals page.
+
+use std::net::{SocketAddr, TcpListener};
+
+use guard_tests::{Announced, Arena};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
+
+use super::{reached, watch};
+use crate::attempt::Outside;
+
+/// A page on every address of this host, though the real one has just one; `work/port` tells its port.
+pub fn page(arena: &Arena) -> Outside {
+    let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    arena.world.write("work/port", port.to_string());
+    listener.set_nonblocking(true).expect("a socket");
+    let announced = Announced::by(arena.world.page_file(&format!("127.0.0.1:{port}\n")));
+    let accepts = reached(move || listener.accept().is_ok());
+    watch(arena, kept(accepts, announced))
+}
+
+/// One that comes when the tree waits for it.
+pub fn late_page(arena: &Arena) -> Outside {
+    coming(arena, "work/port-unknown")
+}
+
+/// The same, and `work/port-to-come` tells its port before.
+pub fn page_to_come(arena: &Arena) -> Outside {
+    coming(arena, "work/port-to-come")
+}
+
+/// Says what `looks` does, and has this for as long.
+fn kept<T: Send + 'static>(
+    mut looks: impl FnMut() -> bool + Send + 'static,
+    had: T,
+) -> impl FnMut() -> bool + Send + 'static {
+    move || {
+        let _had = &had;
+        looks()
+    }
+}
+
+fn coming(arena: &Arena, told: &str) -> Outside {
+    // Bound, and nobody listens yet.
+    let bound =
+        socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a socket");
+    bind(&bound, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+    let listener = TcpListener::from(bound);
+    let port = listener.local_addr().expect("an address").port();
+    arena.world.write(told, port.to_string());
+    let work = arena.root().join("work");
+    let waits = work.join("waits");
+    // Nobody has it locked: no page is there yet.
+    let file = arena.world.page_file(&format!("127.0.0.1:{port}\n"));
+    let mut announced = None;
+    let comes = move || {
+        if announced.is_none() && waits.exists() {
+            announced = Some(Announced::by(file.clone()));
+            listen(&listener, 8).expect("a socket");
+            listener.set_nonblocking(true).expect("a socket");
+            std::fs::write(work.join("port"), port.to_string()).expect("a port");
+        }
+        announced.is_some() && listener.accept().is_ok()
+    };
+    watch(arena, reached(comes))
+}

@@ -1,0 +1,105 @@
+//! The approvals page: out of the tree's reach as long as it is served, under every policy.
+
+use std::net::TcpListener;
+
+use guard_tests::{Announced, World, ended};
+
+use super::{Listener, TRY, check, each, natively, own_addresses, tried};
+
+/// A page at this port.
+fn page(world: &World, port: u16) -> Announced {
+    Announced::by(world.page_file(&format!("127.0.0.1:{port}\n")))
+}
+
+#[test]
+fn no_address_of_this_host_leads_to_it_while_it_is_served() {
+    let (at, other) = (Listener::everywhere(), Listener::everywhere());
+    // Whatever opens the gateway does not open the page.
+    let world = super::world(r#"{"gateway": "allow"}"#);
+    let own = own_addresses();
+    let served = page(&world, at.port);
+    for kind in ["tcp", "mptcp"] {
+        let (said, ended) = tried(&world, None, &each(kind, &own, at.port));
+        assert_eq!(said, vec!["EACCES"; own.len()], "{kind} {own:?}: {}", ended.stderr);
+        let line = format!("openclaw-guard: denied connect 127.0.0.1:{} (the approvals page)", at.port);
+        assert!(ended.stderr.lines().any(|said| said == line), "{}", ended.stderr);
+    }
+    assert_eq!(at.reached(), 0);
+    assert_eq!(natively(&world, &each("tcp", &own, at.port)), vec!["ok"; own.len()]);
+    assert_eq!(at.reached(), own.len());
+    assert_eq!(tried(&world, None, &each("tcp", &own, other.port)).0, vec!["ok"; own.len()]);
+    // Its file says where it was; its port is anybody's.
+    drop(served);
+    assert_eq!(tried(&world, None, &each("tcp", &own, at.port)).0, vec!["ok"; own.len()]);
+}
+
+#[test]
+fn observing_does_not_lead_there() {
+    let at = Listener::everywhere();
+    let world = World::open();
+    let tries = each("tcp", &["127.0.0.1".to_owned(), "::1".to_owned()], at.port);
+    let observed = || {
+        let mut command = world.command();
+        ended(command.args(["--observe", "--", "python3", "-S", "-c", TRY]).args(&tries))
+    };
+    assert_eq!(observed().stdout, "ok\nok\n");
+    assert_eq!(at.reached(), 2);
+    let _served = page(&world, at.port);
+    let refused = observed();
+    assert_eq!(refused.stdout, "EACCES\nEACCES\n", "{}", refused.stderr);
+    assert!(refused.stderr.contains("openclaw-guard: denied connect 127.0.0.1:"), "{}", refused.stderr);
+    assert_eq!(at.reached(), 2, "nobody came since");
+}
+
+#[test]
+fn nobody_listens_beside_it() {
+    let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
+    let hosts = ["127.0.0.2", "::1", "::ffff:127.0.0.3"].map(str::to_owned);
+    let world = World::open();
+    let served = page(&world, free);
+    let (said, ended) = tried(&world, None, &each("tcpbind", &hosts, free));
+    assert_eq!(said, ["EACCES"; 3], "{}", ended.stderr);
+    let fine = [each("udpbind", &hosts, free), each("tcpbind", &hosts, 0)].concat();
+    assert_eq!(tried(&world, None, &fine).0, ["ok"; 6]);
+    drop(served);
+    assert_eq!(tried(&world, None, &each("tcpbind", &hosts, free)).0, ["ok"; 3]);
+}
+
+/// One is served, and its file does not say where: it may be at every port of this host, and at none of another one.
+#[test]
+fn a_page_that_cannot_be_told_is_everywhere() {
+    let at = Listener::everywhere();
+    let world = World::open();
+    let hosts = ["127.0.0.1", "::", "::ffff:127.0.0.1"].map(str::to_owned);
+    let served = Announced::by(world.page_file("nowhere"));
+    let (said, ended) = tried(&world, None, &each("tcp", &hosts, at.port));
+    assert_eq!(said, ["EACCES"; 3], "{}", ended.stderr);
+    let elsewhere = guard_tests::ended(check(&world, 1).args(["--connect", "203.0.113.7:443"]));
+    assert_eq!(elsewhere.status, 0, "{elsewhere:?}");
+    drop(served);
+    assert_eq!(tried(&world, None, &each("tcp", &hosts, at.port)).0, ["ok"; 3]);
+    assert_eq!(at.reached(), 3);
+}
+
+#[test]
+fn check_and_why_say_the_same() {
+    let at = Listener::everywhere();
+    let world = World::open();
+    let served = page(&world, at.port);
+    for host in own_addresses() {
+        let Some(address) = super::shown(&host, at.port) else { continue };
+        let said = ended(check(&world, 1).args(["--connect", &address]));
+        let expected = format!(
+            "deny connect {address}\n  the approvals page\n  the tree that it asks about may not answer there\n"
+        );
+        assert_eq!((said.status, &said.stdout), (1, &expected), "{}", said.stderr);
+    }
+    assert_eq!(ended(check(&world, 1).args(["--bind", &format!("127.0.0.9:{}", at.port)])).status, 1);
+    assert_eq!(tried(&world, None, &each("tcp", &["127.0.0.1".to_owned()], at.port)).0, ["EACCES"]);
+    // Also when it is not served any more.
+    drop(served);
+    let why = ended(world.command().args(["why", "--last"]));
+    assert!(why.stdout.contains("builtin.page"), "{why:?}");
+    assert!(why.stdout.contains("nothing: what answers for the tree is out of its reach"), "{why:?}");
+    assert_eq!(ended(check(&world, 1).args(["--connect", &format!("127.0.0.1:{}", at.port)])).status, 0);
+}
