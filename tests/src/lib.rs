@@ -30,7 +30,7 @@ pub use collector::Collector;
 pub use compare::{Same, Tree, compile, program, program_text, tree};
 pub use emulator::{Emulator, Picture, Replies};
 pub use held::Held;
-pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, toolchain};
+pub use needs::{dependencies, fetched, has, is_foreign, is_long_form, lasting_directory, toolchain};
 pub use page::Announced;
 pub use pty::give_environment;
 pub use python::python_environment;

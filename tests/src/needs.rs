@@ -21,6 +21,23 @@ pub fn has(names: &[&str]) -> bool {
     }
 }
 
+/// A directory that no policy takes for one of temporary files, in the target directory of a test or the home. None, and
+/// said, where there is none.
+#[must_use]
+pub fn lasting_directory(target: &str) -> Option<tempfile::TempDir> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let places = [Some(target.into()), home.map(|home| home.join(".cache"))];
+    let is_temporary = |path: &PathBuf| ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp));
+    let found = places.into_iter().flatten().filter(|path| !is_temporary(path)).find_map(|path| {
+        fs::create_dir_all(&path).ok()?;
+        tempfile::Builder::new().prefix("guard-home-").tempdir_in(path).ok()
+    });
+    if found.is_none() {
+        skip("there is no place for a home but below /tmp");
+    }
+    found
+}
+
 /// The Rust toolchain behind rustup's proxies: those would want the operator's home. None, and said, where this user
 /// may not run it.
 ///

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
+use regex::{Captures, Regex};
 use snapbox::IntoData;
 
 use crate::{Ended, ended};
@@ -18,14 +20,18 @@ pub struct Step {
     pub output: String,
 }
 
-/// The commands of a document's `console` blocks: `$ ` begins one, `> ` goes on with it.
+/// The commands of a document's `console` blocks: `$ ` begins one, `> ` goes on with it. Those of its comments are among
+/// them: what has to be done first, and is not worth reading.
 #[must_use]
 pub fn steps(markdown: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    let mut inside = false;
+    let (mut fenced, mut inside) = (false, false);
     for (number, text) in markdown.lines().enumerate() {
         if text.starts_with("```") {
-            inside = text == "```console";
+            fenced = !fenced;
+            inside = fenced && text == "```console";
+        } else if !fenced && (text == "<!--" || text == "-->") {
+            inside = text == "<!--";
         } else if !inside {
         } else if let Some(command) = text.strip_prefix("$ ") {
             steps.push(Step { line: number + 1, command: command.to_owned(), output: String::new() });
@@ -45,6 +51,10 @@ pub struct Shell {
     home: PathBuf,
     cwd: PathBuf,
     variables: Vec<(String, String)>,
+    /// What something is here, and what documents call it.
+    names: Vec<(String, String)>,
+    /// Ids that were printed here, and those that documents have in their place.
+    ids: Vec<(String, String)>,
 }
 
 impl Shell {
@@ -52,7 +62,20 @@ impl Shell {
     #[must_use]
     pub fn new(home: &Path, variables: &[(&str, &str)]) -> Shell {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Shell { home: home.to_owned(), cwd: home.to_owned(), variables: variables.iter().map(own).collect() }
+        let mut shell = Shell {
+            home: home.to_owned(),
+            cwd: home.to_owned(),
+            variables: variables.iter().map(own).collect(),
+            names: Vec::new(),
+            ids: Vec::new(),
+        };
+        shell.call(home.to_str().expect("a plain path"), "/home/u");
+        shell
+    }
+
+    /// Has documents call something by another name than it has here.
+    pub fn call(&mut self, here: &str, there: &str) {
+        self.names.push((here.to_owned(), there.to_owned()));
     }
 
     /// Runs a command line. Both streams are its `stdout`, in which the home is `/home/u`.
@@ -70,20 +93,86 @@ impl Shell {
         if !cwd.is_empty() {
             self.cwd = cwd.trim_end().into();
         }
-        ended.stdout = ended.stdout.replace(self.home.to_str().expect("a plain path"), "/home/u");
+        for (here, there) in &self.names {
+            ended.stdout = ended.stdout.replace(here, there);
+        }
         ended
     }
 
-    /// Runs a step.
+    /// Runs a step. What differs from run to run may differ: times, ids and hashes, and the numbers of who asks. A later
+    /// command that has such an id, or the beginning of one, means the one that was printed here.
     ///
     /// # Errors
     /// What differs from what it is said to print.
     pub fn replay(&mut self, step: &Step) -> Result<(), String> {
-        let said = self.run(&step.command);
-        let compared =
-            snapbox::Assert::new().try_eq(None, said.stdout.into_data(), (&step.output).into_data());
-        compared.map_err(|error| format!("line {}: {}\n{error}", step.line, step.command))
+        let mut command = self.meant(&step.command);
+        // Not the home: a command says `~`.
+        for (here, there) in self.names.iter().skip(1) {
+            command = command.replace(there, here);
+        }
+        let said = self.run(&command).stdout;
+        for there in step.output.lines() {
+            let here = said.lines().find(|here| unchanging(here) == unchanging(there));
+            for (here, there) in here.into_iter().flat_map(|here| ids(here).zip(ids(there))) {
+                self.ids.push((here.to_owned(), there.to_owned()));
+            }
+        }
+        let (said, expected) = (unchanging(&said), unchanging(&step.output));
+        let compared = snapbox::Assert::new().normalize_paths(false).try_eq(
+            None,
+            said.into_data(),
+            expected.into_data(),
+        );
+        compared.map_err(|error| format!("line {}: {command}\n{error}", step.line))
     }
+
+    /// The command with the ids that were printed here: a document has others, or the beginning of others.
+    fn meant(&self, command: &str) -> String {
+        let id = |found: &Captures<'_>| {
+            let there = &found[0];
+            let known = self
+                .ids
+                .iter()
+                .rev()
+                .find(|(here, known)| known.starts_with(there) && here.is_char_boundary(there.len()));
+            known.map_or_else(|| there.to_owned(), |(here, _)| here[..there.len()].to_owned())
+        };
+        BEGINNING.replace_all(command, id).into_owned()
+    }
+}
+
+/// An id, a hash, or the first digits of one.
+static ID: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8,64}\b"));
+/// What may be the beginning of one.
+static BEGINNING: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[0-9a-f][0-9a-f-]{3,63}\b"));
+static TIME: LazyLock<Regex> = LazyLock::new(|| regex(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z"));
+/// How long there is to answer.
+static LEFT: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+ s left"));
+/// Who asks, with the numbers of processes.
+static ASKED_BY: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(\s*asked by .*)$"));
+static DIGITS: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
+
+fn regex(text: &str) -> Regex {
+    Regex::new(text).expect("an expression")
+}
+
+/// The ids in a text. A word of letters is none.
+fn ids(text: &str) -> impl Iterator<Item = &str> {
+    ID.find_iter(text).map(|id| id.as_str()).filter(|id| id.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+/// The text without what differs from run to run.
+fn unchanging(text: &str) -> String {
+    let text = TIME.replace_all(text, "TIME");
+    let text = LEFT.replace_all(&text, "N s left");
+    let text =
+        ASKED_BY.replace_all(&text, |line: &Captures<'_>| DIGITS.replace_all(&line[1], "N").into_owned());
+    let is_id = |found: &Captures<'_>| {
+        let word = &found[0];
+        if word.bytes().any(|byte| byte.is_ascii_digit()) { "ID".to_owned() } else { word.to_owned() }
+    };
+    ID.replace_all(&text, is_id).into_owned()
 }
 
 #[cfg(test)]
@@ -92,13 +181,13 @@ mod tests {
 
     #[test]
     fn only_console_blocks_are_commands() {
-        let text = "$ no\n```sh\n$ no\n```\n```console\n$ a b\n> c\nd\n> e\n$ f\n```\n```\n$ no\n```\n";
+        let text = "$ no\n```sh\n$ no\n```\n```console\n$ a b\n> c\nd\n> e\n$ f\n```\n```\n$ no\n```\n<!--\n$ g\n-->\n$ no\n";
         let step = |line, command: &str, output: &str| Step {
             line,
             command: command.to_owned(),
             output: output.to_owned(),
         };
-        assert_eq!(steps(text), [step(6, "a b\nc", "d\n> e\n"), step(10, "f", "")]);
+        assert_eq!(steps(text), [step(6, "a b\nc", "d\n> e\n"), step(10, "f", ""), step(16, "g", "")]);
     }
 
     #[test]
@@ -116,5 +205,27 @@ mod tests {
         assert_eq!(shell.replay(&step("seq 9; echo abc", "1\n...\n9\na[..]c\n")), Ok(()));
         assert!(shell.replay(&step("seq 9", "1\n2\n")).is_err());
         assert!(shell.replay(&step("echo b", "a\n")).is_err());
+    }
+
+    #[test]
+    fn what_differs_from_run_to_run_may() {
+        let home = tempfile::tempdir().expect("a directory");
+        let home = home.path().canonicalize().expect("a real path");
+        let mut shell = Shell::new(&home, &[("PATH", "/usr/bin:/bin")]);
+        shell.call("localhost:7", "localhost:4318");
+        let step = |command: &str, output: &str| Step {
+            line: 1,
+            command: command.to_owned(),
+            output: output.to_owned(),
+        };
+        let printed = "echo '2026-01-02 03:04:05Z, line 0f3e5d7a'; echo 'asked by sh 7 < sh 12'";
+        let known = "2025-11-22 02:48:11Z, line 3f9a2c01\nasked by sh 3 < sh 400\n";
+        assert_eq!(shell.replay(&step(printed, known)), Ok(()));
+        assert_eq!(shell.replay(&step("echo 3f9a 3f9a2c01 > id; cat id | cut -c1-4", "0f3e\n")), Ok(()));
+        assert_eq!(shell.run("cat id").stdout, "0f3e 0f3e5d7a\n");
+        assert_eq!(shell.replay(&step("echo localhost:4318 | tee to", "localhost:4318\n")), Ok(()));
+        assert_eq!(shell.run("cut -c11- to").stdout, "7\n");
+        assert!(shell.replay(&step("echo 'asked by sh 7'", "asked by bash 7\n")).is_err());
+        assert!(shell.replay(&step("echo 1204 lines", "1205 lines\n")).is_err());
     }
 }

@@ -1,25 +1,12 @@
 //! docs/tour.md, run again: a new user's way from no policy to one that fits, on a build of this repository.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use guard_tests::{Shell, dependencies, ended, guard, is_foreign, skip, sources, steps, toolchain};
-
-/// A directory that no policy takes for one of temporary files. None, and said, where there is none.
-fn directory() -> Option<tempfile::TempDir> {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let places = [Some(env!("CARGO_TARGET_TMPDIR").into()), home.map(|home| home.join(".cache"))];
-    let is_temporary = |path: &PathBuf| ["/tmp", "/var/tmp"].iter().any(|tmp| path.starts_with(tmp));
-    let found = places.into_iter().flatten().filter(|path| !is_temporary(path)).find_map(|path| {
-        fs::create_dir_all(&path).ok()?;
-        tempfile::Builder::new().prefix("guard-tour-").tempdir_in(path).ok()
-    });
-    if found.is_none() {
-        skip("there is no place for a home but below /tmp");
-    }
-    found
-}
+use guard_tests::{
+    Shell, dependencies, ended, guard, is_foreign, lasting_directory, sources, steps, toolchain,
+};
 
 fn copy(from: &Path, to: &Path) {
     // Links where that can be: what is built from is not written to.
@@ -63,7 +50,7 @@ fn project(home: &Path, vendored: &Path) {
 fn the_tour_is_as_it_says() {
     let Some(sysroot) = toolchain() else { return };
     let Some(vendored) = dependencies() else { return };
-    let Some(place) = directory() else { return };
+    let Some(place) = lasting_directory(env!("CARGO_TARGET_TMPDIR")) else { return };
     let root = place.path().canonicalize().expect("a real path");
     let home = root.join("home");
     for directory in ["home", "home/x", "home/other", "home/.ssh", "bin"] {
