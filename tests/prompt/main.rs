@@ -2,6 +2,7 @@
 
 mod answers;
 mod hostile;
+mod picture;
 mod places;
 mod restored;
 mod screens;

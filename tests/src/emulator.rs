@@ -172,6 +172,15 @@ impl Emulator {
         last
     }
 
+    /// Each row as text, and whether its first cell is drawn in reverse.
+    #[must_use]
+    pub fn rows(&self) -> Vec<(String, bool)> {
+        let inside = self.inside();
+        let screen = inside.parser.screen();
+        let is_reversed = |row| screen.cell(row, 0).is_some_and(vt100::Cell::inverse);
+        screen.rows(0, screen.size().1).zip(0..).map(|(text, row)| (text, is_reversed(row))).collect()
+    }
+
     /// All that was written to it.
     #[must_use]
     pub fn written(&self) -> String {
