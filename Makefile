@@ -22,8 +22,9 @@ setup:
 build: setup
 	@cargo build --release --locked --quiet -p openclaw-guard
 
+# What make sets for its own children is none of the operator's.
 run: build
-	@$(GUARD) -- $(CMD)
+	@unset MAKEFLAGS MFLAGS; $(GUARD) -- $(CMD)
 
 lint:
 	cargo fmt --all --check

@@ -1,0 +1,107 @@
+//! What documents point at is there.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use guard_tests::sources;
+use regex::Regex;
+
+use crate::documents::{Document, document, documents};
+
+static LINK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(([^)\s]+)\)").expect("an expression"));
+/// `policy.md, "Persistence"`: a document and a heading of it.
+static HEADING: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\b(?:docs/)?([a-z-]+\.md)\)?, "([^"]+)""#).expect("an expression"));
+static FILE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^[\w.-]+(?:/[\w.-]+)+\.(?:rs|py|mjs|svg|png|md)$").expect("an expression"));
+
+/// The name by which a heading is linked to: small letters and hyphens.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|one| one.is_alphanumeric() || [' ', '-', '_'].contains(one));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+fn headings(document: &Document) -> Vec<String> {
+    let headings = document.prose().into_iter().filter(|(_, line)| line.starts_with('#'));
+    headings.map(|(_, line)| line.trim_start_matches('#').trim().to_owned()).collect()
+}
+
+/// What a link leads to that is not there.
+fn broken(from: &Document, target: &str) -> Option<String> {
+    if target.contains("://") {
+        return None;
+    }
+    let (path, fragment) =
+        target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
+    let root = sources().join("..");
+    let directory = root.join(&from.name).parent().expect("a directory").to_owned();
+    let name = if path.is_empty() { from.name.clone() } else { path.to_owned() };
+    let there = if path.is_empty() { root.join(&from.name) } else { directory.join(path) };
+    if !there.exists() {
+        return Some(format!("{}: {name} is not there", from.name));
+    }
+    let fragment = fragment?;
+    let text = std::fs::read_to_string(there).ok()?;
+    let to = Document { name, text };
+    let known: HashSet<String> = headings(&to).iter().map(|heading| anchor(heading)).collect();
+    (!known.contains(fragment)).then(|| format!("{}: {} has no heading #{fragment}", from.name, to.name))
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for document in documents() {
+        let text: String = document.prose().into_iter().map(|(_, line)| format!("{line}\n")).collect();
+        for link in LINK.captures_iter(&text) {
+            count += 1;
+            wrong.extend(broken(&document, &link[1]));
+        }
+    }
+    assert!(count > 20, "{count} links");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_link_to_nowhere_is_found() {
+    let from = document("docs/policy.md");
+    assert_eq!(broken(&from, "templates.md"), None);
+    assert_eq!(broken(&from, "#what-always-saves"), None);
+    assert_eq!(broken(&from, "../README.md#limits"), None);
+    assert!(broken(&from, "no-such.md").is_some());
+    assert!(broken(&from, "#no-such-heading").is_some());
+    assert!(broken(&from, "../README.md#no-such-heading").is_some());
+}
+
+#[test]
+fn a_heading_that_is_named_is_there() {
+    let mut wrong = Vec::new();
+    for from in documents() {
+        let text: String = from.prose().into_iter().map(|(_, line)| format!("{line} ")).collect();
+        for named in HEADING.captures_iter(&text) {
+            let name =
+                if &named[1] == "README.md" { "README.md".to_owned() } else { format!("docs/{}", &named[1]) };
+            let known = headings(&document(&name));
+            if !known.iter().any(|heading| *heading == named[2]) {
+                wrong.push(format!("{}: {name} has no {:?}", from.name, &named[2]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files are named from the top, or from where the code of the supervisor or of the decisions is.
+#[test]
+fn files_that_are_named_are_there() {
+    let root = sources().join("..");
+    let bases = ["", "supervisor/src", "policy", "policy/src", "shim/src", "bench", "tests"];
+    let mut wrong = Vec::new();
+    for document in documents() {
+        for (line, text) in document.inline().into_iter().filter(|(_, text)| FILE.is_match(text)) {
+            if !bases.iter().any(|base| root.join(base).join(&text).exists()) {
+                wrong.push(format!("{}:{line}: {text}", document.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "not there:\n{}", wrong.join("\n"));
+}
