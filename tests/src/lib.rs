@@ -14,6 +14,7 @@ mod pty;
 mod python;
 mod run;
 mod screen;
+pub mod served;
 mod transcript;
 
 use std::ffi::OsStr;
@@ -163,6 +164,12 @@ impl World {
     pub fn policy_text(self, edit: impl FnOnce(String) -> String) -> World {
         let text = self.read("guard.json").expect("a policy");
         self.policy(&edit(text))
+    }
+
+    /// The policy's file, if there is one.
+    #[must_use]
+    pub fn policy_file(&self) -> Option<&Path> {
+        self.policy.as_deref()
     }
 
     /// With somebody who can be asked: otherwise what the policy asks is settled at once by its fallback.

@@ -26,4 +26,5 @@ pub use journal::Journal;
 pub use line::{Asked, Change, Context, Failed, Record};
 pub use log::{AuditLog, Limits};
 pub use secrets::Secrets;
+pub use tail::said;
 pub use writer::Writer;

@@ -32,8 +32,7 @@ pub use access::{ADMIN, Access, NoAccess};
 pub use frames::Refused;
 pub use governing::{Follower, Unsaved, ask_first};
 pub use hello::Run;
-#[cfg(test)]
-pub use holder::Turned;
+pub use holder::{Ends, Turned};
 pub use identity::NAME as DEVICE;
 pub use link::Link;
 pub use listens::{config, copies, find};

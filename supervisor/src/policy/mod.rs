@@ -8,6 +8,7 @@ mod source;
 mod tiers;
 mod validate;
 
+pub use show::{Effective, by, effective, title};
 pub use source::Source;
 pub use validate::{Report, report};
 

@@ -38,18 +38,26 @@ pub struct Arguments {
 }
 
 /// What is in force.
-#[derive(Serialize)]
-struct Shown<'a> {
-    agent: &'a str,
-    file: String,
-    settings: Vec<Setting>,
-    warnings: &'a [String],
+#[derive(Debug, Serialize)]
+pub struct Effective {
+    /// For whom.
+    pub agent: String,
+    /// The policy's file.
+    pub file: String,
+    pub settings: Vec<Setting>,
+    pub warnings: Vec<String>,
 }
 
 pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
     let source = Source::read(options, None)?;
     if arguments.effective {
-        return effective(options, arguments, source.as_ref());
+        let effective = of(options, source.as_ref())?;
+        if arguments.json {
+            print_json(&effective)?
+        } else {
+            print(&effective)?
+        }
+        return Ok(Exit::Success);
     }
     if arguments.tiers {
         let policy = in_force(options, source.as_ref())?;
@@ -67,21 +75,23 @@ pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyErro
     Ok(Exit::Success)
 }
 
-fn effective(options: &Options, arguments: &Arguments, source: Option<&Source>) -> Result<Exit, PolicyError> {
+/// What a guard that starts now has in force.
+///
+/// # Errors
+/// When the policy cannot be read, or is wrong.
+pub fn effective(options: &Options) -> Result<Effective, PolicyError> {
+    of(options, Source::read(options, None)?.as_ref())
+}
+
+fn of(options: &Options, source: Option<&Source>) -> Result<Effective, PolicyError> {
     let document = source.map(Source::valid).transpose()?;
     let policy = in_force(options, source)?;
-    let shown = Shown {
-        agent: policy.agent(),
+    Ok(Effective {
+        agent: policy.agent().to_owned(),
         file: name(source),
         settings: policy.explain(document.as_ref()),
-        warnings: policy.warnings(),
-    };
-    if arguments.json {
-        print_json(&shown)?
-    } else {
-        print(&shown)?
-    }
-    Ok(Exit::Success)
+        warnings: policy.warnings().to_vec(),
+    })
 }
 
 fn in_force(options: &Options, source: Option<&Source>) -> Result<Policy, PolicyError> {
@@ -95,7 +105,7 @@ fn name(source: Option<&Source>) -> String {
     source.map_or_else(|| BUILT_IN.to_owned(), Source::name)
 }
 
-fn print(effective: &Shown<'_>) -> std::io::Result<()> {
+fn print(effective: &Effective) -> std::io::Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     writeln!(out, "agent {}, {}", shown(effective.agent.as_bytes()), shown(effective.file.as_bytes()))?;
     let mut section = None;
@@ -108,13 +118,14 @@ fn print(effective: &Shown<'_>) -> std::io::Result<()> {
     if !effective.warnings.is_empty() {
         writeln!(out, "\nwarnings")?;
     }
-    for warning in effective.warnings {
+    for warning in &effective.warnings {
         writeln!(out, "  {}", shown(warning.as_bytes()))?;
     }
     out.flush()
 }
 
-fn title(section: Section) -> &'static str {
+/// What a section is about, for people.
+pub fn title(section: Section) -> &'static str {
     match section {
         Section::Values => "values",
         Section::Programs => "programs that may start, where the files below grant x",
@@ -132,13 +143,8 @@ fn title(section: Section) -> &'static str {
 
 /// `exec.ask  on-miss  (agent, agents.main.exec.mode)`
 fn line(setting: &Setting) -> String {
-    let Setting { section, name, value, source, path, note } = setting;
-    let source = serde_json::to_value(source).ok().and_then(|word| word.as_str().map(str::to_owned));
-    let mut by = source.unwrap_or_default();
-    if !path.is_empty() && path != name {
-        by.push_str(", ");
-        by.push_str(path);
-    }
+    let Setting { section, name, value, note, .. } = setting;
+    let by = by(setting);
     let name = if name.is_empty() { "\"\"" } else { name };
     let said = match section {
         Section::Values => format!("{name:<21} {}", if value.is_empty() { "-" } else { value }),
@@ -149,6 +155,17 @@ fn line(setting: &Setting) -> String {
     let note =
         if note.is_empty() || *section == Section::Denied { String::new() } else { format!("  {note}") };
     format!("{said}  ({by}){note}")
+}
+
+/// Who says so, and where: `agent, agents.main.exec.mode`.
+pub fn by(setting: &Setting) -> String {
+    let source = serde_json::to_value(setting.source).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let mut by = source.unwrap_or_default();
+    if !setting.path.is_empty() && setting.path != setting.name {
+        by.push_str(", ");
+        by.push_str(&setting.path);
+    }
+    by
 }
 
 /// Takes out what has the name of a secret: what others note beside their entries may hold some.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::super::decision::{Decision, ResolveError};
-use super::super::watch::{WatchArguments, WatchError, watch};
+use super::super::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
 use super::client::{Answer, Guards};
 use super::protocol::{Approval, Method, Said, Saved, State};
 use crate::cli::Options;
@@ -25,6 +25,8 @@ pub enum Action {
     Resolve(ResolveArguments),
     /// See what waits as it comes, of all guards and of whoever asks on OpenClaw's approvals socket, and answer
     Watch(WatchArguments),
+    /// See what waits, and answer, on a page in a browser of this host
+    Serve(ServeArguments),
 }
 
 /// How to list.
@@ -68,6 +70,8 @@ pub enum ApprovalsError {
     Setup(#[from] SetupError),
     #[error(transparent)]
     Watch(#[from] WatchError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
     #[error("cannot look for guards in {path}: {error}")]
     Place { path: String, error: std::io::Error },
     #[error("cannot ask guard {pid}: {error}")]
@@ -82,8 +86,10 @@ pub enum ApprovalsError {
 /// When guards cannot be asked, or nothing can be written.
 pub fn act(options: &Options, action: &Action) -> Result<Exit, ApprovalsError> {
     let places = Places::find(options)?;
-    if let Action::Watch(arguments) = action {
-        return Ok(watch(&places, arguments)?);
+    match action {
+        Action::Watch(arguments) => return Ok(watch(&places, arguments)?),
+        Action::Serve(arguments) => return Ok(serve(&places, options, arguments)?),
+        Action::List(_) | Action::Resolve(_) => {}
     }
     let state = places.state_directory;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -91,7 +97,7 @@ pub fn act(options: &Options, action: &Action) -> Result<Exit, ApprovalsError> {
         match action {
             Action::List(arguments) => list(&state, arguments).await,
             Action::Resolve(arguments) => resolve(&state, arguments).await,
-            Action::Watch(_) => Ok(Exit::Success),
+            Action::Watch(_) | Action::Serve(_) => Ok(Exit::Success),
         }
     });
     match done {

@@ -1,15 +1,16 @@
 //! What a human, or a script, sees of the queue.
 
 use std::io;
-use std::path::Path;
 
 use ratatui::crossterm::event::Event;
+use tokio::time::Instant;
 
 use super::super::control::told;
 use super::super::decision::Decision;
 use super::super::socket::Asked;
 use super::lines::Lines;
 use super::news::Sender;
+use super::page::Page;
 use super::queue::{Change, Key, Queue, Row};
 use super::screen::Screen;
 use crate::text::shown;
@@ -20,6 +21,8 @@ pub enum Face {
     Screen(Box<Screen>),
     /// Lines.
     Lines(Lines),
+    /// A page in a browser.
+    Page(Box<Page>),
 }
 
 /// What is to be done.
@@ -35,10 +38,11 @@ impl Face {
     ///
     /// # Errors
     /// The terminal's, or the pipe's: of everything here.
-    pub fn start(&mut self, path: &Path, news: &Sender) -> io::Result<()> {
+    pub fn start(&mut self, news: &Sender) -> io::Result<()> {
         match self {
             Face::Screen(screen) => screen.start(news.clone()),
-            Face::Lines(lines) => lines.start(path, news.clone()),
+            Face::Lines(lines) => lines.start(news.clone()),
+            Face::Page(page) => page.start(news.clone()),
         }
     }
 
@@ -46,6 +50,18 @@ impl Face {
         match self {
             Face::Screen(screen) => screen.show(queue),
             Face::Lines(_) => Ok(()),
+            Face::Page(page) => {
+                page.show(queue);
+                Ok(())
+            }
+        }
+    }
+
+    /// When it is to be shown again at the latest, where something is left to show.
+    pub fn due(&self) -> Option<Instant> {
+        match self {
+            Face::Page(page) => page.due(),
+            Face::Screen(_) | Face::Lines(_) => None,
         }
     }
 
@@ -54,6 +70,10 @@ impl Face {
             // It shows the queue as it is.
             Face::Screen(_) => Ok(()),
             Face::Lines(lines) => lines.changed(change, queue),
+            Face::Page(page) => {
+                page.changed(change);
+                Ok(())
+            }
         }
     }
 
@@ -65,6 +85,10 @@ impl Face {
                 Ok(())
             }
             Face::Lines(lines) => lines.turned(pid, why),
+            Face::Page(page) => {
+                page.turned(pid, why);
+                Ok(())
+            }
         }
     }
 
@@ -77,6 +101,10 @@ impl Face {
                 Ok(())
             }
             Face::Lines(lines) => lines.answered(key, outcome),
+            Face::Page(page) => {
+                page.answered(key, outcome);
+                Ok(())
+            }
         }
     }
 
@@ -87,19 +115,23 @@ impl Face {
                 Ok(())
             }
             Face::Lines(lines) => lines.told(key, text),
+            Face::Page(page) => {
+                page.told(key, text);
+                Ok(())
+            }
         }
     }
 
     pub fn typed(&mut self, event: &Event, queue: &Queue) -> Act {
         match self {
             Face::Screen(screen) => screen.typed(event, queue),
-            Face::Lines(_) => Act::Nothing,
+            Face::Lines(_) | Face::Page(_) => Act::Nothing,
         }
     }
 
     pub fn line(&mut self, line: &str, queue: &Queue) -> io::Result<Act> {
         match self {
-            Face::Screen(_) => Ok(Act::Nothing),
+            Face::Screen(_) | Face::Page(_) => Ok(Act::Nothing),
             Face::Lines(lines) => lines.line(line, queue),
         }
     }

@@ -1,7 +1,7 @@
 //! The queue as lines, for pipes and scripts. An answer is a line of standard input.
 
 use std::io::{self, BufRead, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -26,21 +26,23 @@ pub enum Form {
 /// Writes them.
 pub struct Lines {
     form: Form,
+    /// The socket.
+    path: PathBuf,
     out: Box<dyn Write>,
 }
 
 impl Lines {
-    /// To standard output.
-    pub fn new(form: Form) -> Lines {
-        Lines { form, out: Box::new(io::stdout()) }
+    /// To standard output, of whoever asks on this socket, too.
+    pub fn new(form: Form, path: PathBuf) -> Lines {
+        Lines { form, path, out: Box::new(io::stdout()) }
     }
 
     #[cfg(test)]
     pub fn to(form: Form, out: Box<dyn Write>) -> Lines {
-        Lines { form, out }
+        Lines { form, path: PathBuf::new(), out }
     }
 
-    pub fn start(&mut self, path: &Path, news: Sender) -> io::Result<()> {
+    pub fn start(&mut self, news: Sender) -> io::Result<()> {
         let read = move || {
             for line in io::stdin().lock().lines() {
                 let Ok(line) = line else { return };
@@ -50,7 +52,7 @@ impl Lines {
             }
         };
         std::thread::Builder::new().name("answers".into()).spawn(read)?;
-        let path = path.to_string_lossy();
+        let path = self.path.to_string_lossy().into_owned();
         self.say(
             || json!({"event": "listening", "path": path}),
             || format!("listening on {}\n", shown(path.as_bytes())),

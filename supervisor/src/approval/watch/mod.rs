@@ -2,7 +2,8 @@
 //! approvals socket, which it serves.
 //!
 //! `place` binds the socket, `server` talks to those who connect, by what `gate` lets pass. `guards` follows the guards.
-//! All of it comes as `news` to the `queue`, which a `face` shows: a `screen`, or lines.
+//! All of it comes as `news` to the `queue`, which a `face` shows: a `screen`, lines, or a `page`
+//! (`openclaw-guard approvals serve`).
 
 mod command;
 mod face;
@@ -10,6 +11,7 @@ pub(crate) mod gate;
 mod guards;
 mod lines;
 pub(crate) mod news;
+mod page;
 mod place;
 mod queue;
 mod screen;
@@ -18,3 +20,4 @@ pub(crate) mod server;
 mod tests;
 
 pub use command::{WatchArguments, WatchError, watch};
+pub use page::{ServeArguments, ServeError, serve};

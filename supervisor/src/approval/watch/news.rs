@@ -4,6 +4,7 @@ use ratatui::crossterm::event::Event;
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::control::{Approval, State};
+use super::super::decision::Decision;
 use super::super::socket::{Asked, Word};
 use super::queue::Key;
 
@@ -32,8 +33,34 @@ pub enum News {
     Typed(Event),
     /// A line of standard input.
     Line(String),
+    /// An answer that was given on the page.
+    Chosen(Choice),
     /// It is to end.
     End,
+}
+
+/// An answer to what was on the page.
+#[derive(Debug)]
+pub struct Choice {
+    /// The row.
+    pub key: Key,
+    /// As it was shown.
+    pub version: u64,
+    pub decision: Decision,
+    /// Is told what came of it: what the guard said, or why it was not told.
+    pub outcome: oneshot::Sender<Result<String, Unanswered>>,
+}
+
+/// Why a choice came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    #[error("it does not wait any more")]
+    Gone,
+    #[error("it has changed meanwhile: look at it again")]
+    Changed,
+    /// It may not be answered so, or the guard did not take it.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Takes news.

@@ -23,9 +23,11 @@ const LOCK: &str = "watch.lock";
 /// Why nobody can listen.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    #[error("another `approvals watch` runs already: answer there")]
+    #[error("another `approvals watch` runs already, or `approvals serve` does: answer there")]
     Runs,
-    #[error("{0}: somebody listens there already, who is no `approvals watch`: end it, or answer there")]
+    #[error(
+        "{0}: somebody listens there already, who is no `approvals watch` or `approvals serve`: end it, or answer there"
+    )]
     Taken(String),
     #[error("{0} is no socket, and is not replaced: remove it, or name another socket.path")]
     NoSocket(String),

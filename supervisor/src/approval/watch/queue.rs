@@ -25,7 +25,7 @@ pub struct Row {
     pub asked: Option<Asked>,
     /// Milliseconds since 1970.
     pub since_ms: u64,
-    /// Goes up with each change of what is shown: an answer is for what was seen.
+    /// Another one with each change of what is shown, and never that of another row: an answer is for what was seen.
     pub version: u64,
     connections: BTreeMap<u64, oneshot::Sender<Word>>,
     order: u64,
@@ -65,6 +65,7 @@ pub enum CannotAnswer {
 pub struct Queue {
     rows: BTreeMap<Key, Row>,
     newest: u64,
+    versions: u64,
     changes: Vec<Change>,
 }
 
@@ -98,11 +99,12 @@ impl Queue {
     /// Something waits in a guard.
     pub fn requested(&mut self, guard: u32, approval: Approval) {
         let since = approval.created_at_ms;
+        let version = self.version();
         let row = self.row(Key { pid: guard, id: approval.id.clone() }, since);
         if row.approval.as_ref() != Some(&approval) {
             row.approval = Some(approval);
             row.since_ms = since;
-            row.version += 1;
+            row.version = version;
         }
     }
 
@@ -115,9 +117,10 @@ impl Queue {
     pub fn gone(&mut self, guard: u32) {
         let keys: Vec<_> = self.rows.keys().filter(|key| key.pid == guard).cloned().collect();
         for key in keys {
+            let version = self.version();
             let Some(row) = self.rows.get_mut(&key) else { continue };
             if row.approval.take().is_some() {
-                row.version += 1;
+                row.version = version;
             }
             if row.connections.is_empty() {
                 self.remove(&key, "the guard has ended");
@@ -134,13 +137,16 @@ impl Queue {
         answer: oneshot::Sender<Word>,
         now_ms: u64,
     ) {
+        let version = self.version();
         let row = self.row(key, now_ms);
         if row.asked.as_ref() != Some(&asked) {
             // Others were asked something else under this id: they are not answered by what is shown now.
             row.connections.clear();
             row.asked = Some(asked);
             // What a guard says of it is what is shown.
-            row.version += u64::from(row.approval.is_none());
+            if row.approval.is_none() {
+                row.version = version;
+            }
         }
         row.connections.insert(connection, answer);
     }
@@ -173,6 +179,12 @@ impl Queue {
         }
         self.remove(key, &decision.to_string());
         Ok(Way::Socket)
+    }
+
+    /// One that no row has had.
+    fn version(&mut self) -> u64 {
+        self.versions += 1;
+        self.versions
     }
 
     fn row(&mut self, key: Key, since_ms: u64) -> &mut Row {

@@ -14,7 +14,7 @@ use super::super::socket::Asked;
 use super::super::tests::settings;
 
 /// What a guard says of these questions, and what keeps them waiting.
-fn approvals(questions: &[Question]) -> (Vec<Approval>, Vec<Ticket>) {
+pub fn approvals(questions: &[Question]) -> (Vec<Approval>, Vec<Ticket>) {
     let manager = Manager::new(settings(), ());
     let wait = |question: &Question| match manager.register(&Arc::new(manager.create(question.clone()))) {
         Outcome::Waiting(ticket) => ticket,
@@ -24,6 +24,6 @@ fn approvals(questions: &[Question]) -> (Vec<Approval>, Vec<Ticket>) {
     (Approval::all(&manager.snapshot()), tickets)
 }
 
-fn asked(command: &str) -> Asked {
+pub fn asked(command: &str) -> Asked {
     Asked { command: command.to_owned(), agent_id: Some("main".to_owned()), ..Asked::default() }
 }

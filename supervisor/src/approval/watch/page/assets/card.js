@@ -1,0 +1,155 @@
+// One question, as it is shown.
+
+import { code, element, fact } from "./dom.js";
+
+const VERBS = { exec: "Run", read: "Read", write: "Write", socket: "Allow" };
+
+/** What is asked, in a line. */
+export function question(card) {
+  const verb = VERBS[card.operation] ?? `Use (${card.operation})`;
+  return `${verb} ${card.command ?? card.path ?? card.name}?`;
+}
+
+/** How an answer is called. */
+export const LABELS = {
+  "allow-once": "Allow once",
+  "allow-session": "Allow for this session",
+  "allow-always": "Always…",
+  "allow-always-directory": "Always for the directory…",
+  deny: "Deny",
+};
+
+export const KEYS = {
+  y: "allow-once",
+  s: "allow-session",
+  a: "allow-always",
+  d: "allow-always-directory",
+  n: "deny",
+};
+
+/** Its element. `choose` is told a decision, once it was confirmed where that is needed. */
+export function show(card, choose) {
+  const title = `card-${card.version}`;
+  return element(
+    "article",
+    { class: "card", tabindex: "-1", "aria-labelledby": title },
+    element("h3", { id: title }, question(card)),
+    element(
+      "p",
+      { class: "meta" },
+      element("span", {}, `agent ${card.agent || "?"}`),
+      element("span", {}, `guard ${card.guard}`),
+      element("span", {}, card.name),
+      element("span", { class: "left", role: "timer" }),
+    ),
+    facts(card),
+    choices(card, choose),
+    element("p", { class: "outcome", hidden: true }),
+  );
+}
+
+function facts(card) {
+  const list = element("dl", { class: "facts" });
+  const add = (name, value, attributes) => list.append(...fact(name, value, attributes));
+  if (!card.isText) add("note", "not all of it is UTF-8: \ufffd stands for other bytes", { class: "strong" });
+  if (card.command) add("command", code(card.command));
+  if (card.path) add(card.operation === "exec" || card.command ? "program" : "file", code(card.path));
+  if (card.call) add("use", `${card.operation} (${card.call})`);
+  for (const variable of card.environment) add("with", code(variable), { class: "strong" });
+  card.argv.forEach((argument, at) => add(`argv[${at}]`, code(argument)));
+  if (card.cwd) add("in", code(card.cwd));
+  for (const script of card.scripts) {
+    add(script.role, code(script.path));
+    add("its sha256", code(script.sha256));
+  }
+  if (card.sha256) add("sha256", code(card.sha256));
+  if (card.environmentSha256) add("environment", code(`sha256 ${card.environmentSha256}`));
+  if (card.because) {
+    add("because", card.because.text);
+    add("rule", code(card.because.rule));
+  }
+  add("asked by", card.askedBy.map((by) => `${by.name} ${by.pid}`).join(" < "));
+  for (const [name, value] of card.more) add(name, value);
+  for (const one of card.always.saves) add("always", `would save ${one}`);
+  for (const one of card.always.directory) add("directory", `would save ${one}`);
+  if (card.always.never) add("always", `is not offered: ${card.always.never}`);
+  if (card.always.elsewhere) add("always", card.always.elsewhere);
+  if (card.calls > 1) add("calls", `${card.calls} equal calls wait for this answer`, { class: "strong" });
+  return list;
+}
+
+function choices(card, choose) {
+  const group = element("div", { class: "choices", role: "group", "aria-label": "Answer" });
+  const confirm = element("div", { class: "confirm", hidden: true, role: "group", "aria-label": "Confirm" });
+  const keyOf = (decision) => Object.keys(KEYS).find((key) => KEYS[key] === decision);
+  for (const decision of card.choices) {
+    const button = element(
+      "button",
+      { type: "button", "data-decision": decision, "aria-keyshortcuts": keyOf(decision), class: decision === "deny" ? "deny" : null },
+      LABELS[decision] ?? decision,
+    );
+    const saves = decision === "allow-always" ? card.always.saves : decision === "allow-always-directory" ? card.always.directory : null;
+    const isSaved = saves !== null || decision.startsWith("allow-always");
+    button.addEventListener("click", () => {
+      if (button.getAttribute("aria-disabled") === "true") return;
+      if (isSaved) ask(confirm, group, saves, card, () => choose(decision));
+      else choose(decision);
+    });
+    group.append(button);
+  }
+  return element("div", { class: "answers" }, group, confirm);
+}
+
+/** What would be saved, before it is. */
+function ask(confirm, group, saves, card, done) {
+  const what = saves?.length ? saves : [card.always.elsewhere ?? "nothing is known of what it saves"];
+  const send = element("button", { type: "button", class: "send" }, "Save and allow");
+  const back = element("button", { type: "button" }, "Back");
+  const settled = performance.now() + 500;
+  send.addEventListener("click", () => {
+    // A double click on what opened this is no answer.
+    if (send.getAttribute("aria-disabled") !== "true" && performance.now() > settled) done();
+  });
+  back.addEventListener("click", () => {
+    close(confirm, group);
+    group.querySelector("button")?.focus();
+  });
+  confirm.replaceChildren(
+    element("p", {}, "Allow, and save this for all guards of this user?"),
+    element("ul", {}, ...what.map((one) => element("li", {}, code(one)))),
+    element("div", { class: "choices" }, send, back),
+  );
+  confirm.hidden = false;
+  group.hidden = true;
+  send.focus();
+}
+
+function close(confirm, group) {
+  confirm.replaceChildren();
+  confirm.hidden = true;
+  group.hidden = false;
+}
+
+/** Takes a confirmation back; whether there was one. */
+export function takeBack(shown) {
+  const [group, confirm] = shown.querySelector(".answers").children;
+  const wasOpen = !confirm.hidden;
+  close(confirm, group);
+  return wasOpen;
+}
+
+/** How an end reads. */
+export function ending(how) {
+  const known = {
+    "allow-once": "Allowed once",
+    "allow-session": "Allowed for the session",
+    "allow-always": "Allowed always",
+    "allow-always-directory": "Allowed always, for the directory",
+    deny: "Denied",
+    expired: "Nobody answered in time",
+    withdrawn: "Withdrawn: the caller has gone",
+    "no route": "There was nobody to ask",
+    "not asked": "It could not be asked",
+  };
+  return known[how] ?? `Ended: ${how}`;
+}

@@ -1,0 +1,224 @@
+// What waits, as cards that stay where they are while somebody reads.
+//
+// An answer is for what was shown: a card that comes, changes or moves takes none for a moment, and one that has ended stays
+// in its place until nobody is at it.
+
+import { ending, question, show, takeBack } from "./card.js";
+import { by, element, say } from "./dom.js";
+import { answer } from "./server.js";
+
+/** So long nothing is an answer after something else has come under the pointer or the key. */
+const SETTLE = 500;
+/** So long a card that has ended stays. */
+const STAYS = 6000;
+const MOST_NOTES = 30;
+/** Less than this is no move. */
+const MOVED = 4;
+
+/** By guard and id: { card, shown, settled, top, ended, isSent }. */
+const all = new Map();
+let isLost = true;
+let offset = 0;
+let noted = null;
+let waiting = 0;
+
+const list = by("cards");
+const nameOf = ({ guard, id }) => `${guard} ${id}`;
+const now = () => performance.now();
+
+/** Shows a board, heard at this time of the server's. */
+export function take(time, board) {
+  offset = Date.now() - time;
+  isLost = false;
+  if (board) {
+    const ends = new Map(board.notes.filter((note) => note.what === "ended").map((note) => [nameOf(note), note.text]));
+    const seen = new Set(board.cards.map(nameOf));
+    for (const [name, row] of all) if (!seen.has(name) && !row.ended) end(row, ends.get(name) ?? "ended");
+    board.cards.forEach(put);
+    takeNotes(board.notes);
+    waiting = board.cards.length;
+  }
+  settleMoved();
+  tick();
+}
+
+/** Nothing is known any more, and nothing can be answered. */
+export function lose() {
+  isLost = true;
+  tick();
+}
+
+function put(card) {
+  const name = nameOf(card);
+  const row = all.get(name);
+  if (row && !row.ended && row.card.version === card.version) return;
+  const shown = show(card, (decision) => send(all.get(name), decision));
+  const item = element("li", {}, shown);
+  const next = { name, card, shown, item, settled: now() + SETTLE, top: null, ended: null, isSent: false };
+  if (row) {
+    const wasHere = row.item.contains(document.activeElement);
+    row.item.replaceWith(item);
+    if (wasHere) shown.focus({ preventScroll: true });
+    say(`Changed: ${question(card)}`);
+  } else {
+    list.append(item);
+    say(`New question: ${question(card)}`);
+  }
+  all.set(name, next);
+}
+
+async function send(row, decision) {
+  // Not yet settled, answered already, or for what is not there any more.
+  if (!row || !isOpen(row)) return;
+  row.isSent = true;
+  outcome(row, "Sent…");
+  tick();
+  try {
+    const said = await answer(row.card, decision);
+    if (!row.ended) outcome(row, `Answered: ${said}`);
+  } catch (error) {
+    row.isSent = false;
+    row.settled = now() + SETTLE;
+    if (!row.ended) outcome(row, `Not answered: ${error.message || "no connection"}`);
+    say(`Not answered: ${error.message || "no connection"}`);
+  }
+  tick();
+}
+
+function outcome(row, text) {
+  const shown = row.shown.querySelector(".outcome");
+  shown.textContent = text;
+  shown.hidden = false;
+}
+
+function end(row, how) {
+  const wasHere = row.shown.contains(document.activeElement);
+  row.ended = now();
+  takeBack(row.shown);
+  row.shown.classList.add("ended");
+  outcome(row, ending(how));
+  row.shown.querySelector(".left").textContent = "ended";
+  const put = element("button", { type: "button", "aria-keyshortcuts": "x" }, "Put away");
+  put.addEventListener("click", () => remove(row, true));
+  row.shown.querySelector(".choices").replaceChildren(put);
+  if (wasHere) row.shown.focus({ preventScroll: true });
+  say(`${ending(how)}: ${question(row.card)}`);
+}
+
+function remove(row, isAsked) {
+  const next = row.item.nextElementSibling ?? row.item.previousElementSibling;
+  row.item.remove();
+  all.delete(row.name);
+  if (isAsked) (next?.querySelector(".card") ?? by("queue-title")).focus();
+  settleMoved();
+  tick();
+}
+
+const isOpen = (row) => !isLost && !row.ended && !row.isSent && now() >= row.settled;
+
+/** What stands somewhere else than before takes no answer for a moment. */
+function settleMoved() {
+  for (const row of all.values()) {
+    const top = row.item.offsetTop;
+    if (row.top !== null && Math.abs(top - row.top) > MOVED) row.settled = now() + SETTLE;
+    row.top = top;
+  }
+}
+
+/** Brings time, titles and buttons up to date. */
+export function tick() {
+  const time = Date.now() - offset;
+  for (const row of all.values()) {
+    if (row.ended) continue;
+    const open = isOpen(row);
+    for (const button of row.shown.querySelectorAll(".answers button")) button.setAttribute("aria-disabled", String(!open));
+    row.shown.querySelector(".left").textContent = left(row.card.expires, time);
+  }
+  by("empty").hidden = list.children.length > 0 || isLost;
+  by("count").textContent = String(waiting);
+  by("lost").hidden = !isLost;
+  document.title = `${isLost ? "(no connection) " : waiting ? `(${waiting}) ` : ""}openclaw-guard approvals`;
+}
+
+function left(expires, time) {
+  if (expires === null) return "";
+  const seconds = Math.max(0, Math.ceil((expires - time) / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
+}
+
+function takeNotes(notes) {
+  const fresh = notes.filter((note) => note.n > (noted ?? 0));
+  for (const note of fresh) {
+    const row = note.id === null ? null : all.get(nameOf(note));
+    if (noted !== null && note.what !== "ended") say(note.text);
+    const about = row ? `${question(row.card)} ` : "";
+    const isBad = note.what === "turned" || note.what === "refused";
+    by("notes").prepend(
+      element(
+        "li",
+        {},
+        element("span", { class: "quiet" }, `${new Date(note.at).toLocaleTimeString()} `),
+        isBad ? element("span", { class: "badge no" }, note.what === "turned" ? "turned away" : "not answered") : null,
+        about,
+        note.what === "ended" ? ending(note.text) : note.text,
+      ),
+    );
+  }
+  noted = notes.at(-1)?.n ?? noted ?? 0;
+  while (by("notes").children.length > MOST_NOTES) by("notes").lastElementChild.remove();
+}
+
+/** Puts away what has ended, when nobody is at it. */
+function tidy() {
+  if (list.matches(":hover")) return;
+  for (const row of all.values()) {
+    const isOld = row.ended !== null && now() > row.ended + STAYS;
+    if (isOld && !row.item.contains(document.activeElement)) remove(row, false);
+  }
+}
+
+/** The card that has the focus, or in which it is. */
+export function current() {
+  return [...all.values()].find((row) => row.item.contains(document.activeElement)) ?? null;
+}
+
+/** Goes to the next card, or the one before. */
+export function move(by) {
+  const cards = [...list.querySelectorAll(".card")];
+  const at = cards.findIndex((card) => card.contains(document.activeElement));
+  const next = cards[at < 0 ? (by > 0 ? 0 : cards.length - 1) : Math.min(Math.max(at + by, 0), cards.length - 1)];
+  next?.focus();
+}
+
+/** Goes to the button of an answer. */
+export function aim(decision) {
+  const row = current();
+  if (!row) return move(1);
+  if (row.ended) return;
+  takeBack(row.shown);
+  const button = [...row.shown.querySelectorAll("[data-decision]")].find((button) => button.dataset.decision === decision);
+  if (button) button.focus();
+  else say("That answer is not offered here");
+}
+
+/** Takes back what was begun; whether there was something. */
+export function back() {
+  const row = current();
+  if (!row || row.ended) return false;
+  takeBack(row.shown);
+  row.shown.focus();
+  return true;
+}
+
+/** Puts away a card that has ended. */
+export function putAway() {
+  const row = current();
+  if (row?.ended) remove(row, true);
+}
+
+setInterval(() => {
+  tidy();
+  settleMoved();
+  tick();
+}, 250);
+addEventListener("resize", settleMoved);

@@ -1,0 +1,135 @@
+//! `openclaw-guard approvals serve`
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+
+use super::super::command::{WatchError, follow, outside};
+use super::super::face::Face;
+use super::super::place::{Place, PlaceError};
+use super::Page;
+use super::admission::Origin;
+use super::links::{self, Links};
+use super::listen::{self, Service};
+use super::routes;
+use super::sessions::Sessions;
+use crate::cli::Options;
+use crate::exit::Exit;
+use crate::setup::Places;
+
+/// How long another one that has just started may take until it gives out links.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How to serve.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals serve\n  \
+    openclaw-guard approvals serve --port 18780\n  \
+    openclaw-guard -q approvals serve\n\n\
+    It prints a link that opens the page once, within ten minutes. While it runs, the same command\n\
+    prints another link. With -q it prints none: for a service.\n\n\
+    Exit status: 0 when it is told to end, or has printed a link of the one that runs; 125 when it\n\
+    cannot serve.")]
+pub struct ServeArguments {
+    /// The port on 127.0.0.1; 0 for one that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// The link as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    #[error("cannot listen on 127.0.0.1:{port}: {error}")]
+    Listen { port: u16, error: io::Error },
+    #[error("cannot give out links to the page: {0}")]
+    Links(io::Error),
+    #[error("`approvals serve` runs already, and gives no link: {0}")]
+    NoLink(io::Error),
+    #[error("cannot write: {0}")]
+    Output(io::Error),
+}
+
+/// Serves the page until it is told to end; where one is served already, prints a link to that.
+///
+/// # Errors
+/// When it cannot be served.
+pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
+    outside()?;
+    let state = &places.state_directory;
+    if let Some(url) = links::ask(state).map_err(ServeError::NoLink)? {
+        return tell(options, arguments, &url);
+    }
+    let (listener, address) =
+        listen::bind(arguments.port).map_err(|error| ServeError::Listen { port: arguments.port, error })?;
+    // Before anybody is answered: every guard denies its tree this address from now on.
+    let Some(_serving) = publish(state, address)? else { return tell(options, arguments, &another(state)?) };
+    // The mode of files is the process's: before there is another thread.
+    let place = match Place::bind(state, &places.home) {
+        Ok(place) => Some(place),
+        Err(held @ (PlaceError::Runs | PlaceError::Taken(_))) => {
+            eprintln!(
+                "openclaw-guard: what is asked on OpenClaw's approvals socket is not on the page: {held}"
+            );
+            None
+        }
+        Err(error) => return Err(WatchError::from(error).into()),
+    };
+    let (_links, socket) = Links::bind(state).map_err(ServeError::Links)?;
+    let mut sessions = Sessions::default();
+    let url = routes::link(&Origin::new(address), &mut sessions);
+    tell(options, arguments, &url)?;
+    if !options.quiet {
+        eprintln!(
+            "openclaw-guard: the link opens the page once, within ten minutes; the same command prints another one"
+        );
+    }
+    let service = Service::new((listener, address), socket, sessions, options.clone());
+    Ok(follow(place.as_ref(), state, Face::Page(Box::new(Page::new(service))))?)
+}
+
+/// A link of one that is only starting.
+fn another(state: &Path) -> Result<String, ServeError> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match links::ask(state) {
+            Ok(Some(url)) => return Ok(url),
+            Ok(None) if Instant::now() < end => std::thread::sleep(PAUSE),
+            Ok(None) => return Err(ServeError::NoLink(io::ErrorKind::NotFound.into())),
+            Err(error) => return Err(ServeError::NoLink(error)),
+        }
+    }
+}
+
+fn tell(options: &Options, arguments: &ServeArguments, url: &str) -> Result<Exit, ServeError> {
+    if options.quiet {
+        return Ok(Exit::Success);
+    }
+    let mut out = io::stdout().lock();
+    let told = if arguments.json {
+        writeln!(out, "{}", json!({"event": "listening", "url": url}))
+    } else {
+        writeln!(out, "{url}")
+    };
+    told.and_then(|()| out.flush()).map_err(ServeError::Output)?;
+    Ok(Exit::Success)
+}
+
+fn publish(state: &Path, _: SocketAddr) -> Result<Option<std::os::fd::OwnedFd>, ServeError> {
+    use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+    let own = crate::store::Directory::make_own(state).map_err(ServeError::Links)?;
+    let lock = own
+        .below("page.lock", OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)
+        .map_err(ServeError::Links)?;
+    Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(lock))
+}

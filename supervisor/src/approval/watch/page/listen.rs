@@ -1,0 +1,112 @@
+//! Connections to the page.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::sleep;
+
+use super::super::news::{News, Sender};
+use super::routes::{self, Desk};
+use super::sessions::Sessions;
+use super::{Board, links, peer};
+use crate::cli::Options;
+
+/// Connections at a time; more wait.
+const MOST: usize = 64;
+/// Peers that are looked at at a time.
+const MOST_LOOKS: usize = 4;
+/// How long a connection may say nothing, or take for the head of a request.
+const IDLE: Duration = Duration::from_secs(60);
+/// A longer head is none.
+const LONGEST_HEAD: usize = 16 * 1024;
+/// How long nothing is accepted when no descriptors are left.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What is served, before it is.
+pub struct Service {
+    listener: TcpListener,
+    links: UnixListener,
+    address: SocketAddr,
+    sessions: Sessions,
+    options: Options,
+}
+
+/// Listens on the loopback interface, at this port or one that is free. Nobody is answered yet.
+///
+/// # Errors
+/// The kernel's.
+pub fn bind(port: u16) -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+impl Service {
+    /// On these sockets. `options` say which log and which policy are shown.
+    pub fn new(
+        (listener, address): (TcpListener, SocketAddr),
+        links: UnixListener,
+        sessions: Sessions,
+        options: Options,
+    ) -> Service {
+        Service { listener, links, address, sessions, options }
+    }
+
+    /// Begins to answer, in a runtime.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn start(self, board: watch::Receiver<Board>, news: Sender) -> io::Result<()> {
+        let Service { listener, links, address, sessions, options } = self;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let links = tokio::net::UnixListener::from_std(links)?;
+        let desk = Arc::new(Desk::new(address, sessions, board, news.clone(), options));
+        tokio::spawn(links::hand_out(links, Arc::clone(&desk), news.clone()));
+        tokio::spawn(accept(listener, address, routes::all(desk), news));
+        Ok(())
+    }
+}
+
+async fn accept(listener: tokio::net::TcpListener, own: SocketAddr, routes: Router, news: Sender) {
+    let (places, looks) = (Arc::new(Semaphore::new(MOST)), Arc::new(Semaphore::new(MOST_LOOKS)));
+    loop {
+        // Neither is ever closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok((stream, peer)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let (routes, looks, news) = (routes.clone(), Arc::clone(&looks), news.clone());
+        tokio::spawn(async move {
+            let _place = place;
+            let Ok(_look) = looks.acquire_owned().await else { return };
+            let checked = tokio::task::spawn_blocking(move || peer::check(own, peer)).await;
+            drop(_look);
+            let why = match checked {
+                Ok(Ok(())) => return serve(stream, routes).await,
+                Ok(Err(away)) => away.to_string(),
+                Err(_) => "who wants the page could not be looked at".to_owned(),
+            };
+            // Nobody listens at the end.
+            let _ = news.send(News::Turned { pid: None, why: why.clone() });
+            serve(stream, routes::turned_away(&why)).await;
+        });
+    }
+}
+
+async fn serve(stream: TcpStream, routes: Router) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(LONGEST_HEAD);
+    // However it ends: a browser may go at any time, and what is no HTTP is told so by hyper.
+    let _ = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)).await;
+}

@@ -1,0 +1,128 @@
+//! What is answered on the page happens.
+
+use guard_tests::until;
+use serde_json::Value;
+
+use crate::world::{path, world, world_with};
+
+#[test]
+fn a_held_command_runs_once_it_is_allowed() {
+    let world = world();
+    let page = world.serve();
+    let session = page.enter(&page.link);
+    let asked = path(&world, "bin/asked");
+    let held =
+        world.start(&["bash", "-c", &format!("{asked} one '<b>two</b>' $'\\e[2J'; {asked} two; echo $?")]);
+    let mut events = page.events(&session);
+    let card = events.card();
+    assert_eq!(card["operation"], "exec");
+    assert_eq!(card["path"], asked);
+    assert_eq!(card["argv"], serde_json::json!([asked, "one", "<b>two</b>", "\\u{1b}[2J"]));
+    assert_eq!(card["cwd"], world.work().to_str().expect("a plain path"));
+    assert_eq!(card["sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(card["environmentSha256"].as_str().map(str::len), Some(64));
+    assert!(card["askedBy"][0]["name"].as_str().is_some_and(|name| name.contains("bash")), "{card}");
+    assert!(card["because"]["rule"].as_str().is_some_and(|rule| !rule.is_empty()), "{card}");
+    assert!(card["always"]["saves"][0].as_str().is_some_and(|text| text.contains("bin/asked")), "{card}");
+    assert!(card["expires"].as_u64() > card["since"].as_u64());
+    let answered = page.answer(&session, &card, "allow-once");
+    assert_eq!((answered.status, answered.json()["said"].as_str()), (200, Some("allow-once")));
+    // The same answer again is to what is not there any more.
+    let again = page.answer(&session, &card, "allow-once");
+    assert_eq!(again.status, 409, "{again:?}");
+    let second = loop {
+        let board = events.board().expect("a board");
+        if let Some(card) = board["cards"].get(0).filter(|other| other["id"] != card["id"]) {
+            break card.clone();
+        }
+    };
+    assert_eq!(page.answer(&session, &second, "deny").status, 200);
+    let ended = held.end();
+    assert_eq!(ended.stdout, "one <b>two</b> \u{1b}[2J\n126\n", "{}", ended.stderr);
+    assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
+    // What became of both is told.
+    let told = loop {
+        let board = events.board().expect("a board");
+        let notes = board["notes"].as_array().expect("a list").clone();
+        if notes.iter().filter(|note| note["what"] == "ended").count() == 2 {
+            break notes;
+        }
+    };
+    let ends: Vec<_> =
+        told.iter().filter(|note| note["what"] == "ended").map(|note| note["text"].as_str()).collect();
+    assert_eq!(ends, [Some("allow-once"), Some("deny")]);
+}
+
+#[test]
+fn what_is_saved_is_what_was_shown() {
+    let world = world();
+    let page = world.serve();
+    let session = page.enter(&page.link);
+    let file = path(&world, "else/file");
+    let held = world.start(&["cat", &file]);
+    let card = page.events(&session).card();
+    assert_eq!(
+        (&card["operation"], &card["call"], &card["path"]),
+        (&"read".into(), &"open".into(), &file.clone().into())
+    );
+    let shown = card["always"]["saves"][0].as_str().expect("what is saved").to_owned();
+    let answered = page.answer(&session, &card, "allow-always");
+    let said = answered.json()["said"].as_str().expect("a sentence").to_owned();
+    assert!(said.contains("saved in ") && said.contains("guard/approvals.json"), "{said}");
+    assert_eq!(held.end().stdout, "secret\n");
+    let saved = world.read("home/.openclaw/guard/approvals.json").expect("it is saved");
+    assert!(shown.contains(&file) && saved.contains(&file), "{shown}: {saved}");
+    // It is not asked for again.
+    assert_eq!(world.start(&["cat", &file]).end().stdout, "secret\n");
+}
+
+#[test]
+fn an_answer_that_is_not_offered_is_none() {
+    let world = world_with(100_000, "").policy_text(|text| text.replace("on-miss", "always"));
+    let page = world.serve();
+    let session = page.enter(&page.link);
+    let held = world.start(&[path(&world, "bin/asked")]);
+    let card = page.events(&session).card();
+    for decision in ["allow-always", "allow-always-directory", "allow-session"] {
+        let answered = page.answer(&session, &card, decision);
+        assert_eq!((answered.status, &answered.json()["error"]), (409, &"refused".into()), "{answered:?}");
+    }
+    assert_eq!(world.pending().len(), 1);
+    assert_eq!(page.answer(&session, &card, "allow-once").status, 200);
+    assert_eq!(held.end().status, 0);
+}
+
+#[test]
+fn all_pages_see_the_same_and_one_answers() {
+    let world = world();
+    let page = world.serve();
+    let sessions = [page.enter(&page.link), page.enter(&world.link())];
+    let held = world.start(&[path(&world, "bin/asked")]);
+    let cards = sessions.clone().map(|session| page.events(&session).card());
+    assert_eq!(cards[0], cards[1]);
+    let statuses = std::thread::scope(|scope| {
+        let (page, sessions, cards) = (&page, &sessions, &cards);
+        let all =
+            [0, 1].map(|n| scope.spawn(move || page.answer(&sessions[n], &cards[n], "allow-once").status));
+        all.map(|one| one.join().expect("an answer"))
+    });
+    assert!(statuses.contains(&200), "{statuses:?}");
+    assert_eq!(held.end().status, 0);
+}
+
+/// What another client asks on OpenClaw's socket under an id that was seen is not what was seen.
+#[test]
+fn a_guard_that_ends_takes_its_cards_along() {
+    let world = world();
+    let page = world.serve();
+    let session = page.enter(&page.link);
+    let held = world.start(&[path(&world, "bin/asked")]);
+    let mut events = page.events(&session);
+    let card = events.card();
+    drop(held);
+    until("the card has gone", || {
+        events.board().is_some_and(|board| board["cards"].as_array().is_some_and(Vec::is_empty))
+    });
+    let late = page.answer(&session, &card, "allow-once");
+    assert_eq!((late.status, &late.json()["error"]), (409, &Value::from("gone")));
+}

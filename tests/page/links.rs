@@ -1,0 +1,151 @@
+//! Links, and who may have one.
+
+use std::process::{Command, Stdio};
+
+use guard_tests::{World, ended, guard};
+use serde_json::Value;
+
+use crate::world::world;
+
+#[test]
+fn a_link_opens_the_page_once() {
+    let world = world();
+    let page = world.serve();
+    let path = page.link.split_once(&page.address).expect("a link").1.to_owned();
+    let host = ("Host", &*page.address);
+    let open = |line: &str, more: &[(&str, &str)]| {
+        let headers: Vec<_> = [host].into_iter().chain(more.iter().copied()).collect();
+        page.request(&format!("{line} {path}"), &headers, "")
+    };
+    // What only looks uses nothing up.
+    assert_eq!(open("HEAD", &[]).status, 405);
+    assert_eq!(open("GET", &[("Sec-Purpose", "prefetch")]).status, 403);
+    assert_eq!(open("GET", &[("Sec-Purpose", "prefetch;prerender")]).status, 403);
+    for dest in ["iframe", "image", "script", "empty", "object"] {
+        assert_eq!(open("GET", &[("Sec-Fetch-Dest", dest)]).status, 403, "{dest}");
+    }
+    // From another page it is a door, which somebody has to go through.
+    for site in ["cross-site", "same-site"] {
+        let door = open("GET", &[("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", "document")]);
+        assert_eq!(door.status, 200);
+        assert!(
+            door.header("set-cookie").is_none() && door.body.contains("Open the approvals page"),
+            "{door:?}"
+        );
+        assert!(!door.body.contains("token"), "{door:?}");
+    }
+    assert_eq!(open("GET", &[("Origin", "http://127.0.0.1:3000")]).status, 403);
+    let opened = open("GET", &[("Sec-Fetch-Site", "none"), ("Sec-Fetch-Dest", "document")]);
+    assert_eq!(opened.status, 303);
+    assert!(opened.header("location").is_some_and(|place| place.starts_with("/#")), "{opened:?}");
+    let again = open("GET", &[]);
+    assert_eq!(again.status, 403);
+    assert!(
+        again.header("set-cookie").is_none() && again.body.contains("openclaw-guard approvals serve"),
+        "{again:?}"
+    );
+    for wrong in ["", "?token=", "?token=x", "?other=1", "?token=%00", "?token=a&token=b"] {
+        let answer = page.request(&format!("GET /open{wrong}"), &[host], "");
+        assert_eq!(answer.status, 403, "{wrong}");
+        assert!(answer.header("set-cookie").is_none(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_same_command_gives_another_link() {
+    let world = world();
+    let page = world.serve();
+    let first = page.enter(&page.link);
+    let link = world.link();
+    assert!(link.starts_with(&format!("http://{}/open?token=", page.address)) && link != page.link, "{link}");
+    let second = page.enter(&link);
+    assert_ne!(first.cookie, second.cookie);
+    for session in [&first, &second] {
+        assert_eq!(page.get("/policy", session).status, 200);
+    }
+    let said = ended(world.serve_command().arg("--json"));
+    let said: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    assert_eq!(said["event"], "listening");
+    let _ = page.enter(said["url"].as_str().expect("a link"));
+    // With -q there is none, and another port is not taken.
+    let quiet = ended(world.serve_command().args(["-q", "--port", "1"]));
+    assert_eq!((quiet.status, &*quiet.stdout, &*quiet.stderr), (0, "", ""));
+    let socket = world.home().join(".openclaw/guard/page.sock");
+    assert!(socket.exists());
+    let (status, rest) = page.end();
+    assert_eq!((status, &*rest), (0, ""));
+    assert!(!socket.exists());
+}
+
+#[test]
+fn a_page_that_was_killed_leaves_the_place_free() {
+    let world = world();
+    let page = world.serve();
+    let socket = world.home().join(".openclaw/guard/page.sock");
+    drop(page);
+    assert!(socket.exists());
+    let page = world.serve();
+    let _ = page.enter(&page.link);
+}
+
+#[test]
+fn it_goes_on_without_the_socket_that_another_has() {
+    let world = world();
+    let mut watch = Command::new(guard());
+    watch.args(["approvals", "watch", "--json"]).env("HOME", world.home()).current_dir(world.root());
+    watch.env_remove("OPENCLAW_STATE_DIR").env_remove("OPENCLAW_HOME");
+    let mut watch = watch.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("a watch");
+    let socket = world.home().join(".openclaw/exec-approvals.sock");
+    guard_tests::until("it listens", || socket.exists());
+    let err = world.root().join("serve.err");
+    let mut command = world.serve_command();
+    command.stderr(std::fs::File::create(&err).expect("a file"));
+    let page = guard_tests::served::Page::start(command);
+    let session = page.enter(&page.link);
+    let said = std::fs::read_to_string(err).expect("what it said");
+    assert!(
+        said.contains("approvals socket is not on the page: another `approvals watch` runs already"),
+        "{said}"
+    );
+    let held = world.start(&[crate::world::path(&world, "bin/asked")]);
+    assert_eq!(page.choose(&session, "deny").status, 200);
+    assert_eq!(held.end().status, 126);
+    let _ = watch.kill();
+    let _ = watch.wait();
+}
+
+#[test]
+fn nobody_serves_from_inside() {
+    let world = World::open();
+    let guard = guard();
+    let ended = world.guarded(&[guard.to_str().expect("a plain path"), "approvals", "serve"]);
+    assert_eq!((ended.status, &*ended.stdout), (125, ""));
+    assert!(ended.stderr.contains("this shell is guarded itself"), "{}", ended.stderr);
+}
+
+/// With everything allowed, and a page of the same state directory outside.
+#[test]
+fn the_tree_has_no_link() {
+    let world = World::open();
+    let page = world.serve();
+    let state = world.home().join(".openclaw/guard");
+    let intrude = format!(
+        "import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect('{0}/page.sock')
+    print(s.recv(100))
+except OSError as error:
+    print(error.errno)
+try:
+    print(open('{0}/page.lock').read())
+except OSError as error:
+    print(error.errno)
+",
+        state.display(),
+    );
+    let ended = world.guarded(&["python3", "-c", &intrude]);
+    assert_eq!(ended.stdout, "13\n13\n", "{}", ended.stderr);
+    // It is there all the same.
+    let _ = page.enter(&page.link);
+}
