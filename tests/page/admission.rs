@@ -307,7 +307,7 @@ fn noise_keeps_nobody_out() {
         "POST /answer HTTP/1.1\r\nHost: {address}\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\nGET /events HTTP/1.1\r\n\r\n"
     );
     for noise in [
-        "\r\n\r\n",
+        "x\r\n\r\n",
         "\u{16}\u{3}\u{1}\r\n\r\n",
         "GET\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",

@@ -125,27 +125,29 @@ fn nobody_serves_from_inside() {
 
 /// With everything allowed, and a page of the same state directory outside.
 #[test]
-fn the_tree_has_no_link() {
+fn the_tree_reaches_neither_the_page_nor_its_links() {
     let world = World::open();
     let page = world.serve();
     let state = world.home().join(".openclaw/guard");
     let intrude = format!(
         "import socket, sys
-s = socket.socket(socket.AF_UNIX)
-try:
-    s.connect('{0}/page.sock')
-    print(s.recv(100))
-except OSError as error:
-    print(error.errno)
+for family, at in ((socket.AF_UNIX, '{0}/page.sock'), (socket.AF_INET, ('127.0.0.1', {1}))):
+    s = socket.socket(family)
+    try:
+        s.connect(at)
+        print(s.recv(100) if family == socket.AF_UNIX else 'connected')
+    except OSError as error:
+        print(error.errno)
 try:
     print(open('{0}/page.lock').read())
 except OSError as error:
     print(error.errno)
 ",
         state.display(),
+        page.address.rsplit(':').next().expect("a port"),
     );
     let ended = world.guarded(&["python3", "-c", &intrude]);
-    assert_eq!(ended.stdout, "13\n13\n", "{}", ended.stderr);
+    assert_eq!(ended.stdout, "13\n13\n13\n", "{}", ended.stderr);
     // It is there all the same.
     let _ = page.enter(&page.link);
 }

@@ -25,7 +25,6 @@ pub(crate) mod outcome;
 mod questions;
 pub(crate) mod request;
 mod runtime;
-#[expect(dead_code, reason = "the page begins it")]
 pub(crate) mod served;
 mod settings;
 pub(crate) mod socket;

@@ -1,20 +1,21 @@
 //! `openclaw-guard approvals serve`
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde_json::json;
 
+use super::super::super::served::{Serving, ServingError};
 use super::super::command::{WatchError, follow, outside};
 use super::super::face::Face;
 use super::super::place::{Place, PlaceError};
 use super::Page;
 use super::admission::Origin;
 use super::links::{self, Links};
-use super::listen::{self, Service};
+use super::listen::Service;
 use super::routes;
 use super::sessions::Sessions;
 use crate::cli::Options;
@@ -50,8 +51,8 @@ pub struct ServeArguments {
 pub enum ServeError {
     #[error(transparent)]
     Watch(#[from] WatchError),
-    #[error("cannot listen on 127.0.0.1:{port}: {error}")]
-    Listen { port: u16, error: io::Error },
+    #[error(transparent)]
+    Serving(#[from] ServingError),
     #[error("cannot give out links to the page: {0}")]
     Links(io::Error),
     #[error("`approvals serve` runs already, and gives no link: {0}")]
@@ -70,10 +71,12 @@ pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> 
     if let Some(url) = links::ask(state).map_err(ServeError::NoLink)? {
         return tell(options, arguments, &url);
     }
-    let (listener, address) =
-        listen::bind(arguments.port).map_err(|error| ServeError::Listen { port: arguments.port, error })?;
-    // Before anybody is answered: every guard denies its tree this address from now on.
-    let Some(_serving) = publish(state, address)? else { return tell(options, arguments, &another(state)?) };
+    // From now on every guard denies its tree this address.
+    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
+    let serving = match Serving::begin(state, at) {
+        Err(ServingError::Runs(_)) => return tell(options, arguments, &another(state)?),
+        serving => serving?,
+    };
     // The mode of files is the process's: before there is another thread.
     let place = match Place::bind(state, &places.home) {
         Ok(place) => Some(place),
@@ -87,14 +90,14 @@ pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> 
     };
     let (_links, socket) = Links::bind(state).map_err(ServeError::Links)?;
     let mut sessions = Sessions::default();
-    let url = routes::link(&Origin::new(address), &mut sessions);
+    let url = routes::link(&Origin::new(serving.address()), &mut sessions);
     tell(options, arguments, &url)?;
     if !options.quiet {
         eprintln!(
             "openclaw-guard: the link opens the page once, within ten minutes; the same command prints another one"
         );
     }
-    let service = Service::new((listener, address), socket, sessions, options.clone());
+    let service = Service::new(serving, socket, sessions, options.clone());
     Ok(follow(place.as_ref(), state, Face::Page(Box::new(Page::new(service))))?)
 }
 
@@ -123,13 +126,4 @@ fn tell(options: &Options, arguments: &ServeArguments, url: &str) -> Result<Exit
     };
     told.and_then(|()| out.flush()).map_err(ServeError::Output)?;
     Ok(Exit::Success)
-}
-
-fn publish(state: &Path, _: SocketAddr) -> Result<Option<std::os::fd::OwnedFd>, ServeError> {
-    use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-    let own = crate::store::Directory::make_own(state).map_err(ServeError::Links)?;
-    let lock = own
-        .below("page.lock", OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)
-        .map_err(ServeError::Links)?;
-    Ok(flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(lock))
 }

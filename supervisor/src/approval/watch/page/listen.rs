@@ -1,7 +1,6 @@
 //! Connections to the page.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +9,11 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
 
+use super::super::super::served::Serving;
 use super::super::news::{News, Sender};
 use super::routes::{self, Desk};
 use super::sessions::Sessions;
@@ -33,33 +33,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// What is served, before it is.
 pub struct Service {
-    listener: TcpListener,
+    serving: Serving,
     links: UnixListener,
-    address: SocketAddr,
     sessions: Sessions,
     options: Options,
 }
 
-/// Listens on the loopback interface, at this port or one that is free. Nobody is answered yet.
-///
-/// # Errors
-/// The kernel's.
-pub fn bind(port: u16) -> io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
-}
-
 impl Service {
-    /// On these sockets. `options` say which log and which policy are shown.
-    pub fn new(
-        (listener, address): (TcpListener, SocketAddr),
-        links: UnixListener,
-        sessions: Sessions,
-        options: Options,
-    ) -> Service {
-        Service { listener, links, address, sessions, options }
+    /// At this place, and with this socket for links. `options` say which log and which policy are shown.
+    pub fn new(serving: Serving, links: UnixListener, sessions: Sessions, options: Options) -> Service {
+        Service { serving, links, sessions, options }
     }
 
     /// Begins to answer, in a runtime.
@@ -67,17 +50,18 @@ impl Service {
     /// # Errors
     /// The kernel's.
     pub fn start(self, board: watch::Receiver<Board>, news: Sender) -> io::Result<()> {
-        let Service { listener, links, address, sessions, options } = self;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let Service { serving, links, sessions, options } = self;
+        let address = serving.address();
         let links = tokio::net::UnixListener::from_std(links)?;
         let desk = Arc::new(Desk::new(address, sessions, board, news.clone(), options));
         tokio::spawn(links::hand_out(links, Arc::clone(&desk), news.clone()));
-        tokio::spawn(accept(listener, address, routes::all(desk), news));
+        tokio::spawn(accept(TcpListener::from_std(serving.listener()?)?, serving, routes::all(desk), news));
         Ok(())
     }
 }
 
-async fn accept(listener: tokio::net::TcpListener, own: SocketAddr, routes: Router, news: Sender) {
+async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: Sender) {
+    let own = serving.address();
     let (places, looks) = (Arc::new(Semaphore::new(MOST)), Arc::new(Semaphore::new(MOST_LOOKS)));
     loop {
         // Neither is ever closed.
