@@ -84,8 +84,8 @@ const ELSEWHERE: &[Elsewhere] = &[
     // On a terminal, or until somebody ends it.
     elsewhere("", "openclaw-guard approvals watch", "tests/approval/watch.rs", "[\"approvals\", \"watch\"]"),
     elsewhere("docs/policy.md", "openclaw-guard -v", "tests/escape/faults.rs", "command.arg(\"-v\")"),
-    elsewhere("docs/architecture.md", "openclaw-guard bench", "tests/cli/bench.rs", "[\"bench\", "),
-    elsewhere("", "openclaw-guard approvals serve", "tests/policy/network/page.rs", "while_it_is_served"),
+    elsewhere("", "openclaw-guard bench", "tests/cli/bench.rs", "[\"bench\", "),
+    elsewhere("", "openclaw-guard approvals serve", "tests/src/served.rs", "\"serve\""),
     elsewhere("docs/decisions.md", "cargo install", "scripts/test-full", "cargo install"),
     // On a quiet machine, for half an hour: no test, but the target is there.
     elsewhere("docs/benchmarks.md", "make bench-report", "scripts/bench-report", "guard-bench tables"),

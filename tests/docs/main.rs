@@ -4,4 +4,5 @@ mod commands;
 mod documents;
 mod examples;
 mod links;
+mod messages;
 mod replay;

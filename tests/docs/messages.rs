@@ -1,0 +1,152 @@
+//! docs/troubleshooting.md has an entry for each message of the guard.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use guard_tests::sources;
+use regex::{Captures, Regex};
+
+use crate::documents::document;
+
+/// Of what stands for nothing in particular.
+const ANY: char = '…';
+/// So many letters are a message; less is a part of another.
+const LETTERS: usize = 8;
+
+/// An error's text, a line that begins as the guard's own lines do, or what is handed to those that print such lines.
+static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    let literal = r#""((?:[^"\\]|\\.)*)""#;
+    let tellers = r"\b(?:(?:complain|grumble|remark|news)\(\s*&?(?:format!\(\s*)?|say\(format!\()";
+    Regex::new(&format!(
+        r#"(?s)#\[error\(\s*{literal}|"openclaw-guard: ((?:[^"\\]|\\.)*)"|{tellers}{literal}"#
+    ))
+    .expect("an expression")
+});
+/// Where reasons of denials are made, and what `learn` says: each sentence there is one.
+const REASONS: [&str; 7] = ["broker", "exec", "asking", "guard.rs", "place.rs", "faults.rs", "learn/tell.rs"];
+static SENTENCE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?s)"((?:[^"\\\n]|\\.)*)""#).expect("an expression"));
+/// What is no sentence for anybody: comments, and what only a log for developers or a panic has.
+static UNTOLD: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?m)//.*$|(?:expect|panic!|unreachable!|debug!|warn!)\((?:[^"\n]*)"(?:[^"\\]|\\.)*""#)
+        .expect("an expression")
+});
+/// Between one backtick or two.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new("``(.+?)``|`([^`]+)`").expect("an expression"));
+static CONTINUED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\\\n\s*").expect("an expression"));
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{[^{}]*\}").expect("an expression"));
+
+fn letters(text: &str) -> usize {
+    text.chars().filter(|one| one.is_alphabetic()).count()
+}
+
+/// Files of the program, without tests.
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()) {
+        let name = entry.file_name().and_then(|name| name.to_str()).expect("a name");
+        if entry.is_dir() && !["tests", "fuzzing"].contains(&name) {
+            files(&entry, found);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            found.push(entry);
+        }
+    }
+}
+
+/// A literal as it is said.
+fn told(literal: &str) -> String {
+    let text = CONTINUED.replace_all(literal, "").replace("\\\"", "\"");
+    let text = PLACEHOLDER.replace_all(&text, "…");
+    text.strip_prefix("openclaw-guard: ").unwrap_or(&text).trim().to_owned()
+}
+
+/// What the guard says, with `…` for what differs, and the file that says so.
+fn messages() -> BTreeMap<String, PathBuf> {
+    let mut found = Vec::new();
+    let root = sources().join("..");
+    ["supervisor/src", "shim/src"].iter().for_each(|part| files(&root.join(part), &mut found));
+    let mut messages = BTreeMap::new();
+    for file in found {
+        let text = fs::read_to_string(&file).expect("a source");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for message in MESSAGE
+            .captures_iter(code)
+            .filter_map(|found: Captures<'_>| found.iter().skip(1).flatten().next())
+        {
+            let text = told(message.as_str());
+            if letters(&text) >= LETTERS {
+                messages.insert(text, file.clone());
+            }
+        }
+        if REASONS.iter().any(|part| {
+            file.strip_prefix(root.join("supervisor/src")).is_ok_and(|file| file.starts_with(part))
+        }) {
+            let code = UNTOLD.replace_all(code, "");
+            let sentences = SENTENCE.captures_iter(&code).map(|found| told(&found[1]));
+            let sentences =
+                sentences.filter(|text| text.matches(' ').count() > 2 && letters(text) > 2 * LETTERS);
+            messages.extend(sentences.map(|text| (text, file.clone())));
+        }
+    }
+    messages
+}
+
+/// The messages that the document speaks of: the first cells of its tables, between backticks.
+fn patterns() -> Vec<String> {
+    let text = document("docs/troubleshooting.md").text;
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| row.trim_start_matches("| ").split(" | ").next());
+    let quoted = cells.flat_map(|cell| QUOTED.captures_iter(cell));
+    let text = |found: Captures<'_>| {
+        found.iter().skip(1).flatten().next().map(|text| text.as_str().trim().to_owned())
+    };
+    quoted.filter_map(text).map(|pattern| pattern.replace("\\|", "|")).collect()
+}
+
+/// Whether a pattern's parts stand in a message, in their order, from its beginning to its end.
+fn fits(pattern: &str, message: &str) -> bool {
+    let parts: Vec<&str> = pattern.split(ANY).collect();
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };
+    if parts.len() == 1 {
+        return pattern == message;
+    }
+    let Some(mut rest) = message.strip_prefix(first) else { return false };
+    for part in &parts[1..parts.len() - 1] {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[test]
+fn every_message_has_an_entry() {
+    let (messages, patterns) = (messages(), patterns());
+    assert!(messages.len() > 150, "{}", messages.len());
+    let without =
+        messages.iter().filter(|(message, _)| !patterns.iter().any(|pattern| fits(pattern, message)));
+    let without: Vec<String> =
+        without.map(|(message, file)| format!("{}: {message}", file.display())).collect();
+    assert!(without.is_empty(), "docs/troubleshooting.md has nothing of\n{}", without.join("\n"));
+}
+
+#[test]
+fn every_entry_is_of_a_message() {
+    let (messages, patterns) = (messages(), patterns());
+    let is_known = |pattern: &&String| messages.keys().any(|message| fits(pattern, message));
+    let unknown: Vec<&String> = patterns.iter().filter(|pattern| !is_known(pattern)).collect();
+    assert!(unknown.is_empty(), "the guard does not say {unknown:#?}");
+    let vague: Vec<&String> = patterns.iter().filter(|pattern| letters(pattern) < LETTERS).collect();
+    assert!(vague.is_empty(), "anything could be {vague:?}");
+}
+
+#[test]
+fn a_pattern_is_of_the_whole_message() {
+    assert!(fits("cannot write …", "cannot write …: …"));
+    assert!(fits("… is no socket, …", "… is no socket, and is not replaced"));
+    assert!(!fits("cannot write", "cannot write …"));
+    assert!(!fits("… cannot … write", "cannot write"));
+    assert!(!fits("no … at all", "none at all"));
+}
