@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use guard_tests::{World, ended_with_input, guard};
+use guard_tests::{World, ended, ended_with_input, guard};
 
 use crate::documents::{document, documents};
 
@@ -31,6 +31,18 @@ fn problems(world: &World, text: &str) -> Option<String> {
     (said.status != 0).then(|| format!("{text}\n{}{}", said.stdout, said.stderr))
 }
 
+/// What of a whole policy's own examples does not hold.
+fn disproved(world: &World, text: &str) -> Option<String> {
+    if !text.trim_start().starts_with('{') || !text.contains("\"examples\"") {
+        return None;
+    }
+    let policy = world.write("tried.json", text);
+    let mut test = Command::new(guard());
+    test.args(["policy", "test"]).arg(policy).env("HOME", world.home()).current_dir(world.work());
+    let said = ended(&mut test);
+    (said.status != 0).then(|| format!("{}{}", said.stdout, said.stderr))
+}
+
 #[test]
 fn every_policy_is_one() {
     let world = World::bare();
@@ -54,6 +66,7 @@ fn every_policy_is_one() {
                     CONTEXTS.into_iter().map_while(|context| problems(&world, &whole(context))).collect();
                 (tried.len() == CONTEXTS.len()).then(|| tried.concat())
             };
+            wrong.extend(disproved(&world, &text).map(|why| format!("{}:{line}: {why}", document.name)));
             match problem {
                 Some(problem) => wrong.push(format!("{}:{line}: {problem}", document.name)),
                 None => right += 1,

@@ -1,6 +1,8 @@
 //! What documents point at is there.
 
 use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use guard_tests::sources;
@@ -41,7 +43,7 @@ fn broken(from: &Document, target: &str) -> Option<String> {
         return Some(format!("{}: {name} is not there", from.name));
     }
     let fragment = fragment?;
-    let text = std::fs::read_to_string(there).ok()?;
+    let text = fs::read_to_string(there).ok()?;
     let to = Document { name, text };
     let known: HashSet<String> = headings(&to).iter().map(|heading| anchor(heading)).collect();
     (!known.contains(fragment)).then(|| format!("{}: {} has no heading #{fragment}", from.name, to.name))
@@ -104,4 +106,36 @@ fn files_that_are_named_are_there() {
         }
     }
     assert!(wrong.is_empty(), "not there:\n{}", wrong.join("\n"));
+}
+
+fn sources_below(directory: &Path, found: &mut Vec<(String, String)>) {
+    for path in fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() {
+            sources_below(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push((path.display().to_string(), fs::read_to_string(&path).expect("a source")));
+        }
+    }
+}
+
+/// docs/architecture.md names files by their last part, and functions and types as code does.
+#[test]
+fn code_that_the_architecture_names_is_there() {
+    let root = sources().join("..");
+    let mut code = Vec::new();
+    ["supervisor/src", "policy/src", "shim/src", "bench/src"]
+        .iter()
+        .for_each(|part| sources_below(&root.join(part), &mut code));
+    let is_there = |text: &str| match text.rsplit_once("::") {
+        _ if text.ends_with(".rs") => code.iter().any(|(path, _)| path.ends_with(&format!("/{text}"))),
+        Some((of, name)) => {
+            let function = Regex::new(&format!(r"\bfn {name}\b")).expect("an expression");
+            let of = of.trim_start_matches("guard_policy");
+            code.iter().any(|(_, text)| text.contains(of) && function.is_match(text))
+        }
+        None => true,
+    };
+    let named = document("docs/architecture.md").inline();
+    let wrong: Vec<_> = named.iter().filter(|(_, text)| !text.contains(' ') && !is_there(text)).collect();
+    assert!(wrong.is_empty(), "docs/architecture.md names what is not there: {wrong:#?}");
 }
