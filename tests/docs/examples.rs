@@ -1,5 +1,6 @@
 //! Policies and scripts that documents show.
 
+use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -75,6 +76,38 @@ fn every_policy_is_one() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(right > 8, "{right} policies");
+}
+
+/// The cells of a table's row.
+fn cells(row: &str) -> Vec<&str> {
+    row.trim().trim_matches('|').split('|').map(str::trim).collect()
+}
+
+#[test]
+fn the_figures_of_the_readme_are_those_of_the_benchmarks() {
+    let benchmarks = document("docs/benchmarks.md").text;
+    let peers = benchmarks.split("<!-- peers -->").nth(1).expect("figures");
+    let (mut known, mut label) = (HashMap::new(), "");
+    for row in
+        peers.lines().take_while(|line| !line.starts_with("Left out")).filter(|line| line.starts_with('|'))
+    {
+        if let [name, way, median, ..] = cells(row)[..] {
+            label = if name.is_empty() { label } else { name };
+            known.insert((label, way), median);
+        }
+    }
+    let readme = document("README.md").text;
+    let table = readme.split("## What it costs").nth(1).expect("a table").lines();
+    let mut rows =
+        table.skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|')).map(cells);
+    let ways = rows.next().expect("a heading");
+    let rows: Vec<_> = rows.skip(1).collect();
+    assert!(rows.len() > 3, "{rows:?}");
+    for row in rows {
+        for (way, figure) in ways.iter().zip(&row).skip(1) {
+            assert_eq!(known.get(&(row[0], *way)), Some(figure), "{}, {way}", row[0]);
+        }
+    }
 }
 
 /// docs/approvals.md: the script that shows a notification, by notify-send.
