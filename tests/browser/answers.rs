@@ -1,0 +1,141 @@
+//! Answers by mouse and by keys: for what is shown, and for nothing else.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::harness::{is_wanted, path, play, tell, told, world};
+
+/// An HTTP server that knows how often it was asked.
+fn server() -> (u16, thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let asked = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a request");
+        let mut head = [0; 1024];
+        let length = stream.read(&mut head).expect("a request");
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n").expect("an answer");
+        String::from_utf8_lossy(&head[..length]).into_owned()
+    });
+    (port, asked)
+}
+
+#[test]
+fn a_held_curl_is_approved_by_a_click_and_runs() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let (port, asked) = server();
+    let url = format!("http://127.0.0.1:{port}/held");
+    let held = world.start(&["bash", "-c", &format!("curl -s '{url}'; echo $?")]);
+    let page = world.serve();
+    let _ = world.wait_for(1);
+    assert!(!asked.is_finished(), "it is held");
+    let said = play(&world, &page, "click", &json!({"text": url, "button": "Allow once"}));
+    for shown in ["argv[0]", "argv[1]", "-s", &url, "asked by", "bash", "sha256", "not in the allowlist"] {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+    let ended = held.end();
+    assert_eq!(ended.stdout, "hello\n0\n", "{}", ended.stderr);
+    assert!(asked.join().expect("a server").starts_with("GET /held HTTP/1.1"));
+    assert!(world.pending().is_empty());
+}
+
+#[test]
+fn a_click_denies() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let held = world.start(&["bash", "-c", &format!("{} no; echo $?", path(&world, "bin/asked"))]);
+    let page = world.serve();
+    play(&world, &page, "click", &json!({"text": "bin/asked", "button": "Deny"}));
+    assert_eq!(held.end().stdout, "126\n");
+}
+
+#[test]
+fn always_is_shown_first_and_saved() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let line = format!("{} kept; echo $?", path(&world, "bin/asked"));
+    let held = world.start(&["bash", "-c", &line]);
+    let page = world.serve();
+    let said = play(&world, &page, "always", &json!({"text": "bin/asked"}));
+    assert!(said.contains("bin/asked"), "{said}");
+    assert_eq!(held.end().stdout, "kept\n0\n");
+    // Nobody is asked again.
+    assert_eq!(world.start(&["bash", "-c", &line]).end().stdout, "kept\n0\n");
+    let store = world
+        .read("home/.openclaw/exec-approvals.json")
+        .or(world.read("home/.openclaw/guard/approvals.json"));
+    assert!(store.is_some_and(|store| store.contains("bin/asked")));
+}
+
+#[test]
+fn keys_alone_answer() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let run =
+        |word: &str| world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(&world, "bin/asked"))]);
+    let first = run("first");
+    let _ = world.wait_for(1);
+    let second = run("second");
+    let _ = world.wait_for(2);
+    let page = world.serve();
+    play(&world, &page, "keys", &json!({"yes": "first", "no": "second"}));
+    assert_eq!(first.end().stdout, "first\n0\n");
+    assert_eq!(second.end().stdout, "126\n");
+}
+
+/// A click that was on its way when something else came under it, and one that the page itself was made to do.
+#[test]
+fn a_click_that_was_meant_for_another_answers_nothing() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let run =
+        |word: &str| world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(&world, "bin/asked"))]);
+    let first = run("first");
+    let _ = world.wait_for(1);
+    let page = world.serve();
+    let (second, said) = thread::scope(|scope| {
+        let browser = scope.spawn(|| play(&world, &page, "hasty", &Value::Null));
+        told(&world, "open");
+        let second = run("second");
+        let _ = world.wait_for(2);
+        tell(&world, "both");
+        told(&world, "clicked");
+        // The first one goes, and the second comes into its place.
+        assert_eq!(world.pending().len(), 2, "a click at what had just come");
+        let pending = world.pending();
+        let asked = pending.iter().find(|asked| asked.to_string().contains("first"));
+        assert_eq!(world.resolve(asked.expect("the first"), "deny").status, 0);
+        (second, browser.join().expect("a browser"))
+    });
+    assert_eq!(first.end().stdout, "126\n");
+    assert!(said.contains("clicks"), "{said}");
+    assert_eq!(world.pending().len(), 1, "{said}");
+    world.answer("deny");
+    assert_eq!(second.end().stdout, "126\n");
+}
+
+#[test]
+fn a_server_that_is_lost_is_shown() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let held = world.start(&["bash", "-c", &format!("{} x; echo $?", path(&world, "bin/asked"))]);
+    let page = world.serve();
+    play(&world, &page, "lost", &Value::Null);
+    world.answer("deny");
+    assert_eq!(held.end().stdout, "126\n");
+}

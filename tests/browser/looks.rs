@@ -1,0 +1,26 @@
+//! How the page looks in every state: for eyes, for readers of screens, on a phone. `UPDATE=1` keeps pictures in docs/page.
+
+use serde_json::Value;
+
+use crate::harness::{is_wanted, path, play, tell, told, world};
+
+#[test]
+fn every_state_is_accessible_on_every_screen() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let asked = path(&world, "bin/asked");
+    let page = world.serve();
+    std::thread::scope(|scope| {
+        let browser = scope.spawn(|| play(&world, &page, "states", &Value::Null));
+        told(&world, "empty");
+        let push = world.start(&["bash", "-c", &format!("{asked} push --force origin main; echo $?")]);
+        let _ = world.wait_for(1);
+        let file = world.start(&["cat", &path(&world, "else/file")]);
+        let _ = world.wait_for(2);
+        tell(&world, "waiting");
+        browser.join().expect("a browser");
+        drop((push, file));
+    });
+}
