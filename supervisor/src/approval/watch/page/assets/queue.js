@@ -17,7 +17,8 @@ const MOVED = 4;
 
 /** By guard and id: { card, shown, settled, top, ended, isSent }. */
 const all = new Map();
-let isLost = true;
+/** `connecting`, `connected`, `no connection`, or `no session`, from which nothing leads back. */
+let state = "connecting";
 let offset = 0;
 let noted = null;
 let waiting = 0;
@@ -29,7 +30,7 @@ const now = () => performance.now();
 /** Shows a board, heard at this time of the server's. */
 export function take(time, board) {
   offset = Date.now() - time;
-  isLost = false;
+  become("connected");
   if (board) {
     const ends = new Map(board.notes.filter((note) => note.what === "ended").map((note) => [nameOf(note), note.text]));
     const seen = new Set(board.cards.map(nameOf));
@@ -44,8 +45,20 @@ export function take(time, board) {
 
 /** Nothing is known any more, and nothing can be answered. */
 export function lose() {
-  isLost = true;
+  become("no connection");
   tick();
+}
+
+/** The session has ended. */
+export function stop() {
+  become("no session");
+  tick();
+}
+
+function become(next) {
+  if (state === next || state === "no session") return;
+  state = next;
+  by("state").textContent = state;
 }
 
 function put(card) {
@@ -114,7 +127,7 @@ function remove(row, isAsked) {
   tick();
 }
 
-const isOpen = (row) => !isLost && !row.ended && !row.isSent && now() >= row.settled;
+const isOpen = (row) => state === "connected" && !row.ended && !row.isSent && now() >= row.settled;
 
 /** What stands somewhere else than before takes no answer for a moment. */
 function settleMoved() {
@@ -134,10 +147,12 @@ export function tick() {
     for (const button of row.shown.querySelectorAll(".answers button")) button.setAttribute("aria-disabled", String(!open));
     row.shown.querySelector(".left").textContent = left(row.card.expires, time);
   }
-  by("empty").hidden = list.children.length > 0 || isLost;
+  by("empty").hidden = list.children.length > 0 || state !== "connected";
+  by("notes-title").hidden = by("notes").children.length === 0;
   by("count").textContent = String(waiting);
-  by("lost").hidden = !isLost;
-  document.title = `${isLost ? "(no connection) " : waiting ? `(${waiting}) ` : ""}openclaw-guard approvals`;
+  by("lost").hidden = state !== "no connection";
+  const count = waiting > 0 ? `(${waiting}) ` : "";
+  document.title = `${state === "connected" ? count : `(${state}) `}openclaw-guard approvals`;
 }
 
 function left(expires, time) {

@@ -1,6 +1,7 @@
 // The three views, the history and the policy.
 
 import { code, by, element, fact } from "./dom.js";
+import { stop } from "./queue.js";
 import { Closed, get, leave } from "./server.js";
 
 const VIEWS = ["queue", "history", "policy"];
@@ -30,9 +31,7 @@ export function closed() {
   for (const other of VIEWS) by(other).hidden = true;
   document.querySelector("nav").hidden = true;
   by("closed").hidden = false;
-  by("lost").hidden = true;
-  by("state").textContent = "no session";
-  document.title = "openclaw-guard approvals: no session";
+  stop();
   by("closed-title").focus();
 }
 
