@@ -3,10 +3,11 @@
 CMD ?= $${SHELL:-bash}
 GUARD := target/release/openclaw-guard
 
-.PHONY: help run build test test-escape test-full soak fuzz bench bench-check bench-report lint setup clean
+.PHONY: help run build test test-escape test-full soak fuzz bench bench-check bench-report lint setup deb clean
 
 help:
 	@echo "make run [CMD='bash -c \"echo hi\"']  build, and start the guard on a shell or on CMD"
+	@echo "make deb                             a package for Debian and Ubuntu, in target/debian"
 	@echo "make test                            the gate: lint, unit and end-to-end tests, as root and as a user"
 	@echo "make test-escape [LAYERS=--layers]   the attacks, under each choice of tiers; then without each layer"
 	@echo "make test-full [SHARD=1/3]           adds foreign suites, real gateways, licences and unused dependencies"
@@ -25,6 +26,9 @@ build: setup
 # What make sets for its own children is none of the operator's.
 run: build
 	@unset MAKEFLAGS MFLAGS; $(GUARD) -- $(CMD)
+
+deb:
+	@scripts/deb
 
 lint:
 	cargo fmt --all --check
