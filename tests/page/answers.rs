@@ -110,7 +110,6 @@ fn all_pages_see_the_same_and_one_answers() {
     assert_eq!(held.end().status, 0);
 }
 
-/// What another client asks on OpenClaw's socket under an id that was seen is not what was seen.
 #[test]
 fn a_guard_that_ends_takes_its_cards_along() {
     let world = world();
