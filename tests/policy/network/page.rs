@@ -33,6 +33,22 @@ fn no_address_of_this_host_leads_to_it_while_it_is_served() {
     assert_eq!(tried(&world, None, &each("tcp", &own, at.port)).0, vec!["ok"; own.len()]);
 }
 
+/// Served for real, before a guard starts and while it runs; and killed.
+#[test]
+fn the_page_as_it_is_served_is_out_of_reach() {
+    let world = World::open();
+    let served = world.serve();
+    let port = served.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+    let tries = each("tcp", &["127.0.0.1".to_owned(), "::ffff:127.0.0.1".to_owned()], port);
+    assert_eq!(natively(&world, &tries), ["ok"; 2]);
+    let (said, ended) = tried(&world, None, &tries);
+    assert_eq!(said, ["EACCES"; 2], "{}", ended.stderr);
+    // Without an answer of it the port is as any other.
+    drop(served);
+    let (said, ended) = tried(&world, None, &tries);
+    assert_eq!(said, ["ECONNREFUSED"; 2], "{}", ended.stderr);
+}
+
 #[test]
 fn observing_does_not_lead_there() {
     let at = Listener::everywhere();
