@@ -154,7 +154,9 @@ pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
         if !elsewhere || !dir.starts_with(b"/") {
             continue;
         }
-        let parent = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin"));
+        // What npm has in node_modules/.bin are links to the packages beside it.
+        let links = dir.strip_suffix(b"/.bin").filter(|parent| parent.ends_with(b"/node_modules"));
+        let parent = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin")).or(links);
         let top = parent.filter(|p| p.iter().filter(|b| **b == b'/').count() > 1 && !too_wide(p));
         dirs.push(top.unwrap_or(dir).to_vec());
     }

@@ -76,6 +76,7 @@ mod tests {
     fn only_what_is_there_is_named_and_once() {
         let real = |path: &[u8]| match path {
             b"/usr" | b"/home/u/.cargo/bin" | b"/srv/node" | b"/odd*" => Some(path.to_vec()),
+            b"/srv/a/node_modules" | b"/srv/b/.bin" => Some(path.to_vec()),
             b"/bin" => Some(b"/usr/bin".to_vec()),
             _ => None,
         };
@@ -84,6 +85,8 @@ mod tests {
                 "/usr/bin",
                 "/srv/node/bin",
                 "/odd*/bin",
+                "/srv/a/node_modules/.bin",
+                "/srv/b/.bin",
                 "/gone/bin",
                 "/home/u/work/bin",
                 "/home/u/.cargo/bin",
@@ -93,7 +96,10 @@ mod tests {
             realpath: &real,
             ..Host::bare(b"/home/u", b"/home/u/work")
         };
-        assert_eq!(programs(&host), ["/usr/**", "~/.cargo/bin/**", "/srv/node/**"]);
+        assert_eq!(
+            programs(&host),
+            ["/usr/**", "~/.cargo/bin/**", "/srv/a/node_modules/**", "/srv/b/.bin/**", "/srv/node/**"]
+        );
     }
 
     #[test]
