@@ -35,7 +35,14 @@ const ELSEWHERE: &[Elsewhere] = &[
     elsewhere("README.md", "make test", ".ci/run", "exec make test"),
     elsewhere("docs/tour.md", "", "tests/tour/main.rs", "docs/tour.md"),
     elsewhere("docs/approvals.md", "#!/bin/sh", "tests/docs/examples.rs", "notify-send"),
-    elsewhere("docs/templates.md", "#!/bin/sh", "tests/templates/agents.rs", "docs/templates.md"),
+    elsewhere("docs/openclaw.md", "", "tests/openclaw/agent.rs", "\"OpenClaw\""),
+    elsewhere(
+        "docs/openclaw.md",
+        "openclaw-guard -- claude",
+        "tests/templates/document.rs",
+        "\"Claude Code\"",
+    ),
+    elsewhere("docs/openclaw.md", "openclaw-guard -- codex", "tests/templates/document.rs", "\"Codex\""),
     // With real gateways.
     elsewhere(
         "docs/gateway.md",

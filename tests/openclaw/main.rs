@@ -12,6 +12,7 @@ macro_rules! for_each_release {
     };
 }
 
+mod agent;
 mod answers;
 mod card;
 mod files;

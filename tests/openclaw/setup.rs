@@ -17,22 +17,26 @@ fn commands() -> Vec<String> {
     block.lines().map(str::to_owned).collect()
 }
 
-/// A home in which nothing is set up yet, with both programs to be found.
-fn fresh(release: Release, gateway: &Gateway) -> Command {
+/// What a shell needs in a gateway's home, where nothing is set up yet, to find both programs.
+pub fn variables(gateway: &Gateway) -> Vec<(String, String)> {
     let bin = gateway.home().join("bin");
     std::fs::create_dir_all(&bin).expect("a directory");
-    let script = package("openclaw", Some(release.version())).join("openclaw.mjs");
+    let script = package("openclaw", Some(gateway.release().version())).join("openclaw.mjs");
     let openclaw = format!("#!/bin/sh\nexec {} {} \"$@\"\n", node().display(), script.display());
     std::fs::write(bin.join("openclaw"), openclaw).expect("a script");
     mode(&bin.join("openclaw"), 0o755);
     std::fs::copy(guard(), bin.join("openclaw-guard")).expect("a copy");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let home = gateway.home().display().to_string();
+    let own = [("PATH", &*path), ("HOME", &home), ("TMPDIR", &home)];
+    let still = [("OPENCLAW_DISABLE_BONJOUR", "1"), ("OPENCLAW_SKIP_CHANNELS", "1"), ("NO_COLOR", "1")];
+    own.into_iter().chain(still).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// bash there.
+pub fn fresh(gateway: &Gateway) -> Command {
     let mut shell = Command::new("bash");
-    let path = std::env::var("PATH").unwrap_or_default();
-    shell.env_clear().env("PATH", format!("{}:{path}", bin.display())).env("HOME", gateway.home());
-    shell.envs([("OPENCLAW_DISABLE_BONJOUR", "1"), ("OPENCLAW_SKIP_CHANNELS", "1"), ("NO_COLOR", "1")]);
-    // The usual port may be somebody's.
-    shell.env("OPENCLAW_GATEWAY_PORT", gateway.port().to_string()).env("TMPDIR", gateway.home());
-    shell.current_dir(gateway.home()).stdin(Stdio::null());
+    shell.env_clear().envs(variables(gateway)).current_dir(gateway.home()).stdin(Stdio::null());
     shell
 }
 
@@ -43,13 +47,19 @@ fn the_five_commands(release: Release) {
     // One that never starts: its home and port are for the one that the commands set up.
     let place = Gateway::new(release);
     std::fs::remove_file(place.home().join(".openclaw/openclaw.json")).expect("it was there");
-    let run = |line: &str| -> Ended { ended(fresh(release, &place).args(["-e", "-c", line])) };
+    let shell = || {
+        let mut shell = fresh(&place);
+        // The usual port may be somebody's.
+        shell.env("OPENCLAW_GATEWAY_PORT", place.port().to_string());
+        shell
+    };
+    let run = |line: &str| -> Ended { ended(shell().args(["-e", "-c", line])) };
     let commands = commands();
     assert_eq!(commands.len(), 5, "{commands:#?}");
     let mut gateway = None;
     for line in &commands {
         if line.starts_with("openclaw gateway") {
-            gateway = Some(started(fresh(release, &place), line, &place));
+            gateway = Some(started(shell(), line, &place));
             continue;
         }
         let said = run(line);
@@ -65,7 +75,7 @@ fn the_five_commands(release: Release) {
 }
 
 /// Ended when it is dropped.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -76,7 +86,7 @@ impl Drop for Running {
 }
 
 /// The gateway, as the commands before have set it up.
-fn started(mut shell: Command, line: &str, place: &Gateway) -> Running {
+pub fn started(mut shell: Command, line: &str, place: &Gateway) -> Running {
     // bash becomes what it is told to run.
     shell.args(["-c", line]).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(shell.spawn().expect("bash"));

@@ -8,6 +8,7 @@ mod compare;
 mod emulator;
 pub mod gateway;
 mod held;
+pub mod model;
 mod needs;
 mod page;
 mod pty;
@@ -37,7 +38,7 @@ pub use pty::give_environment;
 pub use python::python_environment;
 pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip, status_of, until, words};
 pub use screen::Screen;
-pub use transcript::{Shell, Step, steps};
+pub use transcript::{Shell, Step, steps, steps_under};
 
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
 #[must_use]

@@ -20,6 +20,24 @@ pub struct Step {
     pub output: String,
 }
 
+impl Step {
+    /// Compares what a command has printed with what it is said to print. What differs from run to run may differ: times,
+    /// ids and hashes, and the numbers of who asks.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn compare(&self, said: &Ended) -> Result<(), String> {
+        let (said, expected) = (unchanging(&said.stdout), unchanging(&self.output));
+        let compare = |said: String, expected: String| {
+            let assert = snapbox::Assert::new().normalize_paths(false);
+            assert.try_eq(None, said.into_data(), expected.into_data())
+        };
+        let compared = compare(said.clone(), expected.clone())
+            .or_else(|error| compare(apart(&said), apart(&expected)).map_err(|_| error));
+        compared.map_err(|error| format!("line {}: {}\n{error}", self.line, self.command))
+    }
+}
+
 /// The commands of a document's `console` blocks: `$ ` begins one, `> ` goes on with it. Those of its comments are among
 /// them: what has to be done first, and is not worth reading.
 #[must_use]
@@ -43,6 +61,19 @@ pub fn steps(markdown: &str) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// The same of a part of the document alone: what stands under `## TITLE`.
+///
+/// # Panics
+/// When it has no such part.
+#[must_use]
+pub fn steps_under(markdown: &str, title: &str) -> Vec<Step> {
+    let headings = markdown.lines().enumerate().filter(|(_, line)| line.starts_with("## "));
+    let mut after = headings.skip_while(|(_, line)| line[3..] != *title).map(|(number, _)| number + 1);
+    let first = after.next().unwrap_or_else(|| panic!("nothing is called {title:?}"));
+    let end = after.next().unwrap_or(usize::MAX);
+    steps(markdown).into_iter().filter(|step| (first..end).contains(&step.line)).collect()
 }
 
 /// A shell with a home of its own, which goes on where the last command left it.
@@ -99,8 +130,8 @@ impl Shell {
         ended
     }
 
-    /// Runs a step. What differs from run to run may differ: times, ids and hashes, and the numbers of who asks. A later
-    /// command that has such an id, or the beginning of one, means the one that was printed here.
+    /// Runs a step, and compares. A later command that has an id of its output, or the beginning of one, means the one that
+    /// was printed here.
     ///
     /// # Errors
     /// What differs from what it is said to print.
@@ -110,21 +141,14 @@ impl Shell {
         for (here, there) in self.names.iter().skip(1) {
             command = command.replace(there, here);
         }
-        let said = self.run(&command).stdout;
+        let said = self.run(&command);
         for there in step.output.lines() {
-            let here = said.lines().find(|here| unchanging(here) == unchanging(there));
+            let here = said.stdout.lines().find(|here| unchanging(here) == unchanging(there));
             for (here, there) in here.into_iter().flat_map(|here| ids(here).zip(ids(there))) {
                 self.ids.push((here.to_owned(), there.to_owned()));
             }
         }
-        let (said, expected) = (unchanging(&said), unchanging(&step.output));
-        let compare = |said: String, expected: String| {
-            let assert = snapbox::Assert::new().normalize_paths(false);
-            assert.try_eq(None, said.into_data(), expected.into_data())
-        };
-        let compared = compare(said.clone(), expected.clone())
-            .or_else(|error| compare(apart(&said), apart(&expected)).map_err(|_| error));
-        compared.map_err(|error| format!("line {}: {command}\n{error}", step.line))
+        step.compare(&said)
     }
 
     /// The command with the ids that were printed here: a document has others, or the beginning of others.
@@ -196,6 +220,13 @@ mod tests {
             output: output.to_owned(),
         };
         assert_eq!(steps(text), [step(6, "a b\nc", "d\n> e\n"), step(10, "f", ""), step(16, "g", "")]);
+    }
+
+    #[test]
+    fn a_part_ends_where_the_next_begins() {
+        let text = "## A\n```console\n$ a\n```\n### A A\n```console\n$ aa\n```\n## B\n```console\n$ b\n```\n";
+        let under = |title| steps_under(text, title).into_iter().map(|step| step.command).collect::<Vec<_>>();
+        assert_eq!((under("A"), under("B")), (vec!["a".to_owned(), "aa".to_owned()], vec!["b".to_owned()]));
     }
 
     #[test]

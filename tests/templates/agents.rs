@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use guard_tests::gateway::{Release, kept, node, package};
-use guard_tests::{Ended, ended, guard, has, is_long_form, sources};
+use guard_tests::model::{Model, Step};
+use guard_tests::{Ended, ended, guard, has, is_long_form, sources, steps};
 use serde_json::json;
 
-use crate::model::{Model, Step};
 use crate::session::Session;
 
 /// What no model may hear.
@@ -201,14 +201,16 @@ fn aider() {
     assert!(log.stdout.lines().count() >= 2, "it commits: {}", log.stdout);
 }
 
-/// The script that docs/templates.md has, for a home and a guard.
+/// The script that docs/openclaw.md writes, for a home and a guard.
 fn shell(session: &Session) -> String {
-    let docs = fs::read_to_string(sources().join("../docs/templates.md")).expect("docs/templates.md");
-    let script = docs.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a script");
+    let docs = fs::read_to_string(sources().join("../docs/openclaw.md")).expect("docs/openclaw.md");
+    let step =
+        steps(&docs).into_iter().find(|step| step.command.starts_with("cat >~/.openclaw/guarded-bash"));
+    let written = step.expect("a script").command;
+    let (_, script) = written.trim_end_matches("EOF").split_once('\n').expect("a here-document");
+    let script = script.replace("$HOME", &path(session, "home")).replace("\\$", "$");
+    let script = script.replace("$(command -v openclaw-guard)", &guard().display().to_string());
     let audit = format!("--audit {} --unattended --", path(session, "audit.jsonl"));
-    let guard = guard().display().to_string();
-    let script =
-        script.replace("/home/u", &path(session, "home")).replace("/usr/local/bin/openclaw-guard", &guard);
     script.replacen(" -- ", &format!(" {audit} "), 1)
 }
 

@@ -3,7 +3,7 @@
 
 mod agents;
 mod coding;
+mod document;
 mod every;
 mod issue;
-mod model;
 mod session;

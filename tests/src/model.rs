@@ -15,9 +15,12 @@ pub enum Step {
     Call(&'static str, Value),
     /// It says something.
     Says(String),
+    /// It says what its tools have told it.
+    Quotes,
 }
 
 /// A model that listens. Its thread ends with the tests.
+#[derive(Debug)]
 pub struct Model {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<Value>>>,
@@ -25,6 +28,10 @@ pub struct Model {
 
 impl Model {
     /// One that takes these steps, and says "all done" then.
+    ///
+    /// # Panics
+    /// When there is no port for it.
+    #[must_use]
     pub fn start(steps: Vec<Step>) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -41,11 +48,13 @@ impl Model {
     }
 
     /// `http://127.0.0.1:PORT`
+    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// All that it was told, as text.
+    #[must_use]
     pub fn heard(&self) -> String {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         heard.iter().map(Value::to_string).collect()
@@ -91,11 +100,11 @@ fn answer(path: &str, question: &Value, steps: &[Step], before: &[Value]) -> (&'
         let step = steps
             .get(results)
             .filter(|_| question["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
-        return (EVENTS, anthropic(results, step));
+        return (EVENTS, anthropic(results, step, &question["messages"]));
     }
     if path.starts_with("/v1/responses") {
         let results = count(&question["input"], "function_call_output");
-        return (EVENTS, responses(results, steps.get(results)));
+        return (EVENTS, responses(results, steps.get(results), &question["input"]));
     }
     if path.starts_with("/v1/chat/completions") {
         return chat(question, steps, before);
@@ -119,14 +128,31 @@ fn events(events: &[Value]) -> String {
     events.iter().map(event).collect()
 }
 
-fn said(step: Option<&Step>) -> String {
+fn said(step: Option<&Step>, conversation: &Value) -> String {
     match step {
         Some(Step::Says(text)) => text.clone(),
+        Some(Step::Quotes) => quoted(conversation).join("\n"),
         _ => "all done".to_owned(),
     }
 }
 
-fn anthropic(number: usize, step: Option<&Step>) -> String {
+/// What the tools have said in a conversation, in order.
+fn quoted(conversation: &Value) -> Vec<String> {
+    let messages = || conversation.as_array().into_iter().flatten();
+    let parts = messages().flat_map(|message| message["content"].as_array().into_iter().flatten());
+    let results = parts.filter(|part| part["type"] == "tool_result").map(|part| &part["content"]);
+    let outputs = messages().filter(|one| one["type"] == "function_call_output").map(|one| &one["output"]);
+    let tools = messages().filter(|one| one["role"] == "tool").map(|one| &one["content"]);
+    results.chain(outputs).chain(tools).map(text_of).collect()
+}
+
+/// A text, or the texts of its parts.
+fn text_of(content: &Value) -> String {
+    let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
+    content.as_str().map_or_else(|| parts.collect(), str::to_owned)
+}
+
+fn anthropic(number: usize, step: Option<&Step>, conversation: &Value) -> String {
     let usage = json!({"input_tokens": 1, "output_tokens": 1});
     let (block, delta, stop) = match step {
         Some(Step::Call(name, input)) => (
@@ -136,7 +162,7 @@ fn anthropic(number: usize, step: Option<&Step>) -> String {
         ),
         step => (
             json!({"type": "text", "text": ""}),
-            json!({"type": "text_delta", "text": said(step)}),
+            json!({"type": "text_delta", "text": said(step, conversation)}),
             "end_turn",
         ),
     };
@@ -151,12 +177,12 @@ fn anthropic(number: usize, step: Option<&Step>) -> String {
     ])
 }
 
-fn responses(number: usize, step: Option<&Step>) -> String {
+fn responses(number: usize, step: Option<&Step>, conversation: &Value) -> String {
     let item = match step {
         Some(Step::Call(name, input)) => json!({"type": "function_call", "id": format!("fc_{number}"),
             "call_id": format!("call_{number}"), "name": name, "arguments": input.to_string()}),
         step => json!({"type": "message", "id": format!("msg_{number}"), "role": "assistant",
-            "content": [{"type": "output_text", "text": said(step)}]}),
+            "content": [{"type": "output_text", "text": said(step, conversation)}]}),
     };
     let usage = json!({"input_tokens": 1, "input_tokens_details": null, "output_tokens": 1, "output_tokens_details": null,
         "total_tokens": 2});
@@ -186,7 +212,7 @@ fn chat(question: &Value, steps: &[Step], before: &[Value]) -> (&'static str, St
                 json!({"index": 0, "id": format!("call_{number}"), "type": "function", "function": function});
             (json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
         }
-        step => (json!({"role": "assistant", "content": said(step)}), "stop"),
+        step => (json!({"role": "assistant", "content": said(step, &question["messages"])}), "stop"),
     };
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
     let whole = |object: &str, choice: Value| json!({"id": "c", "object": object, "created": 1, "model": "scripted", "choices": [choice], "usage": usage});
