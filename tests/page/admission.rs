@@ -156,6 +156,19 @@ fn a_request_must_come_from_the_page() {
     scene.done();
 }
 
+/// A server on another port of the host has set as many as a browser keeps.
+#[test]
+fn cookies_of_others_keep_nobody_out() {
+    let world = world();
+    let scene = Scene::new(&world);
+    let others = (0..180).map(|n| format!("b{n}={}", "x".repeat(4000))).collect::<Vec<_>>().join("; ");
+    let mut headers = scene.headers();
+    headers.retain(|(name, _)| name != "Cookie");
+    headers.push(("Cookie".to_owned(), format!("{others}; {}", scene.session.cookie)));
+    assert_eq!(scene.send("GET /policy", &headers, "").status, 200);
+    scene.done();
+}
+
 #[test]
 fn the_cookie_and_the_key_go_together() {
     let world = world();

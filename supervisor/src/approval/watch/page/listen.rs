@@ -26,8 +26,9 @@ const MOST: usize = 64;
 const MOST_LOOKS: usize = 4;
 /// How long a connection may say nothing, or take for the head of a request.
 const IDLE: Duration = Duration::from_secs(60);
-/// A longer head is none.
-const LONGEST_HEAD: usize = 16 * 1024;
+/// A longer head is none. A browser sends all cookies of a host, whichever port of it has set them: 180 of 4 KiB each.
+/// Whoever listens on another port keeps nobody from the page by that.
+const LONGEST_HEAD: usize = 1024 * 1024;
 /// How long nothing is accepted when no descriptors are left.
 const PAUSE: Duration = Duration::from_secs(1);
 
