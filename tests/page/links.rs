@@ -129,9 +129,10 @@ fn the_tree_reaches_neither_the_page_nor_its_links() {
     let world = World::open();
     let page = world.serve();
     let state = world.home().join(".openclaw/guard");
+    let (host, port) = page.address.split_once(':').expect("a port");
     let intrude = format!(
         "import socket, sys
-for family, at in ((socket.AF_UNIX, '{0}/page.sock'), (socket.AF_INET, ('127.0.0.1', {1}))):
+for family, at in ((socket.AF_UNIX, '{0}/page.sock'), (socket.AF_INET, ('{1}', {2}))):
     s = socket.socket(family)
     try:
         s.connect(at)
@@ -144,10 +145,46 @@ except OSError as error:
     print(error.errno)
 ",
         state.display(),
-        page.address.rsplit(':').next().expect("a port"),
+        host,
+        port,
     );
     let ended = world.guarded(&["python3", "-c", &intrude]);
     assert_eq!(ended.stdout, "13\n13\n13\n", "{}", ended.stderr);
     // It is there all the same.
     let _ = page.enter(&page.link);
+}
+
+/// What a browser keeps for an origin (cached pages, service workers) was put there by whoever listened there first.
+#[test]
+fn no_page_is_where_another_was() {
+    let world = world();
+    let page = world.serve();
+    let (first, port) = page.address.split_once(':').expect("a port");
+    let (first, port) = (first.to_owned(), port.to_owned());
+    let _ = page.end();
+    let at = |more: &[&str]| {
+        let mut command = world.serve_command();
+        command.args(["--port", &port]).args(more);
+        guard_tests::served::Page::start(command)
+    };
+    let second = at(&[]);
+    let (host, again) = second.address.split_once(':').expect("a port");
+    assert_eq!(again, port);
+    let host: std::net::Ipv4Addr = host.parse().expect("an address");
+    assert!(
+        host.is_loopback() && host != std::net::Ipv4Addr::LOCALHOST && host.to_string() != first,
+        "{host}"
+    );
+    let _ = second.enter(&second.link);
+    let _ = second.end();
+    // It can be named, as long as it is this host's alone.
+    let named = at(&["--address", "127.0.0.1"]);
+    assert_eq!(named.address, format!("127.0.0.1:{port}"));
+    let _ = named.enter(&named.link);
+    let _ = named.end();
+    for other in ["0.0.0.0", "192.0.2.1", "::1", "localhost"] {
+        let refused = ended(world.serve_command().args(["--address", other]));
+        assert_eq!((refused.status, &*refused.stdout), (125, ""), "{other}");
+        assert!(refused.stderr.contains("it is no address of 127.0.0.0/8"), "{}", refused.stderr);
+    }
 }

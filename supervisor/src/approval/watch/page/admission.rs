@@ -1,8 +1,8 @@
 //! Which requests are listened to. `check` stands before every route; what shows or changes anything takes an
 //! [`Admitted`], which nothing but a request with a session's cookie and its key can be made into.
 //!
-//! The cookie says too little. It is the host's, so that a browser sends it to every port of 127.0.0.1, whoever listens there:
-//! a guarded program's server that the operator looks at knows it. And to SameSite all those ports are one site. So there is
+//! The cookie says too little. It is the host's, so that a browser sends it to every port of that address, whoever listens
+//! there: a guarded program's server that the operator looks at may know it. And to SameSite all those ports are one site. So there is
 //! a key besides, which the page alone has (it comes in the fragment of a redirection, and is kept by origin), and every
 //! request must come from the page's own origin.
 

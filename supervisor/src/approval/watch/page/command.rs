@@ -20,6 +20,7 @@ use super::routes;
 use super::sessions::Sessions;
 use crate::cli::Options;
 use crate::exit::Exit;
+use crate::ids;
 use crate::setup::Places;
 
 /// How long another one that has just started may take until it gives out links.
@@ -32,15 +33,19 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[command(after_help = "Examples:\n  \
     openclaw-guard approvals serve\n  \
     openclaw-guard approvals serve --port 18780\n  \
+    openclaw-guard approvals serve --address 127.0.0.1 --port 18780\n  \
     openclaw-guard -q approvals serve\n\n\
     It prints a link that opens the page once, within ten minutes. While it runs, the same command\n\
     prints another link. With -q it prints none: for a service.\n\n\
     Exit status: 0 when it is told to end, or has printed a link of the one that runs; 125 when it\n\
     cannot serve.")]
 pub struct ServeArguments {
-    /// The port on 127.0.0.1; 0 for one that is free
+    /// The port; 0 for one that is free
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
+    /// The address, of 127.0.0.0/8; another one each time where none is named
+    #[arg(long, value_name = "ADDRESS", value_parser = own)]
+    address: Option<Ipv4Addr>,
     /// The link as a line of JSON
     #[arg(long)]
     json: bool,
@@ -72,7 +77,7 @@ pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> 
         return tell(options, arguments, &url);
     }
     // From now on every guard denies its tree this address.
-    let at = SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port));
+    let at = SocketAddr::from((arguments.address.unwrap_or_else(another_address), arguments.port));
     let serving = match Serving::begin(state, at) {
         Err(ServingError::Runs(_)) => return tell(options, arguments, &another(state)?),
         serving => serving?,
@@ -99,6 +104,22 @@ pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> 
     }
     let service = Service::new(serving, socket, sessions, options.clone());
     Ok(follow(place.as_ref(), state, Face::Page(Box::new(Page::new(service))))?)
+}
+
+/// An address of this host at which nobody has been before. What a browser keeps for an origin (cached pages, service workers)
+/// is there longer than whoever put it there: who listened at the page's address before the page would have the page's key.
+fn another_address() -> Ipv4Addr {
+    let [a, b, c] = ids::bytes::<3>();
+    // 127.0.0.1 has a name and other servers. 0 and 255 at the ends are of no host's.
+    Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254))
+}
+
+/// An address that only this host reaches.
+fn own(text: &str) -> Result<Ipv4Addr, String> {
+    match text.parse::<Ipv4Addr>() {
+        Ok(address) if address.is_loopback() => Ok(address),
+        _ => Err("it is no address of 127.0.0.0/8".to_owned()),
+    }
 }
 
 /// A link of one that is only starting.
