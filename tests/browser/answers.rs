@@ -127,6 +127,19 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
     assert_eq!(second.end().stdout, "126\n");
 }
 
+/// A click or a key that was for what stood there a moment before.
+#[test]
+fn what_comes_under_the_pointer_takes_nothing_at_once() {
+    if !is_wanted() {
+        return;
+    }
+    let world = world();
+    let held = world.start(&["bash", "-c", &format!("{} first; echo $?", path(&world, "bin/asked"))]);
+    let page = world.serve();
+    play(&world, &page, "uncovered", &Value::Null);
+    assert_eq!(held.end().stdout, "first\n0\n");
+}
+
 #[test]
 fn a_server_that_is_lost_is_shown() {
     if !is_wanted() {

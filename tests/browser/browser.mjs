@@ -183,6 +183,40 @@ const scenes = {
         console.log(`clicks: ${clicks}`);
     },
 
+    async uncovered() {
+        const page = await open();
+        const first = cardOf(page, "first");
+        const back = first.getByRole("button", { name: "Back" });
+        const unanswered = async (how) => {
+            await page.waitForTimeout(700);
+            assert.equal(await page.locator(".card.ended").count(), 0, `answered: ${how}`);
+            await ready(first, "Allow once");
+        };
+        // Enter twice on what takes back: the second one is for no answer.
+        await (await ready(first, "Always…")).click();
+        await back.focus();
+        await page.keyboard.press("Enter");
+        await page.waitForTimeout(150);
+        await page.keyboard.press("Enter");
+        await unanswered("Enter after Back");
+        // A second click where Back was; one when something above has just come; one that closed a window over this.
+        await (await ready(first, "Always…")).click();
+        await back.waitFor();
+        const click = (before) => first.evaluate((card, before) => {
+            if (before === "back") [...card.querySelectorAll("button")].find((button) => button.textContent === "Back").click();
+            if (before === "moved") document.querySelector("h1").style.paddingTop = "3rem";
+            if (before === "focus") dispatchEvent(new Event("focus"));
+            card.querySelector('[data-decision="allow-once"]').click();
+        }, before);
+        for (const before of ["back", "moved", "focus"]) {
+            await click(before);
+            await unanswered(before);
+        }
+        // Without any of it the same click answers.
+        await click("nothing");
+        await page.locator(".card.ended").waitFor();
+    },
+
     async lost() {
         const page = await open();
         const card = cardOf(page, "bin/asked");

@@ -27,8 +27,8 @@ export const KEYS = {
   n: "deny",
 };
 
-/** Its element. `choose` is told a decision, once it was confirmed where that is needed. */
-export function show(card, choose) {
+/** Its element. `choose` is told a decision, once it was confirmed where that is needed; `settle`, that other buttons are there. */
+export function show(card, choose, settle) {
   const title = `card-${card.version}`;
   return element(
     "article",
@@ -43,7 +43,7 @@ export function show(card, choose) {
       element("span", { class: "left", role: "timer" }),
     ),
     facts(card),
-    choices(card, choose),
+    choices(card, choose, settle),
     element("p", { class: "outcome", hidden: true }),
   );
 }
@@ -78,7 +78,7 @@ function facts(card) {
   return list;
 }
 
-function choices(card, choose) {
+function choices(card, choose, settle) {
   const group = element("div", { class: "choices", role: "group", "aria-label": "Answer" });
   const confirm = element("div", { class: "confirm", hidden: true, role: "group", "aria-label": "Confirm" });
   const keyOf = (decision) => Object.keys(KEYS).find((key) => KEYS[key] === decision);
@@ -92,7 +92,13 @@ function choices(card, choose) {
     const isSaved = saves !== null || decision.startsWith("allow-always");
     button.addEventListener("click", () => {
       if (button.getAttribute("aria-disabled") === "true") return;
-      if (isSaved) ask(confirm, group, saves, card, () => choose(decision));
+      const back = () => {
+        close(confirm, group);
+        // What stands where "Back" was is not for its second click.
+        settle();
+        button.focus();
+      };
+      if (isSaved) ask(confirm, saves, card, () => choose(decision), back);
       else choose(decision);
     });
     group.append(button);
@@ -101,7 +107,7 @@ function choices(card, choose) {
 }
 
 /** What would be saved, before it is. */
-function ask(confirm, group, saves, card, done) {
+function ask(confirm, saves, card, done, takenBack) {
   const what = saves?.length ? saves : [card.always.elsewhere ?? "nothing is known of what it saves"];
   const send = element("button", { type: "button", class: "send" }, "Save and allow");
   const back = element("button", { type: "button" }, "Back");
@@ -110,17 +116,14 @@ function ask(confirm, group, saves, card, done) {
     // A double click on what opened this is no answer.
     if (send.getAttribute("aria-disabled") !== "true" && performance.now() > settled) done();
   });
-  back.addEventListener("click", () => {
-    close(confirm, group);
-    group.querySelector("button")?.focus();
-  });
+  back.addEventListener("click", takenBack);
   confirm.replaceChildren(
     element("p", {}, "Allow, and save this for all guards of this user?"),
     element("ul", {}, ...what.map((one) => element("li", {}, code(one)))),
     element("div", { class: "choices" }, send, back),
   );
   confirm.hidden = false;
-  group.hidden = true;
+  confirm.previousElementSibling.hidden = true;
   send.focus();
 }
 

@@ -65,7 +65,7 @@ function put(card) {
   const name = nameOf(card);
   const row = all.get(name);
   if (row && !row.ended && row.card.version === card.version) return;
-  const shown = show(card, (decision) => send(all.get(name), decision));
+  const shown = show(card, (decision) => send(all.get(name), decision), () => settle([all.get(name)]));
   const item = element("li", {}, shown);
   const next = { name, card, shown, item, settled: now() + SETTLE, top: null, ended: null, isSent: false };
   if (row) {
@@ -81,6 +81,7 @@ function put(card) {
 }
 
 async function send(row, decision) {
+  settleMoved();
   // Not yet settled, answered already, or for what is not there any more.
   if (!row || !isOpen(row)) return;
   row.isSent = true;
@@ -136,6 +137,14 @@ function settleMoved() {
     if (row.top !== null && Math.abs(top - row.top) > MOVED) row.settled = now() + SETTLE;
     row.top = top;
   }
+}
+
+/** What was under another window, or in another tab, takes no answer for a moment: the click may have been for that. */
+const settleAll = () => settle(all.values());
+
+function settle(rows) {
+  for (const row of rows) row.settled = now() + SETTLE;
+  tick();
 }
 
 /** Brings time, titles and buttons up to date. */
@@ -237,3 +246,5 @@ setInterval(() => {
   tick();
 }, 250);
 addEventListener("resize", settleMoved);
+addEventListener("focus", settleAll);
+document.addEventListener("visibilitychange", settleAll);
