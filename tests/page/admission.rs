@@ -156,6 +156,25 @@ fn a_request_must_come_from_the_page() {
     scene.done();
 }
 
+/// A page elsewhere in the operator's browser makes as many connections as a browser does.
+#[test]
+fn who_is_refused_keeps_no_connection() {
+    let world = world();
+    let scene = Scene::new(&world);
+    let address = &scene.page.address;
+    // It says nothing of what becomes of the connection: `raw` returns when that is closed.
+    let refused = [
+        "Host: evil.example\r\n".to_owned(),
+        format!("Host: {address}\r\nSec-Fetch-Site: cross-site\r\n"),
+        format!("Host: {address}\r\n"),
+    ];
+    for headers in refused {
+        let answer = scene.page.raw(format!("GET /events HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{headers}: {answer}");
+    }
+    scene.done();
+}
+
 /// A server on another port of the host has set as many as a browser keeps.
 #[test]
 fn cookies_of_others_keep_nobody_out() {

@@ -1,8 +1,9 @@
 //! What stands in the head of every answer, whatever it is.
 
+use axum::http::StatusCode;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::response::Response;
 
@@ -29,8 +30,11 @@ const ALL: [(HeaderName, &str); 9] = [
     (HeaderName::from_static("permissions-policy"), FEATURES),
 ];
 
-/// Puts them into an answer.
+/// Puts them into an answer. Who is not listened to does not keep a connection: others wait for one.
 pub async fn set(mut response: Response) -> Response {
+    if matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     for (name, value) in ALL {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

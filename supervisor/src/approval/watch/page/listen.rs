@@ -20,12 +20,12 @@ use super::sessions::Sessions;
 use super::{Board, links, peer};
 use crate::cli::Options;
 
-/// Connections at a time; more wait.
-const MOST: usize = 64;
+/// Connections at a time; more wait. A browser has no more than 256, whatever pages in it do: they leave room for another one.
+const MOST: usize = 320;
 /// Peers that are looked at at a time.
 const MOST_LOOKS: usize = 4;
 /// How long a connection may say nothing, or take for the head of a request.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(10);
 /// A longer head is none. A browser sends all cookies of a host, whichever port of it has set them: 180 of 4 KiB each.
 /// Whoever listens on another port keeps nobody from the page by that.
 const LONGEST_HEAD: usize = 1024 * 1024;
