@@ -9,6 +9,8 @@ const { chromium } = (await import(told.playwright)).default;
 const axe = readFileSync(told.axe, "utf8");
 const WIDE = { width: 760, height: 620 };
 const PHONE = { width: 320, height: 640 };
+/** Of a page that is longer a picture has the beginning, in pixels. */
+const TALLEST = 1600;
 /** Of these there is a picture of a phone, in the dark. */
 const ON_PHONE = ["waiting", "always", "hostile"];
 
@@ -70,7 +72,10 @@ async function looks(page, state) {
             const isKept = screen === "wide" ? colorScheme === "light" : colorScheme === "dark" && ON_PHONE.includes(state);
             if (!told.pictures || !isKept) continue;
             mkdirSync(told.pictures, { recursive: true });
-            await page.screenshot({ path: join(told.pictures, screen === "wide" ? `${state}.png` : `${state}-phone.png`) });
+            const path = join(told.pictures, screen === "wide" ? `${state}.png` : `${state}-phone.png`);
+            const height = await page.evaluate(() => document.scrollingElement.scrollHeight);
+            const clip = { x: 0, y: 0, width: size.width, height: Math.min(Math.max(height, size.height), TALLEST) };
+            await page.screenshot({ path, fullPage: true, clip });
         }
     }
     await page.setViewportSize(WIDE);

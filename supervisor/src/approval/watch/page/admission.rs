@@ -2,9 +2,9 @@
 //! [`Admitted`], which nothing but a request with a session's cookie and its key can be made into.
 //!
 //! The cookie says too little. It is the host's, so that a browser sends it to every port of that address, whoever listens
-//! there: a guarded program's server that the operator looks at may know it. And to SameSite all those ports are one site. So there is
-//! a key besides, which the page alone has (it comes in the fragment of a redirection, and is kept by origin), and every
-//! request must come from the page's own origin.
+//! there: a guarded program's server that the operator looks at may know it. And to SameSite all those ports are one site. So
+//! there is a key besides, which the page alone has (it comes in the fragment of a redirection, and is kept by origin), and
+//! every request must come from the page's own origin.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
