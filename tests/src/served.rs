@@ -203,8 +203,15 @@ impl Page {
     /// When none comes.
     #[must_use]
     pub fn choose(&self, session: &Session, decision: &str) -> Response {
-        let card = self.events(session).card();
-        self.answer(session, &card, decision)
+        let mut events = self.events(session);
+        let card = events.card();
+        let said = self.answer(session, &card, decision);
+        // A guard has taken the answer before the board shows it.
+        let is_there = |board: Value| {
+            board["cards"].as_array().is_some_and(|cards| cards.iter().any(|one| one["id"] == card["id"]))
+        };
+        while said.status == 200 && events.board().is_some_and(is_there) {}
+        said
     }
 
     /// Answers a card.
