@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use guard_tests::{World, ended, guard};
+use guard_tests::{World, copy_guard, ended};
 use serde_json::Value;
 
 /// The guard stands where the policy lets it run: in the tree it makes the calls that are measured.
@@ -10,7 +10,7 @@ use serde_json::Value;
 fn each_tier_is_measured() {
     let world = World::open();
     let copy = world.work().join("guard");
-    fs::copy(guard(), &copy).expect("a copy");
+    copy_guard(&copy);
     let ended = ended(world.command_of(&copy).args(["bench", "--rounds", "1", "--json"]));
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let measured: Value = serde_json::from_str(&ended.stdout).expect("JSON");
@@ -40,7 +40,7 @@ fn a_denial_is_told() {
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rw-"}, "default": "---"}}}"#,
     );
     let copy = world.work().join("guard");
-    fs::copy(guard(), &copy).expect("a copy");
+    copy_guard(&copy);
     let ended = ended(world.command_of(&copy).args(["bench", "--rounds", "1"]));
     assert_eq!(ended.status, 125);
     assert!(ended.stderr.contains("broker: the calls did not run to their end"), "{}", ended.stderr);

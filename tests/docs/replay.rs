@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use guard_tests::{Shell, ended, guard, lasting_directory, sources, steps};
+use guard_tests::{Shell, copy_guard, ended, lasting_directory, sources, steps};
 
 use crate::commands::is_elsewhere;
 use crate::documents::document;
@@ -44,7 +44,7 @@ replayed! {
 /// tests are built already.
 fn programs(bin: &Path, makes: bool) {
     fs::create_dir(bin).expect("a directory");
-    fs::copy(guard(), bin.join("openclaw-guard")).expect("a copy");
+    copy_guard(&bin.join("openclaw-guard"));
     if !makes {
         return;
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use guard_tests::{World, guard, is_root, skip};
+use guard_tests::{World, copy_guard, guard, is_root, skip};
 
 use super::found::{Found, open};
 
@@ -154,7 +154,7 @@ fn a_guard_that_the_tree_may_write_is_a_problem() {
     let copy = world.root().join("bin/openclaw-guard");
     fs::create_dir(world.root().join("bin")).expect("a directory");
     if fs::hard_link(guard(), &copy).is_err() {
-        fs::copy(guard(), &copy).expect("a copy");
+        copy_guard(&copy);
     }
     let found_by = |world: &World| {
         let mut command = world.command_of(&copy);

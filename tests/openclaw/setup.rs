@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 
 use guard_tests::gateway::{Client, Gateway, Login, Release, gateway, node, package};
-use guard_tests::{Ended, ended, guard, is_foreign, sources};
+use guard_tests::{Ended, copy_guard, ended, is_foreign, sources};
 
 use crate::world::{eventually, mode};
 
@@ -25,7 +25,7 @@ pub fn variables(gateway: &Gateway) -> Vec<(String, String)> {
     let openclaw = format!("#!/bin/sh\nexec {} {} \"$@\"\n", node().display(), script.display());
     std::fs::write(bin.join("openclaw"), openclaw).expect("a script");
     mode(&bin.join("openclaw"), 0o755);
-    std::fs::copy(guard(), bin.join("openclaw-guard")).expect("a copy");
+    copy_guard(&bin.join("openclaw-guard"));
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
     let home = gateway.home().display().to_string();
     let own = [("PATH", &*path), ("HOME", &home), ("TMPDIR", &home)];

@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use guard_tests::{World, ended, guard, skip};
+use guard_tests::{World, copy_guard, ended, guard, skip};
 
 /// Every way that comes to mind of putting `evil` at $2 and all that follow, by its name and by that of each directory
 /// above it up to $1. In the directory `scratch` there.
@@ -215,7 +215,7 @@ fn the_guards_own_program_stays() {
     for (persistence, expected) in [("true", None), (r#"{"guard": false}"#, Some("evil\n"))] {
         let world = world(persistence);
         let own = world.write("bin/openclaw-guard", "");
-        fs::copy(guard(), &own).expect("a copy");
+        copy_guard(&own);
         let size = fs::metadata(&own).expect("a file").len();
         attack(&world, &own, std::slice::from_ref(&own));
         match expected {

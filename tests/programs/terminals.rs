@@ -11,7 +11,7 @@ fn tmux_in_the_tree() {
         export TMUX_TMPDIR=$PWD SHELL=/bin/sh; t() { tmux -f /dev/null -L s "$@"; }; shows() { for i in $(seq 200); do t capture-pane -p -t $1 | grep -q "$2" && return; sleep 0.05; done; t capture-pane -p -t $1; }
         t new-session -d -s one -x 80 -y 24 'PS1="\$ " sh -i' && t list-sessions -F '#S #{window_width}x#{window_height}' && t new-window -t one: -n two 'PS1="\$ " sh -i' && t split-window -t one:two 'cat > typed'
         shows one:0 '^[$]'; shows one:two.0 '^[$]'; t send-keys -t one:0 "tty | tr -d 0-9; stty size; echo do''ne" Enter && shows one:0 done && t capture-pane -p -t one:0 | grep -v '^$'; t send-keys -t one:two.1 'into cat' Enter C-d
-        t list-panes -s -t one -F '#{pane_current_command} #{pane_dead}' | sort; t set-buffer pasted && t paste-buffer -t one:two.0 && shows one:two.0 pasted; t run-shell 'echo ran > ran'; t wait-for -L lock && t wait-for -U lock
+        for i in $(seq 200); do [ $(t list-panes -t one:two | wc -l) = 1 ] && break; sleep 0.05; done; t list-panes -s -t one -F '#{pane_current_command} #{pane_dead}' | sort; t set-buffer pasted && t paste-buffer -t one:two.0 && shows one:two.0 pasted; t run-shell 'echo ran > ran'; t wait-for -L lock && t wait-for -U lock
         t resize-window -t one:0 -x 100 -y 30 && t send-keys -t one:0 clear Enter "stty size; echo re''sized" Enter && shows one:0 resized && t capture-pane -p -t one:0 | grep -e 100 -e resized | tail -2
         cat ran typed; find . -type s | sed "s/-$(id -u)/-UID/"; t has-session -t one && echo there; t kill-server; for i in $(seq 200); do t ls 2>&1 | grep -q 'no server' && break; sleep 0.05; done; t ls 2>&1 | sed 's#/.*/#/#'; rm -rf tmux-*"#;
     let same = World::open().same_script(script, &[]);

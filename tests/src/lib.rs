@@ -54,6 +54,16 @@ pub fn guard() -> PathBuf {
     guard
 }
 
+/// Puts a copy of the guard there. Another process writes it: what this one has open to be written, children that other tests
+/// start have open for a moment, too, and nothing starts then (ETXTBSY).
+///
+/// # Panics
+/// When that fails.
+pub fn copy_guard(to: &Path) {
+    let copied = ended(Command::new("cp").arg(guard()).arg(to));
+    assert_eq!(copied.status, 0, "{}", copied.stderr);
+}
+
 /// The guard built with the feature `test-layers`.
 ///
 /// # Panics

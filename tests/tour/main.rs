@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use guard_tests::{
-    Shell, dependencies, ended, guard, is_foreign, lasting_directory, sources, steps, toolchain,
+    Shell, copy_guard, dependencies, ended, is_foreign, lasting_directory, sources, steps, toolchain,
 };
 
 fn copy(from: &Path, to: &Path) {
@@ -58,7 +58,7 @@ fn the_tour_is_as_it_says() {
     }
     fs::write(home.join(".ssh/id_rsa"), "a key\n").expect("a file");
     fs::write(home.join("other/README.md"), "another project\n").expect("a file");
-    fs::copy(guard(), root.join("bin/openclaw-guard")).expect("a copy");
+    copy_guard(&root.join("bin/openclaw-guard"));
     project(&home, &vendored);
 
     let path = format!("{}/bin:{sysroot}/bin:/usr/local/bin:/usr/bin:/bin", root.display());
