@@ -60,7 +60,7 @@ pub fn guard() -> PathBuf {
 /// # Panics
 /// When that fails.
 pub fn copy_guard(to: &Path) {
-    let copied = ended(Command::new("cp").arg(guard()).arg(to));
+    let copied = ended(Command::new("cp").arg("--remove-destination").arg(guard()).arg(to));
     assert_eq!(copied.status, 0, "{}", copied.stderr);
 }
 

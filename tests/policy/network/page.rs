@@ -38,8 +38,8 @@ fn no_address_of_this_host_leads_to_it_while_it_is_served() {
 fn the_page_as_it_is_served_is_out_of_reach() {
     let world = World::open();
     let served = world.serve();
-    let port = served.address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-    let tries = each("tcp", &["127.0.0.1".to_owned(), "::ffff:127.0.0.1".to_owned()], port);
+    let (host, port) = served.address.split_once(':').expect("a port");
+    let tries = each("tcp", &[host.to_owned(), format!("::ffff:{host}")], port.parse().expect("a port"));
     assert_eq!(natively(&world, &tries), ["ok"; 2]);
     let (said, ended) = tried(&world, None, &tries);
     assert_eq!(said, ["EACCES"; 2], "{}", ended.stderr);
