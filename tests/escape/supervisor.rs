@@ -8,13 +8,15 @@ use guard_tests::{World, descendants, is_root, program_text, until};
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
     "rules": {SYSTEM, "@/work/**": "rwx"}, "deny": ["@/secret"], "default": "r--"}}}"#;
 
-/// The processes of the guard, its own first, then the supervisor's, and how each stands.
+/// The processes of the guard, its own first, then the supervisor's. The command is waited for: until it has started, which
+/// the log says before, its process looks like one of the guard's.
 fn guards(pid: u32, command: &str) -> Vec<u32> {
-    let names = descendants(pid).into_iter().filter(|pid| {
+    let is_command = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        !line.starts_with(command.as_bytes())
-    });
-    names.collect()
+        line.starts_with(command.as_bytes())
+    };
+    until("the command runs", || descendants(pid).iter().any(is_command));
+    descendants(pid).into_iter().filter(|pid| !is_command(pid)).collect()
 }
 
 /// All of what a process may try on another one, and must be refused: each prints what came of it if it was not.
@@ -87,7 +89,6 @@ fn nothing_is_done_to_the_guards_processes() {
     world.write("secret", "TOPSECRET");
     let python = program_text("python3");
     let held = world.start(&[&*python, "-I", "-B", "-c", ATTEMPTS]);
-    until("the command runs", || world.audit().iter().any(|line| line["operation"] == "exec"));
     let guards = guards(held.pid(), &python);
     assert!(guards.len() >= 3, "{guards:?}");
     let state = || {
