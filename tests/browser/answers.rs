@@ -6,7 +6,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{is_wanted, path, play, tell, told, world};
+use crate::harness::{asking, is_wanted, play, tell, told, world};
 
 /// An HTTP server that knows how often it was asked.
 fn server() -> (u16, thread::JoinHandle<String>) {
@@ -50,7 +50,7 @@ fn a_click_denies() {
         return;
     }
     let world = world();
-    let held = world.start(&["bash", "-c", &format!("{} no; echo $?", path(&world, "bin/asked"))]);
+    let held = asking(&world, "no");
     let page = world.serve();
     play(&world, &page, "click", &json!({"text": "bin/asked", "button": "Deny"}));
     assert_eq!(held.end().stdout, "126\n");
@@ -62,14 +62,13 @@ fn always_is_shown_first_and_saved() {
         return;
     }
     let world = world();
-    let line = format!("{} kept; echo $?", path(&world, "bin/asked"));
-    let held = world.start(&["bash", "-c", &line]);
+    let held = asking(&world, "kept");
     let page = world.serve();
     let said = play(&world, &page, "always", &json!({"text": "bin/asked"}));
     assert!(said.contains("bin/asked"), "{said}");
     assert_eq!(held.end().stdout, "kept\n0\n");
     // Nobody is asked again.
-    assert_eq!(world.start(&["bash", "-c", &line]).end().stdout, "kept\n0\n");
+    assert_eq!(asking(&world, "kept").end().stdout, "kept\n0\n");
     let store = world
         .read("home/.openclaw/exec-approvals.json")
         .or(world.read("home/.openclaw/guard/approvals.json"));
@@ -82,11 +81,9 @@ fn keys_alone_answer() {
         return;
     }
     let world = world();
-    let run =
-        |word: &str| world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(&world, "bin/asked"))]);
-    let first = run("first");
+    let first = asking(&world, "first");
     let _ = world.wait_for(1);
-    let second = run("second");
+    let second = asking(&world, "second");
     let _ = world.wait_for(2);
     let page = world.serve();
     play(&world, &page, "keys", &json!({"yes": "first", "no": "second"}));
@@ -101,15 +98,13 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
         return;
     }
     let world = world();
-    let run =
-        |word: &str| world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(&world, "bin/asked"))]);
-    let first = run("first");
+    let first = asking(&world, "first");
     let _ = world.wait_for(1);
     let page = world.serve();
     let (second, said) = thread::scope(|scope| {
         let browser = scope.spawn(|| play(&world, &page, "hasty", &Value::Null));
         told(&world, "open");
-        let second = run("second");
+        let second = asking(&world, "second");
         let _ = world.wait_for(2);
         tell(&world, "both");
         told(&world, "clicked");
@@ -134,7 +129,7 @@ fn what_comes_under_the_pointer_takes_nothing_at_once() {
         return;
     }
     let world = world();
-    let held = world.start(&["bash", "-c", &format!("{} first; echo $?", path(&world, "bin/asked"))]);
+    let held = asking(&world, "first");
     let page = world.serve();
     play(&world, &page, "uncovered", &Value::Null);
     assert_eq!(held.end().stdout, "first\n0\n");
@@ -146,7 +141,7 @@ fn a_server_that_is_lost_is_shown() {
         return;
     }
     let world = world();
-    let held = world.start(&["bash", "-c", &format!("{} x; echo $?", path(&world, "bin/asked"))]);
+    let held = asking(&world, "x");
     let page = world.serve();
     play(&world, &page, "lost", &Value::Null);
     world.answer("deny");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use guard_tests::gateway::{node, package};
 use guard_tests::served::Page;
-use guard_tests::{World, ended, has, is_long_form, sources, until};
+use guard_tests::{Held, World, ended, has, is_long_form, sources, until};
 use serde_json::{Value, json};
 
 /// Whether there is a browser; says why it is left out.
@@ -31,6 +31,11 @@ pub fn world() -> World {
 /// The path of a file of the world.
 pub fn path(world: &World, name: &str) -> String {
     world.root().join(name).display().to_string()
+}
+
+/// A shell that starts what is asked for with this word, and prints how that ended.
+pub fn asking<'w>(world: &'w World, word: &str) -> Held<'w> {
+    world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(world, "bin/asked"))])
 }
 
 /// Plays one of the scenes of browser.mjs on the page, which may want to know more. What it said.

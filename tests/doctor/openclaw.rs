@@ -98,7 +98,10 @@ fn interpreters_are_no_safe_bins() {
     found.must("warning", "safe-bins", "agents.list[1].tools.exec.safeBins", "");
     found.must("warning", "safe-bins", "ruby", "");
     found.must("warning", "safe-bins", "tools.exec.safe_bins_interpreter_unprofiled", "");
-    assert!(!found.is("warning", "safe-bins", "node") && !found.is("warning", "safe-bins", "jq"));
+    let told: Vec<_> = found.named("safe-bins").iter().filter_map(|one| one["text"].as_str()).collect();
+    // Without what is before: the names of directories are made up.
+    let names: Vec<_> = told.iter().filter_map(|text| text.split(" runs ").next()?.rsplit(": ").next()).collect();
+    assert_eq!(names, ["python3", "ruby"], "{told:?}");
     let own = World::bare().policy(r#"{"version": 1, "exec": {"safeBins": ["bash", "cut"]}}"#);
     Found::of(&own).must("warning", "safe-bins", "exec.safeBins of guard.json: bash", "");
 }
@@ -114,7 +117,7 @@ fn interpreters_that_start_with_any_code_are_told() {
     let found = Found::of(&entry("", ""));
     found.must("warning", "entries", "/usr/bin/python3*", "strictInlineEval");
     found.must("warning", "entries", "agents.main.allowlist[1]", "argPattern");
-    assert!(!found.is("warning", "entries", "git"));
+    assert!(!found.is("warning", "entries", "/usr/bin/git"));
     Found::of(&entry("", r#", "strictInlineEval": true"#)).must("note", "entries", "is asked for", "");
     Found::of(&entry(r#", "argPattern": "^x$""#, "")).must("ok", "entries", "", "");
     Found::of(&entry("", r#", "carriers": ["bash", "xargs", "python3"]"#)).must(

@@ -13,10 +13,16 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-/// A file is read when nothing has happened to it for so long: programs write in several steps.
-const QUIET: Duration = Duration::from_millis(100);
-/// A file that never comes to rest is read all the same.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// When a file that changes is read.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// When nothing has happened to it for so long: programs write in several steps.
+    quiet: Duration,
+    /// When it has not come to rest for so long: it is read all the same.
+    patience: Duration,
+}
+
+const PACE: Pace = Pace { quiet: Duration::from_millis(100), patience: Duration::from_secs(1) };
 /// Other files of the directory may change all the time: they wake this thread no more often.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -37,6 +43,7 @@ pub struct Watch {
     hangups: Option<SignalFd>,
     changes: Option<OwnedFd>,
     files: Vec<PathBuf>,
+    pace: Pace,
     /// What was told was not at rest.
     changing: bool,
 }
@@ -52,7 +59,7 @@ impl Watch {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let hangups = held.and_then(|()| SignalFd::with_flags(&set, flags)).ok();
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-        Watch { hangups, changes, files, changing: false }
+        Watch { hangups, changes, files, pace: PACE, changing: false }
     }
 
     /// Watches the directories, for an editor replaces a file; and where one is missing, its parent.
@@ -105,7 +112,7 @@ impl Watch {
         let since = Instant::now();
         let mut last = since;
         loop {
-            let left = QUIET.saturating_sub(last.elapsed());
+            let left = self.pace.quiet.saturating_sub(last.elapsed());
             if left.is_zero() {
                 return Wake::Changed;
             }
@@ -119,7 +126,7 @@ impl Watch {
             if self.has_changed() {
                 last = Instant::now();
             }
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > self.pace.patience {
                 self.changing = true;
                 return Wake::Changing;
             }
@@ -178,9 +185,12 @@ mod tests {
 
     use super::*;
 
+    /// However slow the machine is, a file is waited for until it rests.
+    const UNHURRIED: Pace = Pace { quiet: Duration::from_millis(100), patience: Duration::MAX };
+
     fn watch(file: PathBuf) -> Watch {
         let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-        let watch = Watch { hangups: None, changes, files: vec![file], changing: false };
+        let watch = Watch { hangups: None, changes, files: vec![file], pace: UNHURRIED, changing: false };
         watch.attend();
         watch
     }
@@ -206,17 +216,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("guard.json");
         let mut watch = watch(file.clone());
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let writer = std::thread::spawn(move || {
-            while stopped.try_recv().is_err_and(|error| error == std::sync::mpsc::TryRecvError::Empty) {
-                fs::write(&file, "x").unwrap();
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        });
-        assert_eq!(watch.next(), Wake::Changing);
-        drop(stop);
-        writer.join().unwrap();
-        while watch.next() != Wake::Changed {}
+        // Nothing rests for that long.
+        watch.pace = Pace { quiet: Duration::MAX, patience: Duration::from_millis(50) };
+        for _ in 0..2 {
+            fs::write(&file, "x").unwrap();
+            assert_eq!(watch.next(), Wake::Changing);
+        }
+        watch.pace = UNHURRIED;
+        assert_eq!(watch.next(), Wake::Changed);
         assert!(!watch.has_changed());
     }
 

@@ -19,6 +19,11 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// # Errors
 /// Why what it said last, if anything, counts.
 pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
+    ask_within(policy, state, LONGEST)
+}
+
+/// The same within another time.
+pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Result<(), String> {
     let wanted = Wanted::of(policy);
     if !wanted.admin {
         return Ok(());
@@ -32,10 +37,10 @@ pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let asked = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
-        let asked = runtime.block_on(async { timeout(LONGEST, ask).await });
+        let asked = runtime.block_on(async { timeout(longest, ask).await });
         // A name that is still looked up must not hold the start.
         runtime.shutdown_background();
-        asked.unwrap_or_else(|_| Err(format!("the gateway has not answered for {} s", LONGEST.as_secs())))
+        asked.unwrap_or_else(|_| Err(format!("the gateway has not answered for {} s", longest.as_secs())))
     });
     let kept = asked.and_then(|snapshot| {
         store::keep_gateways(state, &snapshot)

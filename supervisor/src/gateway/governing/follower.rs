@@ -41,6 +41,7 @@ struct Shared {
     is_member: IsMember,
     complain: Complain,
     running: Mutex<Option<Running>>,
+    worth: Duration,
 }
 
 struct Running {
@@ -74,7 +75,12 @@ impl std::fmt::Debug for Follower {
 impl Follower {
     /// Nothing runs yet. No gateway is whoever `is_member` says.
     pub fn new(state: PathBuf, is_member: IsMember, complain: Complain) -> Follower {
-        Follower(Arc::new(Shared { state, is_member, complain, running: Mutex::default() }))
+        Follower::patient(state, is_member, complain, WORTH)
+    }
+
+    /// The same, with another time that the gateway's word is waited for by who is about to ask.
+    pub(super) fn patient(state: PathBuf, is_member: IsMember, complain: Complain, worth: Duration) -> Follower {
+        Follower(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
     }
 
     /// Does as this policy wants from now on. Starts the thread where there is none and one is wanted.
@@ -102,7 +108,7 @@ impl Follower {
 
     /// Has the gateway asked at once, where there is one, and waits for a moment. Many that wait have it asked once.
     pub fn look(&self) {
-        let _ = self.ask(Ask::Look, WORTH);
+        let _ = self.ask(Ask::Look, self.0.worth);
     }
 
     /// Adds an entry as an "always" does, and waits for it on a plain thread.

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// However slow the machine is, the gateway's word is waited for.
+const LONG: Duration = Duration::from_secs(60);
+
 /// A state directory.
 struct Ground {
     directory: TempDir,
@@ -33,7 +36,7 @@ impl Ground {
     fn follower(&self) -> Follower {
         let complaints = Arc::clone(&self.complaints);
         let complain = move |line| complaints.lock().unwrap().push(line);
-        Follower::new(self.state(), Arc::new(|_| false), Arc::new(complain))
+        Follower::patient(self.state(), Arc::new(|_| false), Arc::new(complain), LONG)
     }
 
     fn known(&self) -> Vec<String> {
@@ -48,7 +51,7 @@ impl Ground {
 
     async fn until(&self, what: impl Fn(&Ground) -> bool) {
         while !what(self) {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }
@@ -189,7 +192,7 @@ async fn it_is_asked_before_the_tree_starts() {
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
     let ask = || {
         let (policy, state) = (governed(&url, &token, &state), state.clone());
-        plainly(move || ask_first(&policy, &state))
+        plainly(move || ask_within(&policy, &state, LONG))
     };
     let talk = async {
         let mut client = gateway.welcome_by(admin_hello()).await;

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use guard_policy::approval::GatewayUrl;
 use guard_policy::store::NewEntry;
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::join;
 
+use super::first::ask_within;
 use super::said::{Unsaid, add, fetch};
 use super::*;
 use crate::gateway::tests::scripted::{Client, Gateway, admin_hello, hello};
