@@ -17,7 +17,7 @@ pub fn enough() -> u64 {
 
 /// From so many seconds on a race counts as a long one.
 const LONG: f64 = 60.0;
-/// How often an attacker may try for a second each against the build without layers.
+/// How often an attacker may try for a second each against the build without layers, and at most against the whole guard.
 const ROUNDS: usize = 30;
 
 /// For how long an attacker tries.
@@ -84,6 +84,20 @@ fn attack(arena: &Arena, mut guard: Command, mode: &str, seconds: f64, flipper: 
     (attempts.parse().expect("a number"), leaks.parse().expect("a number"))
 }
 
+/// Attacks under the guard, again and again until there were enough attempts: of a busy machine an attacker gets little.
+fn attack_enough(arena: &Arena, mode: &str, seconds: f64, flipper: &str) -> (u64, u64) {
+    let (mut attempts, mut leaks) = (0, 0);
+    for _ in 0..ROUNDS {
+        let more = attack(arena, arena.world.command(), mode, seconds, flipper);
+        attempts += more.0;
+        leaks += more.1;
+        if attempts >= enough() || leaks > 0 {
+            return (attempts, leaks);
+        }
+    }
+    panic!("{mode}: only {attempts} attempts");
+}
+
 /// Runs the attacker under the guard.
 pub fn run(arena: &Arena, mode: &str, seconds: f64, flipper: &str) -> (u64, u64) {
     attack(arena, arena.world.command(), mode, seconds, flipper)
@@ -129,13 +143,12 @@ fn contest(
     let arena = arena_under(policy);
     prepare(&arena);
     let before = arena.state();
-    let (attempts, leaks) = attack(&arena, arena.world.command(), mode, seconds(), flipper);
+    let (attempts, leaks) = attack_enough(&arena, mode, seconds(), flipper);
     assert_eq!(leaks, 0, "{mode}: read what it may not");
     assert_eq!(before, arena.state(), "{mode}: changed what it may not, or ran what it may not");
     if let Some(effect) = won(&arena) {
         panic!("{mode}: {effect}");
     }
-    assert!(attempts >= enough(), "{mode}: only {attempts} attempts");
     if layers_off().is_some() {
         return;
     }
@@ -184,10 +197,9 @@ pub fn race_over_the_floor(mode: &str, flipper: &str) {
         let mut arena = arena_under(policy);
         arena.world.set_tiers(tiers);
         let before = arena.state();
-        let (attempts, leaks) = attack(&arena, arena.world.command(), mode, seconds() / 2.0, flipper);
+        let (attempts, leaks) = attack_enough(&arena, mode, seconds() / 2.0, flipper);
         assert_eq!(leaks, 0, "{mode}, {tiers}: read what it may not");
         assert_eq!(before, arena.state(), "{mode}, {tiers}: changed what it may not");
-        assert!(attempts >= enough(), "{mode}, {tiers}: only {attempts} attempts");
         held.push(attempts);
     }
     if layers_off().is_some() {
