@@ -100,7 +100,8 @@ fn interpreters_are_no_safe_bins() {
     found.must("warning", "safe-bins", "tools.exec.safe_bins_interpreter_unprofiled", "");
     let told: Vec<_> = found.named("safe-bins").iter().filter_map(|one| one["text"].as_str()).collect();
     // Without what is before: the names of directories are made up.
-    let names: Vec<_> = told.iter().filter_map(|text| text.split(" runs ").next()?.rsplit(": ").next()).collect();
+    let names: Vec<_> =
+        told.iter().filter_map(|text| text.split(" runs ").next()?.rsplit(": ").next()).collect();
     assert_eq!(names, ["python3", "ruby"], "{told:?}");
     let own = World::bare().policy(r#"{"version": 1, "exec": {"safeBins": ["bash", "cut"]}}"#);
     Found::of(&own).must("warning", "safe-bins", "exec.safeBins of guard.json: bash", "");

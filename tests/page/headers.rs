@@ -14,8 +14,10 @@ const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; 
 /// What a browser loads for the page: all files but those of HTML, which are answers to something else.
 fn files() -> Vec<String> {
     let files = std::fs::read_dir(sources().join("../supervisor/src/approval/watch/page/assets"));
-    let names = files.expect("files").map(|file| file.expect("a file").file_name().into_string().expect("a name"));
-    let names: Vec<_> = names.filter(|name| !name.ends_with(".html")).map(|name| format!("/{name}")).collect();
+    let names =
+        files.expect("files").map(|file| file.expect("a file").file_name().into_string().expect("a name"));
+    let names: Vec<_> =
+        names.filter(|name| !name.ends_with(".html")).map(|name| format!("/{name}")).collect();
     assert!(names.len() > 5, "{names:?}");
     names
 }
@@ -51,7 +53,8 @@ fn every_answer_has_every_header() {
         check(what, answer);
         seen.insert(answer.status);
     };
-    let routes = ["/", "/history", "/policy", "/history?before=x", "/open", "/open?token=x", "/nothing", "/answer"];
+    let routes =
+        ["/", "/history", "/policy", "/history?before=x", "/open", "/open?token=x", "/nothing", "/answer"];
     let host = ("Host", &*page.address);
     let heads = [vec![host], vec![("Host", "evil.example")], vec![host, ("Sec-Fetch-Site", "cross-site")]];
     for path in routes.map(str::to_owned).into_iter().chain(files()) {

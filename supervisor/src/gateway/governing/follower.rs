@@ -79,7 +79,12 @@ impl Follower {
     }
 
     /// The same, with another time that the gateway's word is waited for by who is about to ask.
-    pub(super) fn patient(state: PathBuf, is_member: IsMember, complain: Complain, worth: Duration) -> Follower {
+    pub(super) fn patient(
+        state: PathBuf,
+        is_member: IsMember,
+        complain: Complain,
+        worth: Duration,
+    ) -> Follower {
         Follower(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
     }
 

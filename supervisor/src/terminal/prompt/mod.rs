@@ -215,7 +215,7 @@ impl Prompt {
         };
         up.query = up.cover.query(surface);
         if let Some((late, _)) = self.late.take() {
-            up.query = up.query.instead(surface.size(), &late);
+            up.query.follow(surface.size(), late);
         }
         let bytes = up.cover.begin(surface, &up.query);
         self.up = Some(up);
@@ -226,8 +226,12 @@ impl Prompt {
     pub fn fall(&mut self, surface: &Surface<'_>, now: Instant) -> Fall {
         let Some(mut up) = self.up.take() else { return Fall::default() };
         let (shown, is_lossy) = (up.cover.end(surface), up.cover.is_lossy(surface.model));
-        if !up.asking.is_answered() && up.cover.asks() {
-            self.late = Some((up.query, now + SILENT));
+        if !up.asking.is_answered() {
+            if up.cover.asks() {
+                self.late = Some((up.query, now + SILENT));
+            } else {
+                up.ahead.splice(..0, up.query.give_up());
+            }
         }
         if let Some((_, rest)) = self.reader.give_up() {
             up.ahead.extend(rest);
@@ -268,8 +272,10 @@ impl Prompt {
             let was_answered = up.asking.is_answered();
             up.asking.restart(now);
             if !up.asking.is_first() {
-                let query = Query::new(surface.size(), false);
-                up.query = if was_answered { query } else { query.instead(surface.size(), &up.query) };
+                let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));
+                if !was_answered {
+                    up.query.follow(surface.size(), before);
+                }
             }
         }
         up.drawn = Some(left);
@@ -292,7 +298,8 @@ impl Prompt {
         let Some(up) = &mut self.up else { return Vec::new() };
         up.drawn = None;
         if !up.asking.is_answered() {
-            up.query = Query::new(surface.size(), false).instead(surface.size(), &up.query);
+            let before = std::mem::replace(&mut up.query, Query::new(surface.size(), false));
+            up.query.follow(surface.size(), before);
             up.asks_again = true;
         }
         up.cover.again(surface)

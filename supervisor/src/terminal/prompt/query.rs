@@ -17,8 +17,8 @@ pub struct Query {
     places: [Place; 2],
     /// Whether the place of the cursor before is asked for as well.
     with_cursor: bool,
-    /// What came, which may be ours or the command's.
-    held: Vec<(Place, Vec<u8>)>,
+    /// What came, which may be ours or the command's; and without a place what is the command's, but came after it.
+    held: Vec<(Option<Place>, Vec<u8>)>,
     /// Places of questions before this one, whose answers are still to come.
     older: Vec<Place>,
 }
@@ -43,13 +43,14 @@ impl Query {
         Query { places, with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
-    /// Another one in place of one that was not answered. A terminal that became smaller has moved its cursor.
-    pub fn instead(mut self, size: (u16, u16), before: &Query) -> Query {
+    /// Comes in place of one that was not answered. A terminal that became smaller has moved its cursor.
+    pub fn follow(&mut self, size: (u16, u16), before: Query) {
         let asked = before.older.iter().chain(&before.places).copied();
         let moved = |(row, column): Place| (row.min(size.0), column.min(size.1));
         self.older = asked.flat_map(|place| [place, moved(place)]).collect();
         self.older.drain(..self.older.len().saturating_sub(MOST));
-        self
+        self.held = before.held;
+        self.held.retain(|(place, _)| place.is_none_or(|place| !self.older.contains(&place)));
     }
 
     /// What is sent first, before the cursor moves.
@@ -68,19 +69,39 @@ impl Query {
         if self.older.contains(&place) && !self.places.contains(&place) {
             return Vec::new();
         }
-        self.held.push((place, bytes));
-        let count = self.held.len();
-        let places: Vec<Place> = self.held.iter().map(|(place, _)| *place).collect();
+        self.held.push((Some(place), bytes));
+        let places: Vec<Place> = self.held.iter().filter_map(|(place, _)| *place).collect();
         if !places.ends_with(&self.places) {
             // The last two may be the first of ours, and what was asked before.
-            let older = count.saturating_sub(if self.with_cursor { 2 } else { 1 });
-            return self.held.drain(..older).map(|(_, bytes)| Answer::Other(bytes)).collect();
+            return self.let_go(if self.with_cursor { 2 } else { 1 });
         }
         let mut others = take(&mut self.held);
-        others.truncate(count - 2);
-        let cursor = if self.with_cursor { others.pop().map(|(place, _)| place) } else { None };
+        let mut cursor = None;
+        for nth in 0..if self.with_cursor { 3 } else { 2 } {
+            // In what came after the first of ours there is nothing but places, as a rule.
+            if let Some(at) = others.iter().rposition(|(place, _)| place.is_some()) {
+                let (place, _) = others.remove(at);
+                cursor = place.filter(|_| nth == 2);
+            }
+        }
         let others = others.into_iter().map(|(_, bytes)| Answer::Other(bytes));
         others.chain([Answer::Complete(cursor)]).collect()
+    }
+
+    /// The terminal says something else, which is the command's: it goes on in its turn. What does so now.
+    pub fn pass(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        if self.held.is_empty() {
+            return bytes;
+        }
+        self.held.push((None, bytes));
+        Vec::new()
+    }
+
+    /// All but so many places, and what came after them.
+    fn let_go(&mut self, kept: usize) -> Vec<Answer> {
+        let places = self.held.iter().enumerate().filter(|(_, (place, _))| place.is_some());
+        let older = places.rev().nth(kept - 1).map_or(0, |(at, _)| at);
+        self.held.drain(..older).map(|(_, bytes)| Answer::Other(bytes)).collect()
     }
 
     /// No answer comes any more: what was kept is the command's, after all.
@@ -119,8 +140,43 @@ mod tests {
     }
 
     #[test]
+    fn whatever_is_the_commands_comes_in_its_turn() {
+        for with_cursor in [false, true] {
+            let mut query = query(with_cursor);
+            assert_eq!(query.pass(b"first".to_vec()), b"first");
+            assert_eq!(query.take((1, 1), b"a".to_vec()), []);
+            // Asked of the terminal together with the place: nothing of it may come before.
+            assert_eq!(query.pass(b"b".to_vec()), b"");
+            assert_eq!(query.pass(b"c".to_vec()), b"");
+            let mut came = query.take((2, 2), b"d".to_vec());
+            if with_cursor {
+                came.extend(query.take((9, 9), Vec::new()));
+            }
+            came.extend(query.take((3, 4), Vec::new()));
+            came.extend(query.take((5, 6), Vec::new()));
+            let other = |text: &[u8]| Answer::Other(text.to_vec());
+            let complete = Answer::Complete(with_cursor.then_some((9, 9)));
+            assert_eq!(came, [other(b"a"), other(b"b"), other(b"c"), other(b"d"), complete]);
+            assert_eq!(query.pass(b"e".to_vec()), b"e");
+        }
+    }
+
+    #[test]
+    fn another_question_loses_nothing_of_the_commands() {
+        let mut before = query(false);
+        assert_eq!(before.take((1, 1), b"a".to_vec()), []);
+        assert_eq!(before.pass(b"b".to_vec()), b"");
+        let mut query = Query { places: [(7, 7), (8, 8)], ..query(true) };
+        query.follow((24, 80), before);
+        assert_eq!(query.take((3, 4), Vec::new()), []);
+        assert_eq!(query.give_up(), b"ab");
+    }
+
+    #[test]
     fn answers_to_questions_before_are_nobodys() {
-        let mut query = Query::new((24, 80), false).instead((4, 4), &query(false));
+        let before = query(false);
+        let mut query = Query::new((24, 80), false);
+        query.follow((4, 4), before);
         for place in [(3, 4), (5, 6), (4, 4)] {
             if !query.places.contains(&place) {
                 assert_eq!(query.take(place, Vec::new()), []);

@@ -5,8 +5,9 @@ use std::time::Instant;
 use super::answer::Reading;
 use super::card::{self, Extent};
 use super::panel::{Page, Panel};
+use super::query::{self, Query};
 use super::typed::{Scroll, Typed};
-use super::{Outcome, Prompt, query};
+use super::{Outcome, Prompt};
 use crate::approval::protocol::Method;
 
 impl Prompt {
@@ -20,7 +21,7 @@ impl Prompt {
         for (typed, bytes) in taken {
             match typed {
                 Typed::Cursor(row, column) => self.located((row, column), bytes, &mut outcome.keys, now),
-                Typed::Reply => outcome.keys.extend(bytes),
+                Typed::Reply => outcome.keys.extend(self.passed(bytes)),
                 _ => match &mut self.up {
                     Some(_) if was_listening => keys.push(typed),
                     Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
@@ -34,15 +35,28 @@ impl Prompt {
         outcome
     }
 
+    /// The question that the terminal has still to answer.
+    fn open_query(&mut self) -> Option<&mut Query> {
+        match (&mut self.up, &mut self.late) {
+            (Some(up), _) if !up.asking.is_answered() => Some(&mut up.query),
+            (_, Some((late, _))) => Some(late),
+            _ => None,
+        }
+    }
+
+    /// Something that the terminal says to the command: what of that goes on now.
+    fn passed(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        match self.open_query() {
+            Some(query) => query.pass(bytes),
+            None => bytes,
+        }
+    }
+
     /// An answer of the terminal's, ours or not.
     fn located(&mut self, place: query::Place, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
-        let query = match (&mut self.up, &mut self.late) {
-            (Some(up), _) if !up.asking.is_answered() => &mut up.query,
-            (_, Some((late, _))) => late,
-            _ => {
-                keys.extend(bytes);
-                return;
-            }
+        let Some(query) = self.open_query() else {
+            keys.extend(bytes);
+            return;
         };
         let mut complete = None;
         for answer in query.take(place, bytes) {
