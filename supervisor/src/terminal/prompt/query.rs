@@ -75,17 +75,14 @@ impl Query {
             // The last two may be the first of ours, and what was asked before.
             return self.let_go(if self.with_cursor { 2 } else { 1 });
         }
-        let mut others = take(&mut self.held);
-        let mut cursor = None;
-        for nth in 0..if self.with_cursor { 3 } else { 2 } {
-            // In what came after the first of ours there is nothing but places, as a rule.
-            if let Some(at) = others.iter().rposition(|(place, _)| place.is_some()) {
-                let (place, _) = others.remove(at);
-                cursor = place.filter(|_| nth == 2);
-            }
-        }
-        let others = others.into_iter().map(|(_, bytes)| Answer::Other(bytes));
-        others.chain([Answer::Complete(cursor)]).collect()
+        let cursor = if self.with_cursor { places.iter().rev().nth(2).copied() } else { None };
+        let ours = places.len() - self.places.len() - usize::from(cursor.is_some());
+        let mut count = 0;
+        let others = take(&mut self.held).into_iter().filter(|(place, _)| {
+            count += usize::from(place.is_some());
+            place.is_none() || count <= ours
+        });
+        others.map(|(_, bytes)| Answer::Other(bytes)).chain([Answer::Complete(cursor)]).collect()
     }
 
     /// The terminal says something else, which is the command's: it goes on in its turn. What does so now.
