@@ -19,8 +19,8 @@ pub struct Query {
     with_cursor: bool,
     /// What came, which may be ours or the command's; and without a place what is the command's, but came after it.
     held: Vec<(Option<Place>, Vec<u8>)>,
-    /// Places of questions before this one, whose answers are still to come.
-    older: Vec<Place>,
+    /// Places of questions before this one, whose answers are still to come; whether the one of the cursor comes before it.
+    older: Vec<(Place, bool)>,
 }
 
 /// What an answer was.
@@ -45,12 +45,25 @@ impl Query {
 
     /// Comes in place of one that was not answered. A terminal that became smaller has moved its cursor.
     pub fn follow(&mut self, size: (u16, u16), before: Query) {
-        let asked = before.older.iter().chain(&before.places).copied();
+        let [first, second] = before.places;
+        let asked = before.older.into_iter().chain([(first, before.with_cursor), (second, false)]);
         let moved = |(row, column): Place| (row.min(size.0), column.min(size.1));
-        self.older = asked.flat_map(|place| [place, moved(place)]).collect();
+        self.older = asked.flat_map(|(place, cursor)| [(place, cursor), (moved(place), cursor)]).collect();
         self.older.drain(..self.older.len().saturating_sub(MOST));
-        self.held = before.held;
-        self.held.retain(|(place, _)| place.is_none_or(|place| !self.older.contains(&place)));
+        for (place, bytes) in before.held {
+            if !place.is_some_and(|place| self.is_older(place)) {
+                self.held.push((place, bytes));
+            }
+        }
+    }
+
+    /// Whether it answers a question before this one. The answer about the cursor, which came before it, goes with it.
+    fn is_older(&mut self, place: Place) -> bool {
+        let known = self.older.iter().find(|(older, _)| *older == place);
+        let Some((_, after_cursor)) = known.filter(|_| !self.places.contains(&place)) else { return false };
+        let cursor = self.held.iter().rposition(|(place, _)| place.is_some()).filter(|_| *after_cursor);
+        cursor.map(|at| self.held.remove(at));
+        true
     }
 
     /// What is sent first, before the cursor moves.
@@ -66,7 +79,7 @@ impl Query {
 
     /// The terminal says where the cursor is.
     pub fn take(&mut self, place: Place, bytes: Vec<u8>) -> Vec<Answer> {
-        if self.older.contains(&place) && !self.places.contains(&place) {
+        if self.is_older(place) {
             return Vec::new();
         }
         self.held.push((Some(place), bytes));
@@ -167,6 +180,26 @@ mod tests {
         query.follow((24, 80), before);
         assert_eq!(query.take((3, 4), Vec::new()), []);
         assert_eq!(query.give_up(), b"ab");
+    }
+
+    #[test]
+    fn where_the_cursor_was_before_is_nobodys() {
+        // Answered before the next question is asked, and after.
+        for early in [true, false] {
+            let (mut before, mut next) = (query(true), query(false));
+            assert_eq!(before.take((1, 1), b"a".to_vec()), []);
+            next.places = [(7, 7), (8, 8)];
+            if early {
+                assert_eq!(before.take((9, 9), b"cursor".to_vec()), []);
+                next.follow((24, 80), before);
+            } else {
+                next.follow((24, 80), before);
+                assert_eq!(next.take((9, 9), b"cursor".to_vec()), [Answer::Other(b"a".to_vec())]);
+            }
+            assert_eq!(next.take((3, 4), Vec::new()), []);
+            assert_eq!(next.take((5, 6), Vec::new()), []);
+            assert_eq!(next.give_up(), if early { b"a".to_vec() } else { Vec::new() });
+        }
     }
 
     #[test]
