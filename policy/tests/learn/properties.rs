@@ -75,11 +75,19 @@ fn observation() -> impl Strategy<Value = Observation> {
     })
 }
 
-/// Each path once, as a session has it.
+/// Each path once, as a session has it; what others lie below is no file.
 fn observations() -> impl Strategy<Value = Vec<Observation>> {
     prop::collection::vec(observation(), 0..24).prop_map(|mut all| {
         all.sort_by(|a, b| a.path.cmp(&b.path));
         all.dedup_by(|a, b| a.path == b.path);
+        let paths: Vec<_> = all.iter().map(|seen| seen.path.clone()).collect();
+        let lies_below =
+            |path: &[u8], top: &[u8]| path.strip_prefix(top).is_some_and(|rest| rest.starts_with(b"/"));
+        for seen in all.iter_mut().filter(|seen| seen.stands == Stands::File) {
+            if paths.iter().any(|path| lies_below(path, &seen.path)) {
+                seen.stands = Stands::Directory;
+            }
+        }
         all
     })
 }
