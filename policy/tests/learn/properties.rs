@@ -75,7 +75,7 @@ fn observation() -> impl Strategy<Value = Observation> {
     })
 }
 
-/// Each path once, as a session has it; what others lie below is no file.
+/// Each path once, as a session has it: what others lie below is no file, and what is no file is no code.
 fn observations() -> impl Strategy<Value = Vec<Observation>> {
     prop::collection::vec(observation(), 0..24).prop_map(|mut all| {
         all.sort_by(|a, b| a.path.cmp(&b.path));
@@ -87,6 +87,9 @@ fn observations() -> impl Strategy<Value = Vec<Observation>> {
             if paths.iter().any(|path| lies_below(path, &seen.path)) {
                 seen.stands = Stands::Directory;
             }
+        }
+        for seen in all.iter_mut().filter(|seen| seen.stands == Stands::Directory) {
+            seen.used = seen.used.without(Used::MAPPED | Used::STARTED | Used::LOADED) | Used::READ;
         }
         all
     })
