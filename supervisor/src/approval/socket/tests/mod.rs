@@ -192,7 +192,7 @@ fn what_is_no_answer_lets_nothing_go() {
         |_| b"{}\n".repeat(1 << 20),
     ];
     for text in texts {
-        let place = Guard { timeout: Duration::from_millis(600), ..PLAIN }.start(state());
+        let place = Guard { timeout: Duration::from_secs(3), ..PLAIN }.start(state());
         let listener = place.listen();
         let ticket = place.waiting(question(&["/bin/a"]));
         let (asked, mut stream) = next(&listener);
@@ -296,7 +296,7 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
 
 #[test]
 fn a_question_without_an_answer_expires() {
-    let place = Guard { routes: Some(vec![Route::Socket]), timeout: Duration::from_millis(400), ..PLAIN };
+    let place = Guard { routes: Some(vec![Route::Socket]), timeout: Duration::from_secs(3), ..PLAIN };
     let place = place.start(state());
     let listener = place.listen();
     let (done, is_done): (_, Receiver<()>) = channel();
