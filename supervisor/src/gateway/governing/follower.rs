@@ -41,6 +41,7 @@ struct Shared {
     is_member: IsMember,
     complain: Complain,
     running: Mutex<Option<Running>>,
+    /// How long a look waits: [`WORTH`], but for tests.
     worth: Duration,
 }
 

@@ -89,11 +89,12 @@ impl Query {
             return self.let_go(if self.with_cursor { 2 } else { 1 });
         }
         let cursor = if self.with_cursor { places.iter().rev().nth(2).copied() } else { None };
-        let ours = places.len() - self.places.len() - usize::from(cursor.is_some());
+        // Of the places the first are the command's; what has none always is.
+        let theirs = places.len() - self.places.len() - usize::from(cursor.is_some());
         let mut count = 0;
         let others = take(&mut self.held).into_iter().filter(|(place, _)| {
             count += usize::from(place.is_some());
-            place.is_none() || count <= ours
+            place.is_none() || count <= theirs
         });
         others.map(|(_, bytes)| Answer::Other(bytes)).chain([Answer::Complete(cursor)]).collect()
     }
