@@ -15,6 +15,8 @@ mod blocks;
 #[cfg(test)]
 mod bpf;
 mod descriptors;
+mod detached;
+pub mod failpoints;
 pub mod filter;
 pub mod floor;
 mod handover;
@@ -22,6 +24,7 @@ mod launch;
 mod privileges;
 pub mod table;
 
+pub use detached::detach;
 pub use handover::{Failure, Report, Stage, channel, read_report, receive_listener, release};
 pub use launch::{Plan, Terminal, run};
 pub use privileges::NO_CORE;

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::kernel::Response;
-use crate::layers::{Fallible, Layer, is_off, may_fall};
+use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 
 /// What a handler decided for its call.
 #[derive(Debug)]

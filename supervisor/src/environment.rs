@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use guard_policy::environment::{Dropped, Inherited, Variable};
 use guard_policy::{Because, Policy};
 
-use crate::cli::Options;
 use crate::gateway::{Wanted, Withheld};
+use crate::options::Options;
 use crate::text::shown;
 
 /// The environment of the command, by what the policy says of the guard's own. What opens OpenClaw's gateway is not in it,

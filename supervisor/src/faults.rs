@@ -91,17 +91,6 @@ pub fn kept_up(mut work: impl FnMut(), tell: impl Fn(&Fault)) {
     }
 }
 
-/// The same for a task of the approval side, each time with a new one.
-pub async fn kept_up_task<F>(task: impl Fn() -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    // The hook has told of it.
-    while tokio::spawn(task()).await.is_err_and(|error| error.is_panic()) {
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,17 +110,5 @@ mod tests {
     fn a_fault_does_not_write_to_the_terminal_as_it_likes() {
         let fault = Fault { thread: "worker".to_owned(), text: "x\x1b]0;y\x07\nz".to_owned() };
         assert!(!fault.to_string().contains(char::is_control), "{fault}");
-    }
-
-    #[tokio::test]
-    async fn a_task_that_panics_is_begun_again() {
-        let rounds = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let count = std::sync::Arc::clone(&rounds);
-        kept_up_task(move || {
-            let round = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            async move { assert!(round >= 2) }
-        })
-        .await;
-        assert_eq!(rounds.load(std::sync::atomic::Ordering::SeqCst), 3);
     }
 }

@@ -10,20 +10,20 @@ use guard_shim::floor as landlock;
 use guard_shim::{Plan, filter};
 
 use crate::audit::{AuditLog, Journal, Limits, Writer};
-use crate::cli::{LogTo, Options, Tier};
 use crate::environment::{self, candidates};
 use crate::exit::Exit;
 use crate::floor::{self, Made, Use};
 use crate::gateway;
 use crate::kernel::trace::yama;
-use crate::layers::{self, Layer, is_off};
 use crate::learn::Recorder;
+use crate::options::{LogTo, Options, Tier};
 use crate::process::{self, Order};
 use crate::reload::Source;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::{self, Stores};
 use crate::terminal::Outer;
 use crate::text::shown;
+use guard_shim::failpoints::{self, Layer, is_off};
 
 /// Why a command could not be started guarded.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +109,7 @@ fn start(
         return Err(RunError::FloorRequired(state));
     }
     let untrapped = floor.plan.untrapped();
-    let filter = layers::filter(filter::Program::of(filter::Options {
+    let filter = failpoints::filter(filter::Program::of(filter::Options {
         // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
         // Without the floor it would reach processes outside the tree.

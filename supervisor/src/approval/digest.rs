@@ -35,7 +35,7 @@ impl Digest {
                 Ok(0) => return Ok(Digest(hash.finalize().into())),
                 Ok(count) => count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => 0,
-                Err(error) => return Err(crate::kernel::errno::from_io(error)),
+                Err(error) => return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
             };
             hash.update(&buffer[..count]);
             at += count as u64;

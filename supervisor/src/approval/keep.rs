@@ -8,8 +8,9 @@ use guard_policy::analysis::Entry;
 use guard_policy::approval::{FileRule, Saving};
 use guard_policy::store::{NewEntry, Store};
 
-use super::manager::{Manager, now_ms};
+use super::manager::Manager;
 use super::outcome::Save;
+use crate::clock::now_ms;
 use crate::gateway::{Follower, Unsaved};
 use crate::store::{self, UpdateError};
 

@@ -2,7 +2,7 @@
 //! `Exec running`, `Exec finished`, `Exec denied`.
 
 use std::fmt;
-use std::pin::pin;
+use std::pin::Pin;
 use std::time::Duration;
 
 use guard_policy::analysis::quoted;
@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 use super::manager::Manager;
 use super::request::{Exec, Id};
-use crate::kernel::ended::{Ending, Process};
 
 /// One thing that is told of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +21,20 @@ pub struct Told {
     /// What.
     pub going: Going,
 }
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this status.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+    /// Its parent had taken the status, and the kernel is older than Linux 6.15.
+    Unknown,
+}
+
+/// The end of a process that runs.
+pub type Process = Pin<Box<dyn Future<Output = Ending> + Send>>;
 
 /// How a program goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,14 +117,13 @@ pub fn command(exec: &Exec) -> String {
 }
 
 /// Tells of a program until its end. It waits for nothing but that: the process has a parent of its own.
-pub async fn follow(manager: Manager, id: Id, command: String, process: Process, notice: Duration) {
+pub async fn follow(manager: Manager, id: Id, command: String, mut process: Process, notice: Duration) {
     let tell = |going| manager.tell(Told { id, command: command.clone(), going });
-    let mut ended = pin!(process.ended());
-    let ending = match timeout(notice, &mut ended).await {
+    let ending = match timeout(notice, &mut process).await {
         Ok(ending) => ending,
         Err(_) => {
             tell(Going::Running);
-            ended.await
+            process.await
         }
     };
     tell(Going::Finished(ending));

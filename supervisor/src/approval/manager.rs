@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use guard_policy::approval::{Route, Turn, TurnSource};
 use tokio::sync::{Notify, broadcast, oneshot};
@@ -17,6 +17,7 @@ use super::notify::Program;
 use super::outcome::{Found, Listing, Registered, Resolved, Save};
 use super::request::{Id, Question, Request};
 use super::settings::Settings;
+use crate::clock::now_ms;
 use crate::gateway::Wanted;
 use crate::ids;
 
@@ -395,10 +396,4 @@ impl Cancel {
     pub fn pause(&self) {
         self.manager.pause(self.call);
     }
-}
-
-/// Milliseconds since 1970.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

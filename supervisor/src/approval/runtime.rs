@@ -16,24 +16,19 @@ use super::decision::Refusal;
 use super::event::Log;
 use super::gateway;
 use super::keep::Keeper;
-use super::lifecycle;
+use super::lifecycle::{self, Process};
 use super::manager::{Asked, Manager};
 use super::notify::Notifier;
 use super::request::{Id, Question};
 use super::settings::Settings;
 use super::socket::{Client, Find, Meeting, Probe};
-use crate::faults::kept_up_task;
 use crate::gateway::{Access, Follower, Wanted};
-use crate::kernel::ended::Process;
-use crate::layers::{Fallible, may_fall};
+use crate::ports::{Complain, IsMember};
+use crate::tasks::kept_up_task;
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// How long the guard's end waits for the gateway to hear of it.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Whether a process is a member of the guarded tree: it must not answer its own questions.
-pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
-/// Says to the operator what goes wrong.
-pub type Complain = Arc<dyn Fn(String) + Send + Sync>;
 
 /// What routes need of the guard.
 #[derive(Clone)]

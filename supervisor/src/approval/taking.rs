@@ -9,7 +9,7 @@ use super::keep::Keeper;
 use super::manager::Manager;
 use super::outcome::Resolved;
 use super::request::Id;
-use super::runtime::Complain;
+use crate::ports::Complain;
 
 /// Takes the answers of one route.
 #[derive(Clone)]

@@ -24,9 +24,9 @@ use crate::approval::{
 use crate::broker::{Request, handle};
 use crate::caller::Caller;
 use crate::current::View;
-use crate::kernel::ended::Process;
-use crate::layers::{Fallible, may_fall};
+use crate::kernel::ended;
 use crate::pool;
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// A call names two paths at most, and a program has few interpreters. One that goes on finding something else to ask is
 /// refused.
@@ -77,7 +77,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
         }
         if let Some(command) = command {
             // Now, as long as it cannot have ended.
-            let process = caller.process().and_then(Process::hold).ok();
+            let process = caller.process().and_then(ended::Process::hold).ok();
             caller.check()?;
             program = Some(Program { id, command, process });
         }
@@ -92,14 +92,14 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
 struct Program {
     id: Id,
     command: String,
-    process: Option<Process>,
+    process: Option<ended::Process>,
 }
 
 /// Tells how it goes on.
 fn tell(approvals: &Approvals, caller: &Caller<'_>, program: Program, outcome: &Outcome) {
     let Program { id, command, process } = program;
     match (outcome, process, caller.consent().reason()) {
-        (Ok(Answer::Started), Some(process), _) => approvals.follow(id, command, process),
+        (Ok(Answer::Started), Some(process), _) => approvals.follow(id, command, Box::pin(process.ended())),
         (Err(Errno::ACCESS), _, Some(reason)) => {
             approvals.manager().tell(Told { id, command, going: Going::Denied(reason) });
         }

@@ -9,8 +9,8 @@ use super::read::ReadError;
 use super::stats;
 use super::tail::{self, Lines, Shown};
 use super::verify;
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::{self, SetupError};
 
 /// What to do with the log.

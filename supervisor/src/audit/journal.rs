@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use guard_policy::Outcome;
 
-use super::read::{Entry, Said};
-use super::tail;
+use super::read::{Entry, Said, said};
 
 /// Where journald listens (systemd-journald.service(8)).
 const SOCKET: &str = "/run/systemd/journal/socket";
@@ -90,7 +89,7 @@ fn datagram(line: &str) -> Vec<u8> {
     let Some(entry) = Entry::parse(line.as_bytes()) else { return fields };
     let is_refused = entry.denial().is_some() || matches!(entry.operation.as_str(), "fault" | "log");
     field("PRIORITY", if is_refused { WARNING } else { INFORMATIONAL });
-    field("MESSAGE", &tail::said(&entry));
+    field("MESSAGE", &said(&entry));
     field("GUARD_OPERATION", &entry.operation);
     field("GUARD_SESSION", &entry.session);
     field("GUARD_AGENT", &entry.agent);

@@ -25,6 +25,6 @@ pub use files::beside;
 pub use journal::Journal;
 pub use line::{Asked, Change, Context, Failed, Record};
 pub use log::{AuditLog, Limits};
+pub use read::said;
 pub use secrets::Secrets;
-pub use tail::said;
 pub use writer::Writer;

@@ -1,5 +1,6 @@
 //! The log as it is read again: lines of every kind, also those of a newer guard.
 
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +19,7 @@ use super::head::Head;
 use super::lines::{Backward, Forward, Line};
 use crate::kernel::Tid;
 use crate::report::Operation;
-use crate::text::shown;
+use crate::text::{quoted, shown};
 
 /// What a line is called: its SHA-256. Shown as its first 8 digits, and found by any beginning.
 pub type Id = Hash;
@@ -289,4 +290,30 @@ fn open(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// `deny  read /home/u/.ssh/id_rsa  (permissions.filesystem.deny["~/.ssh/**"])  cat /home/…`
+pub fn said(entry: &Entry) -> String {
+    let mut line = String::new();
+    match &entry.what {
+        Said::Decision(decision) => {
+            let verdict = decision.verdict.as_str();
+            let _ =
+                write!(line, "{verdict:5} {} {}", decision.operation.word(), shown(decision.path.as_bytes()));
+            let _ = write!(line, "  ({})", shown(decision.because.rule().as_bytes()));
+            if !decision.argv.is_empty() {
+                let argv = decision.argv.iter().map(|argument| quoted(argument));
+                let _ = write!(line, "  {}", argv.collect::<Vec<_>>().join(" "));
+            }
+        }
+        Said::Other(said) => {
+            let _ = write!(line, "{:5} ", shown(entry.operation.as_bytes()));
+            let fields = said.iter().map(|(key, value)| {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                format!("{}={}", shown(key.as_bytes()), quoted(&value))
+            });
+            line.push_str(&fields.collect::<Vec<_>>().join(" "));
+        }
+    }
+    line
 }

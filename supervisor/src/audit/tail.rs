@@ -1,13 +1,12 @@
 //! The last lines of a log, for people or as they are.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::command::AuditError;
 use super::follow::Follow;
-use super::read::{Entry, Log, Said};
-use crate::text::{quoted, shown, shown_json};
+use super::read::{Entry, Log, said};
+use crate::text::shown_json;
 
 /// In which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,32 +86,6 @@ fn write(out: &mut impl Write, entry: &Entry, form: Shown) -> io::Result<()> {
 fn text(entry: &Entry) -> String {
     let time = entry.time.map_or_else(|| "?".to_owned(), |time| time.strftime("%F %TZ").to_string());
     format!("{} {time}  {}", entry.id.short(), said(entry))
-}
-
-/// `deny  read /home/u/.ssh/id_rsa  (permissions.filesystem.deny["~/.ssh/**"])  cat /home/…`
-pub fn said(entry: &Entry) -> String {
-    let mut line = String::new();
-    match &entry.what {
-        Said::Decision(decision) => {
-            let verdict = decision.verdict.as_str();
-            let _ =
-                write!(line, "{verdict:5} {} {}", decision.operation.word(), shown(decision.path.as_bytes()));
-            let _ = write!(line, "  ({})", shown(decision.because.rule().as_bytes()));
-            if !decision.argv.is_empty() {
-                let argv = decision.argv.iter().map(|argument| quoted(argument));
-                let _ = write!(line, "  {}", argv.collect::<Vec<_>>().join(" "));
-            }
-        }
-        Said::Other(said) => {
-            let _ = write!(line, "{:5} ", shown(entry.operation.as_bytes()));
-            let fields = said.iter().map(|(key, value)| {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                format!("{}={}", shown(key.as_bytes()), quoted(&value))
-            });
-            line.push_str(&fields.collect::<Vec<_>>().join(" "));
-        }
-    }
-    line
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::text::shown;
 
 /// What `bench` is asked.

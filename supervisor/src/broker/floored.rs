@@ -12,8 +12,8 @@ use super::Request;
 use super::how::How;
 use crate::answer::{Answer, Harmless, Outcome};
 use crate::floor::Reach;
-use crate::layers::{Layer, is_off};
 use crate::resolve::{Found, Last, Spelling};
+use guard_shim::failpoints::{Layer, is_off};
 
 /// Lets an open go on in the kernel, if it may: all that it does is in registers, but for the path.
 pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Option<Outcome> {

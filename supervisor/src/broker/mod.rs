@@ -27,7 +27,7 @@ use crate::answer::{Answer, Harmless, Outcome, let_go};
 use crate::caller::Caller;
 use crate::exec;
 use crate::guard::Guard;
-use crate::layers::{Layer, is_off};
+use guard_shim::failpoints::{Layer, is_off};
 
 /// What a handler works with.
 pub struct Request<'r, 'k> {

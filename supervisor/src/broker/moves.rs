@@ -8,8 +8,8 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::answer::{Answer, Outcome};
-use crate::layers::{Fallible, may_fall};
 use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);

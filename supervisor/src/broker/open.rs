@@ -10,11 +10,11 @@ use super::Request;
 use super::how::How;
 use crate::answer::{Answer, Harmless, OurCopy, Outcome};
 use crate::caller::CallerPath;
-use crate::layers::{Fallible, Layer, is_off, may_fall};
 use crate::place::controlling_terminal;
 use crate::pool::blocking;
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to};
+use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 
 /// How often an open starts again when names change under it.
 const TRIES: usize = 16;

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use guard_policy::{Because, Outcome, Source, Verdict};
 use serde::Serialize;
 
-use crate::cli::{Options, Question};
+use crate::cli::Question;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::text::{shown, shown_json};
 

@@ -4,8 +4,8 @@ use guard_policy::{Ask, Policy, Security};
 use guard_shim::floor::Status;
 
 use super::finding::Findings;
-use crate::cli::Options;
 use crate::floor::{Made, Names, Use};
+use crate::options::Options;
 
 /// What a guarded command would get.
 pub fn look(options: &Options, policy: Option<&Policy>, findings: &mut Findings) {

@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use super::DoctorError;
 use super::finding::{Findings, Section};
 use crate::approval::reply::{self, Reply};
-use crate::cli::Options;
 use crate::gateway::{ADMIN, Access, CallError, Link, Wanted};
 use crate::ids;
+use crate::options::Options;
 use crate::setup::{self, Disk, Places};
 
 /// How long the gateway may take to say something.

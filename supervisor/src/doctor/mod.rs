@@ -27,8 +27,8 @@ use self::finding::{Findings, Section};
 use self::listener::Above;
 use self::print::Colours;
 use self::reach::Reach;
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::{Places, SetupError};
 
 /// What to look at, and how to tell it.

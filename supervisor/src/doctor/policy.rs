@@ -3,7 +3,7 @@
 use guard_policy::Policy;
 
 use super::finding::Findings;
-use crate::cli::Options;
+use crate::options::Options;
 use crate::policy::{Report, Source, report};
 use crate::setup::{self, Disk, Places};
 

@@ -7,8 +7,8 @@ use guard_policy::{Policy, Section, Setting, Source};
 use serde_json::Value;
 
 use super::finding::Findings;
-use crate::cli::Options;
 use crate::gateway::{self, Config};
+use crate::options::Options;
 use crate::policy;
 use crate::setup::Places;
 

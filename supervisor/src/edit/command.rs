@@ -13,8 +13,8 @@ use super::ground::Ground;
 use super::obstacle::obstacle;
 use super::plan::{Aim, Denials, Effect, Kept, NoPlan, Plan, deny_all, plan};
 use super::wish::{Limit, Wish, WishError};
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::SetupError;
 use crate::text::{shown, shown_json};
 

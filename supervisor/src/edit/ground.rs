@@ -6,7 +6,7 @@ use std::sync::Arc;
 use guard_policy::{Draft, Policy, Scope};
 
 use super::EditError;
-use crate::cli::Options;
+use crate::options::Options;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::Stores;
 

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use super::copies::Stand;
 use crate::approval::Digest;
 use crate::kernel::{Kernel, Tid, maps, proc, requests, trace};
-use crate::layers::{Fallible, may_fall};
 use crate::resolve::{Identity, Object};
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// The loader that was judged.
 #[derive(Debug)]

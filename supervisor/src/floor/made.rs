@@ -10,7 +10,7 @@ use guard_shim::floor as landlock;
 
 use super::plan::{Held, Untrapped};
 use super::{Grants, Names, Plan};
-use crate::cli::Tier;
+use crate::options::Tier;
 
 /// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
 const SCOPING: u8 = 6;

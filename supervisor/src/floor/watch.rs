@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::Plan;
 use super::grants::Grants;
 use crate::faults::{Fault, kept_up};
-use crate::layers::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// It is looked no more often.
 const PAUSE: Duration = Duration::from_millis(20);

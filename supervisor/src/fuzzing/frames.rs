@@ -20,7 +20,7 @@ use crate::approval::control::protocol::{Reply as Told, Said};
 use crate::approval::control::{client, server, told};
 use crate::approval::decision::End;
 use crate::approval::keep::Keeper;
-use crate::approval::manager::{Asked, Manager, now_ms};
+use crate::approval::manager::{Asked, Manager};
 use crate::approval::outcome::Found;
 use crate::approval::request::{Always, Process, Question, Repeat, Subject};
 use crate::approval::socket::Token;
@@ -28,6 +28,7 @@ use crate::approval::socket::wire::{Problem, Reply, Word, answer};
 use crate::approval::watch::gate::Gate;
 use crate::approval::watch::news::News;
 use crate::approval::watch::server::Server;
+use crate::clock::now_ms;
 use crate::gateway::Wanted;
 
 /// One peer.

@@ -14,7 +14,7 @@ use super::secret::{self, Kind, Secret};
 use super::tls::Trust;
 use super::wanted::Wanted;
 use super::{config, listens};
-use crate::approval::IsMember;
+use crate::ports::IsMember;
 use crate::text::shown;
 
 /// What a client that asks must have.

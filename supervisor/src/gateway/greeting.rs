@@ -13,7 +13,7 @@ use super::identity::{Claim, Identity};
 use super::problem::{Lost, OpenError};
 use super::secret::Kind;
 use super::tls::Trust;
-use crate::approval::now_ms;
+use crate::clock::now_ms;
 
 /// A longer message is no greeting, in bytes: that of OpenClaw 2026.9.6 has 18 KiB.
 const LONGEST: usize = 1 << 20;

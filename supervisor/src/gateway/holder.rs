@@ -10,7 +10,8 @@ use procfs::net::TcpNetEntry;
 use procfs::process::Process;
 use rustix::process::geteuid;
 
-use crate::approval::{IsMember, guard_above};
+use crate::approval::guard_above;
+use crate::ports::IsMember;
 
 /// How often a row is looked for that is not there: the table is not read in one step.
 const LOOKS: usize = 5;

@@ -13,9 +13,9 @@ use clap::{Args, ValueEnum};
 use guard_policy::{Access, Outcome, Request, decide};
 use serde_json::json;
 
-use crate::cli::Options;
 use crate::edit::EditError;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::Stores;
 use crate::text::{quoted, shown, shown_json};

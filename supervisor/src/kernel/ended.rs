@@ -8,17 +8,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::Tid;
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By itself, with this status.
-    Code(i32),
-    /// By a signal.
-    Signal(i32),
-    /// Its parent had taken the status, and the kernel is older than Linux 6.15.
-    Unknown,
-}
+use crate::approval::Ending;
 
 /// A process, held by a descriptor.
 #[derive(Debug)]

@@ -4,7 +4,6 @@
 //! logic above can be tested with a scripted fake. Operations on the file system itself are ordinary calls
 //! and are tested on real directories. Every `unsafe` block of this crate is below this module.
 
-pub mod apart;
 pub mod descriptors;
 pub mod ended;
 pub mod errno;
@@ -25,8 +24,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// A thread id as the supervisor's pid namespace knows it.
-pub type Tid = i32;
+pub use self::proc::{Status, Tid};
 
 /// One held system call.
 #[derive(Clone, Copy, Debug)]
@@ -54,19 +52,6 @@ pub enum Response {
     /// The kernel does the call as the caller made it. It reads the caller's memory again: each use says
     /// why what it finds then cannot matter.
     Continue,
-}
-
-/// What `/proc/TID/status` says of a caller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// The thread group (the process).
-    pub tgid: Tid,
-    /// The parent process.
-    pub ppid: Tid,
-    /// The thread that traces it, 0 for none.
-    pub tracer: Tid,
-    /// The file mode creation mask.
-    pub umask: u32,
 }
 
 /// How a followed exec ended.

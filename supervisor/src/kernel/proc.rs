@@ -5,7 +5,21 @@ use std::fmt::Write as _;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Status, Tid};
+/// A thread id as the supervisor's pid namespace knows it.
+pub type Tid = i32;
+
+/// What `/proc/TID/status` says of a caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The thread group (the process).
+    pub tgid: Tid,
+    /// The parent process.
+    pub ppid: Tid,
+    /// The thread that traces it, 0 for none.
+    pub tracer: Tid,
+    /// The file mode creation mask.
+    pub umask: u32,
+}
 
 /// The fields of `/proc/PID/stat` that the guard uses; numbers are those of proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,9 +15,9 @@ use guard_policy::learn::{self, Observation, Session, Stands};
 
 pub use recorder::Recorder;
 
-use crate::cli::Options;
 use crate::edit::EditError;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::run::{self, RunError};
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::Stores;

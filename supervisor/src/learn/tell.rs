@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::Arguments;
 use super::target::{Target, Written};
-use crate::cli::Options;
 use crate::edit::{Colour, unified};
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::Places;
 use crate::text::{shown, shown_json};
 

@@ -13,8 +13,8 @@ use super::PolicyError;
 use super::findings::{Finding, print_json};
 use super::source::{BUILT_IN, Source};
 use crate::check::batch;
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::Disk;
 
 /// What it is told.

@@ -14,8 +14,8 @@ pub use validate::{Report, report};
 
 use clap::Subcommand;
 
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::SetupError;
 
 /// What to do with a policy.

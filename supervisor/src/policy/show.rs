@@ -11,8 +11,8 @@ use super::PolicyError;
 use super::findings::print_json;
 use super::source::{BUILT_IN, Source};
 use super::tiers;
-use crate::cli::Options;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::{self, Disk, Places};
 use crate::text::shown;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use guard_policy::{Document, Policy, Problem};
 
 use super::PolicyError;
-use crate::cli::Options;
+use crate::options::Options;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::Stores;
 

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::findings::{Finding, count, print_json};
 use super::source::{BUILT_IN, Source};
 use super::{PolicyError, examples};
-use crate::cli::Options;
 use crate::exec::Copies;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::Disk;
 use crate::text::shown;
 

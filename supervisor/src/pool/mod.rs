@@ -23,8 +23,8 @@ use crate::current::Current;
 use crate::faults::{Fault, caught, kept_up};
 use crate::kernel::fork::quit;
 use crate::kernel::{Kernel, requests};
-use crate::layers::{Fallible, may_fall};
 use crate::report::print;
+use guard_shim::failpoints::{Fallible, may_fall};
 use parked::Parked;
 use pulse::{Counts, Pulse};
 

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
-use crate::approval::{Approvals, IsMember, Settings, Surroundings};
+use crate::approval::{Approvals, Settings, Surroundings};
 use crate::asking::{Announce, ApprovalLog, Way};
 use crate::audit::{Context, Secrets};
 use crate::current::Current;
@@ -30,6 +30,7 @@ use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
 use crate::pool::Pool;
+use crate::ports::IsMember;
 use crate::reload::{Reload, Source, Watch};
 use crate::report::{Manner, Reporter, print};
 use crate::resolve::Resolver;

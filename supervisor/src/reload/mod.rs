@@ -24,16 +24,16 @@ pub use watch::Watch;
 
 use crate::approval::Settings;
 use crate::audit::Change;
-use crate::cli::Options;
 use crate::current::Current;
 use crate::faults::{caught, kept_up};
 use crate::gateway::{self, Follower};
 use crate::guard::Guard;
-use crate::layers::{Fallible, may_fall};
+use crate::options::Options;
 use crate::report::Reporter;
 use crate::setup::{self, Disk, Places, SetupError};
 use crate::store::{self, Stores};
 use crate::text::shown;
+use guard_shim::failpoints::{Fallible, may_fall};
 use stamp::Stamp;
 use watch::Wake;
 

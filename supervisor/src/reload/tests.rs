@@ -11,14 +11,21 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::audit::{Context, Writer};
-use crate::cli::Cli;
 use crate::floor;
+use crate::options::Options;
 use crate::report::Manner;
 use crate::resolve::Resolver;
 use crate::tree::Tree;
 
 const POLICY: &str = r#"{ "version": 1, "permissions": { "base": false, "filesystem": {
     "rules": { "/usr/**": "r-x", "/kept/**": "---" } } } }"#;
+
+/// A command line of options alone.
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: Options,
+}
 
 /// A state directory, and a guard of it.
 struct Ground {
@@ -39,7 +46,7 @@ impl Ground {
         let file = state.join("guard.json");
         fs::write(&file, policy).unwrap();
         prepare(&state);
-        let options = Cli::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
+        let options = Line::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
         let mut places = Places::find(&options).unwrap();
         (places.state, places.state_directory) = (state.clone(), state);
         (places.policy, places.policy_file) = (file.clone(), file);

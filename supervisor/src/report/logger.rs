@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::{Entry, Line, Logged};
 use crate::audit::{Context, Record, Writer};
-use crate::layers::{Fallible, may_fall};
 use crate::tree::Tree;
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// Writes what it is told.
 pub struct Logger {

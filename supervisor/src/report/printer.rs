@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::Line;
-use crate::layers::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// Repeats of a line within this time are counted and not printed.
 const FOLD: Duration = Duration::from_secs(5);

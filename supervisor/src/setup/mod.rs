@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use guard_policy::approval::GatewayUrl;
 use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
 
-use crate::cli::Options;
 use crate::links::Links;
+use crate::options::Options;
 use crate::store::{self, Stores};
 use crate::text::shown;
 

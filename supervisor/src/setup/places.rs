@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use guard_policy::{Gateway, Host, Policy, Premises, known};
 
 use super::SetupError;
-use crate::cli::Options;
 use crate::links::Links;
+use crate::options::Options;
 use crate::store::{self, Stores};
 use crate::{audit, edit, gateway, premises};
 

@@ -5,8 +5,8 @@ use guard_policy::{Because, Outcome, Source};
 
 use super::asked::Asked;
 use super::remedy::{Remedy, remedy};
-use crate::cli::Options;
 use crate::edit::{Ground, Part, obstacle};
+use crate::options::Options;
 use crate::setup::SetupError;
 
 /// A reason, with its place where it has one.

@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::audit::read::ReadError;
-use crate::cli::Options;
 use crate::edit::Ground;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::SetupError;
 use crate::text::shown;
 

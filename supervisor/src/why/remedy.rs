@@ -10,8 +10,8 @@ use guard_policy::{Access, Bits, Outcome, Scope};
 
 use super::answer::Reason;
 use super::asked::Asked;
-use crate::cli::Options;
 use crate::edit::{Aim, Denials, Effect, Ground, Limit, NoPlan, Obstacle, Part, Wish, obstacle, plan};
+use crate::options::Options;
 use crate::report::Operation;
 use crate::setup::SetupError;
 

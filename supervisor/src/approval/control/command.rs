@@ -11,8 +11,9 @@ use super::super::decision::{Decision, ResolveError};
 use super::super::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
 use super::client::{Answer, Guards};
 use super::protocol::{Approval, Method, Said, Saved, State};
-use crate::cli::Options;
+use crate::clock::now_ms;
 use crate::exit::Exit;
+use crate::options::Options;
 use crate::setup::{Places, SetupError};
 use crate::text::{shown, shown_json};
 
@@ -270,8 +271,4 @@ fn unexpected(said: &Said) -> String {
         Said::Error { message, .. } => shown(message.as_bytes()),
         _ => "it gave an answer that was not asked for".to_owned(),
     }
-}
-
-fn now_ms() -> u64 {
-    super::super::manager::now_ms()
 }

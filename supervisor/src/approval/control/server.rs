@@ -16,9 +16,9 @@ use super::super::event::{Event, What};
 use super::super::keep::Keeper;
 use super::super::manager::Manager;
 use super::super::outcome::{Found, Save};
-use super::super::runtime::IsMember;
 use super::place::Socket;
 use super::protocol::{Approval, Call, LONGEST_REQUEST, Method, Reply, Said, State, VERSION};
+use crate::ports::IsMember;
 
 /// Peers at a time; more wait until one of these has been answered, or was silent for too long.
 const MOST_PEERS: usize = 32;

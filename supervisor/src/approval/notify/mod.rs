@@ -29,8 +29,7 @@ use super::control::Approval;
 use super::event::What;
 use super::manager::Manager;
 use super::request::Id;
-use super::runtime::Complain;
-use crate::kernel::apart::apart;
+use crate::ports::Complain;
 use crate::text::shown;
 
 /// Programs that run at a time.
@@ -86,7 +85,7 @@ impl Program {
         command.stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
         // Interpreters look for modules where they are started: the operator's directory is often the tree's.
         command.current_dir("/");
-        apart(&mut command);
+        guard_shim::detach(&mut command);
         command.spawn()
     }
 }

@@ -9,10 +9,10 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
-use super::super::runtime::IsMember;
 use super::peer::{Peer, Turned};
 use super::place::{Find, Meeting};
 use super::wire::{Asked, Line, Word, answer};
+use crate::ports::IsMember;
 use crate::text::shown;
 
 /// How long connecting and asking may take, as in OpenClaw's client. The answer may take as long as the question waits.

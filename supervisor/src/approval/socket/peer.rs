@@ -9,8 +9,8 @@ use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::process::geteuid;
 
 use super::super::inside::guard_above;
-use super::super::runtime::IsMember;
 use crate::kernel::proc;
+use crate::ports::IsMember;
 
 /// A process of this user that lives and belongs to no guarded tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use guard_policy::approval::Route;
 
 use super::super::manager::Manager;
-use super::super::runtime::IsMember;
 use super::peer::Peer;
 use super::place::Find;
+use crate::ports::IsMember;
 
 /// For so long what was found holds: a burst of questions is not a burst of connections.
 const FRESH: Duration = Duration::from_secs(1);

@@ -12,11 +12,11 @@ use super::super::keep::Keeper;
 use super::super::manager::Manager;
 use super::super::questions::{Change, Questions};
 use super::super::request::{Id, Request};
-use super::super::runtime::{Complain, IsMember};
 use super::super::taking::Taking;
 use super::ask::{NoAnswer, ask};
 use super::place::Find;
 use super::text::asked;
+use crate::ports::{Complain, IsMember};
 
 /// Questions on the socket at a time; the others wait for their turn.
 const MOST: usize = 64;

@@ -14,7 +14,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use super::super::control::{Guards, Method, Said};
 use super::super::decision::Decision;
 use super::super::inside::guard_above;
-use super::super::manager::now_ms;
 use super::face::{Act, Face};
 use super::gate::Gate;
 use super::guards;
@@ -23,6 +22,7 @@ use super::news::{Choice, News, Sender, Unanswered};
 use super::place::{Place, PlaceError};
 use super::queue::{Key, Queue, Way};
 use super::server::Server;
+use crate::clock::now_ms;
 use crate::exit::Exit;
 use crate::setup::Places;
 

@@ -8,10 +8,10 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
 
 use super::super::decision::Decision;
-use super::super::manager::now_ms;
 use super::face::{Act, text};
 use super::news::{News, Sender};
 use super::queue::{Change, Key, Queue};
+use crate::clock::now_ms;
 use crate::text::shown;
 
 /// Which lines.

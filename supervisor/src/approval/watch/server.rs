@@ -11,12 +11,12 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::super::manager::now_ms;
-use super::super::runtime::IsMember;
 use super::super::socket::{Asked, Line, Peer, Problem, Reply, Word};
 use super::gate::Gate;
 use super::news::{News, Sender};
 use super::queue::Key;
+use crate::clock::now_ms;
+use crate::ports::IsMember;
 
 /// A longer line is none (OpenClaw's companion on macOS: the same).
 pub const LONGEST: u64 = 256_000;

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::read::{Entry, Said};
-use crate::audit::tail;
+use crate::audit::read::{Entry, Said, said};
 
 /// SEVERITY_NUMBER_INFO and SEVERITY_NUMBER_WARN.
 const INFO: (u8, &str) = (9, "INFO");
@@ -36,7 +35,7 @@ fn record(entry: &Entry) -> Value {
         "observedTimeUnixNano": time,
         "severityNumber": number,
         "severityText": name,
-        "body": { "stringValue": tail::said(entry) },
+        "body": { "stringValue": said(entry) },
         "attributes": attributes(entry),
     })
 }

@@ -17,10 +17,10 @@ use crate::answer::Outcome;
 use crate::broker::Request;
 use crate::exec::spelled;
 use crate::kernel::{errno, requests};
-use crate::layers::{Fallible, may_fall};
 use crate::report::Operation;
 use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
 use crate::servers::{Whose, may_be_served};
+use guard_shim::failpoints::{Fallible, may_fall};
 
 /// `struct sockaddr_un` with this path.
 fn unix_address(path: &[u8]) -> Vec<u8> {

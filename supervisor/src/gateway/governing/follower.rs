@@ -14,10 +14,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::said::{Unsaid, add, fetch};
-use crate::approval::{Complain, IsMember, now_ms};
-use crate::faults::kept_up_task;
+use crate::clock::now_ms;
 use crate::gateway::{Access, Link, NoAccess, Pause, Wanted};
+use crate::ports::{Complain, IsMember};
 use crate::store::{self, Snapshot};
+use crate::tasks::kept_up_task;
 use crate::text::shown;
 
 /// Between two looks: no event tells of a change (OpenClaw 2026.9.6).

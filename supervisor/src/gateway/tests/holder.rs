@@ -12,9 +12,9 @@ use rustix::process::getpid;
 use tokio::join;
 
 use super::scripted::Gateway;
-use crate::approval::IsMember;
 use crate::gateway::holder::{Ends, Turned};
 use crate::gateway::{Link, OpenError};
+use crate::ports::IsMember;
 
 fn nobody() -> IsMember {
     Arc::new(|_| false)

@@ -18,13 +18,14 @@ use super::super::keep::Keeper;
 use super::super::lifecycle::{Going, Reason, Told};
 use super::super::manager::{Asked, Manager, Ticket};
 use super::super::request::{Always, Question, Subject};
-use super::super::runtime::{Complain, Surroundings};
+use super::super::runtime::Surroundings;
 use super::super::settings::Settings;
 use super::super::tests::{ALWAYS, file, question, settings};
 use super::line::Down;
 use super::*;
 use crate::gateway::tests::scripted::{Client as Peer, Gateway, admin_hello, hello};
 use crate::gateway::{NoAccess, OpenError, Turned, Wanted};
+use crate::ports::Complain;
 
 const SOON: Duration = Duration::from_secs(20);
 

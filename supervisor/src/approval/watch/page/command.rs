@@ -18,9 +18,9 @@ use super::links::{self, Links};
 use super::listen::Service;
 use super::routes;
 use super::sessions::Sessions;
-use crate::cli::Options;
 use crate::exit::Exit;
 use crate::ids;
+use crate::options::Options;
 use crate::setup::Places;
 
 /// How long another one that has just started may take until it gives out links.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::read::{Entry, Log, ReadError, Said};
 use crate::audit::said;
-use crate::cli::Options;
+use crate::options::Options;
 use crate::setup;
 use crate::text::shown;
 

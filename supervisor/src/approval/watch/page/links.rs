@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
-use super::super::super::runtime::IsMember;
 use super::super::super::socket::Peer;
 use super::super::news::{News, Sender};
 use super::routes::Desk;
+use crate::ports::IsMember;
 use crate::store::Directory;
 
 const NAME: &str = "page.sock";

@@ -18,7 +18,7 @@ use super::super::news::{News, Sender};
 use super::routes::{self, Desk};
 use super::sessions::Sessions;
 use super::{Board, links, peer};
-use crate::cli::Options;
+use crate::options::Options;
 
 /// Connections at a time; more wait. A browser has no more than 256, whatever pages in it do: they leave room for another one.
 const MOST: usize = 320;

@@ -29,9 +29,9 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::super::manager::now_ms;
 use super::news::Sender;
 use super::queue::{Change, Key, Queue, Row};
+use crate::clock::now_ms;
 use crate::text::shown;
 use cards::Card;
 use listen::Service;

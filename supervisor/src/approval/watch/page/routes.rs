@@ -21,7 +21,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
 
 use super::super::super::decision::Decision;
-use super::super::super::manager::now_ms;
 use super::super::news::{Choice, News, Sender, Unanswered};
 use super::super::queue::Key;
 use super::admission::{self, Admitted, Arrival, Known, Origin};
@@ -29,7 +28,8 @@ use super::assets::{self, Asset};
 use super::history::{self, Wanted};
 use super::sessions::{Found, Sessions};
 use super::{Board, headers, rules};
-use crate::cli::Options;
+use crate::clock::now_ms;
+use crate::options::Options;
 
 /// Where a link leads.
 pub const OPEN: &str = "/open";

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::Options;
+use crate::options::Options;
 use crate::policy::{Effective, by, effective, title};
 use crate::text::shown;
 

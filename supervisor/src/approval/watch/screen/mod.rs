@@ -14,10 +14,10 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModif
 
 use super::super::control::Saved;
 use super::super::decision::{Decision, Span, Width};
-use super::super::manager::now_ms;
 use super::face::Act;
 use super::news::Sender;
 use super::queue::{Key, Queue};
+use crate::clock::now_ms;
 use crate::text::shown;
 use terminal::Terminal;
 

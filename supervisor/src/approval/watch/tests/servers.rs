@@ -187,7 +187,7 @@ async fn what_is_to_be_run_is_not_run() {
             "requestJson": "{\"command\":[\"ls\"]}"});
         format!("{request}\n").into_bytes()
     };
-    let now = super::super::super::manager::now_ms();
+    let now = crate::clock::now_ms();
     use hmac::{Hmac, KeyInit, Mac};
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"secret").unwrap();
     mac.update(format!("n:{now}:{{\"command\":[\"ls\"]}}").as_bytes());

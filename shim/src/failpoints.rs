@@ -6,7 +6,7 @@
 //! GUARD_TEST_FAULTS is for faults of the guard itself: `open:NAME,audit:NAME` makes what is named so panic whenever it comes
 //! to something that contains NAME.
 
-use guard_shim::filter::Program;
+use crate::filter::Program;
 
 /// A layer of enforcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub fn may_fall(what: Fallible, subject: &[u8]) {
     let Some((_, part)) = named else { return };
     let falls = match part {
         "" => !FELL.swap(true, Ordering::SeqCst),
-        part => memchr::memmem::find(subject, part.as_bytes()).is_some(),
+        part => subject.windows(part.len()).any(|window| window == part.as_bytes()),
     };
     assert!(!falls, "a test wants {name} to fall at {}", String::from_utf8_lossy(subject));
 }
@@ -113,7 +113,7 @@ pub fn filter(program: Program) -> Program {
 /// The filter without what a test has switched off.
 #[cfg(feature = "test-layers")]
 pub fn filter(program: Program) -> Program {
-    use guard_shim::filter::Part;
+    use crate::filter::Part;
     let parts = [(Layer::Refusals, Part::Refusals), (Layer::Holds, Part::Holds)];
     let off = parts.into_iter().filter(|(layer, _)| is_off(*layer));
     off.fold(program, |program, (_, part)| program.letting(part))
