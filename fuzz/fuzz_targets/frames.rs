@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| openclaw_guard::fuzzing::frames(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| guard_oracles::frames(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| openclaw_guard::fuzzing::texts(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| guard_oracles::texts(data));

@@ -57,6 +57,7 @@ pub mod safe_bins;
 mod saved;
 mod schema;
 pub mod store;
+pub mod text;
 mod tiers;
 mod token;
 

@@ -27,4 +27,4 @@ pub mod table;
 pub use detached::detach;
 pub use handover::{Failure, Report, Stage, channel, read_report, receive_listener, release};
 pub use launch::{Plan, Terminal, run};
-pub use privileges::NO_CORE;
+pub use privileges::{NO_CORE, clear_capabilities};

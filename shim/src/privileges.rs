@@ -57,6 +57,14 @@ pub(crate) fn set_no_new_privileges() -> io::Result<()> {
 /// Give up every capability, those that an exec could bring back included.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     drop_bounding_set()?;
+    clear_capabilities()
+}
+
+/// Gives up the capabilities that this process has; an exec could bring them back.
+///
+/// # Errors
+/// EPERM.
+pub fn clear_capabilities() -> io::Result<()> {
     for set in [CapSet::Ambient, CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {
         caps::clear(None, set).map_err(|_| io::Error::from_raw_os_error(libc::EPERM))?;
     }

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use arrayvec::ArrayVec;
 use rustix::io::Errno;
 
-use crate::asking::Consent;
-use crate::kernel::{Kernel, Notification, Status, Tid};
+use crate::judge::consent::Consent;
+use crate::kernel::{Kernel, Notification};
+use guard_openclaw::peer::proc::{Status, Tid};
 
 /// PATH_MAX of Linux, with the terminating NUL.
 pub const PATH_MAX: usize = 4096;

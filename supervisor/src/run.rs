@@ -6,23 +6,23 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use guard_policy::{AuditSettings, OnError, Policy};
-use guard_shim::floor as landlock;
+use guard_shim::floor::Status;
 use guard_shim::{Plan, filter};
 
 use crate::audit::{AuditLog, Journal, Limits, Writer};
-use crate::environment::{self, candidates};
+use crate::config::environment::{self, candidates};
+use crate::config::options::{LogTo, Options, Tier};
+use crate::config::reload::Source;
+use crate::config::{self, Disk, Places, SetupError};
 use crate::exit::Exit;
-use crate::floor::{self, Made, Use};
-use crate::gateway;
+use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
-use crate::learn::Recorder;
-use crate::options::{LogTo, Options, Tier};
+use crate::landlock::{self, Made, Use};
 use crate::process::{self, Order};
-use crate::reload::Source;
-use crate::setup::{self, Disk, Places, SetupError};
-use crate::store::{self, Stores};
 use crate::terminal::Outer;
-use crate::text::shown;
+use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::gateway;
+use guard_policy::text::shown;
 use guard_shim::failpoints::{self, Layer, is_off};
 
 /// Why a command could not be started guarded.
@@ -84,13 +84,13 @@ fn start(
 ) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
     may_trace()?;
-    let text = setup::read(&places, |path| std::fs::read(path))?;
+    let text = config::read(&places, |path| std::fs::read(path))?;
     let mut stores = Stores::load(&places.state_directory);
-    let compile = |stores: &Stores| setup::compile(options, &places, Disk::Used, text.as_deref(), stores);
+    let compile = |stores: &Stores| config::compile(options, &places, Disk::Used, text.as_deref(), stores);
     let mut policy = compile(&stores)?;
     if policy.approvals().gateway().admin() {
         let asked = gateway::ask_first(&policy, &places.state_directory);
-        stores.gateways = store::load_gateways(&places.state_directory);
+        stores.gateways = approvals_store::load_gateways(&places.state_directory);
         policy = compile(&stores)?;
         if let Err(why) = asked {
             eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
@@ -101,11 +101,11 @@ fn start(
     let inherited = environment::of_command(&policy, &places.state_directory);
     let log = policy.audit().clone();
     if recorder.is_some() {
-        policy = setup::open(options, &places)?;
+        policy = config::open(options, &places)?;
     }
     let floor = Made::of(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
     let state = floor.describe();
-    if options.require_floor && floor.status != landlock::Status::Full {
+    if options.require_floor && floor.status != Status::Full {
         return Err(RunError::FloorRequired(state));
     }
     let untrapped = floor.plan.untrapped();
@@ -186,7 +186,7 @@ fn writer(options: &Options, places: &mut Places, settings: &AuditSettings) -> R
 }
 
 /// The policy's warnings, and on a terminal one line on what is in force.
-fn announce(options: &Options, policy: &Policy, places: &Places, plan: &floor::Plan, floor: &str) {
+fn announce(options: &Options, policy: &Policy, places: &Places, plan: &landlock::Plan, floor: &str) {
     if options.quiet {
         return;
     }

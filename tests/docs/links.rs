@@ -96,7 +96,18 @@ fn a_heading_that_is_named_is_there() {
 #[test]
 fn files_that_are_named_are_there() {
     let root = sources().join("..");
-    let bases = ["", "supervisor/src", "policy", "policy/src", "shim/src", "bench", "tests"];
+    let bases = [
+        "",
+        "supervisor/src",
+        "policy",
+        "policy/src",
+        "shim/src",
+        "bench",
+        "tests",
+        "cli/src",
+        "approvals/src",
+        "openclaw/src",
+    ];
     let mut wrong = Vec::new();
     for document in documents() {
         for (line, text) in document.inline().into_iter().filter(|(_, text)| FILE.is_match(text)) {
@@ -123,7 +134,7 @@ fn sources_below(directory: &Path, found: &mut Vec<(String, String)>) {
 fn code_that_the_architecture_names_is_there() {
     let root = sources().join("..");
     let mut code = Vec::new();
-    ["supervisor/src", "policy/src", "shim/src", "bench/src"]
+    ["supervisor/src", "policy/src", "shim/src", "bench/src", "cli/src", "approvals/src", "openclaw/src"]
         .iter()
         .for_each(|part| sources_below(&root.join(part), &mut code));
     let is_there = |text: &str| match text.rsplit_once("::") {

@@ -24,8 +24,18 @@ static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     ))
     .expect("an expression")
 });
+/// What the program is made of.
+const PARTS: [&str; 5] = ["approvals/src", "cli/src", "openclaw/src", "shim/src", "supervisor/src"];
 /// Where reasons of denials are made, and what `learn` says: each sentence there is one.
-const REASONS: [&str; 7] = ["broker", "exec", "asking", "guard.rs", "place.rs", "faults.rs", "learn/tell.rs"];
+const REASONS: [&str; 7] = [
+    "supervisor/src/syscall",
+    "supervisor/src/exec",
+    "supervisor/src/judge/consent",
+    "supervisor/src/judge/guard.rs",
+    "supervisor/src/resolve/special_files.rs",
+    "supervisor/src/panics.rs",
+    "cli/src/learn/print.rs",
+];
 static SENTENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(?s)"((?:[^"\\\n]|\\.)*)""#).expect("an expression"));
 /// What is no sentence for anybody: comments, and what only a log for developers or a panic has.
@@ -46,9 +56,9 @@ fn letters(text: &str) -> usize {
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().and_then(|name| name.to_str()).expect("a name");
-        if entry.is_dir() && !["tests", "fuzzing"].contains(&name) {
+        if entry.is_dir() && name != "tests" {
             files(&entry, found);
-        } else if name.ends_with(".rs") && name != "tests.rs" {
+        } else if name.ends_with(".rs") && !["tests.rs", "testing.rs"].contains(&name) {
             found.push(entry);
         }
     }
@@ -65,7 +75,7 @@ fn told(literal: &str) -> String {
 fn messages() -> BTreeMap<String, PathBuf> {
     let mut found = Vec::new();
     let root = sources().join("..");
-    ["supervisor/src", "shim/src"].iter().for_each(|part| files(&root.join(part), &mut found));
+    PARTS.iter().for_each(|part| files(&root.join(part), &mut found));
     let mut messages = BTreeMap::new();
     for file in found {
         let text = fs::read_to_string(&file).expect("a source");
@@ -79,9 +89,7 @@ fn messages() -> BTreeMap<String, PathBuf> {
                 messages.insert(text, file.clone());
             }
         }
-        if REASONS.iter().any(|part| {
-            file.strip_prefix(root.join("supervisor/src")).is_ok_and(|file| file.starts_with(part))
-        }) {
+        if REASONS.iter().any(|part| file.starts_with(root.join(part))) {
             let code = UNTOLD.replace_all(code, "");
             let sentences = SENTENCE.captures_iter(&code).map(|found| told(&found[1]));
             let sentences =

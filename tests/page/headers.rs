@@ -13,7 +13,7 @@ const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; 
 
 /// What a browser loads for the page: all files but those of HTML, which are answers to something else.
 fn files() -> Vec<String> {
-    let files = std::fs::read_dir(sources().join("../supervisor/src/approval/watch/page/assets"));
+    let files = std::fs::read_dir(sources().join("../cli/src/approvals/web/assets"));
     let names =
         files.expect("files").map(|file| file.expect("a file").file_name().into_string().expect("a name"));
     let names: Vec<_> =

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::cli::Instructions;
 use crate::error::{Context, Error};
 
-/// What is counted; names are the driver's (supervisor/src/broker/hot.rs).
+/// What is counted; names are the driver's (supervisor/src/syscall/hot.rs).
 const NAMES: [&str; 6] =
     ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
 /// The driver among the supervisor's tests.
-const DRIVER: &str = "broker::hot::the_hottest_calls_are_answered_again_and_again";
+const DRIVER: &str = "syscall::hot::the_hottest_calls_are_answered_again_and_again";
 /// Calls of the shorter loop.
 const CALLS: u64 = 4;
 /// Bytes of a copy that is never made.

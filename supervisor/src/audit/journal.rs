@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use guard_policy::Outcome;
 
-use super::read::{Entry, Said, said};
+use super::reader::{Entry, Said, said};
 
 /// Where journald listens (systemd-journald.service(8)).
 const SOCKET: &str = "/run/systemd/journal/socket";

@@ -11,8 +11,8 @@ use rustix::fs::{FileType, FlockOperation, flock, fstat, ftruncate};
 use super::chain::{Hash, Joint, Link};
 use super::files::{Files, PATIENCE, identity, lock};
 use super::head::Head;
-use super::line;
 use super::lines::{Backward, Forward};
+use super::record;
 
 /// What a line is longer than its body at most: by its place in the chain.
 const TIES: u64 = 110;
@@ -317,10 +317,10 @@ impl Found {
                 format!("the log did not go on from line {n} ({hash}), where its head says that it ended"),
             ),
             Found::Missing(lines) => {
-                (line::MISSING, format!("lines that could not be written before this one: {lines}"))
+                (record::MISSING, format!("lines that could not be written before this one: {lines}"))
             }
         };
-        line::of_log(event, &text)
+        record::of_log(event, &text)
     }
 }
 

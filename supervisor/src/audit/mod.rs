@@ -4,27 +4,22 @@
 //! and notes in `head` where the chain ends; `writer` has the journal's copy, too. `read` reads it again,
 //! and `command` is what an operator does with it.
 
-mod chain;
-pub mod command;
-mod export;
-mod files;
-mod follow;
+pub mod chain;
+pub mod files;
 mod head;
 mod journal;
-mod line;
-mod lines;
+pub mod lines;
 mod log;
-pub mod read;
+pub mod reader;
+pub mod record;
+pub mod report;
 mod secrets;
-mod stats;
-mod tail;
-mod verify;
 mod writer;
 
 pub use files::beside;
 pub use journal::Journal;
-pub use line::{Asked, Change, Context, Failed, Record};
 pub use log::{AuditLog, Limits};
-pub use read::said;
+pub use reader::said;
+pub use record::{Asked, Change, Context, Failed, Record};
 pub use secrets::Secrets;
 pub use writer::Writer;

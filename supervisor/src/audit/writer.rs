@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use guard_policy::{AuditSettings, OnError};
 
 use super::journal::Journal;
-use super::line::{Context, Record};
 use super::log::AuditLog;
-use crate::text::shown;
+use super::record::{Context, Record};
+use guard_policy::text::shown;
 
 /// Writes lines.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Written {
 
 impl Writer {
     /// Nobody wants to know.
-    #[cfg(any(test, feature = "fuzzing"))]
+    #[cfg(any(test, feature = "fake-kernel"))]
     pub fn none() -> Writer {
         Writer { log: None, journal: None, on_error: OnError::Continue, lost: 0 }
     }

@@ -4,8 +4,8 @@ use guard_policy::{Exec, Role};
 use rustix::io::Errno;
 
 use super::{Steps, find, runnable};
-use crate::broker::Request;
-use crate::report::Operation;
+use crate::audit::report::Operation;
+use crate::syscall::Request;
 
 /// Options of glibc's loader that take a value (ld.so(8), glibc 2.41).
 const WITH_VALUE: [&[u8]; 7] = [

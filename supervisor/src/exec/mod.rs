@@ -1,17 +1,17 @@
 //! Starting programs: judged before, followed by ptrace, checked again before the first instruction.
 
-pub(crate) mod arguments;
-mod copies;
-pub(crate) mod image;
+mod approval_subject;
+pub mod arguments;
+mod content_match;
+mod exec_lock;
+mod exec_plan;
+pub mod image;
 mod loader;
 mod privileged;
+mod script_paths;
 mod scripts;
-mod steps;
-mod subject;
 mod traced;
-mod turns;
 mod verify;
-mod ways;
 
 use std::os::fd::AsFd;
 
@@ -19,25 +19,25 @@ use guard_policy::{Exec, Role};
 use rustix::fs::{Access as Mode, FileType};
 use rustix::io::Errno;
 
-pub use copies::Copies;
+pub use content_match::Copies;
+pub use exec_lock::Turns;
+pub use exec_plan::{Step, Steps};
 use scripts::Named;
 pub use scripts::Scripts;
-pub use steps::{Step, Steps};
-pub use turns::Turns;
 
-use crate::answer::{Answer, Harmless, Outcome};
-use crate::approval::{self, Digest};
-use crate::broker::Request;
+use crate::audit::report::Operation;
 use crate::caller::CallerPath;
 use crate::kernel::{Followed, requests};
-use crate::pool::make_way;
-use crate::report::Operation;
+use crate::reply::{Answer, Harmless, Outcome};
 use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
+use crate::syscall::Request;
+use crate::worker::make_way;
 use arguments::Strings;
+use guard_approvals::{self, Digest};
 use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 use image::Image;
+pub use script_paths::spelled;
 use verify::Expected;
-pub use ways::spelled;
 
 /// execveat(2), Linux 6.14: whether the file could be run; nothing is.
 const AT_EXECVE_CHECK: i32 = 0x10000;
@@ -157,26 +157,26 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                 let environment = wish.environment.items;
                 let here = Identity::of(&rustix::fs::fstat(&directory)?);
                 let approved = steps.settle(request, || {
-                    let program = subject::executable(request.caller, &object, &path, &file)?;
+                    let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     if scripts.is_empty() {
-                        scripts.extend(subject::operand(request, &path, &argv, &cwd)?);
+                        scripts.extend(approval_subject::operand(request, &path, &argv, &cwd)?);
                     }
-                    let held = scripts.iter().map(|named: &Named| subject::script(request, named));
+                    let held = scripts.iter().map(|named: &Named| approval_subject::script(request, named));
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
-                    Ok(approval::Exec {
+                    Ok(guard_approvals::Exec {
                         argv: argv.clone(),
                         executable: program,
                         script: held.next(),
                         through: held.collect(),
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
-                        telling: subject::telling(&environment),
+                        telling: approval_subject::telling(&environment),
                     })
                 })?;
                 if let Some(approved) = &approved {
                     let held = approved.script.iter().chain(&approved.through);
                     for (script, named) in held.zip(scripts) {
-                        subject::bind_script(request, script, named)?;
+                        approval_subject::bind_script(request, script, named)?;
                     }
                 }
                 return Ok(Expected {

@@ -18,12 +18,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use super::ways::{is_below, spelled, ways};
-use crate::approval::Digest;
+use super::script_paths::{is_below, spelled, ways};
 use crate::caller::Caller;
-use crate::kernel::{Tid, errno};
+use crate::kernel::errno;
 use crate::resolve::{Identity, Object, link_to, real_path};
-use crate::tree::Tree;
+use guard_approvals::Digest;
+use guard_openclaw::peer::proc::Tid;
+use guard_openclaw::peer::process_tree::Tree;
 
 /// A longer script cannot be approved.
 pub const LONGEST: u64 = 64 << 20;

@@ -13,12 +13,13 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::copies::Stand;
+use super::content_match::Stand;
 use super::verify::{self, Expected};
-use crate::answer::{Answer, Outcome};
-use crate::broker::Request;
-use crate::kernel::{Response, Tid, proc};
+use crate::kernel::Response;
+use crate::reply::{Answer, Outcome};
 use crate::resolve::Identity;
+use crate::syscall::Request;
+use guard_openclaw::peer::proc::{self, Tid};
 
 /// It is looked often for a second, and then less often for as long as the exec may be under way: its tracer can hold
 /// it up, by not waiting for another thread that the exec must see gone.

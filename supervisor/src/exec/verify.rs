@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::copies::Stand;
-use crate::approval::Digest;
-use crate::kernel::{Kernel, Tid, maps, proc, requests, trace};
+use super::content_match::Stand;
+use crate::kernel::{Kernel, maps, requests, trace};
 use crate::resolve::{Identity, Object};
+use guard_approvals::Digest;
+use guard_openclaw::peer::proc::{self, Tid};
 use guard_shim::failpoints::{Fallible, may_fall};
 
 /// The loader that was judged.

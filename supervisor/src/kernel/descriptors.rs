@@ -6,8 +6,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::proc::Text;
-use super::{Tid, errno, limits};
+use super::{errno, limits};
+use guard_openclaw::peer::proc::Text;
+use guard_openclaw::peer::proc::Tid;
 
 /// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
@@ -57,7 +58,7 @@ pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
         // Before Linux 6.9 only a thread group can be named. Its leader's table is the caller's unless the
         // thread left it (unshare(CLONE_FILES)): then nothing here would be the caller's descriptor.
         Errno::INVAL => {
-            let tgid = super::proc::status(tid)?.tgid;
+            let tgid = guard_openclaw::peer::proc::status(tid)?.tgid;
             if tgid != tid && !same_table(tid, tgid) {
                 return Err(Errno::PERM);
             }

@@ -7,8 +7,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::Tid;
-use crate::approval::Ending;
+use guard_approvals::Ending;
+use guard_openclaw::peer::proc::Tid;
 
 /// A process, held by a descriptor.
 #[derive(Debug)]

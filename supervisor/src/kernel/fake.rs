@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{Followed, Kernel, Notification, Response, Status, Tid};
+use super::{Followed, Kernel, Notification, Response};
+use guard_openclaw::peer::proc::{Status, Tid};
 
 /// The scripted kernel. Directories and descriptors are real ones of the test's.
 #[derive(Default)]

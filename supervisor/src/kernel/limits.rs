@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
 
-use super::Tid;
+use guard_openclaw::peer::proc::Tid;
 
 /// The soft limit that the caller has.
 pub fn of(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {

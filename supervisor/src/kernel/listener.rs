@@ -6,10 +6,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::{
-    Followed, Kernel, Notification, Response, Status, Tid, descriptors, errno, limits, memory, proc, signals,
-    trace,
-};
+use super::{Followed, Kernel, Notification, Response, descriptors, errno, limits, memory, signals, trace};
+use guard_openclaw::peer::proc::{self, Status, Tid};
 
 mod ioctl {
     nix::ioctl_readwrite!(receive, b'!', 0, libc::seccomp_notif);

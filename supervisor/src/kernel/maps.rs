@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use rustix::io::Errno;
 
-use super::{Tid, errno};
+use super::errno;
+use guard_openclaw::peer::proc::Tid;
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]

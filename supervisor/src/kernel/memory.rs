@@ -6,7 +6,8 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use rustix::io::Errno;
 
-use super::{Tid, errno};
+use super::errno;
+use guard_openclaw::peer::proc::Tid;
 
 /// Reads up to the first unreadable byte.
 ///

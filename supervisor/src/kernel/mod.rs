@@ -7,7 +7,7 @@
 pub mod descriptors;
 pub mod ended;
 pub mod errno;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(any(test, feature = "fake-kernel"))]
 pub mod fake;
 pub mod fork;
 pub mod limits;
@@ -15,16 +15,14 @@ pub mod listener;
 pub mod maps;
 pub mod memory;
 pub mod probe;
-pub mod proc;
 pub mod requests;
 pub mod signals;
 pub mod trace;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use guard_openclaw::peer::proc::{Status, Tid};
 use rustix::io::Errno;
-
-pub use self::proc::{Status, Tid};
 
 /// One held system call.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,8 @@ use rustix::io::Errno;
 
 use super::fork::{self, Side};
 use super::listener::Listener;
-use super::{Kernel, Tid, descriptors, errno, memory, requests};
+use super::{Kernel, descriptors, errno, memory, requests};
+use guard_openclaw::peer::proc::Tid;
 
 /// Whether something is there, or the kernel's answer.
 pub type Probed = Result<(), Errno>;

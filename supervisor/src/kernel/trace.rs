@@ -14,7 +14,8 @@ use nix::unistd::Pid;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus};
 
-use super::{Followed, Kernel, Response, Tid, errno, requests};
+use super::{Followed, Kernel, Response, errno, requests};
+use guard_openclaw::peer::proc::Tid;
 
 /// Lets the held exec `id` of `tid` go on, and calls `check` with the new program's pid before it runs.
 ///

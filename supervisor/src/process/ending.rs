@@ -1,6 +1,6 @@
 //! `--kill-on-exit`: ends what the command left running.
 
-use crate::tree::Tree;
+use guard_openclaw::peer::process_tree::Tree;
 
 /// Kills every member of the tree, once; a member may have started another meanwhile.
 pub fn kill_members(tree: &Tree) {

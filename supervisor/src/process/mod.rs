@@ -30,12 +30,12 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::audit::Writer;
+use crate::config::reload::Source;
 use crate::exit::Exit;
-use crate::floor;
+use crate::judge::recorder::Recorder;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
-use crate::learn::Recorder;
-use crate::reload::Source;
+use crate::landlock;
 use crate::terminal::Outer;
 use console::{Console, Far};
 
@@ -52,7 +52,7 @@ pub struct Order {
     /// Where that comes from.
     pub source: Source,
     /// What the floor lets the kernel do by itself.
-    pub floor: floor::Plan,
+    pub floor: landlock::Plan,
     /// Where decisions are logged.
     pub audit: Writer,
     /// `--observe`

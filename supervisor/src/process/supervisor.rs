@@ -17,26 +17,25 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
 use super::message::{End, Message, News};
 use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
-use crate::approval::{Approvals, Settings, Surroundings};
-use crate::asking::{Announce, ApprovalLog, Way};
+use crate::audit::report::{Manner, Reporter, hint, print};
 use crate::audit::{Context, Secrets};
-use crate::current::Current;
-use crate::faults::tell_in_one_line;
-use crate::floor as tree_floor;
-use crate::gateway::Follower;
-use crate::guard::Guard;
+use crate::config::reload::{Reload, Source, Watch};
+use crate::judge::active::Current;
+use crate::judge::consent::{Announce, ApprovalLog, Way};
+use crate::judge::guard::Guard;
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
-use crate::pool::Pool;
-use crate::ports::IsMember;
-use crate::reload::{Reload, Source, Watch};
-use crate::report::{Manner, Reporter, print};
+use crate::landlock as tree_floor;
+use crate::panics::tell_in_one_line;
 use crate::resolve::Resolver;
-use crate::text::shown;
-use crate::tree::Tree;
-use crate::why;
+use crate::worker::Pool;
+use guard_approvals::{Approvals, Settings, Surroundings};
+use guard_openclaw::gateway::Follower;
+use guard_openclaw::peer::process_tree::Tree;
+use guard_openclaw::ports::IsMember;
+use guard_policy::text::shown;
 
 /// The status of a guard that failed.
 const FAILED: u8 = 125;
@@ -126,7 +125,7 @@ fn supervise(
     };
     let reporter = Reporter::start(manner, audit, context, tree).map_err(say("start a thread"))?;
     let reporter = match std::io::stderr().is_terminal() {
-        true => reporter.hinting(why::hint(&source.options)),
+        true => reporter.hinting(hint(&source.options)),
         false => reporter,
     };
     let resolver = Resolver::new().map_err(|error| format!("cannot open /: {error}"))?;
@@ -280,7 +279,7 @@ fn become_supervisor() -> std::io::Result<()> {
     // Each stop of a traced process sends SIGCHLD; nobody here waits for it, and it would wake this thread.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::from_iter([Signal::SIGCHLD])), None);
     let_go_of_stdio([true, true, false]);
-    drop_capabilities()?;
+    guard_shim::clear_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
     // The supervisor holds descriptors of every caller for a moment.
     let limit = getrlimit(Resource::Nofile);
@@ -289,15 +288,6 @@ fn become_supervisor() -> std::io::Result<()> {
     let limit = getrlimit(Resource::Fsize);
     let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit });
     limits::forbid_core();
-    Ok(())
-}
-
-/// What the broker does must be refused where the kernel would have refused it to the caller, who has none either.
-fn drop_capabilities() -> std::io::Result<()> {
-    use caps::CapSet;
-    for set in [CapSet::Ambient, CapSet::Inheritable, CapSet::Effective, CapSet::Permitted] {
-        caps::clear(None, set).map_err(std::io::Error::other)?;
-    }
     Ok(())
 }
 

@@ -5,10 +5,11 @@
 //! the decision is about the descriptor that the operation then uses, and its path is what the kernel says of
 //! it (`/proc/self/fd/N`), not what was written.
 
-mod deep;
+mod fast_path;
+mod long_path;
 mod real;
-mod scope;
-mod spelling;
+mod restrictions;
+pub mod special_files;
 mod walk;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,10 +19,10 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 
+pub use fast_path::{Found, Spelling};
 pub use real::{link_to, real_path};
-use scope::Scope;
-pub use scope::mount_of;
-pub use spelling::{Found, Spelling};
+use restrictions::Scope;
+pub use restrictions::mount_of;
 use walk::{Pending, Walk};
 
 /// Whether a symbolic link at the end of the path is followed.

@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
-use super::deep::deep_path;
-use crate::kernel::proc::Text;
+use super::long_path::deep_path;
+use guard_openclaw::peer::proc::Text;
 
 /// A descriptor's path. For an object that was removed: the path that it had.
 ///

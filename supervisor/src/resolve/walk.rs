@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::scope::{Scope, Up};
+use super::restrictions::{Scope, Up};
 use super::{Dots, Entry, Last, Object, Resolver, Target, real_path};
 use crate::caller::Caller;
-use crate::place;
+use crate::resolve::special_files;
 
 /// MAXSYMLINKS of the kernel (include/linux/namei.h).
 const MAX_LINKS: usize = 40;
@@ -217,10 +217,10 @@ impl Walk<'_, '_> {
             return Err(Errno::LOOP);
         }
         let target = if system.f_type == rustix::fs::PROC_SUPER_MAGIC {
-            match place::proc_link(self.caller, &real_path(self.directory.as_fd())?, name)? {
-                place::ProcLink::Text(text) => text,
-                place::ProcLink::Plain => read_link(link)?,
-                place::ProcLink::Magic => return self.jump(name, is_last && !slash),
+            match special_files::proc_link(self.caller, &real_path(self.directory.as_fd())?, name)? {
+                special_files::ProcLink::Text(text) => text,
+                special_files::ProcLink::Plain => read_link(link)?,
+                special_files::ProcLink::Magic => return self.jump(name, is_last && !slash),
             }
         } else {
             read_link(link)?

@@ -40,7 +40,7 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::inner::tests::modes;
+    use crate::terminal::pty::tests::modes;
 
     #[test]
     fn control_c_and_backslash_are_signals() {

@@ -6,19 +6,18 @@
 //! `relay` carries; what is shown goes through the `sieve`, and `model` and `modes` know what it came to, so that a
 //! `prompt` can be drawn over it and taken away again (`interrupted`).
 
-mod inner;
-mod interrupted;
+mod filter;
 mod keys;
-mod model;
 mod modes;
-mod outer;
 mod prompt;
+mod prompt_relay;
+mod pty;
 mod quiet;
-mod refused;
 mod relay;
+mod screen;
 mod sequence;
-mod sieve;
+mod tty;
 
-pub use inner::Inner;
-pub use outer::{Outer, in_pipeline};
+pub use pty::Inner;
 pub use relay::{Relay, Source};
+pub use tty::{Outer, in_pipeline};

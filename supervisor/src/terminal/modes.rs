@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use memchr::memrchr2;
 
+use super::filter::{Kind, Text};
 use super::sequence::Csi;
-use super::sieve::{Kind, Text};
 
 /// More than programs set at a time; of the pen and of the colours each.
 const LONGEST: usize = 8192;
@@ -251,7 +251,7 @@ impl Modes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sieve::{Passed, Sieve};
+    use super::super::filter::{Passed, Sieve};
     use super::*;
 
     fn after(text: &str) -> Modes {

@@ -8,11 +8,11 @@ use nix::sys::signal::Signal;
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
+use super::filter::{Passed, Sieve};
 use super::keys::Keys;
-use super::model::Model;
-use super::outer::{Outer, ends_lines};
 use super::prompt::{Prompt, Terminal};
-use super::sieve::{Passed, Sieve};
+use super::screen::Model;
+use super::tty::{Outer, ends_lines};
 
 /// What is carried at once; no more is read before it is written.
 const CHUNK: usize = 16 * 1024;

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use super::card::Extent;
+use super::input::Typed;
 use super::panel::Page;
-use super::typed::Typed;
 use super::{SILENT, TOO_SOON};
 
 /// An answer.

@@ -3,8 +3,8 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::queue::Card;
-use crate::approval::protocol::{Approval, OneSaved, Saved};
-use crate::text::shown;
+use guard_approvals::protocol::{Approval, OneSaved, Saved};
+use guard_policy::text::shown;
 
 /// The width of the names in front.
 const NAMES: usize = 9;

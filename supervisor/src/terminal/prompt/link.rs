@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use memchr::memchr;
 
-use crate::approval::protocol::{Call, Method, Reply, Said, VERSION};
+use guard_approvals::protocol::{Call, Method, Reply, Said, VERSION};
 
 /// One connection.
 #[derive(Debug)]

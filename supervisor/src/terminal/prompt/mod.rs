@@ -6,28 +6,28 @@
 
 mod answer;
 mod card;
-mod cover;
+mod input;
 mod link;
+mod overlay;
 mod panel;
 mod query;
 mod queue;
 mod reading;
-mod typed;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::approval::protocol::{Said, State};
-use crate::text::shown;
 use answer::Asking;
-use cover::Cover;
-pub use cover::{Surface, Terminal};
+use guard_approvals::protocol::{Said, State};
+use guard_policy::text::shown;
+use input::Reader;
 use link::Link;
+use overlay::Cover;
+pub use overlay::{Surface, Terminal};
 use panel::{Page, Panel};
 use query::Query;
 use queue::{Card, Queue};
-use typed::Reader;
 
 /// After this time a terminal that was asked does not answer.
 const SILENT: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::approval::protocol::Approval;
+use guard_approvals::protocol::Approval;
 
 /// Calls that are shown, and answered, together.
 #[derive(Clone, Debug, PartialEq)]

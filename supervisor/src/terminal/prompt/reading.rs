@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::answer::Reading;
 use super::card::{self, Extent};
+use super::input::{Scroll, Typed};
 use super::panel::{Page, Panel};
 use super::query::{self, Query};
-use super::typed::{Scroll, Typed};
 use super::{Outcome, Prompt};
-use crate::approval::protocol::Method;
+use guard_approvals::protocol::Method;
 
 impl Prompt {
     /// Takes what is typed.

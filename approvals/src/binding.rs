@@ -1,0 +1,126 @@
+//! What a yes is bound to, and what stands on one card.
+
+use guard_policy::Access;
+
+use super::digest::Digest;
+use super::question::{Executable, Question, Script, Subject};
+
+/// Everything that makes a call the one that was approved. Equal bindings share one request and one answer; a grant
+/// is for one binding and covers nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Binding {
+    agent: String,
+    session: String,
+    what: Bound,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Bound {
+    /// Arguments and environment by their digests: a grant is kept for long, and arguments can be long.
+    Exec {
+        argv: Digest,
+        environment: Digest,
+        around: Box<Around>,
+    },
+    File {
+        path: Vec<u8>,
+        access: Access,
+        call: &'static str,
+    },
+}
+
+/// What the calls of one card have in common, beside the rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Around {
+    executable: Executable,
+    script: Option<Script>,
+    through: Vec<Script>,
+    cwd: Vec<u8>,
+}
+
+/// What calls have in common that stand on one card: everything but arguments and environment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CardKey {
+    agent: String,
+    session: String,
+    rule: String,
+    what: OnCard,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum OnCard {
+    Exec(Box<Around>),
+    File { path: Vec<u8>, access: Access, call: &'static str },
+}
+
+impl Binding {
+    /// Of a question.
+    pub fn of(question: &Question) -> Binding {
+        let what = match &question.subject {
+            Subject::Exec(exec) => Bound::Exec {
+                argv: Digest::of_parts(exec.argv.iter().map(Vec::as_slice)),
+                environment: exec.environment,
+                around: Box::new(Around {
+                    executable: exec.executable.clone(),
+                    script: exec.script.clone(),
+                    through: exec.through.clone(),
+                    cwd: exec.cwd.clone(),
+                }),
+            },
+            Subject::File { path, access, call } => Bound::File { path: path.clone(), access: *access, call },
+        };
+        Binding { agent: question.agent.clone(), session: question.session.clone(), what }
+    }
+
+    /// Whether it is of a program that starts.
+    pub fn is_exec(&self) -> bool {
+        matches!(self.what, Bound::Exec { .. })
+    }
+
+    /// The agent whose call it is.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
+    /// The card on which it stands, where `question` is what it was made of.
+    pub fn card(&self, question: &Question) -> CardKey {
+        let what = match &self.what {
+            Bound::Exec { around, .. } => OnCard::Exec(around.clone()),
+            Bound::File { path, access, call } => OnCard::File { path: path.clone(), access: *access, call },
+        };
+        let rule = format!("{} {}", question.because.path, question.because.rule());
+        CardKey { agent: self.agent.clone(), session: self.session.clone(), rule, what }
+    }
+}
+
+impl CardKey {
+    /// The agent whose calls stand on it.
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+}
+
+impl Binding {
+    /// Of everything that it binds: for what must not grow with it.
+    pub fn digest(&self) -> Digest {
+        let number = |number: u64| number.to_le_bytes().to_vec();
+        let mut parts = vec![self.agent.clone().into_bytes(), self.session.clone().into_bytes()];
+        match &self.what {
+            Bound::Exec { argv, environment, around } => {
+                let Around { executable, script, through, cwd } = &**around;
+                let Executable { path, device, inode, sha256 } = executable;
+                parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
+                parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
+                // Which of them is the one that was called: without it there are none through which.
+                let scripts = script.iter().chain(through);
+                parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
+            }
+            Bound::File { path, access, call } => {
+                let bits =
+                    [Access::READ, Access::WRITE, Access::MAP].map(|bit| u8::from(access.contains(bit)));
+                parts.extend([path.clone(), bits.to_vec(), call.as_bytes().to_vec()]);
+            }
+        }
+        Digest::of_parts(parts.iter().map(Vec::as_slice))
+    }
+}

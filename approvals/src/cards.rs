@@ -1,0 +1,72 @@
+//! Cards: calls that differ only in arguments or environment are shown, and can be answered, together.
+
+use std::collections::HashMap;
+
+use super::binding::CardKey;
+use super::event::Card;
+use super::question::Id;
+
+/// What one card lists.
+#[derive(Debug)]
+struct Listing {
+    card: Card,
+    /// Each with the revision since which it is listed, in that order.
+    listed: Vec<(Id, u64)>,
+}
+
+/// The cards that wait for an answer.
+#[derive(Debug, Default)]
+pub struct Cards {
+    cards: HashMap<CardKey, Listing>,
+    /// The number of the newest card.
+    newest: u64,
+}
+
+impl Cards {
+    /// Whether there is such a card.
+    pub fn has(&self, key: &CardKey) -> bool {
+        self.cards.contains_key(key)
+    }
+
+    /// How many wait for an agent.
+    pub fn count(&self, agent: &str) -> usize {
+        self.cards.keys().filter(|key| key.agent() == agent).count()
+    }
+
+    /// Lists a question on its card, which is made where there is none.
+    pub fn list(&mut self, key: &CardKey, id: Id) -> Card {
+        let listing = self.cards.entry(key.clone()).or_insert_with(|| {
+            self.newest += 1;
+            Listing { card: Card { number: self.newest, revision: 0 }, listed: Vec::new() }
+        });
+        listing.card.revision += 1;
+        listing.listed.push((id, listing.card.revision));
+        listing.card
+    }
+
+    /// Takes a question from its card, and the card away with its last.
+    pub fn remove(&mut self, key: &CardKey, id: Id) {
+        if let Some(listing) = self.cards.get_mut(key) {
+            listing.listed.retain(|(listed, _)| *listed != id);
+            listing.card.revision += 1;
+            if listing.listed.is_empty() {
+                self.cards.remove(key);
+            }
+        }
+    }
+
+    /// What a card listed at a revision and lists still; `None` where it has no such revision yet.
+    pub fn listed(&self, key: &CardKey, revision: u64) -> Option<Vec<Id>> {
+        let listing = self.cards.get(key).filter(|listing| revision <= listing.card.revision)?;
+        let listed = listing.listed.iter().filter(|(_, since)| *since <= revision);
+        Some(listed.map(|(id, _)| *id).collect())
+    }
+
+    /// All cards with what they list, the oldest first.
+    pub fn all(&self) -> Vec<(Card, Vec<Id>)> {
+        let ids = |listing: &Listing| listing.listed.iter().map(|(id, _)| *id).collect();
+        let mut all: Vec<_> = self.cards.values().map(|listing| (listing.card, ids(listing))).collect();
+        all.sort_by_key(|(card, _): &(Card, Vec<Id>)| card.number);
+        all
+    }
+}

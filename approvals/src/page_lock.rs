@@ -1,0 +1,244 @@
+//! Where the approvals page listens, for every guard of this state directory: no tree may reach it.
+//!
+//! It stands in `guard/page.lock`, and holds as long as somebody has that file locked: a page that is killed leaves no port
+//! closed behind. The lock is an open file description's, for that can be looked at without being taken.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use guard_policy::Page;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
+
+use guard_openclaw::approvals_store::Directory;
+use guard_policy::text::shown;
+
+/// In the guard's own directory.
+const LOCK: &str = "page.lock";
+/// More than any address is long.
+const LONGEST: u64 = 64;
+/// How many may wait to be taken in.
+const BACKLOG: i32 = 64;
+
+/// Why no page can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServingError {
+    #[error("another `approvals serve` runs already{0}: answer there, or end it")]
+    Runs(String),
+    #[error("cannot listen on {at}: {error}")]
+    Listen { at: SocketAddr, error: io::Error },
+    #[error("cannot write down in {path} where the page is: {error}")]
+    Announce { path: String, error: io::Error },
+}
+
+/// A page's place: as long as this lives, no tree gets there. To be kept until the last connection is closed.
+#[derive(Debug)]
+pub struct Serving {
+    listener: TcpListener,
+    address: SocketAddr,
+    _lock: OwnedFd,
+}
+
+impl Serving {
+    /// Listens, where nobody else serves a page for this state directory, which is named by its real path. Port 0 is any. No
+    /// tree comes before it is kept out: what is announced first is bound by then, and does not listen yet.
+    ///
+    /// # Errors
+    /// Who serves a page already, or what is in the way.
+    pub fn begin(state: &Path, at: SocketAddr) -> Result<Serving, ServingError> {
+        let lock = lock(state)?;
+        let failed = |error: rustix::io::Errno| ServingError::Listen { at, error: error.into() };
+        let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
+        // Those who have just left a page at this port do not keep the next one from it.
+        sockopt::set_socket_reuseaddr(&socket, true).map_err(failed)?;
+        bind(&socket, &at).map_err(failed)?;
+        let listener = TcpListener::from(socket);
+        let listening = |error| ServingError::Listen { at, error };
+        let address = listener.local_addr().map_err(listening)?;
+        announce(&lock, address).map_err(unannounced(state))?;
+        listen(&listener, BACKLOG).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(listening)?;
+        Ok(Serving { listener, address, _lock: lock })
+    }
+
+    /// Where the page is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The listener, which does not wait.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn listener(&self) -> io::Result<TcpListener> {
+        self.listener.try_clone()
+    }
+}
+
+/// Where the page is that is served for this state directory.
+pub fn served(state: &Path) -> Page {
+    match look(state) {
+        Ok(page) => page,
+        // Somebody may be there.
+        Err(_) => Page::Somewhere,
+    }
+}
+
+fn look(state: &Path) -> io::Result<Page> {
+    let Some(own) = Directory::open_own(state)? else { return Ok(Page::Down) };
+    // A FIFO would wait for somebody to write.
+    let file = match own.below(LOCK, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Page::Down),
+        Err(error) => return Err(error),
+    };
+    let mut found = whole(nix::libc::F_WRLCK);
+    fcntl(&file, FcntlArg::F_OFD_GETLK(&mut found))?;
+    if i32::from(found.l_type) == nix::libc::F_UNLCK {
+        return Ok(Page::Down);
+    }
+    let address = read(file)?.parse::<SocketAddr>().map_err(io::Error::other)?;
+    Ok(Page::At(address.port()))
+}
+
+fn read(file: OwnedFd) -> io::Result<String> {
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is no plain file"));
+    }
+    let mut text = String::new();
+    File::from(file).take(LONGEST).read_to_string(&mut text)?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// One page at a time, for each state directory.
+fn lock(state: &Path) -> Result<OwnedFd, ServingError> {
+    let open = || {
+        let own = Directory::make_own(state)?;
+        let lock =
+            own.below(LOCK, OFlags::RDWR | OFlags::CREATE | OFlags::NONBLOCK, Mode::RUSR | Mode::WUSR)?;
+        own.hand_over(&lock)?;
+        Ok(lock)
+    };
+    let lock = open().map_err(unannounced(state))?;
+    match fcntl(&lock, FcntlArg::F_OFD_SETLK(&whole(nix::libc::F_WRLCK))) {
+        Ok(_) => Ok(lock),
+        Err(Errno::EAGAIN | Errno::EACCES) => {
+            let there = read(lock).ok().filter(|text| text.parse::<SocketAddr>().is_ok());
+            Err(ServingError::Runs(there.map(|there| format!(" at {there}")).unwrap_or_default()))
+        }
+        Err(error) => Err(unannounced(state)(error.into())),
+    }
+}
+
+fn announce(lock: &OwnedFd, address: SocketAddr) -> io::Result<()> {
+    let file = File::from(lock.as_fd().try_clone_to_owned()?);
+    file.set_len(0)?;
+    file.write_all_at(format!("{address}\n").as_bytes(), 0)
+}
+
+fn unannounced(state: &Path) -> impl Fn(io::Error) -> ServingError {
+    move |error| {
+        let path =
+            shown(state.join(guard_openclaw::approvals_store::GUARD).join(LOCK).as_os_str().as_bytes());
+        ServingError::Announce { path, error }
+    }
+}
+
+/// A lock of this kind on all of a file.
+fn whole(kind: i32) -> nix::libc::flock {
+    let (l_type, l_whence) = (kind as i16, nix::libc::SEEK_SET as i16);
+    nix::libc::flock { l_type, l_whence, l_start: 0, l_len: 0, l_pid: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::TcpStream;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const ANY: &str = "127.0.0.1:0";
+
+    fn state() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn begin(state: &Path) -> Serving {
+        Serving::begin(state, ANY.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn it_holds_as_long_as_it_is_served() {
+        let state = state();
+        let state = state.path();
+        assert_eq!(served(state), Page::Down);
+        assert!(!state.join("guard").exists(), "looking makes nothing");
+        let first = begin(state);
+        let port = first.address().port();
+        assert_eq!(served(state), Page::At(port));
+        TcpStream::connect(first.address()).unwrap();
+        drop(first);
+        assert_eq!(served(state), Page::Down);
+        assert_eq!(fs::read_to_string(state.join("guard/page.lock")).unwrap(), format!("127.0.0.1:{port}\n"));
+        // The shorter one leaves nothing of the longer one.
+        fs::write(state.join("guard/page.lock"), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535\n")
+            .unwrap();
+        assert_eq!(served(state), Page::Down);
+        let second = begin(state);
+        assert_eq!(served(state), Page::At(second.address().port()));
+    }
+
+    #[test]
+    fn one_runs_for_each_state_directory() {
+        let (one, two) = (state(), state());
+        let first = begin(one.path());
+        let port = first.address().port();
+        let error = Serving::begin(one.path(), ANY.parse().unwrap()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("another `approvals serve` runs already at 127.0.0.1:{port}: answer there, or end it")
+        );
+        // It is still the first one's.
+        assert_eq!(served(one.path()), Page::At(port));
+        let other = begin(two.path());
+        assert_eq!(served(two.path()), Page::At(other.address().port()));
+        // A port that somebody has is nobody's page.
+        let three = state();
+        let taken = Serving::begin(three.path(), first.address()).unwrap_err();
+        assert!(matches!(taken, ServingError::Listen { .. }), "{taken}");
+        assert_eq!(served(three.path()), Page::Down);
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_anywhere() {
+        let state = state();
+        let path = state.path().join("guard/page.lock");
+        let serving = begin(state.path());
+        for text in ["", "x", "127.0.0.1", "127.0.0.1:x\n", "\u{0}", &"1".repeat(1000)] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(served(state.path()), Page::Somewhere, "{text}");
+        }
+        fs::write(&path, b"\xff").unwrap();
+        assert_eq!(served(state.path()), Page::Somewhere);
+        drop(serving);
+        assert_eq!(served(state.path()), Page::Down);
+        fs::remove_file(&path).unwrap();
+        symlink("/dev/null", &path).unwrap();
+        assert_eq!(served(state.path()), Page::Somewhere);
+        let error = Serving::begin(state.path(), ANY.parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("guard/page.lock where the page is: "), "{error}");
+        fs::remove_file(&path).unwrap();
+        fs::remove_dir(state.path().join("guard")).unwrap();
+        symlink("/", state.path().join("guard")).unwrap();
+        assert_eq!(served(state.path()), Page::Somewhere);
+    }
+}

@@ -1,0 +1,139 @@
+//! Answers, and what they let go.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::decision::{By, Decision, End, ResolveError, Span};
+use super::super::event::What;
+use super::super::outcome::{Found, Resolved, Save, saves};
+use super::super::question::{Id, Repeat};
+use super::super::resolved::Record;
+use super::{Book, Pending};
+
+/// How long a denial stands for equal calls, so that a loop that tries again asks nobody again; and how long after an
+/// "always" equal calls are let go, until its entry is read.
+pub const BURST: Duration = Duration::from_secs(5);
+
+impl Book {
+    /// Answers the question that the id or its beginning names; with a revision, all that its card listed then.
+    ///
+    /// # Errors
+    /// Where nothing is answered: none waits, or for one of them such an answer cannot be given.
+    pub fn resolve(
+        &mut self,
+        prefix: &str,
+        revision: Option<u64>,
+        decision: Decision,
+        by: By,
+        now: Instant,
+    ) -> Result<Resolved, ResolveError> {
+        let id = match self.find(prefix, now)? {
+            Found::Pending(id) => id,
+            Found::Ended(id, End::Resolved(before)) if before == decision => {
+                return Ok(Resolved { id, answered: Vec::new(), saves: Vec::new() });
+            }
+            Found::Ended(_, End::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
+            Found::Ended(_, End::Expired) => return Err(ResolveError::Expired),
+            Found::Ended(_, End::NoRoute | End::Failed) => return Err(ResolveError::NoRoute),
+            Found::Ended(_, End::Withdrawn) => return Err(ResolveError::Withdrawn),
+        };
+        let answered = match revision {
+            None => vec![id],
+            Some(revision) => {
+                let card = self.pending.get(&id).map(|pending| &pending.card);
+                let listed = card.and_then(|card| self.cards.listed(card, revision));
+                listed.filter(|listed| listed.contains(&id)).ok_or(ResolveError::NoRevision(revision))?
+            }
+        };
+        let questions = answered.iter().filter_map(|id| Some((*id, &self.pending.get(id)?.request.question)));
+        let saves = saves(questions, decision)?;
+        for id in &answered {
+            self.answer(*id, decision, by, now);
+        }
+        for question in saves.iter().flat_map(|save| &save.questions) {
+            if let Some(record) = self.ended.get_mut(question) {
+                record.unsaved += 1;
+            }
+        }
+        Ok(Resolved { id, answered, saves })
+    }
+
+    fn answer(&mut self, id: Id, decision: Decision, by: By, now: Instant) {
+        let Some(pending) = self.pending.get(&id) else { return };
+        let (binding, repeat) = (pending.binding.clone(), pending.request.question.repeat);
+        match decision {
+            Decision::Deny => self.denials.insert(binding, Some(now + BURST)),
+            _ if repeat == Repeat::AskedEachTime => {}
+            Decision::AllowOnce => {}
+            Decision::AllowFor(Span::Session) => self.grants.insert(binding, None),
+            Decision::AllowFor(Span::Minutes(minutes)) => {
+                let minutes = Duration::from_secs(60 * u64::from(minutes.get()));
+                self.grants.insert(binding, Some(now + minutes));
+            }
+            Decision::AllowAlways(_) => self.grants.insert(binding, Some(now + BURST)),
+        }
+        self.end(id, End::Resolved(decision), What::Resolved { decision, by }, now);
+    }
+
+    pub(super) fn end(&mut self, id: Id, end: End, what: What, now: Instant) {
+        let Some(pending) = self.pending.remove(&id) else { return };
+        let Pending { request, binding, card, size, calls, without: _, untaken: _ } = pending;
+        self.bytes -= size;
+        self.by_binding.remove(&binding);
+        self.deadlines.remove(&(request.deadline, id));
+        self.lingering.retain(|(_, other)| *other != id);
+        self.cards.remove(&card, id);
+        let is_yes = matches!(end, End::Resolved(decision) if decision.allows());
+        let binding = binding.digest();
+        let mut record = Record { end, binding, calls: vec![id], claims: BTreeSet::new(), unsaved: 0 };
+        for (call, waiters) in calls {
+            if call != id {
+                record.calls.push(call);
+            }
+            self.waiters -= waiters.len();
+            // One that is not there any more has said so, or is about to.
+            let mut is_told = false;
+            for waiter in waiters.into_iter().filter(|waiter| !waiter.sender.is_closed()) {
+                is_told |= waiter.sender.send(end).is_ok();
+            }
+            if is_yes && is_told {
+                record.claims.insert(call);
+            }
+        }
+        // The call that asked first may have gone; its id is the question's.
+        self.calls.insert(id, id);
+        let forgotten = self.ended.insert(id, record, now);
+        self.forget(forgotten);
+        self.note(id, what, Some(&request));
+    }
+
+    /// Whether a call may go on by the yes that it was given: true once.
+    pub fn consume(&mut self, call: Id, now: Instant) -> bool {
+        self.pass(now);
+        let question = self.calls.get(&call).copied();
+        let record = question.and_then(|question| self.ended.get_mut(&question));
+        let is_first = record.is_some_and(|record| record.claims.remove(&call));
+        if is_first {
+            self.note(call, What::Consumed, None);
+        }
+        is_first
+    }
+
+    /// Notes what has become of a save.
+    pub fn saved(&mut self, save: &Save, outcome: &Result<String, String>) {
+        for question in &save.questions {
+            if let Some(record) = self.ended.get_mut(question) {
+                record.unsaved = record.unsaved.saturating_sub(1);
+            }
+            self.note(*question, What::Saved(outcome.clone()), None);
+        }
+    }
+
+    /// Whether something that the answer to a call's question saves is still to be saved.
+    pub fn is_saving(&self, call: Id) -> bool {
+        let record = self.calls.get(&call).and_then(|question| self.ended.get(question));
+        record.is_some_and(|record| record.unsaved > 0)
+    }
+}

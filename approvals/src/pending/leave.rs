@@ -1,0 +1,110 @@
+//! Callers that do not wait any more.
+
+use std::time::Duration;
+
+use guard_policy::approval::Route;
+use tokio::time::Instant;
+
+use super::super::decision::{End, Lack};
+use super::super::event::What;
+use super::super::question::Id;
+use super::{Book, Pending};
+
+/// How long a question stays when its last caller has a signal to take: most come back at once, as from the timer by
+/// which git(1) shows progress, and a human must not be asked anew each second.
+pub const LINGER: Duration = Duration::from_secs(1);
+
+impl Book {
+    /// Somebody does not wait for a call's answer any more; `None`: the call itself is gone. The last one takes the
+    /// question back; a yes that was not used is void.
+    pub fn leave(&mut self, call: Id, waiter: Option<u64>, now: Instant) {
+        if let Some(question) = self.take_out(call, waiter, now) {
+            self.end(question, End::Withdrawn, What::Withdrawn, now);
+        }
+    }
+
+    /// A call's caller has a signal to take, and may come back after it with an equal call. Whoever waits for this one is
+    /// told that it is withdrawn; the question stays for [`LINGER`].
+    pub fn pause(&mut self, call: Id, now: Instant) {
+        if let Some(question) = self.take_out(call, None, now) {
+            self.lingering.retain(|(_, other)| *other != question);
+            self.lingering.insert((now + LINGER, question));
+        }
+    }
+
+    /// Takes waiters of a call out; the question, where nobody is left that waits for it.
+    pub(super) fn take_out(&mut self, call: Id, waiter: Option<u64>, now: Instant) -> Option<Id> {
+        self.pass(now);
+        let question = self.calls.get(&call).copied()?;
+        if let Some(record) = self.ended.get_mut(&question) {
+            record.claims.remove(&call);
+            return None;
+        }
+        let pending = self.pending.get_mut(&question)?;
+        let waiters = pending.calls.get_mut(&call)?;
+        let before = waiters.len();
+        let (gone, stay) = std::mem::take(waiters)
+            .into_iter()
+            .partition::<Vec<_>, _>(|one| waiter.is_none_or(|number| number == one.number));
+        *waiters = stay;
+        self.waiters -= before - waiters.len();
+        if waiters.is_empty() {
+            pending.calls.remove(&call);
+            self.calls.remove(&call);
+        }
+        let is_last = pending.calls.is_empty();
+        for one in gone {
+            // Where it was the waiter itself that left, nobody listens.
+            let _ = one.sender.send(End::Withdrawn);
+        }
+        is_last.then_some(question)
+    }
+
+    /// A route brings no answer to a question; which ones are there at all, `open` says. Where none is left, the question
+    /// ends.
+    pub fn give_up(&mut self, id: Id, route: Route, lack: Lack, open: impl Fn(Route) -> bool, now: Instant) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        pending.without.push((route, lack));
+        pending.untaken.retain(|other| *other != route);
+        let has_failed = pending.has_failed();
+        if self.has_other(id, route, open) {
+            return;
+        }
+        if has_failed {
+            self.end(id, End::Failed, What::Failed, now);
+        } else {
+            self.end(id, End::NoRoute, What::NoRoute, now);
+        }
+    }
+
+    /// Notes whether a route has put a question to somebody.
+    pub fn taken(&mut self, id: Id, route: Route, is_taken: bool) {
+        let Some(pending) = self.pending.get_mut(&id) else { return };
+        pending.untaken.retain(|other| *other != route);
+        if !is_taken {
+            pending.untaken.push(route);
+        }
+    }
+
+    /// Whether another route than this may still bring an answer to a question.
+    pub fn has_other(&self, id: Id, route: Route, open: impl Fn(Route) -> bool) -> bool {
+        let Some(pending) = self.pending.get(&id) else { return false };
+        let can = |other| open(other) && pending.without.iter().all(|(without, _)| *without != other);
+        Route::ALL.into_iter().any(|other| other != route && can(other))
+    }
+
+    /// Ends every question: nobody will answer.
+    pub fn close(&mut self, now: Instant) {
+        for id in self.pending.keys().copied().collect::<Vec<_>>() {
+            self.end(id, End::Withdrawn, What::Withdrawn, now);
+        }
+        self.grants.clear();
+    }
+}
+
+impl Pending {
+    /// Whether a route has failed, or has done nothing yet: then nobody's silence is an answer.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.untaken.is_empty() || self.without.iter().any(|(_, lack)| *lack == Lack::Failed)
+    }
+}

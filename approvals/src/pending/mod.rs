@@ -1,0 +1,163 @@
+//! Every question that waits for an answer, and what is remembered of those that do not. No clock and no thread: each
+//! operation is told the time.
+
+mod answer;
+mod leave;
+mod register;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use guard_policy::approval::Route;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+#[cfg(test)]
+pub use answer::BURST;
+#[cfg(test)]
+pub use leave::LINGER;
+
+use super::binding::{Binding, CardKey};
+use super::cards::Cards;
+use super::decision::{End, Lack, ResolveError};
+use super::event::What;
+use super::grants::Lasting;
+use super::lifecycle::Told;
+use super::outcome::{Found, Happened, Listing};
+use super::question::{Id, Request};
+use super::resolved::Ended;
+
+/// A question that waits.
+#[derive(Debug)]
+struct Pending {
+    request: Arc<Request>,
+    binding: Binding,
+    card: CardKey,
+    size: usize,
+    /// The calls that wait for the answer. None is without a waiter; without any, the question lingers.
+    calls: BTreeMap<Id, Vec<Waiter>>,
+    /// The routes that bring no answer to it, and why.
+    without: Vec<(Route, Lack)>,
+    /// The routes that have not put it to anybody yet.
+    untaken: Vec<Route>,
+}
+
+/// Somebody who waits for a call's answer.
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    sender: oneshot::Sender<End>,
+}
+
+/// All questions.
+#[derive(Debug, Default)]
+pub struct Book {
+    pending: HashMap<Id, Pending>,
+    by_binding: HashMap<Binding, Id>,
+    deadlines: BTreeSet<(Instant, Id)>,
+    /// Questions whose last caller has a signal to take, and until when they wait for it to come back.
+    lingering: BTreeSet<(Instant, Id)>,
+    cards: Cards,
+    /// The question of each call, as long as it is known.
+    calls: HashMap<Id, Id>,
+    ended: Ended,
+    denials: Lasting,
+    grants: Lasting,
+    bytes: usize,
+    waiters: usize,
+    newest_waiter: u64,
+    happened: Vec<Happened>,
+}
+
+impl Book {
+    /// Notes how a program goes on.
+    pub fn tell(&mut self, told: Told) {
+        self.note(told.id, What::Told(told), None);
+    }
+
+    /// Lets the time pass: ends what nobody answered, and forgets.
+    pub fn pass(&mut self, now: Instant) {
+        while let Some((_, id)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).copied() {
+            if self.pending.get(&id).is_some_and(Pending::has_failed) {
+                self.end(id, End::Failed, What::Failed, now);
+            } else {
+                self.end(id, End::Expired, What::Expired, now);
+            }
+        }
+        while let Some((_, id)) = self.lingering.first().filter(|(until, _)| *until <= now).copied() {
+            self.lingering.pop_first();
+            if self.pending.get(&id).is_some_and(|pending| pending.calls.is_empty()) {
+                self.end(id, End::Withdrawn, What::Withdrawn, now);
+            }
+        }
+        let forgotten = self.ended.forget(now);
+        self.forget(forgotten);
+        self.denials.forget(now);
+        self.grants.forget(now);
+    }
+
+    /// When [`Book::pass`] has to be called next.
+    pub fn next(&self) -> Option<Instant> {
+        let first = |times: &BTreeSet<(Instant, Id)>| times.first().map(|(time, _)| *time);
+        [first(&self.deadlines), first(&self.lingering), self.ended.next()].into_iter().flatten().min()
+    }
+
+    /// Finds the one question whose id begins so, in whatever case; those that wait before those that have ended.
+    ///
+    /// # Errors
+    /// [`ResolveError::Unknown`], [`ResolveError::Ambiguous`].
+    pub fn find(&mut self, prefix: &str, now: Instant) -> Result<Found, ResolveError> {
+        self.pass(now);
+        let prefix = prefix.trim().to_ascii_lowercase();
+        if prefix.is_empty() {
+            return Err(ResolveError::Unknown);
+        }
+        if let Some(id) = only(self.pending.keys(), &prefix)? {
+            return Ok(Found::Pending(id));
+        }
+        let id = only(self.ended.ids(), &prefix)?.ok_or(ResolveError::Unknown)?;
+        let record = self.ended.get(&id).ok_or(ResolveError::Unknown)?;
+        Ok(Found::Ended(id, record.end))
+    }
+
+    /// The cards that wait, the oldest first.
+    pub fn listings(&self) -> Vec<Listing> {
+        let listed = |id: Id| self.pending.get(&id).map(|one| (Arc::clone(&one.request), one.calls.len()));
+        let all = self.cards.all().into_iter();
+        all.map(|(card, ids)| Listing { card, requests: ids.into_iter().filter_map(listed).collect() })
+            .collect()
+    }
+
+    /// What has happened since this was asked last.
+    pub fn happened(&mut self) -> Vec<Happened> {
+        std::mem::take(&mut self.happened)
+    }
+
+    pub(super) fn note(&mut self, id: Id, what: What, request: Option<&Arc<Request>>) {
+        self.happened.push(Happened { id, what, request: request.cloned() });
+    }
+
+    pub(super) fn forget(&mut self, calls: Vec<Id>) {
+        for call in calls {
+            self.calls.remove(&call);
+        }
+    }
+
+    /// Everything that grows with what callers do, for tests: questions, calls, bytes, what has ended.
+    #[cfg(test)]
+    pub fn held(&self) -> [usize; 6] {
+        let ended = self.ended.ids().count();
+        let lasting = self.denials.len() + self.grants.len();
+        [self.pending.len(), self.calls.len(), self.bytes, ended, lasting, self.waiters]
+    }
+}
+
+/// The one id that begins so.
+fn only<'i>(ids: impl Iterator<Item = &'i Id>, prefix: &str) -> Result<Option<Id>, ResolveError> {
+    let mut buffer = uuid::Uuid::encode_buffer();
+    let mut found = ids.filter(|id| id.hyphenated().encode_lower(&mut buffer).starts_with(prefix));
+    match (found.next(), found.next()) {
+        (Some(_), Some(_)) => Err(ResolveError::Ambiguous),
+        (one, _) => Ok(one.copied()),
+    }
+}

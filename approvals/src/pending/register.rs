@@ -1,0 +1,134 @@
+//! Questions that come in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use guard_policy::approval::Approvals;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::binding::Binding;
+use super::super::decision::{End, Grant, Refusal};
+use super::super::event::What;
+use super::super::outcome::Registered;
+use super::super::question::{Id, LONGEST, Repeat, Request};
+use super::{Book, Pending, Waiter};
+
+/// Questions that may wait.
+const MOST_PENDING: usize = Approvals::MOST_PENDING as usize;
+/// Calls that may wait for them. Each holds a worker, of which there are 4096 (`pool`): enough are left for calls that
+/// nobody is asked about.
+const MOST_WAITERS: usize = 3072;
+/// What all waiting questions may take in memory.
+const MOST_BYTES: usize = 16 << 20;
+
+impl Book {
+    /// Registers a question. Where it, or one with the same binding, waits already, its answer is waited for.
+    pub fn register(
+        &mut self,
+        request: &Arc<Request>,
+        max_pending: usize,
+        has_route: bool,
+        now: Instant,
+    ) -> Registered {
+        self.pass(now);
+        let binding = Binding::of(&request.question);
+        let done = match self.known(request, &binding) {
+            Some(known) => known,
+            None if request.deadline <= now => Registered::Ended(End::Expired),
+            None => self.admit(request, binding, max_pending, has_route),
+        };
+        match &done {
+            Registered::Refused(refusal) => {
+                self.note(request.id, What::Refused(refusal.clone()), Some(request))
+            }
+            Registered::Granted(_) => self.note(request.id, What::Granted, Some(request)),
+            Registered::Waiting(..) | Registered::Ended(_) => {}
+        }
+        done
+    }
+
+    /// What need not be asked.
+    fn known(&mut self, request: &Arc<Request>, binding: &Binding) -> Option<Registered> {
+        if let Some(question) = self.calls.get(&request.id).copied() {
+            // Under one id there is one question: another one must not have its answer.
+            if let Some(pending) = self.pending.get(&question) {
+                let is_same = pending.binding == *binding;
+                return Some(if is_same { self.wait(question, request.id) } else { taken() });
+            }
+            let record = self.ended.get(&question)?;
+            return Some(if record.binding == binding.digest() {
+                Registered::Ended(record.end)
+            } else {
+                taken()
+            });
+        }
+        if self.denials.get(binding).is_some() {
+            return Some(Registered::Refused(Refusal::DeniedLately));
+        }
+        if let Some(until) = self.grants.get(binding).filter(|_| request.question.repeat == Repeat::Allowed) {
+            return Some(Registered::Granted(Box::new(Grant { binding: binding.clone(), until })));
+        }
+        let question = self.by_binding.get(binding).copied()?;
+        let waits = self.wait(question, request.id);
+        if matches!(waits, Registered::Waiting(..)) {
+            self.note(question, What::Joined { call: request.id }, Some(request));
+        }
+        Some(waits)
+    }
+
+    fn admit(
+        &mut self,
+        request: &Arc<Request>,
+        binding: Binding,
+        max_pending: usize,
+        has_route: bool,
+    ) -> Registered {
+        let size = request.question.size();
+        let card = binding.card(&request.question);
+        let is_full = self.pending.len() >= MOST_PENDING || self.bytes + size > MOST_BYTES;
+        let refusal = if !has_route {
+            Some(Refusal::NoRoute)
+        } else if size > LONGEST {
+            Some(Refusal::TooLong { size })
+        } else if !self.cards.has(&card) && self.cards.count(binding.agent()) >= max_pending {
+            Some(Refusal::TooMany { most: max_pending })
+        } else if is_full || self.waiters >= MOST_WAITERS {
+            Some(Refusal::Full)
+        } else {
+            None
+        };
+        if let Some(refusal) = refusal {
+            return Registered::Refused(refusal);
+        }
+        let id = request.id;
+        self.bytes += size;
+        self.by_binding.insert(binding.clone(), id);
+        self.deadlines.insert((request.deadline, id));
+        let shown = self.cards.list(&card, id);
+        let calls = BTreeMap::new();
+        let (without, untaken) = (Vec::new(), Vec::new());
+        self.pending.insert(
+            id,
+            Pending { request: Arc::clone(request), binding, card, size, calls, without, untaken },
+        );
+        self.note(id, What::Requested { card: shown }, Some(request));
+        self.wait(id, id)
+    }
+
+    pub(super) fn wait(&mut self, question: Id, call: Id) -> Registered {
+        let Some(pending) = self.pending.get_mut(&question).filter(|_| self.waiters < MOST_WAITERS) else {
+            return Registered::Refused(Refusal::Full);
+        };
+        self.newest_waiter += 1;
+        let (sender, receiver) = oneshot::channel();
+        pending.calls.entry(call).or_default().push(Waiter { number: self.newest_waiter, sender });
+        self.waiters += 1;
+        self.calls.insert(call, question);
+        Registered::Waiting(self.newest_waiter, receiver)
+    }
+}
+
+fn taken() -> Registered {
+    Registered::Refused(Refusal::Broken("another question has this id".to_owned()))
+}

@@ -1,0 +1,99 @@
+//! What waits and what does not any more, for a route that shows it elsewhere.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use guard_policy::approval::Route;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::decision::Decision;
+use crate::event::{Event, What};
+use crate::manager::Manager;
+use crate::question::{Id, Request};
+
+/// What waits, as it changes.
+#[derive(Debug)]
+pub struct Questions {
+    manager: Manager,
+    events: Receiver<Event>,
+    waiting: HashSet<Id>,
+    changes: VecDeque<Change>,
+}
+
+/// A change.
+#[derive(Debug)]
+pub enum Change {
+    /// It waits now.
+    Opened(Arc<Request>),
+    /// It does not any more; with its answer, where there was one and it was not missed.
+    Closed(Id, Option<(Decision, Route)>),
+}
+
+impl Questions {
+    /// Of a manager: what waits already has opened.
+    pub fn of(manager: Manager) -> Questions {
+        let (listings, events) = manager.subscribe();
+        let (waiting, changes) = (HashSet::new(), VecDeque::new());
+        let mut questions = Questions { manager, events, waiting, changes };
+        let requests = listings.into_iter().flat_map(|listing| listing.requests);
+        requests.for_each(|(request, _)| questions.opened(request));
+        questions
+    }
+
+    /// The next change; `None` once the manager is gone. Can be left and called again.
+    pub async fn next(&mut self) -> Option<Change> {
+        loop {
+            if let Some(change) = self.changes.pop_front() {
+                return Some(change);
+            }
+            match self.events.recv().await {
+                Ok(Event { id, what: What::Requested { .. }, .. }) => {
+                    if let Some(request) = self.pending().find(|request| request.id == id) {
+                        self.opened(request);
+                    }
+                }
+                Ok(Event { id, what: What::Resolved { decision, by }, .. }) => {
+                    self.closed(id, Some((decision, by)));
+                }
+                Ok(Event {
+                    id,
+                    what: What::Expired | What::NoRoute | What::Failed | What::Withdrawn,
+                    ..
+                }) => {
+                    self.closed(id, None);
+                }
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.catch_up(),
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    /// What was missed is in what waits now.
+    fn catch_up(&mut self) {
+        let pending: Vec<_> = self.pending().collect();
+        let gone = self.waiting.iter().filter(|id| pending.iter().all(|request| request.id != **id));
+        for id in gone.copied().collect::<Vec<_>>() {
+            self.closed(id, None);
+        }
+        pending.into_iter().for_each(|request| self.opened(request));
+    }
+
+    fn pending(&self) -> impl Iterator<Item = Arc<Request>> + use<> {
+        let all = self.manager.snapshot().into_iter().flat_map(|listing| listing.requests);
+        all.map(|(request, _)| request)
+    }
+
+    fn opened(&mut self, request: Arc<Request>) {
+        if self.waiting.insert(request.id) {
+            self.changes.push_back(Change::Opened(request));
+        }
+    }
+
+    fn closed(&mut self, id: Id, answer: Option<(Decision, Route)>) {
+        if self.waiting.remove(&id) {
+            self.changes.push_back(Change::Closed(id, answer));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A question as the gateway is asked it: the parameters of `exec.approval.request` (OpenClaw 2026.7.35 and 2026.9.6).
+
+use std::path::Path;
+use std::time::Duration;
+
+use guard_policy::approval::{TRUNCATED, TurnSource, display_text};
+use serde_json::{Map, Value, json};
+
+use crate::question::{Always, Id, Question, Repeat, Subject};
+use crate::text::{Words, asked_by, quoted, words};
+
+/// What is said of the side that asks; OpenClaw takes any word but `node`, which would want a plan.
+const HOST: &str = "openclaw-guard";
+/// A longer reason is cut: nobody reads on. In characters.
+const LONGEST_REASON: usize = 2000;
+/// Without these a request would be another one, or be answered otherwise.
+const NEEDED: [&str; 2] = ["command", "twoPhase"];
+
+/// What is asked. Nothing in it acts on a terminal, and secrets are masked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Card(Map<String, Value>);
+
+/// What is told beside the question.
+#[derive(Clone, Debug)]
+pub struct Told<'a> {
+    /// What `~` means.
+    pub home: &'a Path,
+    /// OpenClaw's key of the session that asks.
+    pub session_key: Option<&'a str>,
+    /// Where to deliver it.
+    pub turn: Option<&'a TurnSource>,
+    /// Who else can be asked.
+    pub others: Others,
+}
+
+/// Who else can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// Nobody: without anybody at the gateway, `exec.askFallback` holds at once.
+    None,
+    /// Somebody: at the gateway it can wait for whoever comes.
+    Some,
+}
+
+impl Card {
+    /// Of a question; `None` where it could not be shown whole.
+    pub fn of(question: &Question, told: &Told<'_>) -> Option<Card> {
+        let Told { home, session_key, turn, others } = told;
+
+        let Words { command, cwd, resolved_path, ask } = words(question)?;
+        let (command, argv) = match &question.subject {
+            Subject::Exec(exec) => (command, argv(&exec.argv)),
+            // OpenClaw has no card for files: who asks stands where the arguments would.
+            Subject::File { .. } => {
+                let file = shortened(&command, home);
+                // A name that goes on like that would say who asks.
+                let file = match file.split_once(' ') {
+                    Some((word, path)) if path.contains(" by ") => format!("{word} {}", quoted(path)),
+                    _ => file,
+                };
+                (format!("{file} by {}", asked_by(&question.asked_by)), None)
+            }
+        };
+        let card = json!({
+            "command": command,
+            "commandArgv": argv,
+            "cwd": cwd,
+            "host": HOST,
+            "security": "allowlist",
+            "ask": ask,
+            "agentId": question.agent,
+            "sessionKey": session_key,
+            "resolvedPath": resolved_path,
+            "env": names(question),
+            "warningText": reason(question),
+            "unavailableDecisions": is_once(question).then_some(["allow-always"]),
+            "turnSourceChannel": turn.map(|turn| &turn.channel),
+            "turnSourceTo": turn.map(|turn| &turn.to),
+            "turnSourceAccountId": turn.and_then(|turn| turn.account_id.as_ref()),
+            "turnSourceThreadId": turn.and_then(|turn| turn.thread_id.as_ref()),
+            "requireDeliveryRoute": (*others == Others::Some).then_some(false),
+            "twoPhase": true,
+        });
+        let Value::Object(mut card) = card else { return None };
+        card.retain(|_, value| !value.is_null());
+        Some(Card(card))
+    }
+
+    /// The parameters, where it has this name there and waits for so long.
+    pub fn params(&self, id: Id, left: Duration) -> Value {
+        let mut params = self.0.clone();
+        params.insert("id".to_owned(), json!(id.to_string()));
+        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1);
+        params.insert("timeoutMs".to_owned(), json!(millis));
+        Value::Object(params)
+    }
+
+    /// Leaves out a parameter that the gateway's release does not know; false where it cannot be left out.
+    pub fn leave_out(&mut self, name: &str) -> bool {
+        !NEEDED.contains(&name) && self.0.remove(name).is_some()
+    }
+}
+
+/// The arguments one by one, where that shows no more and no less than the line does: what is a secret may be told by the
+/// argument before it.
+fn argv(argv: &[Vec<u8>]) -> Option<Vec<String>> {
+    let line = shlex::bytes::try_join(argv.iter().map(Vec::as_slice)).ok()?;
+    let quoted = argv.iter().map(|argument| shlex::bytes::try_quote(argument).ok());
+    let alone: Vec<_> = quoted.map(|argument| Some(display_text(&argument?))).collect::<Option<_>>()?;
+    let is_same = alone.join(" ") == display_text(&line);
+    is_same.then(|| argv.iter().map(|argument| display_text(argument)).collect())
+}
+
+/// `[write] /home/u/x` as `[write] ~/x`.
+fn shortened(command: &str, home: &Path) -> String {
+    let shortened = || {
+        let (word, path) = command.split_once(' ')?;
+        let home = display_text(home.as_os_str().as_encoded_bytes());
+        let below = path.strip_prefix(&home).filter(|below| home != "/" && below.starts_with('/'))?;
+        Some(format!("{word} ~{below}"))
+    };
+    shortened().unwrap_or_else(|| command.to_owned())
+}
+
+/// What of the environment can make another program of this one: the names, for values may be secrets.
+fn names(question: &Question) -> Option<Map<String, Value>> {
+    let Subject::Exec(exec) = &question.subject else { return None };
+    let names = exec.telling.iter().filter_map(|string| string.split(|&byte| byte == b'=').next());
+    let names: Map<_, _> = names.map(|name| (display_text(name), json!(""))).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+/// Whether a yes can only be for this time.
+fn is_once(question: &Question) -> bool {
+    question.repeat == Repeat::AskedEachTime || matches!(question.always, Always::Never(_))
+}
+
+/// Why it is asked, by whom, and what "always" would save.
+fn reason(question: &Question) -> String {
+    let because = &question.because;
+    let mut lines = vec![format!("openclaw-guard: {} ({})", because.text, because.rule())];
+    match &question.always {
+        Always::Saves { narrow, .. } if question.repeat == Repeat::Allowed => {
+            lines.extend(narrow.iter().map(|saving| format!("always would save {saving}")));
+        }
+        _ => {}
+    }
+    // At the end: there may be any number of them.
+    lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
+    let lines = lines.iter().map(|line| display_text(line.as_bytes()));
+    let reason = lines.collect::<Vec<_>>().join("\n");
+    match reason.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{}{TRUNCATED}", &reason[..end]),
+        None => reason,
+    }
+}

@@ -1,0 +1,165 @@
+//! Every question that waits, at the gateway.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use guard_policy::approval::Route;
+use tokio::sync::{oneshot, watch};
+use tokio::time::Instant;
+
+use super::super::answers::Taking;
+use super::super::feed::{Change, Questions};
+use super::ask::{Asking, Nobody, Stage, There, take_back};
+use super::card::{Others, Told};
+use super::line::{Down, Line};
+use crate::decision::{Decision, Lack};
+use crate::manager::Manager;
+use crate::persist::Keeper;
+use crate::question::{Id, Request};
+use crate::runtime::Surroundings;
+
+/// So shortly before its end a question is not ended sooner.
+const NEARLY: Duration = Duration::from_secs(2);
+
+/// Asks at the gateway.
+#[derive(Clone)]
+pub struct Client {
+    taking: Taking,
+    line: Arc<Line>,
+    /// What `~` means.
+    home: PathBuf,
+    session_key: Option<String>,
+    /// Questions that are asked there, or taken back.
+    busy: Arc<watch::Sender<usize>>,
+}
+
+/// How a question has ended elsewhere.
+type Closed = Option<(Decision, Route)>;
+
+impl Client {
+    /// Asks what waits in this manager, by this connection.
+    pub fn new(manager: Manager, keeper: Keeper, line: Arc<Line>, around: &Surroundings) -> Client {
+        let taking = Taking::new(manager, Route::Gateway, keeper, Arc::clone(&around.complain));
+        let (home, session_key) = (around.home.clone(), around.session_key.clone());
+        Client { taking, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
+    }
+
+    /// Asks for ever.
+    pub async fn run(self) {
+        let mut questions = Questions::of(self.taking.manager.clone());
+        let mut open: HashMap<Id, oneshot::Sender<Closed>> = HashMap::new();
+        while let Some(change) = questions.next().await {
+            open.retain(|_, close| !close.is_closed());
+            match change {
+                Change::Opened(request) if self.taking.manager.wants(Route::Gateway) => {
+                    let (close, closed) = oneshot::channel();
+                    open.insert(request.id, close);
+                    let (client, busy) = (self.clone(), Busy::of(&self.busy));
+                    tokio::spawn(async move {
+                        let asked = AssertUnwindSafe(client.ask(&request, closed)).catch_unwind().await;
+                        if asked.is_err() {
+                            client.taking.manager.give_up(request.id, Route::Gateway, Lack::Failed);
+                        }
+                        drop(busy);
+                    });
+                }
+                Change::Opened(_) => {}
+                Change::Closed(id, answer) => {
+                    // One that is not there has ended at the gateway.
+                    let _ = open.remove(&id).map(|close| close.send(answer));
+                }
+            }
+        }
+    }
+
+    /// Waits until nothing is asked there any more.
+    pub async fn idle(&self) {
+        // Its sender is here.
+        let _ = self.busy.subscribe().wait_for(|busy| *busy == 0).await;
+    }
+
+    /// Asks one, and takes it back where it ends elsewhere.
+    async fn ask(&self, request: &Request, mut closed: oneshot::Receiver<Closed>) {
+        let manager = &self.taking.manager;
+        let others = if manager.has_other(request.id, Route::Gateway) { Others::Some } else { Others::None };
+        let session_key = self.session_key.as_deref();
+        let turn = manager.forwards(&request.question.agent, session_key);
+        let told = Told { home: &self.home, session_key, turn: turn.as_ref(), others };
+        manager.taken(request.id, Route::Gateway, false);
+        let taken = || manager.taken(request.id, Route::Gateway, true);
+        let asking = Asking { line: &self.line, request, told, taken: &taken };
+        let mut there = There { id: request.id, stage: Stage::New };
+        let answer = tokio::select! {
+            answer = asking.answer(&mut there, |down| self.down(down)) => Ok(answer),
+            closed = &mut closed => Err(closed.ok().flatten()),
+        };
+        match answer {
+            Ok(Ok(decision)) => self.taking.take(request.id, decision).await,
+            Ok(Err(nobody)) => self.nobody(request, &nobody),
+            Err(closed) => self.close(request, &there, closed).await,
+        }
+    }
+
+    async fn close(&self, request: &Request, there: &There, closed: Closed) {
+        let left = request.deadline.saturating_duration_since(Instant::now());
+        let decision = match closed {
+            Some((_, Route::Gateway)) => return,
+            Some((decision, _)) => decision,
+            // It goes from there by itself.
+            None if left < NEARLY => return,
+            None => Decision::Deny,
+        };
+        if matches!(there.stage, Stage::Sent | Stage::Taken(_)) {
+            take_back(&self.line, there.id, decision).await;
+        }
+    }
+
+    fn nobody(&self, request: &Request, nobody: &Nobody) {
+        let manager = &self.taking.manager;
+        let has_other = manager.has_other(request.id, Route::Gateway);
+        let is_telling = match nobody {
+            // Others are asked, and it was not promised that the gateway is.
+            Nobody::Down(down) => manager.names(Route::Gateway) || !down.is_absence(),
+            Nobody::NoClient(_) => !has_other,
+            _ => true,
+        };
+        if is_telling {
+            self.taking.grumble(format!("no answer by the gateway: {nobody}"));
+        }
+        let lack = nobody.lack();
+        // Near its end it expires, by the gateway's clock or the guard's.
+        let is_near = request.deadline.saturating_duration_since(Instant::now()) < NEARLY;
+        if lack == Lack::Failed || !is_near {
+            manager.give_up(request.id, Route::Gateway, lack);
+        } else {
+            manager.taken(request.id, Route::Gateway, true);
+        }
+    }
+
+    /// A connection that was there and is not.
+    fn down(&self, down: &Down) {
+        if !down.is_absence() || self.taking.manager.names(Route::Gateway) {
+            self.taking.grumble(format!("no connection to the gateway: {down}"));
+        }
+    }
+}
+
+/// Counts a question while it is there.
+struct Busy(Arc<watch::Sender<usize>>);
+
+impl Busy {
+    fn of(count: &Arc<watch::Sender<usize>>) -> Busy {
+        count.send_modify(|count| *count += 1);
+        Busy(Arc::clone(count))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}

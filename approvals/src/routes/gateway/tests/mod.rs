@@ -1,0 +1,120 @@
+//! The route against a gateway that says what a test wants.
+
+mod answers;
+mod lost;
+mod shown;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use guard_policy::approval::Route;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use super::line::Down;
+use super::*;
+use crate::decision::{Decision, End, Lack, ResolveError, Span};
+use crate::lifecycle::{Going, Reason, Told};
+use crate::manager::{Asked, Manager, Ticket};
+use crate::persist::Keeper;
+use crate::question::{Always, Question, Subject};
+use crate::runtime::Surroundings;
+use crate::settings::Settings;
+use crate::tests::{ALWAYS, file, question, settings};
+use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};
+use guard_openclaw::gateway::{NoAccess, OpenError, Turned, Wanted};
+use guard_openclaw::ports::Complain;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A guard that asks at a gateway.
+struct Guard {
+    gateway: Gateway,
+    manager: Manager,
+    client: Client,
+    said: Arc<Mutex<Vec<String>>>,
+    state: TempDir,
+}
+
+impl Guard {
+    async fn new(routes: Option<&[Route]>) -> Guard {
+        Guard::patient(routes, Duration::from_secs(60)).await
+    }
+
+    async fn patient(routes: Option<&[Route]>, patience: Duration) -> Guard {
+        let gateway = Gateway::new().await;
+        let routes = routes.map(<[Route]>::to_vec);
+        let manager = Manager::new(Settings { routes, ..settings() }, ());
+        tokio::spawn(manager.clone().keep_time());
+        manager.reach(Route::Gateway, true);
+        let state = tempfile::tempdir().unwrap();
+        let access = gateway.access();
+        let find: Find = Arc::new(move || Ok(access.clone()));
+        let line = Arc::new(Line::impatient(find, patience));
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let lines = Arc::clone(&said);
+        let complain: Complain = Arc::new(move |line| lines.lock().unwrap().push(line));
+        let keeper = Keeper::new(state.path());
+        let around = Surroundings {
+            state: state.path().to_owned(),
+            home: "/home/u".into(),
+            follower: guard_openclaw::gateway::Follower::new(
+                "/nowhere".into(),
+                Arc::new(|_| false),
+                Arc::new(|_| {}),
+            ),
+            session_key: Some("agent:main:main".to_owned()),
+            is_member: Arc::new(|_| false),
+            complain,
+            terminal: None,
+        };
+        let client = Client::new(manager.clone(), keeper, line, &around);
+        tokio::spawn(client.clone().run());
+        Guard { gateway, manager, client, said, state }
+    }
+
+    fn ask(&self, question: &Question) -> Ticket {
+        match self.manager.register(&Arc::new(self.manager.create(question.clone()))) {
+            Asked::Waiting(ticket) => ticket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn find(&self) -> Find {
+        let access = self.gateway.access();
+        Arc::new(move || Ok(access.clone()))
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().unwrap().join("\n")
+    }
+}
+
+/// The next call of this method.
+async fn heard(peer: &mut Peer, method: &str) -> Value {
+    let call = timeout(SOON, peer.hear()).await.expect("a call");
+    assert_eq!(call["method"], method, "{call}");
+    call
+}
+
+/// Takes the question that comes next, and hears what the guard waits for. The id of that call.
+async fn taken(peer: &mut Peer, ticket: &Ticket) -> (Value, Value) {
+    let request = heard(peer, "exec.approval.request").await;
+    assert_eq!(request["params"]["id"], ticket.call().to_string());
+    peer.answer(&request["id"], json!({"status": "accepted", "id": request["params"]["id"]})).await;
+    let wait = heard(peer, "exec.approval.waitDecision").await;
+    assert_eq!(wait["params"], json!({"id": request["params"]["id"]}));
+    (request["params"].clone(), wait["id"].clone())
+}
+
+async fn decided(peer: &mut Peer, call: &Value, params: &Value, decision: Value) {
+    peer.answer(call, json!({"id": params["id"], "decision": decision})).await;
+}
+
+async fn ended(ticket: Ticket) -> End {
+    timeout(SOON, ticket.ended()).await.expect("an end")
+}
+
+const ONLY: Option<&[Route]> = Some(&[Route::Gateway]);

@@ -1,0 +1,13 @@
+//! The route `cli`: a control socket of each guard, `guard/run/PID.sock` in the state directory, and the command line
+//! that asks all of them.
+//!
+//! `protocol` is what goes over the wire, `place` where the sockets are, `server` one end, `client` the other,
+//! `command` the command line.
+
+pub mod place;
+pub mod protocol;
+pub mod server;
+
+pub use place::Socket;
+pub use protocol::{Approval, Method, Said, Saved, State};
+pub use server::Server;

@@ -1,0 +1,328 @@
+//! JSON Lines of the guard's own: one request a line, one reply a line; after `subscribe` events come in
+//! between, one a line too.
+
+use guard_policy::approval::Saving;
+use guard_policy::{Because, Source};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::Card;
+use crate::outcome::Listing;
+use crate::question::{self, Always, Process, Request, Subject};
+
+/// The version of these lines. Another one is refused.
+pub const VERSION: u64 = 1;
+/// A longer request is none.
+pub const LONGEST_REQUEST: u64 = 4096;
+/// A longer reply is not read: more than all questions that can wait.
+pub const LONGEST_REPLY: u64 = 256 << 20;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    /// [`VERSION`].
+    pub version: u64,
+    /// What is wanted.
+    #[serde(flatten)]
+    pub method: Method,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "method", rename_all = "lowercase")]
+pub enum Method {
+    /// What waits.
+    List,
+    /// Where a question is, by the beginning of its id.
+    Find { id: String },
+    /// An answer; with a revision for all that the card listed then.
+    Resolve { id: String, decision: String, revision: Option<u64> },
+    /// What waits, and then what happens.
+    Subscribe,
+}
+
+/// A reply, or an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// [`VERSION`].
+    pub version: u64,
+    /// What is said.
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+/// What is said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum Said {
+    /// To `list`, and first to `subscribe`.
+    Approvals { approvals: Vec<Approval> },
+    /// To `find`.
+    Found { id: String, state: State },
+    /// To `resolve`.
+    Resolved { id: String, answered: Vec<String>, saved: Vec<String>, unsaved: Vec<String> },
+    /// To anything.
+    Error { code: String, message: String },
+    /// It waits now.
+    Requested { approval: Box<Approval> },
+    /// How its program goes on: `running`, `finished` or `denied`, and a line that says it.
+    Told { id: String, going: String, text: String },
+    /// It does not wait any more.
+    Ended { id: String, state: State },
+}
+
+/// Where a question is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    Pending,
+    Resolved {
+        decision: String,
+        /// By what way the answer came, in events: as in `approvals.routes`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    Expired,
+    /// There was nobody to ask.
+    NoRoute,
+    /// It could not be asked.
+    Failed,
+    Withdrawn,
+}
+
+/// A question as it is listed. Bytes that are no UTF-8 are U+FFFD here; `isText` says whether there are any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    pub id: String,
+    pub agent_id: String,
+    pub session: String,
+    pub created_at_ms: u64,
+    pub expires_at_ms: u64,
+    pub card: u64,
+    pub revision: u64,
+    /// How many calls wait for the answer.
+    pub calls: usize,
+    /// `exec`, or how the file is used.
+    pub operation: String,
+    /// By which system call a file is used: `open`, `unlink`, `rename`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// Empty for a file.
+    pub argv: Vec<String>,
+    /// The real path of the program or the file.
+    pub resolved_path: String,
+    pub is_text: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inode: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment_sha256: Option<String>,
+    /// What of the environment can make another program of this one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub environment: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<Script>,
+    /// The scripts that interpret that one.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub through: Vec<Script>,
+    /// The caller first.
+    pub asked_by: Vec<Asker>,
+    pub because: Reason,
+    pub always: Saved,
+}
+
+/// A script that is bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Script {
+    pub path: String,
+    pub sha256: String,
+}
+
+/// A process of the line that asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asker {
+    pub pid: i32,
+    pub started: u64,
+    pub name: String,
+}
+
+/// Why it is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    pub source: String,
+    pub path: String,
+    pub rule: String,
+    pub text: String,
+}
+
+/// What "always" would save.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", untagged)]
+pub enum Saved {
+    Saves {
+        /// By `allow-always`.
+        saves: Vec<OneSaved>,
+        /// By `allow-always-directory`; empty where there is no such choice.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        directory: Vec<OneSaved>,
+    },
+    Never {
+        never: String,
+    },
+}
+
+/// One thing that would be saved: an entry of the allowlist has an `argPattern`, a rule for files has `bits`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OneSaved {
+    pub pattern: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arg_pattern: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits: Option<String>,
+    /// For a human.
+    pub text: String,
+}
+
+impl Reply {
+    /// Of this version.
+    pub fn new(said: Said) -> Reply {
+        Reply { version: VERSION, said }
+    }
+
+    /// That something is wrong.
+    pub fn error(code: &str, message: impl Into<String>) -> Reply {
+        Reply::new(Said::Error { code: code.to_owned(), message: message.into() })
+    }
+
+    /// As a line.
+    pub fn line(&self) -> Vec<u8> {
+        // Strings, numbers and lists of them: nothing that could fail.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+impl Approval {
+    /// Everything on these cards.
+    pub fn all(listings: &[Listing]) -> Vec<Approval> {
+        let of = |listing: &Listing| {
+            let card = listing.card;
+            let requests = listing.requests.iter();
+            requests.map(|(request, calls)| Approval::of(request, *calls, card)).collect::<Vec<_>>()
+        };
+        listings.iter().flat_map(of).collect()
+    }
+
+    /// For programs, with the guard's process.
+    pub fn json(&self, guard: u32) -> Value {
+        // Strings, numbers and lists of them: nothing that could fail.
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        value["guard"] = guard.into();
+        value
+    }
+
+    fn of(request: &Request, calls: usize, card: Card) -> Approval {
+        let question = &request.question;
+        let (path, argv) = match &question.subject {
+            Subject::Exec(exec) => (&exec.executable.path, &exec.argv[..]),
+            Subject::File { path, .. } => (path, &[][..]),
+        };
+        let exec = match &question.subject {
+            Subject::Exec(exec) => Some(exec),
+            Subject::File { .. } => None,
+        };
+        let operation = match &question.subject {
+            Subject::Exec(_) => "exec",
+            Subject::File { access, .. } => access.word(),
+        };
+        let all = argv.iter().chain([path]).chain(exec.map(|exec| &exec.cwd));
+        Approval {
+            id: request.id.to_string(),
+            agent_id: question.agent.clone(),
+            session: question.session.clone(),
+            created_at_ms: request.created_ms,
+            expires_at_ms: request.expires_ms,
+            card: card.number,
+            revision: card.revision,
+            calls,
+            operation: operation.to_owned(),
+            call: match &question.subject {
+                Subject::Exec(_) => None,
+                Subject::File { call, .. } => Some((*call).to_owned()),
+            },
+            is_text: all.into_iter().all(|bytes| str::from_utf8(bytes).is_ok()),
+            argv: argv.iter().map(|argument| text(argument)).collect(),
+            resolved_path: text(path),
+            cwd: exec.map(|exec| text(&exec.cwd)),
+            device: exec.map(|exec| exec.executable.device),
+            inode: exec.map(|exec| exec.executable.inode),
+            sha256: exec.map(|exec| exec.executable.sha256.to_string()),
+            environment_sha256: exec.map(|exec| exec.environment.to_string()),
+            environment: exec
+                .map_or_else(Vec::new, |exec| exec.telling.iter().map(|string| text(string)).collect()),
+            script: exec.and_then(|exec| exec.script.as_ref()).map(Script::of),
+            through: exec.map_or_else(Vec::new, |exec| exec.through.iter().map(Script::of).collect()),
+            asked_by: question.asked_by.iter().map(asker).collect(),
+            because: reason(&question.because),
+            always: saved(&question.always),
+        }
+    }
+}
+
+impl Script {
+    fn of(script: &question::Script) -> Script {
+        Script { path: text(&script.path), sha256: script.sha256.to_string() }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn asker(process: &Process) -> Asker {
+    Asker { pid: process.pid, started: process.started, name: process.name.clone() }
+}
+
+fn reason(because: &Because<'_>) -> Reason {
+    let source = match because.source {
+        Source::Agent => "agent",
+        Source::Global => "global",
+        Source::Default => "default",
+        Source::Builtin => "builtin",
+        Source::Openclaw => "openclaw",
+        Source::Saved => "saved",
+        Source::Operator => "operator",
+    };
+    Reason {
+        source: source.to_owned(),
+        path: because.path.to_string(),
+        rule: because.rule().to_owned(),
+        text: because.text.to_string(),
+    }
+}
+
+fn saved(always: &Always) -> Saved {
+    let all = |savings: &[Saving]| savings.iter().map(OneSaved::of).collect();
+    match always {
+        Always::Saves { narrow, directory } => Saved::Saves { saves: all(narrow), directory: all(directory) },
+        Always::Never(why) => Saved::Never { never: why.clone() },
+    }
+}
+
+impl OneSaved {
+    fn of(saving: &Saving) -> OneSaved {
+        let (pattern, arg_pattern, bits) = match saving {
+            Saving::Entry(entry) => (&entry.pattern, Some(entry.arg_pattern.clone()), None),
+            Saving::Rule(rule) => (&rule.pattern, None, Some(rule.bits.to_string())),
+        };
+        OneSaved { pattern: pattern.clone(), arg_pattern, bits, text: saving.to_string() }
+    }
+}

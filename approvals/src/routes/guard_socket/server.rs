@@ -1,0 +1,286 @@
+//! The guard's end of the control socket. Nothing that a peer does, or leaves undone, holds up the manager.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use guard_policy::approval::Route;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+
+use super::place::Socket;
+use super::protocol::{Approval, Call, LONGEST_REQUEST, Method, Reply, Said, State, VERSION};
+use crate::decision::{Decision, End};
+use crate::event::{Event, What};
+use crate::manager::Manager;
+use crate::outcome::{Found, Save};
+use crate::persist::Keeper;
+use guard_openclaw::ports::IsMember;
+
+/// Peers at a time; more wait until one of these has been answered, or was silent for too long.
+const MOST_PEERS: usize = 32;
+/// Peers that have subscribed.
+const MOST_SUBSCRIBERS: usize = 16;
+/// How long a peer may be silent, unless it has subscribed.
+const IDLE: Duration = Duration::from_secs(10);
+/// How long a peer may take to read.
+const SLOWEST: Duration = Duration::from_secs(5);
+/// Between two requests of a peer: a hundred a second.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Answers whoever connects.
+#[derive(Clone)]
+pub struct Server {
+    manager: Manager,
+    keeper: Keeper,
+    is_member: IsMember,
+    subscribers: Arc<Semaphore>,
+}
+
+/// A peer that does not keep to the rules, or has gone.
+struct Gone;
+
+/// What a peer sends, line by line.
+struct Lines {
+    read: Take<BufReader<OwnedReadHalf>>,
+    line: Vec<u8>,
+}
+
+impl Server {
+    /// Answers by this manager.
+    pub fn new(manager: Manager, keeper: Keeper, is_member: IsMember) -> Server {
+        Server { manager, keeper, is_member, subscribers: Arc::new(Semaphore::new(MOST_SUBSCRIBERS)) }
+    }
+
+    /// Accepts for ever.
+    pub async fn run(self, socket: Arc<Socket>) {
+        let Ok(listener) = socket.listener() else { return };
+        let peers = Arc::new(Semaphore::new(MOST_PEERS));
+        loop {
+            // It is never closed.
+            let Ok(place) = Arc::clone(&peers).acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                // No descriptors are left, usually.
+                sleep(SLOWEST).await;
+                continue;
+            };
+            let server = self.clone();
+            tokio::spawn(server.meet(stream, place));
+        }
+    }
+
+    /// Answers one peer, if it may ask, until it goes.
+    pub async fn meet(self, stream: UnixStream, place: OwnedSemaphorePermit) {
+        if self.may_ask(&stream) {
+            self.serve(stream, place).await;
+        }
+    }
+
+    /// Answers the front, at whose end the operator's terminal is, until it goes.
+    pub async fn run_terminal(self, link: UnixStream) {
+        let (read, write) = link.into_split();
+        let mut lines = Lines::new(read);
+        // It says `subscribe` at its start, before anything is asked.
+        let first = lines.next().await.map(|line| read_call(&line));
+        if let Ok(Ok(Method::Subscribe)) = first {
+            let _ = self.tell(lines, write, Route::Terminal).await;
+        }
+    }
+
+    /// The same user, and none of those that are guarded. A process of another pid namespace cannot be told apart from
+    /// one of them.
+    fn may_ask(&self, stream: &UnixStream) -> bool {
+        let Ok(peer) = stream.peer_cred() else { return false };
+        let is_outside = peer.pid().is_some_and(|pid| pid > 0 && !(self.is_member)(pid));
+        peer.uid() == rustix::process::geteuid().as_raw() && is_outside
+    }
+
+    async fn serve(&self, stream: UnixStream, place: OwnedSemaphorePermit) {
+        let (read, mut write) = stream.into_split();
+        let mut lines = Lines::new(read);
+        while let Ok(Ok(line)) = timeout(IDLE, lines.next()).await {
+            let method = match read_call(&line) {
+                Ok(method) => method,
+                Err(refusal) => {
+                    let _ = say(&mut write, &refusal).await;
+                    return;
+                }
+            };
+            if method == Method::Subscribe {
+                let Ok(_subscriber) = self.subscribers.try_acquire() else {
+                    let _ = say(&mut write, &Reply::error("BUSY", "too many have subscribed")).await;
+                    return;
+                };
+                drop(place);
+                let _ = self.tell(lines, write, Route::Cli).await;
+                return;
+            }
+            let reply = self.reply(method, Route::Cli).await;
+            if say(&mut write, &reply).await.is_err() {
+                return;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn reply(&self, method: Method, route: Route) -> Reply {
+        match method {
+            Method::List | Method::Subscribe => {
+                Reply::new(Said::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
+            }
+            Method::Find { id } => match self.manager.find(&id) {
+                Ok(Found::Pending(id)) => {
+                    Reply::new(Said::Found { id: id.to_string(), state: State::Pending })
+                }
+                Ok(Found::Ended(id, end)) => {
+                    Reply::new(Said::Found { id: id.to_string(), state: State::of(end) })
+                }
+                Err(error) => Reply::error(error.code(), error.to_string()),
+            },
+            Method::Resolve { id, decision, revision } => self.resolve(&id, &decision, revision, route).await,
+        }
+    }
+
+    async fn resolve(&self, id: &str, decision: &str, revision: Option<u64>, route: Route) -> Reply {
+        let decision: Decision = match decision.parse() {
+            Ok(decision) => decision,
+            Err(words) => return Reply::error("INVALID_DECISION", format!("invalid decision: {words}")),
+        };
+        match self.manager.resolve(id, revision, decision, route) {
+            Ok(resolved) => {
+                let (saved, unsaved) = self.keep(resolved.saves).await;
+                let answered = resolved.answered.iter().map(ToString::to_string).collect();
+                Reply::new(Said::Resolved { id: resolved.id.to_string(), answered, saved, unsaved })
+            }
+            Err(error) => Reply::error(error.code(), error.to_string()),
+        }
+    }
+
+    /// Saves on a thread of its own: the disk may be slow, and the time goes on.
+    async fn keep(&self, saves: Vec<Save>) -> (Vec<String>, Vec<String>) {
+        if saves.is_empty() {
+            return Default::default();
+        }
+        let (keeper, manager) = (self.keeper.clone(), self.manager.clone());
+        let keep = move || saves.iter().map(|save| keeper.keep(&manager, save)).collect::<Vec<_>>();
+        let kept = match tokio::task::spawn_blocking(keep).await {
+            Ok(kept) => kept,
+            Err(error) => vec![Err(error.to_string())],
+        };
+        let (mut saved, mut unsaved) = (Vec::new(), Vec::new());
+        for outcome in kept {
+            match outcome {
+                Ok(path) => saved.push(path),
+                Err(why) => unsaved.push(why),
+            }
+        }
+        (saved, unsaved)
+    }
+
+    /// Tells what waits, and then what happens, until the peer goes. What it asks meanwhile is answered in between.
+    async fn tell(&self, mut lines: Lines, mut write: OwnedWriteHalf, route: Route) -> Result<(), Gone> {
+        let (listings, mut events) = self.manager.subscribe();
+        say(&mut write, &Reply::new(Said::Approvals { approvals: Approval::all(&listings) })).await?;
+        loop {
+            let event = tokio::select! {
+                line = lines.next() => {
+                    let reply = match read_call(&line?) {
+                        Ok(method) => self.reply(method, route).await,
+                        Err(refusal) => refusal,
+                    };
+                    say(&mut write, &reply).await?;
+                    sleep(PAUSE).await;
+                    continue;
+                }
+                event = events.recv() => event,
+            };
+            let said = match event {
+                Ok(event) => self.said(&event),
+                // What was missed is in what waits now.
+                Err(RecvError::Lagged(_)) => {
+                    Some(Said::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
+                }
+                Err(RecvError::Closed) => return Err(Gone),
+            };
+            if let Some(said) = said {
+                say(&mut write, &Reply::new(said)).await?;
+            }
+        }
+    }
+
+    fn said(&self, event: &Event) -> Option<Said> {
+        let id = event.id.to_string();
+        let ended = |state| Some(Said::Ended { id: event.id.to_string(), state });
+        match &event.what {
+            What::Requested { .. } => {
+                let approvals = Approval::all(&self.manager.snapshot());
+                // One that has ended already is told of next.
+                let approval = approvals.into_iter().find(|approval| approval.id == id)?;
+                Some(Said::Requested { approval: Box::new(approval) })
+            }
+            What::Resolved { decision, by } => {
+                let by = Some(by.as_str().to_owned());
+                ended(State::Resolved { decision: decision.to_string(), by })
+            }
+            What::Expired => ended(State::Expired),
+            What::NoRoute => ended(State::NoRoute),
+            What::Failed => ended(State::Failed),
+            What::Withdrawn => ended(State::Withdrawn),
+            What::Told(told) => {
+                Some(Said::Told { id, going: told.word().to_owned(), text: told.to_string() })
+            }
+            What::Joined { .. } | What::Refused(_) | What::Granted | What::Consumed | What::Saved(_) => None,
+        }
+    }
+}
+
+impl State {
+    fn of(end: End) -> State {
+        match end {
+            End::Resolved(decision) => State::Resolved { decision: decision.to_string(), by: None },
+            End::Expired => State::Expired,
+            End::NoRoute => State::NoRoute,
+            End::Failed => State::Failed,
+            End::Withdrawn => State::Withdrawn,
+        }
+    }
+}
+
+impl Lines {
+    fn new(read: OwnedReadHalf) -> Lines {
+        Lines { read: BufReader::new(read).take(LONGEST_REQUEST), line: Vec::new() }
+    }
+
+    /// The next line. Can be left and called again: what was read of a line is kept.
+    async fn next(&mut self) -> Result<Vec<u8>, Gone> {
+        match self.read.read_until(b'\n', &mut self.line).await {
+            Ok(_) if self.line.ends_with(b"\n") => {
+                self.read.set_limit(LONGEST_REQUEST);
+                Ok(std::mem::take(&mut self.line))
+            }
+            _ => Err(Gone),
+        }
+    }
+}
+
+/// What is wanted, or why that cannot be known.
+fn read_call(line: &[u8]) -> Result<Method, Reply> {
+    match serde_json::from_slice::<Call>(line) {
+        Ok(call) if call.version == VERSION => Ok(call.method),
+        Ok(call) => {
+            let message = format!("version {} is not spoken here, {VERSION} is", call.version);
+            Err(Reply::error("VERSION", message))
+        }
+        Err(error) => Err(Reply::error("INVALID_REQUEST", error.to_string())),
+    }
+}
+
+async fn say(write: &mut OwnedWriteHalf, reply: &Reply) -> Result<(), Gone> {
+    match timeout(SLOWEST, write.write_all(&reply.line())).await {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(Gone),
+    }
+}

@@ -1,0 +1,246 @@
+//! `approvals.notify`: a program of the operator's is told of each new card. It cannot answer.
+//!
+//! It runs outside of the tree, unguarded. So it is found when the policy is read, not when it is run, and is not run
+//! where the tree could write its file.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use guard_policy::Policy;
+use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, sleep_until};
+
+use super::guard_socket::Approval;
+use crate::event::What;
+use crate::manager::Manager;
+use crate::question::Id;
+use guard_openclaw::ports::Complain;
+use guard_policy::text::shown;
+
+/// Programs that run at a time.
+const MOST: usize = 4;
+/// Between two of them: what comes meanwhile is told of together.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long one may run.
+const LONGEST: Duration = Duration::from_secs(10);
+/// How often it is looked whether one has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A program with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    argv: Vec<String>,
+    /// Its file's real path, or why it is not run.
+    file: Result<PathBuf, String>,
+}
+
+impl Program {
+    /// Of a policy. The operator's PATH and directory are those of now.
+    pub fn of(policy: &Policy) -> Option<Program> {
+        let argv = policy.approvals().notify()?.to_vec();
+        let found = find(argv.first()?);
+        let may_be_the_trees = |file: &PathBuf| policy.writable(file.as_os_str().as_bytes());
+        let file = match found {
+            Some(file) if may_be_the_trees(&file) => Err(format!(
+                "{} may be written by the guarded command, and would run unguarded: put it elsewhere",
+                shown(file.as_os_str().as_bytes())
+            )),
+            Some(file) => Ok(file),
+            None => Err(format!("there is no program {}", shown(argv[0].as_bytes()))),
+        };
+        Some(Program { argv, file })
+    }
+
+    #[cfg(test)]
+    pub fn new(argv: &[&str]) -> Program {
+        let argv: Vec<_> = argv.iter().map(|argument| (*argument).to_owned()).collect();
+        let file = find(&argv[0]).ok_or_else(|| format!("there is no program {}", argv[0]));
+        Program { argv, file }
+    }
+
+    /// Starts it, with a text to read.
+    fn start(&self, text: &[u8]) -> io::Result<Child> {
+        let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        // Not a pipe, which a program that does not read would leave full.
+        let mut input = File::from(rustix::fs::memfd_create("openclaw-guard-approval", MemfdFlags::CLOEXEC)?);
+        input.write_all(text)?;
+        input.rewind()?;
+        let mut command = Command::new(file);
+        command.arg0(&self.argv[0]).args(&self.argv[1..]);
+        command.stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
+        // Interpreters look for modules where they are started: the operator's directory is often the tree's.
+        command.current_dir("/");
+        guard_shim::detach(&mut command);
+        command.spawn()
+    }
+}
+
+/// The real path of a program, as execvp(3) finds it.
+fn find(name: &str) -> Option<PathBuf> {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return Path::new(name).canonicalize().ok().filter(|path| is_program(path));
+    }
+    let path = std::env::var_os("PATH")?;
+    let all = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    all.filter_map(|directory| directory.join(name).canonicalize().ok()).find(|path| is_program(path))
+}
+
+/// Tells the operator's program.
+#[derive(Clone)]
+pub struct Notifier {
+    manager: Manager,
+    complain: Complain,
+}
+
+/// The cards that nobody was told of yet, by their first questions.
+#[derive(Default)]
+struct News {
+    cards: VecDeque<Id>,
+    /// Cards up to this number are known.
+    newest: u64,
+}
+
+impl Notifier {
+    /// Of this manager's cards.
+    pub fn new(manager: Manager, complain: Complain) -> Notifier {
+        Notifier { manager, complain }
+    }
+
+    /// Tells for ever.
+    pub async fn run(self) {
+        let (listings, mut events) = self.manager.subscribe();
+        let mut news = News::default();
+        let running = Arc::new(AtomicUsize::new(0));
+        let (problems, mut to_say) = unbounded_channel();
+        let mut said = String::new();
+        let mut next = Instant::now();
+        self.look(&mut news, listings);
+        loop {
+            let is_due = !news.cards.is_empty();
+            tokio::select! {
+                event = events.recv() => match event {
+                    Ok(event) => if let What::Requested { card } = event.what {
+                        news.add(card.number, event.id);
+                    },
+                    // What was missed is in what waits now.
+                    Err(RecvError::Lagged(_)) => self.look(&mut news, self.manager.snapshot()),
+                    Err(RecvError::Closed) => return,
+                },
+                () = sleep_until(next), if is_due => {
+                    next = Instant::now() + PAUSE;
+                    if running.load(Ordering::SeqCst) < MOST {
+                        self.tell(&mut news, &running, &problems);
+                    }
+                }
+                problem = said_by(&mut to_say) => if problem != said {
+                    // Once: it will not get better by itself.
+                    (self.complain)(format!("openclaw-guard: approvals.notify: {problem}"));
+                    said = problem;
+                },
+            }
+        }
+    }
+
+    fn look(&self, news: &mut News, listings: Vec<crate::outcome::Listing>) {
+        for listing in listings {
+            if let Some((request, _)) = listing.requests.first() {
+                news.add(listing.card.number, request.id);
+            }
+        }
+    }
+
+    /// Tells of the first card that still waits, and how many more there are.
+    fn tell(&self, news: &mut News, running: &Arc<AtomicUsize>, problems: &UnboundedSender<String>) {
+        let Some(program) = self.manager.notify() else { return news.cards.clear() };
+        let waiting = Approval::all(&self.manager.snapshot());
+        let mut told = news.cards.drain(..).filter_map(|id| {
+            let id = id.to_string();
+            waiting.iter().find(|approval| approval.id == id)
+        });
+        let Some(first) = told.next() else { return };
+        let mut value = first.json(std::process::id());
+        value["more"] = told.count().into();
+        let (place, problems, name) = (Place::take(running), problems.clone(), program.argv[0].clone());
+        let run = move || {
+            let _place = place;
+            if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), LONGEST) {
+                // The guard is ending, where nobody listens.
+                let _ = problems.send(format!("{}: {problem}", shown(name.as_bytes())));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("notify".into()).spawn(run) {
+            (self.complain)(format!("openclaw-guard: approvals.notify: cannot start a thread: {error}"));
+        }
+    }
+}
+
+async fn said_by(problems: &mut UnboundedReceiver<String>) -> String {
+    match problems.recv().await {
+        Some(problem) => problem,
+        None => std::future::pending().await,
+    }
+}
+
+impl News {
+    fn add(&mut self, card: u64, id: Id) {
+        if card > self.newest {
+            self.newest = card;
+            self.cards.push_back(id);
+        }
+    }
+}
+
+/// One of the programs that run.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(running: &Arc<AtomicUsize>) -> Place {
+        running.fetch_add(1, Ordering::SeqCst);
+        Place(Arc::clone(running))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Runs the program to its end, or for as long as it may.
+fn run(program: &Program, text: &[u8], longest: Duration) -> io::Result<()> {
+    let mut child = program.start(text)?;
+    let end = std::time::Instant::now() + longest;
+    // Only this child is waited for: others are the workers'.
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) };
+        }
+        if std::time::Instant::now() >= end {
+            if let Some(group) = Pid::from_raw(child.id() as i32) {
+                // It leads a session, and so a group; one that has ended needs no signal.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            child.wait()?;
+            return Err(io::Error::other("it ran for too long and was killed"));
+        }
+        std::thread::sleep(LOOK);
+    }
+}

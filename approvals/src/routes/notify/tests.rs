@@ -1,0 +1,152 @@
+//! Programs that are told, and programs that do what they should not.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use super::*;
+use crate::manager::{Asked, Ticket};
+use crate::runtime::{Approvals, Surroundings};
+use crate::settings::Settings;
+use crate::tests::{question, settings};
+
+/// A guard whose cards a shell's command is told of; `OUT` in it is a file.
+struct Told {
+    approvals: Approvals,
+    directory: tempfile::TempDir,
+    complaints: Arc<Mutex<Vec<String>>>,
+}
+
+fn told_by(argv: &[&str]) -> Told {
+    let directory = tempfile::Builder::new().prefix("guard-notify-").tempdir().unwrap();
+    let out = directory.path().join("out");
+    let argv: Vec<_> = argv.iter().map(|word| word.replace("OUT", out.to_str().unwrap())).collect();
+    let program = Program::new(&argv.iter().map(String::as_str).collect::<Vec<_>>());
+    let complaints = Arc::<Mutex<Vec<String>>>::default();
+    let into = Arc::clone(&complaints);
+    let around = Surroundings {
+        session_key: None,
+        state: directory.path().canonicalize().unwrap(),
+        home: "/nonexistent".into(),
+        follower: guard_openclaw::gateway::Follower::new(
+            "/nowhere".into(),
+            Arc::new(|_| false),
+            Arc::new(|_| {}),
+        ),
+        is_member: Arc::new(|_| false),
+        complain: Arc::new(move |problem| into.lock().unwrap().push(problem)),
+        terminal: None,
+    };
+    let settings = Settings { notify: Some(program), max_pending: 1024, ..settings() };
+    Told { approvals: Approvals::new(settings, (), around), directory, complaints }
+}
+
+impl Told {
+    fn ask(&self, argv: &[&str]) -> Ticket {
+        match self.approvals.ask(question(argv)).1 {
+            Asked::Waiting(ticket) => ticket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn out(&self) -> PathBuf {
+        self.directory.path().join("out")
+    }
+
+    fn lines(&self) -> Vec<String> {
+        fs::read_to_string(self.out()).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.complaints.lock().unwrap().clone()
+    }
+}
+
+fn until(mut done: impl FnMut() -> bool) {
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(std::time::Instant::now() < end, "it never happens");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+const CAT: [&str; 3] = ["sh", "-c", "cat >> OUT"];
+
+#[test]
+fn a_program_is_told_of_each_card_once() {
+    let told = told_by(&CAT);
+    let first = told.ask(&["/bin/a", "1"]);
+    until(|| !told.lines().is_empty());
+    let value: Value = serde_json::from_str(&told.lines()[0]).unwrap();
+    assert_eq!(value["id"], first.call().to_string());
+    assert_eq!(
+        (&value["argv"][1], value["guard"].as_u64()),
+        (&"1".into(), Some(u64::from(std::process::id())))
+    );
+    assert_eq!(value["more"], 0);
+    // On the same card; and one that is answered before anybody is told.
+    let _second = told.ask(&["/bin/a", "2"]);
+    let many: Vec<_> = (0..20).map(|n| told.ask(&[&format!("/bin/{n}")])).collect();
+    drop(told.ask(&["/bin/z"]));
+    let of = |line: &String| serde_json::from_str::<Value>(line).unwrap()["more"].as_u64().unwrap() + 1;
+    until(|| told.lines().iter().map(of).sum::<u64>() == 21);
+    assert!(told.lines().len() <= 4, "{:?}", told.lines());
+    drop(many);
+    assert!(told.complaints().is_empty(), "{:?}", told.complaints());
+}
+
+#[test]
+fn a_program_has_nothing_of_the_guards() {
+    let leaked = fs::File::open("/dev/null").unwrap();
+    rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
+    let told =
+        told_by(&["sh", "-c", "{ ls /proc/self/fd | wc -l; cut -d' ' -f1,6 /proc/$$/stat; pwd; } > OUT"]);
+    let _ticket = told.ask(&["/bin/a"]);
+    until(|| told.lines().len() == 3);
+    let lines = told.lines();
+    // The three, and the one by which ls looks.
+    assert_eq!((lines[0].trim(), &*lines[2]), ("4", "/"));
+    let (pid, session) = lines[1].split_once(' ').unwrap();
+    assert_eq!(pid, session);
+    drop(leaked);
+}
+
+#[test]
+fn what_is_wrong_with_it_is_said_once() {
+    for (argv, problem) in [
+        (&["/no/such/program"][..], "there is no program /no/such/program"),
+        (&["no-such-program-at-all"], "there is no program no-such-program-at-all"),
+        (&["/dev/null"], "there is no program /dev/null"),
+        (&["sh", "-c", "exit 3"], "sh: exit status: 3"),
+    ] {
+        let told = told_by(argv);
+        let _first = told.ask(&["/bin/a"]);
+        until(|| !told.complaints().is_empty());
+        let _second = told.ask(&["/bin/b"]);
+        std::thread::sleep(PAUSE + Duration::from_millis(300));
+        let complaints = told.complaints();
+        assert_eq!(complaints.len(), 1, "{complaints:?}");
+        assert!(complaints[0].contains(problem), "{complaints:?}");
+    }
+}
+
+#[test]
+fn a_program_that_stays_is_killed_with_all_it_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let script = format!("sleep 1000 & echo $! > {}; wait", out.display());
+    let program = Program::new(&["sh", "-c", &script]);
+    let text = vec![b'x'; 1 << 20];
+    let ended = run(&program, &text, Duration::from_secs(5)).unwrap_err();
+    assert_eq!(ended.to_string(), "it ran for too long and was killed");
+    let child: i32 = fs::read_to_string(&out).unwrap().trim().parse().unwrap();
+    until(|| guard_openclaw::peer::proc::stat(child).is_err() || !is_running(child));
+}
+
+/// Nobody may wait for an orphan here: one that has ended may stay as a zombie.
+fn is_running(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}

@@ -1,0 +1,108 @@
+//! One question, asked until somebody answers.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::{sleep, timeout};
+
+use super::peer::{Peer, Turned};
+use super::place::{Find, Meeting};
+use super::wire::{Asked, Line, Word, answer};
+use guard_openclaw::ports::IsMember;
+use guard_policy::text::shown;
+
+/// How long connecting and asking may take, as in OpenClaw's client. The answer may take as long as the question waits.
+const SLOWEST: Duration = Duration::from_secs(15);
+/// Between two attempts: it doubles from one to the other.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
+
+/// Why there is no answer yet.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAnswer {
+    /// Nobody is there, or not any more: that is nothing to complain of.
+    #[error("{path}: nobody listens")]
+    Nobody { path: String },
+    #[error("{path}: {error}")]
+    Failed { path: String, error: io::Error },
+    #[error("{path}: {turned}")]
+    Turned { path: String, turned: Turned },
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// Asks again and again, under the same id, until somebody answers. Whoever drops this takes the question back: the
+/// connection ends.
+pub async fn ask(
+    find: Find,
+    is_member: &IsMember,
+    id: &str,
+    asked: &Asked,
+    mut complain: impl FnMut(&NoAnswer),
+) -> Word {
+    let [mut pause, longest] = PAUSES;
+    loop {
+        let find = Arc::clone(&find);
+        // The disk may be slow.
+        let found = tokio::task::spawn_blocking(move || find()).await;
+        let found = found.unwrap_or_else(|_| Err("the store cannot be looked at".to_owned()));
+        let outcome = match found.map_err(NoAnswer::Unknown) {
+            Ok(meeting) => once(&meeting, is_member, id, asked).await,
+            Err(problem) => Err(problem),
+        };
+        match outcome {
+            Ok(word) => return word,
+            Err(problem) => complain(&problem),
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+async fn once(meeting: &Meeting, is_member: &IsMember, id: &str, asked: &Asked) -> Result<Word, NoAnswer> {
+    let path = || shown(meeting.path.as_os_str().as_encoded_bytes());
+    let failed = |error: io::Error| NoAnswer::Failed { path: path(), error };
+    let nobody = || NoAnswer::Nobody { path: path() };
+    let Some(token) = &meeting.token else { return Err(nobody()) };
+    let door = match meeting.open() {
+        Ok(door) => door,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(nobody()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut stream = match within(connect(&door.path())).await {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(nobody()),
+        Err(error) => return Err(failed(error)),
+    };
+    // Before the token is told.
+    Peer::of(&stream, is_member).map_err(|turned| NoAnswer::Turned { path: path(), turned })?;
+    let line = Line::request(token, id, asked);
+    within(async {
+        stream.write_all(&line).await?;
+        stream.shutdown().await
+    })
+    .await
+    .map_err(failed)?;
+    match answer(BufReader::new(stream), id).await {
+        Ok(Some(word)) => Ok(word),
+        Ok(None) => Err(nobody()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Connects, and waits while more connections than it takes at a time wait there already.
+async fn connect(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(PAUSES[0]).await,
+            done => return done,
+        }
+    }
+}
+
+async fn within<T>(done: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    timeout(SLOWEST, done).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}

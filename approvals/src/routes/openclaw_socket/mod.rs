@@ -1,0 +1,21 @@
+//! The route `socket`: OpenClaw's exec-approvals.sock. The guard is a client of it; `openclaw-guard approvals watch`
+//! (`openclaw_guard::approvals::watch`) listens there, and so does the companion program of OpenClaw on macOS.
+//!
+//! `place` says where the socket is and what opens it, `peer` who is at its other end, `wire` what goes over it, `text`
+//! how a call reads there. `ask` asks one question, `route` all that wait, `probe` whether anybody listens.
+
+mod ask;
+mod peer;
+mod place;
+mod probe;
+mod route;
+#[cfg(test)]
+mod tests;
+mod text;
+pub mod wire;
+
+pub use peer::Peer;
+pub use place::{Find, Meeting, Token, make};
+pub use probe::Probe;
+pub use route::Client;
+pub use wire::{Asked, Line, Problem, Reply, Word};

@@ -1,0 +1,54 @@
+//! What guard.json says of asking.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use guard_policy::Policy;
+use guard_policy::approval::{Forwarding, Route};
+
+use super::routes::notify::Program;
+use guard_openclaw::gateway::Wanted;
+
+/// What guard.json says of asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `exec.timeoutMs`.
+    pub timeout: Duration,
+    /// `exec.runningNoticeMs`.
+    pub running_notice: Duration,
+    /// `approvals.maxPending`.
+    pub max_pending: usize,
+    /// `approvals.routes`; `None` stands for every way there is.
+    pub routes: Option<Vec<Route>>,
+    /// `approvals.notify`.
+    pub notify: Option<Program>,
+    /// `approvals.gateway`.
+    pub gateway: Wanted,
+    /// `approvals.exec`.
+    pub forwarding: Forwarding,
+}
+
+impl Settings {
+    /// Of a policy.
+    pub fn of(policy: &Policy) -> Settings {
+        Settings {
+            timeout: Duration::from_millis(policy.timeout_ms()),
+            running_notice: Duration::from_millis(policy.running_notice_ms()),
+            max_pending: policy.approvals().max_pending(),
+            routes: policy.approvals().routes().map(<[Route]>::to_vec),
+            notify: Program::of(policy),
+            gateway: Wanted::of(policy),
+            forwarding: policy.approvals().forwarding().clone(),
+        }
+    }
+
+    /// Whether `approvals.routes` lets this route answer.
+    pub fn wants(&self, route: Route) -> bool {
+        self.routes.as_ref().is_none_or(|routes| routes.contains(&route))
+    }
+
+    /// Whether a route could bring an answer, where these can be reached.
+    pub fn opens(&self, reachable: &BTreeSet<Route>, route: Route) -> bool {
+        self.wants(route) && reachable.contains(&route)
+    }
+}

@@ -1,0 +1,78 @@
+//! Questions to ask.
+
+use std::time::Duration;
+
+use guard_openclaw::gateway::Wanted;
+use guard_policy::analysis::Entry;
+use guard_policy::approval::{Forwarding, Saving};
+use guard_policy::{Access, Because, Source};
+
+use crate::decision::{Decision, Width};
+use crate::digest::Digest;
+use crate::question::{Always, Exec, Executable, Process, Question, Repeat, Subject};
+use crate::settings::Settings;
+
+/// `exec.timeoutMs` where it is left out.
+pub const TIMEOUT: Duration = Duration::from_secs(120);
+
+pub fn settings() -> Settings {
+    Settings {
+        timeout: TIMEOUT,
+        running_notice: TIMEOUT,
+        max_pending: 16,
+        routes: None,
+        notify: None,
+        gateway: Wanted::default(),
+        forwarding: Forwarding::default(),
+    }
+}
+
+pub fn because(rule: &'static str) -> Because<'static> {
+    Because::new(Source::Default, "exec.security", rule, "no entry names it")
+}
+
+/// Without a second choice.
+pub fn saves(narrow: Vec<Saving>) -> Always {
+    Always::Saves { narrow, directory: Vec::new() }
+}
+
+/// A program that starts, `argv[0]` being its path.
+pub fn question(argv: &[&str]) -> Question {
+    let path = argv[0].as_bytes().to_vec();
+    Question {
+        agent: "main".to_owned(),
+        session: "s".to_owned(),
+        subject: Subject::Exec(Box::new(Exec {
+            argv: argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+            executable: Executable {
+                sha256: Digest::of_parts([&path[..]]),
+                path,
+                device: 1,
+                inode: argv[0].len() as u64,
+            },
+            script: None,
+            through: Vec::new(),
+            cwd: b"/work".to_vec(),
+            environment: Digest::of_environment([&b"A=1"[..]]),
+            telling: Vec::new(),
+        })),
+        asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
+        because: because("allowlist miss"),
+        always: saves(vec![Saving::Entry(Entry {
+            pattern: argv[0].to_owned(),
+            arg_pattern: argv.join(" "),
+        })]),
+        repeat: Repeat::Allowed,
+    }
+}
+
+/// A file that is read.
+pub fn file(path: &str) -> Question {
+    Question {
+        subject: Subject::File { path: path.as_bytes().to_vec(), access: Access::READ, call: "open" },
+        always: Always::Never("files are not saved".to_owned()),
+        ..question(&["/x"])
+    }
+}
+
+pub const ALWAYS: Decision = Decision::AllowAlways(Width::Narrow);

@@ -1,0 +1,160 @@
+//! Who is not asked, who does not wait any more, and who is told.
+
+use guard_policy::approval::Route;
+use tokio::time::sleep;
+
+use super::super::decision::Span;
+use super::super::outcome::Found;
+use super::super::question::LONGEST;
+use super::super::resolved::GRACE;
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_waited_for_where_no_route_leads() {
+    let (manager, _) = started(Settings { routes: Some(vec![Route::Gateway]), ..settings() });
+    let refused = refusal(&manager, &question(&["/bin/a"]));
+    assert_eq!(refused, Refusal::NoRoute);
+    assert!(refused.to_string().starts_with("no-approval-route"));
+    manager.reach(Route::Terminal, true);
+    assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::NoRoute, "a route that is not wanted");
+    manager.reach(Route::Gateway, true);
+    let _waits = waiting(&manager, &question(&["/bin/a"]));
+    manager.reach(Route::Gateway, false);
+    let _joins = waiting(&manager, &question(&["/bin/a"]));
+    assert_eq!(refusal(&manager, &question(&["/bin/b"])), Refusal::NoRoute);
+    manager.configure(Settings { routes: Some(vec![]), ..settings() });
+    assert_eq!(refusal(&manager, &question(&["/bin/b"])), Refusal::NoRoute);
+    manager.configure(Settings { routes: Some(vec![Route::Gateway, Route::Cli]), ..settings() });
+    manager.reach(Route::Cli, false);
+    let _cli = waiting(&manager, &question(&["/bin/b"]));
+    manager.configure(settings());
+    let _any = waiting(&manager, &question(&["/bin/c"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cards_are_limited_for_each_agent() {
+    let (manager, _) = started(Settings { max_pending: 2, ..settings() });
+    let tickets = ["/bin/a", "/bin/b"].map(|path| waiting(&manager, &question(&[path])));
+    assert_eq!(refusal(&manager, &question(&["/bin/c"])), Refusal::TooMany { most: 2 });
+    // On a card that is there, there is room; and another agent has its own.
+    let _on_card = waiting(&manager, &question(&["/bin/a", "more"]));
+    let _other = waiting(&manager, &Question { agent: "other".to_owned(), ..question(&["/bin/c"]) });
+    drop(tickets);
+    let _room = waiting(&manager, &question(&["/bin/c"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_could_read_is_not_asked() {
+    let (manager, _) = started(settings());
+    let long = "x".repeat(LONGEST);
+    assert!(matches!(refusal(&manager, &question(&["/bin/a", &long])), Refusal::TooLong { .. }));
+    let many = vec![""; LONGEST];
+    let mut argv = vec!["/bin/a"];
+    argv.extend(many);
+    assert!(matches!(refusal(&manager, &question(&argv)), Refusal::TooLong { .. }));
+    assert_empty(&manager);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_who_waits_takes_the_question_back() {
+    let (manager, log) = started(settings());
+    let first = waiting(&manager, &question(&["/bin/a"]));
+    let second = waiting(&manager, &question(&["/bin/a"]));
+    let id = first.call().to_string();
+    drop(first);
+    assert!(manager.find(&id).is_ok(), "the second waits");
+    drop(second);
+    assert!(matches!(manager.find(&id), Ok(Found::Ended(_, End::Withdrawn))));
+    assert_eq!(manager.resolve(&id, None, ONCE, Route::Cli), Err(ResolveError::Withdrawn));
+    assert_eq!(log.whats().last(), Some(&What::Withdrawn));
+    sleep(2 * GRACE).await;
+    assert_empty(&manager);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_caller_dies_is_told() {
+    let (manager, _) = started(settings());
+    let ticket = waiting(&manager, &question(&["/bin/a"]));
+    let cancel = ticket.canceller();
+    let waits = tokio::spawn(ticket.ended());
+    sleep(Duration::from_secs(1)).await;
+    cancel.cancel();
+    assert_eq!(waits.await.unwrap(), End::Withdrawn);
+    // After a yes: what was not used is void.
+    let ticket = waiting(&manager, &question(&["/bin/b"]));
+    let (cancel, call) = (ticket.canceller(), ticket.call());
+    assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
+    cancel.cancel();
+    assert_eq!(ticket.ended().await, YES);
+    assert!(!manager.consume(call));
+    // Dropping instead of reading the answer is the same.
+    let ticket = waiting(&manager, &question(&["/bin/c"]));
+    let call = ticket.call();
+    assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
+    drop(ticket);
+    assert!(!manager.consume(call));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ids_are_found_by_a_unique_beginning_in_any_case() {
+    let (manager, _) = started(settings());
+    let mut requests = Vec::new();
+    for (id, path) in [("3f0c1c1e", "/bin/a"), ("3f0c1c1f", "/bin/b"), ("a0000000", "/bin/c")] {
+        let mut request = manager.create(question(&[path]));
+        request.id = format!("{id}-0000-4000-8000-000000000000").parse().unwrap();
+        requests.push(Arc::new(request));
+    }
+    let tickets: Vec<_> = requests.iter().map(|request| manager.register(request)).collect();
+    assert_eq!(tickets.len(), 3);
+    for (prefix, found) in [("3F0C1C1E", 0), ("3f0c1c1f-0", 1), ("a", 2), (" A0 ", 2)] {
+        assert_eq!(manager.find(prefix), Ok(Found::Pending(requests[found].id)), "{prefix}");
+    }
+    assert_eq!(manager.find("3f0c1"), Err(ResolveError::Ambiguous));
+    for unknown in ["", " ", "b", "3f0c1c1e-0000-4000-8000-0000000000000", "%", "3f0c1c1e0000"] {
+        assert_eq!(manager.find(unknown), Err(ResolveError::Unknown), "{unknown}");
+    }
+    assert_eq!(manager.resolve("3f", None, ONCE, Route::Cli), Err(ResolveError::Ambiguous));
+    manager.resolve("3f0c1c1e", None, DENY, Route::Cli).unwrap();
+    assert_eq!(manager.find("3f"), Ok(Found::Pending(requests[1].id)), "what waits comes first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscribers_miss_nothing() {
+    let (manager, log) = started(settings());
+    let before = waiting(&manager, &question(&["/bin/a"]));
+    let (snapshot, mut events) = manager.subscribe();
+    assert_eq!(snapshot.len(), 1);
+    let after = waiting(&manager, &question(&["/bin/b"]));
+    answer(&manager, &before, ONCE).unwrap();
+    drop(after);
+    let gone = waiting(&manager, &question(&["/bin/c"]));
+    assert_eq!(gone.ended().await, End::Expired);
+    let mut seen = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        seen.push(event);
+    }
+    assert_eq!(seen, log.events()[1..]);
+    assert!(matches!(
+        seen.iter().map(|event| &event.what).collect::<Vec<_>>()[..],
+        [
+            What::Requested { .. },
+            What::Resolved { .. },
+            What::Withdrawn,
+            What::Requested { .. },
+            What::Expired
+        ]
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_when_the_time_is_not_kept() {
+    let manager = Manager::new(settings(), ());
+    let time = tokio::spawn(manager.clone().keep_time());
+    let ticket = waiting(&manager, &question(&["/bin/a"]));
+    let granted = waiting(&manager, &question(&["/bin/b"]));
+    answer(&manager, &granted, Decision::AllowFor(Span::Session)).unwrap();
+    time.abort();
+    assert_eq!(ticket.ended().await, End::Withdrawn);
+    assert!(matches!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken(_)));
+    assert!(matches!(refusal(&manager, &question(&["/bin/b"])), Refusal::Broken(_)));
+}

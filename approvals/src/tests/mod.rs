@@ -1,0 +1,90 @@
+//! The manager under a clock that the tests move, and the book under any operations at all.
+
+mod keep;
+mod limits;
+mod load;
+mod model;
+mod races;
+mod rows;
+mod signals;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use guard_policy::analysis::Entry;
+use guard_policy::approval::{Forwarding, Route, Saving};
+use guard_policy::{Access, Because, Source};
+
+use super::decision::{Decision, End, Refusal, ResolveError, Width};
+use super::digest::Digest;
+use super::event::{Event, Log, What};
+use super::manager::{Asked, Manager, Ticket};
+use super::question::{Always, Exec, Executable, Process, Question, Repeat, Request, Subject};
+use super::settings::Settings;
+pub use super::testing::*;
+use guard_openclaw::gateway::Wanted;
+
+/// Keeps what it is told.
+#[derive(Clone, Debug, Default)]
+struct Recorder(Arc<Mutex<Vec<Event>>>);
+
+impl Log for Recorder {
+    fn log(&self, event: &Event, _: Option<&Question>) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+impl Recorder {
+    fn events(&self) -> Vec<Event> {
+        self.0.lock().unwrap().clone()
+    }
+
+    fn whats(&self) -> Vec<What> {
+        self.events().into_iter().map(|event| event.what).collect()
+    }
+}
+
+/// A manager whose time is kept, with what it logs. Only inside of a runtime.
+fn started(settings: Settings) -> (Manager, Recorder) {
+    let recorder = Recorder::default();
+    let manager = Manager::new(settings, recorder.clone());
+    tokio::spawn(manager.clone().keep_time());
+    (manager, recorder)
+}
+
+fn ask(manager: &Manager, question: &Question) -> Asked {
+    manager.register(&Arc::new(manager.create(question.clone())))
+}
+
+fn waiting(manager: &Manager, question: &Question) -> Ticket {
+    match ask(manager, question) {
+        Asked::Waiting(ticket) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refusal(manager: &Manager, question: &Question) -> Refusal {
+    match ask(manager, question) {
+        Asked::Refused(refusal) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn answer(manager: &Manager, ticket: &Ticket, decision: Decision) -> Result<usize, ResolveError> {
+    let resolved = manager.resolve(&ticket.call().to_string(), None, decision, Route::Cli);
+    resolved.map(|resolved| resolved.answered.len())
+}
+
+const ONCE: Decision = Decision::AllowOnce;
+const DENY: Decision = Decision::Deny;
+const YES: End = End::Resolved(Decision::AllowOnce);
+const NO: End = End::Resolved(Decision::Deny);
+
+/// Whatever the callers did, nothing is left of it some time after the last of them has gone.
+fn assert_empty(manager: &Manager) {
+    assert_eq!(manager.held(), [0; 6]);
+}
+
+fn request(manager: &Manager, question: &Question) -> Arc<Request> {
+    Arc::new(manager.create(question.clone()))
+}

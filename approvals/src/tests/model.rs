@@ -1,0 +1,279 @@
+//! Any operations in any order, against a model that only knows who said yes to what, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU16;
+
+use guard_policy::approval::Route;
+use proptest::prelude::*;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::decision::{Lack, Span};
+use super::super::outcome::{Found, Registered};
+use super::super::pending::{BURST, Book};
+use super::super::question::Id;
+use super::super::resolved::GRACE;
+use super::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A call with one of few bindings.
+    Ask(usize),
+    /// The call that was made so many ago, once more.
+    Again(usize),
+    /// An answer for the call that was made so many ago, perhaps for its card.
+    Answer(usize, Option<u64>, Decision),
+    /// One of the two routes that there are cannot answer it.
+    GiveUp(usize, Route, Lack),
+    Leave(usize),
+    Consume(usize),
+    /// Milliseconds.
+    Pass(u64),
+    Close,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let decision = prop::sample::select(vec![
+        ONCE,
+        DENY,
+        ALWAYS,
+        Decision::AllowFor(Span::Session),
+        Decision::AllowFor(Span::Minutes(NonZeroU16::MIN)),
+    ]);
+    let step = prop_oneof![
+        6 => (0..6_usize).prop_map(Step::Ask),
+        1 => (0..8_usize).prop_map(Step::Again),
+        4 => (0..8_usize, prop::option::of(0..8_u64), decision).prop_map(|(n, revision, decision)| Step::Answer(n, revision, decision)),
+        2 => (0..8_usize, prop::sample::select(vec![Route::Socket, Route::Gateway]), prop::sample::select(vec![Lack::Nobody, Lack::Failed])).prop_map(|(n, route, lack)| Step::GiveUp(n, route, lack)),
+        2 => (0..8_usize).prop_map(Step::Leave),
+        4 => (0..8_usize).prop_map(Step::Consume),
+        2 => prop::sample::select(vec![1, 999, 4999, 5000, 14_999, 15_000, 60_000, 119_999, 120_000]).prop_map(Step::Pass),
+    ];
+    (prop::collection::vec(step, 0..80), any::<bool>()).prop_map(|(mut steps, closes)| {
+        steps.extend(closes.then_some(Step::Close));
+        steps
+    })
+}
+
+/// Four programs' worth of arguments on one card, one that is asked for each time, one file.
+fn kinds() -> [Question; 6] {
+    let mut each = question(&["/bin/e"]);
+    each.repeat = Repeat::AskedEachTime;
+    let one = |argument| question(&["/bin/a", argument]);
+    [one("1"), one("2"), one("3"), question(&["/bin/b"]), each, file("/f")]
+}
+
+#[derive(Debug)]
+struct Call {
+    request: Arc<Request>,
+    /// With the question that each waits for.
+    receivers: Vec<(Id, oneshot::Receiver<End>)>,
+    /// The call that waits for the same answer and came first.
+    question: Id,
+    /// The first who waited; the second one came by `Again`.
+    waiter: u64,
+    left: bool,
+}
+
+#[derive(Debug, Default)]
+struct Model {
+    calls: Vec<Call>,
+    /// When somebody said yes to a question, by its id.
+    yes: BTreeMap<Id, Instant>,
+    /// Until when a yes holds for a kind.
+    grants: BTreeMap<usize, Instant>,
+    denials: BTreeMap<usize, Instant>,
+    /// The routes that cannot answer a question.
+    without: BTreeMap<Id, Vec<Route>>,
+    /// Questions that could not be asked by one of them.
+    failed: BTreeSet<Id>,
+    /// By call and yes: a call that is forgotten may be made again.
+    consumed: BTreeMap<(Id, Instant), usize>,
+}
+
+fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let kinds = kinds();
+    let mut book = Book::default();
+    let mut model = Model::default();
+    let mut now = Instant::now();
+    let begin = now;
+    let mut closed = false;
+    for step in steps {
+        match step {
+            Step::Ask(kind) => {
+                let request =
+                    Request::new(guard_openclaw::ids::random(), kinds[kind].clone(), TIMEOUT, now, 0);
+                let request = Arc::new(request);
+                let waits_already = {
+                    book.pass(now);
+                    let listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                    listed.map(|(request, _)| request).find(|other| other.question == kinds[kind])
+                };
+                match book.register(&request, 3, true, now) {
+                    Registered::Waiting(waiter, receiver) => {
+                        prop_assert!(model.denials.get(&kind).is_none_or(|until| *until <= now));
+                        let question = waits_already.map_or(request.id, |other| other.id);
+                        let receivers = vec![(question, receiver)];
+                        model.calls.push(Call { request, receivers, question, waiter, left: false });
+                    }
+                    Registered::Granted(_) => {
+                        prop_assert!(
+                            model.grants.get(&kind).is_some_and(|until| *until > now),
+                            "nobody granted it"
+                        );
+                        prop_assert_eq!(kinds[kind].repeat, Repeat::Allowed);
+                    }
+                    Registered::Refused(Refusal::DeniedLately) => {
+                        prop_assert!(model.denials.get(&kind).is_some_and(|until| *until > now));
+                    }
+                    Registered::Refused(Refusal::TooMany { most: 3 }) => {
+                        prop_assert!(book.listings().len() == 3 && waits_already.is_none());
+                    }
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            }
+            Step::Again(n) => {
+                let Some(call) = nth(&mut model.calls, n) else { continue };
+                book.pass(now);
+                let mut before = book.listings().into_iter().flat_map(|listing| listing.requests);
+                let is_new = !before.any(|(request, _)| request.id == call.request.id);
+                if let Registered::Waiting(_, receiver) = book.register(&call.request, 3, true, now) {
+                    if is_new {
+                        // Of one that is forgotten.
+                        model.without.remove(&call.request.id);
+                        model.failed.remove(&call.request.id);
+                    }
+                    // One that left, or was forgotten, may wait for another question of its binding now.
+                    let listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                    let mut same = listed.filter(|(other, _)| other.question == call.request.question);
+                    call.question = same.next().expect("it waits").0.id;
+                    call.receivers.push((call.question, receiver));
+                    call.left = false;
+                }
+            }
+            Step::Answer(n, revision, decision) => {
+                let Some(call) = nth(&mut model.calls, n) else { continue };
+                let id = call.question.to_string();
+                book.pass(now);
+                let before: Vec<_> =
+                    book.listings().into_iter().map(|listing| (listing.card, listing.requests)).collect();
+                let Ok(resolved) = book.resolve(&id, revision, decision, Route::Cli, now) else { continue };
+                for answered in &resolved.answered {
+                    let on_card =
+                        before.iter().find(|(_, all)| all.iter().any(|(one, _)| one.id == *answered));
+                    let (card, all) = on_card.expect("what is answered was listed");
+                    prop_assert!(revision.is_none_or(|revision| revision <= card.revision));
+                    prop_assert!(all.iter().any(|(one, _)| one.id == call.question), "one card");
+                    let kind = kinds.iter().position(|kind| {
+                        all.iter().any(|(one, _)| one.id == *answered && one.question == *kind)
+                    });
+                    let kind = kind.expect("a kind");
+                    match decision {
+                        Decision::Deny => drop(model.denials.insert(kind, now + BURST)),
+                        Decision::AllowOnce => {}
+                        _ => {
+                            let span = match decision {
+                                Decision::AllowAlways(_) => BURST,
+                                Decision::AllowFor(Span::Session) => Duration::from_secs(1 << 30),
+                                _ => Duration::from_secs(60),
+                            };
+                            let until = model.grants.entry(kind).or_insert(now);
+                            *until = (*until).max(now + span);
+                        }
+                    }
+                    if decision.allows() {
+                        model.yes.insert(*answered, now);
+                    }
+                }
+            }
+            Step::GiveUp(n, route, lack) => {
+                let Some(call) = nth(&mut model.calls, n) else { continue };
+                let id = call.question;
+                book.pass(now);
+                let waits = |book: &Book| {
+                    let mut listed = book.listings().into_iter().flat_map(|listing| listing.requests);
+                    listed.any(|(request, _)| request.id == id)
+                };
+                if !waits(&book) {
+                    continue;
+                }
+                let without = model.without.entry(id).or_default();
+                if !without.contains(&route) {
+                    without.push(route);
+                }
+                if lack == Lack::Failed {
+                    model.failed.insert(id);
+                }
+                book.give_up(id, route, lack, |open| matches!(open, Route::Socket | Route::Gateway), now);
+                prop_assert_eq!(waits(&book), without.len() < 2);
+            }
+            Step::Leave(n) => {
+                let Some(call) = nth(&mut model.calls, n) else { continue };
+                call.left = true;
+                book.leave(call.request.id, None, now);
+            }
+            Step::Consume(n) => {
+                let Some(call) = nth(&mut model.calls, n) else { continue };
+                if book.consume(call.request.id, now) {
+                    let said = model.yes.get(&call.question);
+                    let said = said.copied().filter(|said| now < *said + GRACE);
+                    prop_assert!(said.is_some(), "allowed without a yes");
+                    prop_assert!(!call.left, "the caller was gone");
+                    let consumed = model.consumed.entry((call.request.id, said.unwrap_or(now))).or_default();
+                    *consumed += 1;
+                    prop_assert_eq!(*consumed, 1);
+                }
+            }
+            Step::Pass(ms) => {
+                now += Duration::from_millis(ms);
+                book.pass(now);
+            }
+            Step::Close => {
+                book.close(now);
+                closed = true;
+            }
+        }
+        for failed in &model.failed {
+            // Only after these what is to be done without an answer holds.
+            let is_silence = matches!(
+                book.find(&failed.to_string(), now),
+                Ok(Found::Ended(_, End::Expired | End::NoRoute))
+            );
+            prop_assert!(!is_silence, "it could not be asked");
+        }
+        let held = book.held();
+        prop_assert!(book.listings().len() <= 3);
+        prop_assert_eq!(held[0], book.listings().iter().map(|listing| listing.requests.len()).sum::<usize>());
+        prop_assert_eq!(held[5] == 0, held[0] == 0, "who waits waits for a question");
+    }
+    // Every await ends.
+    if !closed {
+        now += TIMEOUT;
+        book.pass(now);
+    }
+    for call in &mut model.calls {
+        for (question, receiver) in &mut call.receivers {
+            let end = receiver.try_recv();
+            prop_assert!(end.is_ok(), "{:?} still waits after {:?}", call.waiter, now - begin);
+            if end == Ok(YES) {
+                prop_assert!(model.yes.contains_key(question));
+            }
+        }
+    }
+    now += GRACE;
+    book.pass(now);
+    let held = book.held();
+    prop_assert_eq!([held[0], held[1], held[2], held[3], held[5]], [0; 5]);
+    Ok(())
+}
+
+fn nth(calls: &mut [Call], n: usize) -> Option<&mut Call> {
+    calls.iter_mut().rev().nth(n)
+}
+
+proptest! {
+    #[test]
+    fn no_call_goes_without_a_yes(steps in steps()) {
+        run(steps)?;
+    }
+}

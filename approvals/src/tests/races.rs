@@ -1,0 +1,182 @@
+//! Threads that do two things at once.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use guard_policy::approval::Route;
+
+use super::*;
+
+const ROUNDS: usize = 300;
+
+/// Runs two things at the same time, often, on a new ticket each time.
+fn race<A: Send, B: Send>(
+    mut look: impl FnMut(&Manager, super::super::question::Id, A, B, End),
+    one: impl Fn(&Manager, &str) -> A + Sync,
+    other: impl Fn(&Manager, &str) -> B + Sync,
+) {
+    let manager = Manager::new(Settings { max_pending: 1024, ..settings() }, ());
+    for round in 0..ROUNDS {
+        let ticket = waiting(&manager, &question(&["/bin/a", &round.to_string()]));
+        let (call, id) = (ticket.call(), ticket.call().to_string());
+        let start = Barrier::new(3);
+        let (a, b, end) = thread::scope(|scope| {
+            let one = scope.spawn(|| {
+                start.wait();
+                one(&manager, &id)
+            });
+            let other = scope.spawn(|| {
+                start.wait();
+                other(&manager, &id)
+            });
+            let waits = scope.spawn(move || ticket.wait());
+            start.wait();
+            (one.join().unwrap(), other.join().unwrap(), waits.join().unwrap())
+        });
+        look(&manager, call, a, b, end);
+    }
+}
+
+fn say(decision: Decision) -> impl Fn(&Manager, &str) -> Result<usize, ResolveError> + Sync {
+    move |manager, id| manager.resolve(id, None, decision, Route::Cli).map(|resolved| resolved.answered.len())
+}
+
+#[test]
+fn of_two_who_answer_one_counts() {
+    race(
+        |manager, call, yes, no, end| match end {
+            YES => {
+                assert_eq!((yes, no), (Ok(1), Err(ResolveError::AlreadyResolved)));
+                assert!(manager.consume(call));
+            }
+            NO => {
+                assert_eq!((yes, no), (Err(ResolveError::AlreadyResolved), Ok(1)));
+                assert!(!manager.consume(call));
+            }
+            other => panic!("{other:?}"),
+        },
+        say(ONCE),
+        say(DENY),
+    );
+}
+
+#[test]
+fn the_same_answer_twice_is_one_yes() {
+    race(
+        |manager, call, a, b, end| {
+            let mut answered = [a.unwrap(), b.unwrap()];
+            answered.sort_unstable();
+            assert_eq!((answered, end), ([0, 1], YES));
+            let claims: usize = thread::scope(|scope| {
+                let claims: Vec<_> =
+                    (0..4).map(|_| scope.spawn(|| usize::from(manager.consume(call)))).collect();
+                claims.into_iter().map(|claim| claim.join().unwrap()).sum()
+            });
+            assert_eq!(claims, 1);
+        },
+        say(ONCE),
+        say(ONCE),
+    );
+}
+
+#[test]
+fn a_caller_that_dies_during_an_answer_goes_nowhere() {
+    race(
+        |manager, call, answered, (), end| {
+            match end {
+                YES => assert_eq!(answered, Ok(1)),
+                End::Withdrawn => assert_eq!(answered, Err(ResolveError::Withdrawn)),
+                other => panic!("{other:?}"),
+            }
+            assert!(!manager.consume(call), "the caller is gone either way");
+        },
+        say(ONCE),
+        |manager, id| manager.withdraw(id.parse().unwrap()),
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_at_the_last_moment_counts_and_a_later_one_does_not() {
+    let (manager, _) = started(settings());
+    for early in [true, false] {
+        let ticket = waiting(&manager, &question(&["/bin/a", if early { "1" } else { "2" }]));
+        let call = ticket.call();
+        // Not awaited: the time passes without whoever keeps it having looked.
+        let late = tokio::time::advance(TIMEOUT - Duration::from_nanos(u64::from(early)));
+        late.await;
+        let answered = answer(&manager, &ticket, ONCE);
+        assert_eq!(answered, if early { Ok(1) } else { Err(ResolveError::Expired) });
+        assert_eq!(ticket.ended().await, if early { YES } else { End::Expired });
+        assert_eq!(manager.consume(call), early);
+    }
+}
+
+#[test]
+fn answers_and_the_end_of_the_time_race() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let manager =
+        Manager::new(Settings { timeout: Duration::from_millis(5), max_pending: 1024, ..settings() }, ());
+    let keeper = manager.clone();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let time = thread::spawn(move || {
+        runtime.block_on(async {
+            tokio::select! { () = keeper.keep_time() => {} _ = stopped => {} }
+        });
+    });
+    let mut ends = [0, 0];
+    for round in 0..100_u64 {
+        let ticket = waiting(&manager, &question(&["/bin/a", &round.to_string()]));
+        let call = ticket.call();
+        let (answered, end) = thread::scope(|scope| {
+            let waits = scope.spawn(move || ticket.wait());
+            thread::sleep(Duration::from_micros(4500 + round * 10));
+            (manager.resolve(&call.to_string(), None, ONCE, Route::Cli), waits.join().unwrap())
+        });
+        match end {
+            YES => assert!(answered.is_ok()),
+            End::Expired => assert_eq!(answered, Err(ResolveError::Expired)),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(manager.consume(call), end == YES);
+        ends[usize::from(end == YES)] += 1;
+    }
+    println!("expired, answered: {ends:?}");
+    drop(stop);
+    time.join().unwrap();
+}
+
+#[test]
+fn who_was_answered_always_waits_until_all_of_it_is_saved() {
+    let manager = Manager::new(settings(), ());
+    let entry = |name: &str| Saving::Entry(Entry { pattern: name.to_owned(), arg_pattern: String::new() });
+    let asked = Question { always: saves(vec![entry("/a"), entry("/b")]), ..question(&["/bin/a"]) };
+    let (one, joined) = (waiting(&manager, &asked), waiting(&manager, &asked));
+    let calls = [one.call(), joined.call()];
+    let resolved = manager.resolve(&one.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
+    let ends = [one.wait(), joined.wait()];
+    assert_eq!(ends, [End::Resolved(ALWAYS); 2]);
+    assert!(calls.into_iter().all(|call| !manager.kept(call, Duration::ZERO)));
+    let told = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for call in calls {
+            let (manager, told) = (&manager, &told);
+            scope.spawn(move || {
+                assert!(manager.kept(call, TIMEOUT));
+                assert_eq!(told.load(Ordering::SeqCst), 2);
+            });
+        }
+        for (save, outcome) in resolved.saves.iter().zip([Ok("x".to_owned()), Err("full".to_owned())]) {
+            told.fetch_add(1, Ordering::SeqCst);
+            manager.saved(save, &outcome);
+        }
+    });
+    // Told once more than there is to tell, it is not less than nothing.
+    manager.saved(&resolved.saves[0], &Ok(String::new()));
+    assert!(manager.kept(calls[0], Duration::ZERO));
+    // Where nothing is saved nobody waits.
+    let once = waiting(&manager, &question(&["/bin/b"]));
+    assert!(manager.kept(once.call(), Duration::ZERO));
+    assert_eq!(answer(&manager, &once, ONCE), Ok(1));
+    assert!(manager.kept(once.call(), Duration::ZERO));
+}

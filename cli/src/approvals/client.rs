@@ -1,0 +1,152 @@
+//! The command line's end: asks every guard of this user.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use guard_approvals::routes::guard_socket::place::Place;
+use guard_approvals::routes::guard_socket::protocol::{Call, LONGEST_REPLY, Method, Reply, Said, VERSION};
+use guard_policy::text::shown;
+
+/// How long a guard may take. One that saves an entry may wait for a disk.
+const SLOWEST: Duration = Duration::from_secs(10);
+
+/// The guards of a state directory.
+#[derive(Debug)]
+pub struct Guards {
+    place: Option<Place>,
+}
+
+/// What one guard said.
+#[derive(Debug)]
+pub struct Answer {
+    /// The guard.
+    pub pid: u32,
+    /// What it said, or why it said nothing.
+    pub said: io::Result<Said>,
+}
+
+impl Guards {
+    /// Those that have a socket in this state directory.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn of(state: &Path) -> io::Result<Guards> {
+        Ok(Guards { place: Place::open(state)? })
+    }
+
+    /// Asks each of them. Sockets that dead guards left are removed.
+    ///
+    /// # Errors
+    /// The kernel's, where they cannot be found.
+    pub async fn ask(&self, method: &Method) -> io::Result<Vec<Answer>> {
+        let mut answers = Vec::new();
+        let Some(place) = &self.place else { return Ok(answers) };
+        for pid in place.pids()? {
+            match self.ask_one(pid, method).await {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => place.remove_dead(pid),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                said => answers.push(Answer { pid, said }),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Asks one of them.
+    ///
+    /// # Errors
+    /// When it cannot be reached or says nothing that can be read.
+    pub async fn ask_one(&self, pid: u32, method: &Method) -> io::Result<Said> {
+        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let asked = timeout(SLOWEST, ask(place.path(pid), method)).await;
+        asked.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")))
+    }
+}
+
+/// A guard that is followed.
+#[derive(Debug)]
+pub struct Subscription {
+    // Both ends stay open: a guard takes the end of one for a peer that has gone.
+    stream: BufReader<UnixStream>,
+}
+
+impl Guards {
+    /// The guards that have a socket, or had one.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn pids(&self) -> io::Result<Vec<u32>> {
+        self.place.as_ref().map_or(Ok(Vec::new()), Place::pids)
+    }
+
+    /// Follows one of them. The socket that a dead guard left is removed.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub async fn subscribe(&self, pid: u32) -> io::Result<Subscription> {
+        let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let mut stream = match UnixStream::connect(place.path(pid)).await {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                place.remove_dead(pid);
+                return Err(error);
+            }
+            connected => connected?,
+        };
+        stream.write_all(&line(&Method::Subscribe)?).await?;
+        Ok(Subscription { stream: BufReader::new(stream) })
+    }
+}
+
+impl Subscription {
+    /// What is said next.
+    ///
+    /// # Errors
+    /// When the guard has gone, or says what cannot be read.
+    pub async fn next(&mut self) -> io::Result<Said> {
+        let mut reply = Vec::new();
+        (&mut self.stream).take(LONGEST_REPLY).read_until(b'\n', &mut reply).await?;
+        said(&reply)
+    }
+}
+
+fn line(method: &Method) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&Call { version: VERSION, method: method.clone() })?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Said> {
+    let mut stream = UnixStream::connect(path).await?;
+    stream.write_all(&line(method)?).await?;
+    let mut reply = Vec::new();
+    BufReader::new(stream.take(LONGEST_REPLY)).read_until(b'\n', &mut reply).await?;
+    said(&reply)
+}
+
+/// Reads a reply. What an error says of it can be shown on a terminal.
+pub fn said(reply: &[u8]) -> io::Result<Said> {
+    if reply.is_empty() {
+        return Err(io::Error::other("it has turned this process away"));
+    }
+    let reply: Reply = serde_json::from_slice(reply)
+        .map_err(|error| io::Error::other(shown(error.to_string().as_bytes())))?;
+    if reply.version != VERSION {
+        return Err(io::Error::other(format!("it speaks version {}, this is {VERSION}", reply.version)));
+    }
+    Ok(reply.said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn what_is_wrong_with_a_reply_acts_on_no_terminal() {
+        let error = said(br#"{"version":1,"type":"\u001b[31m"}"#).unwrap_err().to_string();
+        assert!(error.contains("\\u{1b}[31m") && !error.contains('\x1b'), "{error}");
+    }
+}

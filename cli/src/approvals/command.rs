@@ -1,0 +1,274 @@
+//! `openclaw-guard approvals`
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
+use super::client::{Answer, Guards};
+use guard_approvals::decision::{Decision, ResolveError};
+use guard_approvals::routes::guard_socket::protocol::{Approval, Method, Said, Saved, State};
+use guard_openclaw::clock::now_ms;
+use guard_policy::text::{shown, shown_json};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{Places, SetupError};
+use guard_supervisor::exit::Exit;
+
+/// What to do with approvals.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// What waits for an answer, of all guards of this user
+    List(ListArguments),
+    /// Answer
+    Resolve(ResolveArguments),
+    /// See what waits as it comes, of all guards and of whoever asks on OpenClaw's approvals socket, and answer
+    Watch(WatchArguments),
+    /// See what waits, and answer, on a page in a browser of this host
+    Serve(ServeArguments),
+}
+
+/// How to list.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals list\n  \
+    openclaw-guard approvals list --json | jq -r '.[].id'\n\n\
+    Exit status: 0, 125 when a guard could not be asked.")]
+pub struct ListArguments {
+    /// As JSON: a list of objects
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to answer.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals resolve 3f0c allow-once\n  \
+    openclaw-guard approvals resolve 3f0c allow-10m\n  \
+    openclaw-guard approvals resolve 3f0c allow-always-directory\n  \
+    openclaw-guard approvals resolve 3f0c deny --revision 4\n\n\
+    allow-once is for the calls that wait now; allow-session and allow-Nm for equal ones too, as long\n\
+    as the guard runs, or N minutes; allow-always saves what `list` shows at \"always\", for all guards\n\
+    of the user; allow-always-directory what it shows at \"directory\", where it shows that.\n\n\
+    Exit status: 0 answered, 1 not (unknown, ambiguous, resolved already, expired, unavailable),\n\
+    125 when a guard could not be asked.")]
+pub struct ResolveArguments {
+    /// The id, or its beginning where no other begins so
+    id: String,
+    /// allow-once, allow-always, allow-always-directory, allow-session, allow-Nm or deny
+    decision: Decision,
+    /// All that the card of this id listed at this revision, as `list` shows it
+    #[arg(long, value_name = "N")]
+    revision: Option<u64>,
+}
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalsError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error("cannot look for guards in {path}: {error}")]
+    Place { path: String, error: std::io::Error },
+    #[error("cannot ask guard {pid}: {error}")]
+    Guard { pid: u32, error: std::io::Error },
+    #[error("cannot write: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// Does it.
+///
+/// # Errors
+/// When guards cannot be asked, or nothing can be written.
+pub fn act(options: &Options, action: &Action) -> Result<Exit, ApprovalsError> {
+    let places = Places::find(options)?;
+    match action {
+        Action::Watch(arguments) => return Ok(watch(&places, arguments)?),
+        Action::Serve(arguments) => return Ok(serve(&places, options, arguments)?),
+        Action::List(_) | Action::Resolve(_) => {}
+    }
+    let state = places.state_directory;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(async {
+        match action {
+            Action::List(arguments) => list(&state, arguments).await,
+            Action::Resolve(arguments) => resolve(&state, arguments).await,
+            Action::Watch(_) | Action::Serve(_) => Ok(Exit::Success),
+        }
+    });
+    match done {
+        // Whoever reads has seen enough.
+        Err(ApprovalsError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Success)
+        }
+        done => done,
+    }
+}
+
+async fn ask(guards: &Guards, state: &Path, method: &Method) -> Result<Vec<Answer>, ApprovalsError> {
+    guards.ask(method).await.map_err(|error| place(state, error))
+}
+
+fn place(state: &Path, error: std::io::Error) -> ApprovalsError {
+    ApprovalsError::Place { path: shown(state.as_os_str().as_encoded_bytes()), error }
+}
+
+async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, ApprovalsError> {
+    let guards = Guards::of(state).map_err(|error| place(state, error))?;
+    let mut all = Vec::new();
+    let mut exit = Exit::Success;
+    for Answer { pid, said } in ask(&guards, state, &Method::List).await? {
+        match said {
+            Ok(Said::Approvals { approvals }) => all.extend(approvals.into_iter().map(|one| (pid, one))),
+            Ok(other) => {
+                eprintln!("openclaw-guard: guard {pid}: {}", unexpected(&other));
+                exit = Exit::Failure;
+            }
+            Err(error) => {
+                eprintln!("openclaw-guard: {}", ApprovalsError::Guard { pid, error });
+                exit = Exit::Failure;
+            }
+        }
+    }
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if arguments.json {
+        let value: Value = all.iter().map(|(pid, one)| one.json(*pid)).collect();
+        writeln!(out, "{}", shown_json(&format!("{value:#}")))?;
+    } else if all.is_empty() {
+        writeln!(out, "nothing waits for an answer")?;
+    } else {
+        let texts: Vec<_> = all.iter().map(|(pid, one)| told(*pid, one, now_ms())).collect();
+        out.write_all(texts.join("\n").as_bytes())?;
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+/// A question for a human, each argument on a line of its own. Nothing in it acts on a terminal.
+pub fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
+    let show = |text: &str| shown(text.as_bytes());
+    let left = Duration::from_millis(approval.expires_at_ms.saturating_sub(now_ms)).as_secs();
+    let mut lines = vec![format!(
+        "{}  {} {}  ({left} s left)",
+        show(&approval.id),
+        show(&approval.operation),
+        show(&approval.resolved_path)
+    )];
+    let mut add = |name: &str, text: String| lines.push(format!("  {name:<9} {text}"));
+    for (i, argument) in approval.argv.iter().enumerate() {
+        add(&format!("argv[{i}]"), show(argument));
+    }
+    if !approval.is_text {
+        add("note", "not all of it is UTF-8: \u{fffd} stands for other bytes".to_owned());
+    }
+    if let Some(cwd) = &approval.cwd {
+        add("in", show(cwd));
+    }
+    if let Some(call) = &approval.call {
+        add("call", show(call));
+    }
+    for variable in &approval.environment {
+        add("with", show(variable));
+    }
+    if let Some(sha256) = &approval.sha256 {
+        add("sha256", show(sha256));
+    }
+    let through = approval.through.iter().map(|script| ("through", script));
+    for (name, script) in approval.script.iter().map(|script| ("script", script)).chain(through) {
+        add(name, format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
+    }
+    let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", show(&by.name), by.pid)).collect();
+    add("asked by", format!("{} (agent {}, guard {pid})", line.join(" < "), show(&approval.agent_id)));
+    add("because", format!("{} ({})", show(&approval.because.text), show(&approval.because.rule)));
+    match &approval.always {
+        Saved::Saves { saves, directory } => {
+            for (name, all) in [("always", saves), ("directory", directory)] {
+                for one in all {
+                    add(name, format!("would save {}", show(&one.text)));
+                }
+            }
+        }
+        Saved::Never { never } => add("always", format!("would save nothing: {}", show(never))),
+    }
+    let calls = if approval.calls == 1 { String::new() } else { format!(", {} calls wait", approval.calls) };
+    add("card", format!("{}, revision {}{calls}", approval.card, approval.revision));
+    lines.join("\n") + "\n"
+}
+
+async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, ApprovalsError> {
+    let guards = Guards::of(state).map_err(|error| place(state, error))?;
+    let (pid, id) = match find(&guards, state, &arguments.id).await? {
+        Ok(found) => found,
+        Err(error) => return Ok(undone(&arguments.id, &error.to_string())),
+    };
+    // By the whole id: another question may have come that begins so.
+    let decision = arguments.decision.to_string();
+    let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision: arguments.revision };
+    match guards.ask_one(pid, &method).await {
+        Ok(Said::Resolved { answered, saved, unsaved, .. }) => {
+            let mut out = std::io::stdout().lock();
+            match &answered[..] {
+                [] => writeln!(
+                    out,
+                    "{} {}: it was answered so before",
+                    shown(decision.as_bytes()),
+                    shown(id.as_bytes())
+                )?,
+                ids => ids.iter().try_for_each(|id| writeln!(out, "{decision} {}", shown(id.as_bytes())))?,
+            }
+            for path in saved {
+                writeln!(out, "saved in {}", shown(path.as_bytes()))?;
+            }
+            for why in unsaved {
+                eprintln!("openclaw-guard: allowed this time, but not saved: {}", shown(why.as_bytes()));
+            }
+            Ok(Exit::Success)
+        }
+        Ok(Said::Error { message, .. }) => Ok(undone(&arguments.id, &message)),
+        Ok(other) => Err(ApprovalsError::Guard { pid, error: std::io::Error::other(unexpected(&other)) }),
+        Err(error) => Err(ApprovalsError::Guard { pid, error }),
+    }
+}
+
+/// The one question of all guards that begins so: what waits before what has ended.
+async fn find(
+    guards: &Guards,
+    state: &Path,
+    id: &str,
+) -> Result<Result<(u32, String), ResolveError>, ApprovalsError> {
+    let (mut pending, mut ended) = (Vec::new(), Vec::new());
+    for Answer { pid, said } in ask(guards, state, &Method::Find { id: id.to_owned() }).await? {
+        match said {
+            Ok(Said::Found { id, state: State::Pending }) => pending.push((pid, id)),
+            Ok(Said::Found { id, .. }) => ended.push((pid, id)),
+            Ok(Said::Error { code, .. }) if code == ResolveError::Ambiguous.code() => {
+                return Ok(Err(ResolveError::Ambiguous));
+            }
+            Ok(_) => {}
+            Err(error) => eprintln!("openclaw-guard: {}", ApprovalsError::Guard { pid, error }),
+        }
+    }
+    let mut found = if pending.is_empty() { ended } else { pending };
+    Ok(match (found.pop(), found.is_empty()) {
+        (Some(found), true) => Ok(found),
+        (Some(_), false) => Err(ResolveError::Ambiguous),
+        (None, _) => Err(ResolveError::Unknown),
+    })
+}
+
+fn undone(id: &str, why: &str) -> Exit {
+    eprintln!("openclaw-guard: {}: {}", shown(id.as_bytes()), shown(why.as_bytes()));
+    Exit::Unanswered
+}
+
+fn unexpected(said: &Said) -> String {
+    match said {
+        Said::Error { message, .. } => shown(message.as_bytes()),
+        _ => "it gave an answer that was not asked for".to_owned(),
+    }
+}

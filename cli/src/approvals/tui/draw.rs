@@ -1,0 +1,133 @@
+//! What stands where.
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Borders, Paragraph};
+
+use super::super::watch::queue::{Key, Queue, Row};
+use super::super::watch::view::text;
+use super::wrap::wrapped;
+use super::{Page, Screen};
+use guard_policy::text::shown;
+
+const KEYS: &str = "y once  s session  a always  n deny  v details  j k move  ? help  q quit";
+const HELP: &str = "\
+y  allow once: the calls that wait now
+s  allow as long as the guard runs: equal calls are not asked again
+a  allow always: saves what stands at \"always\"
+d  allow always for the whole directory, where \"directory\" stands
+n  deny
+   each of these needs Enter; any other key takes it back
+Enter  alone is no: once more and it is denied
+j k, arrows  move
+v  all of it, over the whole screen; Page Up, Page Down, Space scroll
+q, Ctrl-C  quit: what waits goes on waiting
+";
+/// A list and details stand side by side where there is so much room, else one above the other.
+const WIDE: u16 = 90;
+
+/// Draws, and returns how far the details are scrolled: not further than they go.
+pub fn draw(frame: &mut Frame<'_>, screen: &Screen, queue: &Queue, now_ms: u64) -> usize {
+    let [top, main, asked, keys] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Min(0),
+        Constraint::Length(3),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let count = queue.rows().len();
+    let title = match count {
+        0 => "openclaw-guard approvals: nothing waits for an answer".to_owned(),
+        count => format!("openclaw-guard approvals: {count} waiting"),
+    };
+    frame.render_widget(Line::styled(title, bold), top);
+    let scroll = match screen.page {
+        Page::Help => pane(frame, main, " keys ", HELP, screen.scroll),
+        Page::Details => details(frame, main, screen, queue, now_ms),
+        Page::List => {
+            let [left, right] = if main.width >= WIDE {
+                Layout::horizontal([Constraint::Percentage(40), Constraint::Percentage(60)]).areas(main)
+            } else {
+                Layout::vertical([Constraint::Percentage(35), Constraint::Percentage(65)]).areas(main)
+            };
+            list(frame, left, screen, queue, now_ms);
+            details(frame, right, screen, queue, now_ms)
+        }
+    };
+    let question = screen.question(queue);
+    let (text, style) = match &question {
+        Some(question) => (question, Style::new().add_modifier(Modifier::REVERSED)),
+        None => (&screen.note, Style::new()),
+    };
+    let mut lines = wrapped(text, usize::from(asked.width).max(1));
+    if lines.len() > usize::from(asked.height) && question.is_some() {
+        // What Enter would do is said whole, or where to read it.
+        lines = vec!["Enter: allow always, and save what stands at \"always\" (v shows all)".to_owned()];
+    }
+    let lines: Vec<_> = lines.into_iter().map(|line| Line::styled(line, style)).collect();
+    frame.render_widget(Paragraph::new(lines), asked);
+    frame.render_widget(Line::raw(KEYS), keys);
+    scroll
+}
+
+fn list(frame: &mut Frame<'_>, area: Rect, screen: &Screen, queue: &Queue, now_ms: u64) {
+    let block = Block::new().borders(Borders::TOP).title(" waiting ");
+    let inside = block.inner(area);
+    frame.render_widget(block, area);
+    let height = usize::from(inside.height);
+    let rows = queue.rows();
+    let first = (screen.place + 1).saturating_sub(height);
+    let lines = rows.iter().skip(first).take(height).map(|(key, row)| {
+        let is_selected = screen.selected.as_ref() == Some(*key);
+        let style = if is_selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+        Line::styled(summary(key, row, now_ms), style)
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inside);
+}
+
+/// Age, agent, operation, program.
+fn summary(key: &Key, row: &Row, now_ms: u64) -> String {
+    let age = age(now_ms.saturating_sub(row.since_ms));
+    let (agent, operation, program) = match (&row.approval, &row.asked) {
+        (Some(approval), _) => (&approval.agent_id[..], &approval.operation[..], &approval.resolved_path[..]),
+        (None, Some(asked)) => (asked.agent_id.as_deref().unwrap_or("-"), "socket", &asked.command[..]),
+        (None, None) => ("-", "-", &key.id[..]),
+    };
+    let [agent, operation, program] = [agent, operation, program].map(|text| shown(text.as_bytes()));
+    format!("{age:>4}  {agent}  {operation}  {program}")
+}
+
+fn age(ms: u64) -> String {
+    let seconds = Duration::from_millis(ms).as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        _ => format!("{}h", seconds / 3600),
+    }
+}
+
+fn details(frame: &mut Frame<'_>, area: Rect, screen: &Screen, queue: &Queue, now_ms: u64) -> usize {
+    let selected = screen.selected.as_ref().and_then(|key| Some((key, queue.get(key)?)));
+    let text = selected.map(|(key, row)| text(key, row, now_ms)).unwrap_or_default();
+    pane(frame, area, " details ", &text, screen.scroll)
+}
+
+/// Text in a frame, which says how much of it stands further down: nobody is to answer what they think they have read.
+fn pane(frame: &mut Frame<'_>, area: Rect, title: &str, text: &str, scroll: usize) -> usize {
+    let block = Block::new().borders(Borders::TOP).title(title);
+    let inside = block.inner(area);
+    let lines = wrapped(text, usize::from(inside.width).max(1));
+    let height = usize::from(inside.height);
+    let scroll = scroll.min(lines.len().saturating_sub(height));
+    let below = lines.len().saturating_sub(scroll + height);
+    let block = if below > 0 { block.title(format!(" {below} more lines: v, Page Down ")) } else { block };
+    frame.render_widget(block, area);
+    let lines: Vec<_> = lines.into_iter().skip(scroll).take(height).map(Line::raw).collect();
+    frame.render_widget(Paragraph::new(lines), inside);
+    scroll
+}

@@ -1,0 +1,232 @@
+//! The queue on a screen. `draw` says what stands where, `terminal` puts it there; here is what keys do.
+//!
+//! An answer needs a key and Enter, and is for what was shown when the key was pressed: it names the row, not its place,
+//! and is void when the row changes or goes.
+
+mod draw;
+mod terminal;
+mod wrap;
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::watch::event::Sender;
+use super::watch::queue::{Key, Queue};
+use super::watch::view::Act;
+use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::routes::guard_socket::Saved;
+use guard_openclaw::clock::now_ms;
+use guard_policy::text::shown;
+use terminal::Terminal;
+
+#[cfg(test)]
+pub use draw::draw;
+
+/// For so long nothing is taken for an answer after something else has come under the cursor by itself: what was typed
+/// was meant for what stood there before.
+const SETTLE: Duration = Duration::from_millis(700);
+/// Enter that comes faster was typed by nobody: it is of a text that was pasted.
+const FASTEST: Duration = Duration::from_millis(80);
+/// Columns and rows without which not enough can be seen to answer.
+const SMALLEST: (u16, u16) = (30, 10);
+
+/// What is on the screen.
+#[derive(Default)]
+pub struct Screen {
+    selected: Option<Key>,
+    /// Where it stands among the rows: when it goes, what comes into its place is selected.
+    place: usize,
+    armed: Option<Armed>,
+    page: Page,
+    scroll: usize,
+    note: String,
+    settled: Option<Instant>,
+    is_small: bool,
+    terminal: Option<Terminal>,
+}
+
+/// An answer that waits for Enter.
+struct Armed {
+    decision: Decision,
+    key: Key,
+    version: u64,
+    since: Instant,
+}
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Page {
+    /// The list, and what is selected beside it.
+    #[default]
+    List,
+    /// What is selected, all of it.
+    Details,
+    /// What the keys do.
+    Help,
+}
+
+impl Screen {
+    /// Takes the terminal; it is given back when this is dropped.
+    ///
+    /// # Errors
+    /// The terminal's.
+    pub fn start(&mut self, news: Sender) -> io::Result<()> {
+        self.terminal = Some(Terminal::take(news)?);
+        Ok(())
+    }
+
+    /// Draws.
+    ///
+    /// # Errors
+    /// The terminal's.
+    pub fn show(&mut self, queue: &Queue) -> io::Result<()> {
+        self.follow(queue, Instant::now());
+        let Some(mut terminal) = self.terminal.take() else { return Ok(()) };
+        let shown = terminal.draw(|frame| {
+            self.resize(frame.area().width, frame.area().height);
+            self.scroll = draw::draw(frame, self, queue, now_ms());
+        });
+        self.terminal = Some(terminal);
+        shown
+    }
+
+    /// The screen has this size.
+    pub fn resize(&mut self, width: u16, height: u16) {
+        self.is_small = width < SMALLEST.0 || height < SMALLEST.1;
+        if self.is_small {
+            self.armed = None;
+        }
+    }
+
+    /// Says something at the bottom.
+    pub fn note(&mut self, text: &str) {
+        self.note = shown(text.as_bytes());
+    }
+
+    /// A key, or something else that the terminal says.
+    pub fn typed(&mut self, event: &Event, queue: &Queue) -> Act {
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key, queue, Instant::now()),
+            // A new size is drawn next; what is pasted is no answer.
+            _ => Act::Nothing,
+        }
+    }
+
+    /// Keeps to the row that is selected; where that has gone, to the one in its place.
+    pub fn follow(&mut self, queue: &Queue, now: Instant) {
+        let rows = queue.rows();
+        if let Some(armed) = &self.armed {
+            let is_same = queue.get(&armed.key).is_some_and(|row| row.version == armed.version);
+            if !is_same {
+                self.note("it has changed: look again");
+                self.armed = None;
+                self.settled = Some(now + SETTLE);
+            }
+        }
+        let found = self.selected.as_ref().and_then(|key| rows.iter().position(|(row, _)| *row == key));
+        if let Some(place) = found {
+            self.place = place;
+            return;
+        }
+        self.place = self.place.min(rows.len().saturating_sub(1));
+        self.selected = rows.get(self.place).map(|(key, _)| (*key).clone());
+        self.scroll = 0;
+        if self.selected.is_some() {
+            self.settled = Some(now + SETTLE);
+        } else if self.page == Page::Details {
+            self.page = Page::List;
+        }
+    }
+
+    /// What a key does.
+    pub fn key(&mut self, key: KeyEvent, queue: &Queue, now: Instant) -> Act {
+        self.follow(queue, now);
+        let armed = self.armed.take();
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c' | 'd') if is_control => return Act::End,
+            _ if is_control || key.modifiers.contains(KeyModifiers::ALT) => {}
+            KeyCode::Enter => match armed {
+                Some(armed) if now.saturating_duration_since(armed.since) >= FASTEST => {
+                    self.note.clear();
+                    return Act::Answer(armed.key, armed.decision);
+                }
+                Some(_) => self.note("that was too fast for a human: once more"),
+                // As in a prompt: no is what is meant where nothing is said.
+                None => self.arm(Decision::Deny, queue, now),
+            },
+            KeyCode::Char('y') => self.arm(Decision::AllowOnce, queue, now),
+            KeyCode::Char('s') => self.arm(Decision::AllowFor(Span::Session), queue, now),
+            KeyCode::Char('a') => self.arm(Decision::AllowAlways(Width::Narrow), queue, now),
+            KeyCode::Char('d') => self.arm(Decision::AllowAlways(Width::Directory), queue, now),
+            KeyCode::Char('n') => self.arm(Decision::Deny, queue, now),
+            KeyCode::Char('j') | KeyCode::Down => self.select(self.place.saturating_add(1), queue),
+            KeyCode::Char('k') | KeyCode::Up => self.select(self.place.saturating_sub(1), queue),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(10),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
+            KeyCode::Char('v') => self.turn(Page::Details),
+            KeyCode::Char('?') => self.turn(Page::Help),
+            KeyCode::Esc if self.page != Page::List => self.turn(self.page),
+            KeyCode::Char('q') => return Act::End,
+            _ => {}
+        }
+        Act::Nothing
+    }
+
+    fn turn(&mut self, page: Page) {
+        self.page = if self.page == page { Page::List } else { page };
+        self.scroll = 0;
+    }
+
+    fn select(&mut self, place: usize, queue: &Queue) {
+        let rows = queue.rows();
+        self.place = place.min(rows.len().saturating_sub(1));
+        self.selected = rows.get(self.place).map(|(key, _)| (*key).clone());
+        self.scroll = 0;
+        self.note.clear();
+    }
+
+    /// Gets an answer ready for Enter.
+    fn arm(&mut self, decision: Decision, queue: &Queue, now: Instant) {
+        let Some((key, row)) = self.selected.as_ref().and_then(|key| Some((key, queue.get(key)?))) else {
+            return;
+        };
+        if self.settled.is_some_and(|settled| now < settled) {
+            return self.note("this has just come here: look, and press the key again");
+        }
+        if self.is_small {
+            return self.note("too small to answer");
+        }
+        match row.can(decision) {
+            Ok(()) => {
+                self.armed = Some(Armed { decision, key: key.clone(), version: row.version, since: now });
+                self.note.clear();
+            }
+            Err(why) => self.note(&why.to_string()),
+        }
+    }
+
+    /// What Enter would do now.
+    fn question(&self, queue: &Queue) -> Option<String> {
+        let armed = self.armed.as_ref()?;
+        let row = queue.get(&armed.key)?;
+        let saves = row.approval.as_ref().map(|approval| match (&approval.always, armed.decision) {
+            (Saved::Saves { saves, .. }, Decision::AllowAlways(Width::Narrow)) => &saves[..],
+            (Saved::Saves { directory, .. }, Decision::AllowAlways(Width::Directory)) => &directory[..],
+            _ => &[],
+        });
+        let texts: Vec<_> = saves.unwrap_or_default().iter().map(|one| shown(one.text.as_bytes())).collect();
+        let what = match armed.decision {
+            Decision::Deny => "deny".to_owned(),
+            Decision::AllowOnce => "allow once".to_owned(),
+            Decision::AllowFor(_) => "allow, and the same again as long as the guard runs".to_owned(),
+            Decision::AllowAlways(_) if texts.is_empty() => {
+                "allow always; whoever asks decides what that saves".to_owned()
+            }
+            Decision::AllowAlways(_) => format!("allow always, and save {}", texts.join("; ")),
+        };
+        Some(format!("Enter: {what}"))
+    }
+}

@@ -1,0 +1,90 @@
+//! The operator's terminal: taken, drawn on, and given back however this program ends.
+
+use std::io::{self, Stdout, stdout};
+use std::sync::Once;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, poll, read};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use super::super::watch::event::{News, Sender};
+
+/// How often the thread that reads looks whether anybody wants what it reads.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// The terminal, ours.
+pub struct Terminal(ratatui::Terminal<CrosstermBackend<Stdout>>);
+
+impl Terminal {
+    /// Takes it; what is typed comes as news.
+    ///
+    /// # Errors
+    /// The terminal's.
+    pub fn take(news: Sender) -> io::Result<Terminal> {
+        give_back_on_panic();
+        enable_raw_mode()?;
+        // From here on it is given back by being dropped.
+        let mut terminal = Terminal(ratatui::Terminal::new(CrosstermBackend::new(stdout()))?);
+        execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        terminal.0.clear()?;
+        std::thread::Builder::new().name("keys".into()).spawn(move || keys(&news))?;
+        Ok(terminal)
+    }
+
+    /// Draws.
+    ///
+    /// # Errors
+    /// The terminal's.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.0.draw(draw).map(drop)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn keys(news: &Sender) {
+    loop {
+        let event = match poll(LOOK) {
+            Ok(true) => read(),
+            Ok(false) if news.is_closed() => return,
+            Ok(false) => continue,
+            Err(error) => Err(error),
+        };
+        // A terminal that has gone types nothing any more.
+        let Ok(event) = event else {
+            let _ = news.send(News::End);
+            return;
+        };
+        if news.send(News::Typed(event)).is_err() {
+            return;
+        }
+    }
+}
+
+fn give_back() {
+    // One that has gone needs nothing.
+    let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+/// What a panic says is to be read.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+    });
+}

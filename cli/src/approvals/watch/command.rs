@@ -1,0 +1,245 @@
+//! `openclaw-guard approvals watch`
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+use super::super::client::Guards;
+use super::admission::Gate;
+use super::endpoint::{Place, PlaceError};
+use super::event::{Choice, News, Sender, Unanswered};
+use super::guards;
+use super::lines::{Form, Lines};
+use super::queue::{Key, Queue, Way};
+use super::server::Server;
+use super::view::{Act, Face};
+use guard_approvals::decision::Decision;
+use guard_approvals::routes::guard_socket::{Method, Said};
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::peer::nested_guard::guard_above;
+use guard_supervisor::config::Places;
+use guard_supervisor::exit::Exit;
+
+/// How to watch.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals watch\n  \
+    openclaw-guard approvals watch --plain\n  \
+    openclaw-guard approvals watch --json | tee questions.jsonl\n\n\
+    On a terminal: y once, s for the session, a always, n no, each with Enter; ? shows more.\n\
+    In lines, an answer is a line of standard input: the id, or its beginning, and one of allow-once,\n\
+    allow-session, allow-Nm, allow-always, allow-always-directory, deny.\n\n\
+    Exit status: 0 when it is told to end, 125 when it cannot watch.")]
+pub struct WatchArguments {
+    /// Lines of JSON instead of a screen
+    #[arg(long)]
+    pub json: bool,
+    /// Lines of text instead of a screen, as where standard output is no terminal
+    #[arg(long, conflicts_with = "json")]
+    pub plain: bool,
+}
+
+/// Why nobody can watch.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error(
+        "this shell is guarded itself (by process {0}): what is asked here cannot be answered from here. \
+         Run it outside of the guarded tree"
+    )]
+    Inside(i32),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("cannot watch: {0}")]
+    Failed(#[from] io::Error),
+}
+
+/// Watches until it is told to end.
+///
+/// # Errors
+/// When somebody else does, or the socket or the terminal cannot be used.
+pub fn watch(places: &Places, arguments: &WatchArguments) -> Result<Exit, WatchError> {
+    outside()?;
+    let place = Place::bind(&places.state_directory, &places.home)?;
+    let is_screen = io::stdout().is_terminal() && io::stdin().is_terminal();
+    let face = match (arguments.json, arguments.plain || !is_screen) {
+        (true, _) => Face::Lines(Lines::new(Form::Json, place.path.clone())),
+        (false, true) => Face::Lines(Lines::new(Form::Plain, place.path.clone())),
+        (false, false) => Face::Screen(Box::default()),
+    };
+    follow(Some(&place), &places.state_directory, face)
+}
+
+/// Whoever is guarded answers nothing.
+///
+/// # Errors
+/// When this process stands in a guarded tree, or may do.
+pub fn outside() -> Result<(), WatchError> {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    guard_above(own).map_or(Ok(()), |guard| Err(WatchError::Inside(guard)))
+}
+
+/// Shows what waits in every guard, and on the socket where this process has it, until it is told to end.
+///
+/// # Errors
+/// The kernel's.
+pub fn follow(place: Option<&Place>, state: &Path, face: Face) -> Result<Exit, WatchError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(run(place, state, face));
+    // What still reads standard input is not waited for.
+    runtime.shutdown_background();
+    match done {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
+        done => Ok(done.map(|()| Exit::Success)?),
+    }
+}
+
+async fn run(place: Option<&Place>, state: &Path, face: Face) -> io::Result<()> {
+    let (news, mut receiver) = unbounded_channel();
+    if let Some(place) = place {
+        // It has no tree of its own; members of others are never let in.
+        let is_member = Arc::new(|_| false);
+        let server = Server::new(Gate::new(place.token.clone()), is_member, news.clone());
+        tokio::spawn(server.run(place.listener()?));
+    }
+    tokio::spawn(guards::follow(state.to_owned(), news.clone()));
+    for kind in [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()] {
+        let (mut signal, news) = (signal(kind)?, news.clone());
+        tokio::spawn(async move {
+            signal.recv().await;
+            let _ = news.send(News::End);
+        });
+    }
+    let mut watching = Watching { queue: Queue::default(), face, state: state.to_owned(), news };
+    watching.face.start(&watching.news)?;
+    let mut tick = interval(Duration::from_secs(1));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        watching.face.show(&watching.queue)?;
+        let mut next = tokio::select! {
+            next = receiver.recv() => next,
+            _ = tick.tick() => continue,
+            () = at(watching.face.due()) => continue,
+        };
+        // All that has happened is shown at once.
+        while let Some(happened) = next {
+            match watching.take(happened)? {
+                Act::Nothing => {}
+                Act::End => return Ok(()),
+                Act::Answer(key, decision) => watching.answer(key, decision, None)?,
+            }
+            for change in watching.queue.changes() {
+                watching.face.changed(&change, &watching.queue)?;
+            }
+            next = receiver.try_recv().ok();
+        }
+    }
+}
+
+/// Then, or never.
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The queue, and who looks at it.
+struct Watching {
+    queue: Queue,
+    face: Face,
+    /// The real path of the state directory.
+    state: PathBuf,
+    news: Sender,
+}
+
+impl Watching {
+    fn take(&mut self, news: News) -> io::Result<Act> {
+        let Watching { queue, face, .. } = self;
+        match news {
+            News::Listed { guard, approvals } => queue.listed(guard, approvals),
+            News::Requested { guard, approval } => queue.requested(guard, *approval),
+            News::Ended { guard, id, state } => queue.ended(guard, &id, &state),
+            News::Gone { guard } => queue.gone(guard),
+            News::Asked { key, asked, connection, answer } => {
+                queue.asked(key, *asked, connection, answer, now_ms());
+            }
+            News::Dropped { key, connection } => queue.dropped(&key, connection),
+            News::Turned { pid, why } => face.turned(pid, &why)?,
+            News::Answered { key, outcome } => face.answered(&key, &outcome)?,
+            News::Told { key, text } => face.told(&key, &text)?,
+            News::Typed(event) => return Ok(face.typed(&event, queue)),
+            News::Line(line) => return face.line(&line, queue),
+            News::Chosen(choice) => self.choose(choice)?,
+            News::End => return Ok(Act::End),
+        }
+        Ok(Act::Nothing)
+    }
+
+    /// An answer is for what was shown. A no needs no such care: it is one whatever the row says by now, and must not be
+    /// kept away by a row that changes all the time.
+    fn choose(&mut self, choice: Choice) -> io::Result<()> {
+        let Choice { key, version, decision, outcome } = choice;
+        let why = match self.queue.get(&key) {
+            None => Unanswered::Gone,
+            Some(row) if row.version != version && decision.allows() => Unanswered::Changed,
+            Some(_) => return self.answer(key, decision, Some(outcome)),
+        };
+        // Whoever asked may have gone.
+        let _ = outcome.send(Err(why));
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        key: Key,
+        decision: Decision,
+        outcome: Option<oneshot::Sender<Result<String, Unanswered>>>,
+    ) -> io::Result<()> {
+        let tell = move |said: &Result<String, String>| {
+            if let Some(outcome) = outcome {
+                // Whoever asked may have gone.
+                let _ = outcome.send(said.clone().map_err(Unanswered::Refused));
+            }
+        };
+        let said = match self.queue.answer(&key, decision) {
+            Ok(Way::Guard(decision)) => {
+                let (state, news) = (self.state.clone(), self.news.clone());
+                tokio::spawn(async move {
+                    let said = resolve(&state, &key, decision).await;
+                    tell(&said);
+                    // Nobody listens at the end.
+                    let _ = news.send(News::Answered { key, outcome: said });
+                });
+                return Ok(());
+            }
+            Ok(Way::Socket) => Ok(decision.to_string()),
+            Err(why) => Err(why.to_string()),
+        };
+        tell(&said);
+        self.face.answered(&key, &said)
+    }
+}
+
+/// Tells a guard, and returns what it made of it.
+async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, String> {
+    let method = Method::Resolve { id: key.id.clone(), decision: decision.to_string(), revision: None };
+    let guards = Guards::of(state).map_err(|error| error.to_string())?;
+    match guards.ask_one(key.pid, &method).await {
+        Ok(Said::Resolved { saved, unsaved, .. }) => {
+            let saved = saved.iter().map(|path| format!(", saved in {path}"));
+            let unsaved = unsaved.iter().map(|why| format!(", but not saved: {why}"));
+            Ok(decision.to_string() + &saved.chain(unsaved).collect::<String>())
+        }
+        Ok(Said::Error { message, .. }) => Err(message),
+        Ok(_) => Err("the guard gave an answer that was not asked for".to_owned()),
+        Err(error) => Err(format!("the guard cannot be told: {error}")),
+    }
+}

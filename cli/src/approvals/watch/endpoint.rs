@@ -1,0 +1,160 @@
+//! The socket on which everybody asks.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use guard_approvals::routes::openclaw_socket::{Meeting, Token, make};
+use guard_openclaw::approvals_store::Directory;
+use guard_policy::text::shown;
+
+/// Held by the one that listens, in the guard's own directory.
+const LOCK: &str = "watch.lock";
+
+/// Why nobody can listen.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    #[error("another `approvals watch` runs already, or `approvals serve` does: answer there")]
+    Runs,
+    #[error(
+        "{0}: somebody listens there already, who is no `approvals watch` or `approvals serve`: end it, or answer there"
+    )]
+    Taken(String),
+    #[error("{0} is no socket, and is not replaced: remove it, or name another socket.path")]
+    NoSocket(String),
+    #[error("{path} {why}: nobody else may put a socket there")]
+    Open { path: String, why: &'static str },
+    #[error("cannot {what} {path}: {error}")]
+    Failed { what: &'static str, path: String, error: io::Error },
+    #[error("{0}")]
+    Store(String),
+}
+
+/// The socket, listening; its name goes with it.
+#[derive(Debug)]
+pub struct Place {
+    directory: OwnedFd,
+    name: PathBuf,
+    /// The file that was made.
+    made: (u64, u64),
+    listener: UnixListener,
+    /// What opens it.
+    pub token: Token,
+    /// Where it is.
+    pub path: PathBuf,
+    _lock: OwnedFd,
+}
+
+impl Place {
+    /// Listens where guards and nodes ask. `state` is the real path of the state directory, `home` what `~` means.
+    /// To be called before there is another thread: the mode of files is the process's.
+    ///
+    /// # Errors
+    /// Who listens already, or what is in the way.
+    pub fn bind(state: &Path, home: &Path) -> Result<Place, PlaceError> {
+        let lock = lock(state)?;
+        let Meeting { path, token } = Meeting::find(state, home).map_err(PlaceError::Store)?;
+        let at = || shown(path.as_os_str().as_bytes());
+        let failed = |what| move |error: io::Error| PlaceError::Failed { what, path: at(), error };
+        let token = match token {
+            Some(token) => token,
+            None => make(state).map_err(failed("make a token for"))?,
+        };
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(PlaceError::NoSocket(at()));
+        };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(failed("make the directory of"))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = openat(CWD, parent, flags, Mode::empty())
+            .map_err(|error| failed("open the directory of")(error.into()))?;
+        let stat = fstat(&directory).map_err(|error| failed("look at the directory of")(error.into()))?;
+        let open = |why| PlaceError::Open { path: shown(parent.as_os_str().as_bytes()), why };
+        if stat.st_uid != geteuid().as_raw() {
+            return Err(open("is the directory of another user"));
+        }
+        if stat.st_mode & 0o022 != 0 {
+            return Err(open("may be written by other users (chmod go-w)"));
+        }
+        let name = PathBuf::from(name);
+        let short = |name: &Path| {
+            let mut path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+            path.push(name);
+            path
+        };
+        match statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if !is_socket(&stat) => return Err(PlaceError::NoSocket(at())),
+            Ok(_) => match UnixStream::connect(short(&name)) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    unlinkat(&directory, &name, AtFlags::empty())
+                        .map_err(|error| failed("replace")(error.into()))?;
+                }
+                Ok(_) => return Err(PlaceError::Taken(at())),
+                Err(error) => return Err(failed("look who listens on")(error)),
+            },
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(failed("look at")(error.into())),
+        }
+        // For its owner alone from the first moment.
+        let before = rustix::process::umask(Mode::from_raw_mode(0o177));
+        let listener = UnixListener::bind(short(&name));
+        rustix::process::umask(before);
+        let listener = listener.map_err(failed("listen on"))?;
+        listener.set_nonblocking(true).map_err(failed("listen on"))?;
+        let stat = statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| failed("look at")(error.into()))?;
+        if !is_socket(&stat) {
+            return Err(PlaceError::NoSocket(at()));
+        }
+        let made = (stat.st_dev, stat.st_ino);
+        Ok(Place { directory, name, made, listener, token, path: path.clone(), _lock: lock })
+    }
+
+    /// The listener, in a runtime.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn listener(&self) -> io::Result<tokio::net::UnixListener> {
+        tokio::net::UnixListener::from_std(self.listener.try_clone()?)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What somebody else has put there is theirs.
+        let now = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        if now.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
+            let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+fn is_socket(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Socket
+}
+
+/// One watches at a time, for each state directory.
+fn lock(state: &Path) -> Result<OwnedFd, PlaceError> {
+    let failed =
+        |error| PlaceError::Failed { what: "lock", path: shown(state.as_os_str().as_bytes()), error };
+    let own = Directory::make_own(state).map_err(failed)?;
+    let lock = own.below(LOCK, OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR).map_err(failed)?;
+    own.hand_over(&lock).map_err(failed)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(Errno::WOULDBLOCK) => Err(PlaceError::Runs),
+        Err(error) => Err(failed(error.into())),
+    }
+}

@@ -1,0 +1,66 @@
+//! Follows every guard of the user.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::super::client::Guards;
+use super::event::{News, Sender};
+use super::queue::Key;
+use guard_approvals::routes::guard_socket::Said;
+
+/// How often it is looked for new guards.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Follows them for ever, by the real path of the state directory.
+pub async fn follow(state: PathBuf, news: Sender) {
+    let mut followed: BTreeMap<u32, JoinHandle<()>> = BTreeMap::new();
+    // What cannot be followed is said once.
+    let mut said = String::new();
+    loop {
+        followed.retain(|_, guard| !guard.is_finished());
+        match Guards::of(&state).and_then(|guards| guards.pids()) {
+            Ok(pids) => {
+                for pid in pids {
+                    followed
+                        .entry(pid)
+                        .or_insert_with(|| tokio::spawn(one(state.clone(), pid, news.clone())));
+                }
+            }
+            Err(error) if error.to_string() != said => {
+                said = error.to_string();
+                let _ = news.send(News::Turned { pid: None, why: format!("guards cannot be found: {said}") });
+            }
+            Err(_) => {}
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Follows one until it goes.
+async fn one(state: PathBuf, guard: u32, news: Sender) {
+    // However that ends; nobody listens at the end.
+    let _ = tell(&state, guard, &news).await;
+    let _ = news.send(News::Gone { guard });
+}
+
+async fn tell(state: &std::path::Path, guard: u32, news: &Sender) -> io::Result<()> {
+    let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+    let mut subscription = Guards::of(state)?.subscribe(guard).await?;
+    loop {
+        let told = match subscription.next().await? {
+            Said::Approvals { approvals } => News::Listed { guard, approvals },
+            Said::Requested { approval } => News::Requested { guard, approval },
+            Said::Ended { id, state } => News::Ended { guard, id, state },
+            Said::Told { id, text, .. } => News::Told { key: Key { pid: guard, id }, text },
+            Said::Error { message, .. } => return Err(io::Error::other(message)),
+            // To what was not asked.
+            Said::Found { .. } | Said::Resolved { .. } => continue,
+        };
+        news.send(told).map_err(closed)?;
+    }
+}

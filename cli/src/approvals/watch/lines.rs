@@ -1,0 +1,169 @@
+//! The queue as lines, for pipes and scripts. An answer is a line of standard input.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::{Value, json};
+
+use super::event::{News, Sender};
+use super::queue::{Change, Key, Queue};
+use super::view::{Act, text};
+use guard_approvals::decision::Decision;
+use guard_openclaw::clock::now_ms;
+use guard_policy::text::shown;
+
+/// Which lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One object a line.
+    Json,
+    /// For people.
+    Plain,
+}
+
+/// Writes them.
+pub struct Lines {
+    form: Form,
+    /// The socket.
+    path: PathBuf,
+    out: Box<dyn Write>,
+}
+
+impl Lines {
+    /// To standard output, of whoever asks on this socket, too.
+    pub fn new(form: Form, path: PathBuf) -> Lines {
+        Lines { form, path, out: Box::new(io::stdout()) }
+    }
+
+    #[cfg(test)]
+    pub fn to(form: Form, out: Box<dyn Write>) -> Lines {
+        Lines { form, path: PathBuf::new(), out }
+    }
+
+    pub fn start(&mut self, news: Sender) -> io::Result<()> {
+        let read = move || {
+            for line in io::stdin().lock().lines() {
+                let Ok(line) = line else { return };
+                if news.send(News::Line(line)).is_err() {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("answers".into()).spawn(read)?;
+        let path = self.path.to_string_lossy().into_owned();
+        self.say(
+            || json!({"event": "listening", "path": path}),
+            || format!("listening on {}\n", shown(path.as_bytes())),
+        )
+    }
+
+    pub fn changed(&mut self, change: &Change, queue: &Queue) -> io::Result<()> {
+        match change {
+            Change::Appeared(key) => {
+                // One that has ended already is told of next.
+                let Some(row) = queue.get(key) else { return Ok(()) };
+                let value = || match (&row.approval, &row.asked) {
+                    (Some(approval), _) => json!({"event": "requested", "approval": approval.json(key.pid)}),
+                    (None, asked) => {
+                        json!({"event": "requested", "id": key.id, "pid": key.pid, "request": asked})
+                    }
+                };
+                self.say(value, || text(key, row, now_ms()))
+            }
+            Change::Ended(key, how) => self.say(
+                || json!({"event": "ended", "id": key.id, "pid": key.pid, "how": how}),
+                || format!("{}  {}\n", shown(key.id.as_bytes()), shown(how.as_bytes())),
+            ),
+        }
+    }
+
+    pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
+        self.say(
+            || json!({"event": "turned-away", "pid": pid, "why": why}),
+            || {
+                let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
+                format!("turned away: {who}{}\n", shown(why.as_bytes()))
+            },
+        )
+    }
+
+    pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) -> io::Result<()> {
+        let (is_done, what) = match outcome {
+            Ok(what) => (true, what),
+            Err(why) => (false, why),
+        };
+        self.say(
+            || json!({"event": "answered", "id": key.id, "pid": key.pid, "ok": is_done, "message": what}),
+            || format!("{}: {}\n", shown(key.id.as_bytes()), shown(what.as_bytes())),
+        )
+    }
+
+    pub fn told(&mut self, key: &Key, what: &str) -> io::Result<()> {
+        self.say(
+            || json!({"event": "told", "id": key.id, "pid": key.pid, "message": what}),
+            || format!("{}: {}\n", shown(key.id.as_bytes()), shown(what.as_bytes())),
+        )
+    }
+
+    pub fn line(&mut self, line: &str, queue: &Queue) -> io::Result<Act> {
+        match read(line, queue) {
+            Ok(act) => Ok(act),
+            Err(problem) => {
+                self.say(
+                    || json!({"event": "problem", "message": problem}),
+                    || format!("{}\n", shown(problem.as_bytes())),
+                )?;
+                Ok(Act::Nothing)
+            }
+        }
+    }
+
+    fn say(&mut self, value: impl Fn() -> Value, text: impl Fn() -> String) -> io::Result<()> {
+        match self.form {
+            Form::Json => value()
+                .serialize(&mut serde_json::Serializer::with_formatter(&mut self.out, Ascii))
+                .map_err(io::Error::from)
+                .and_then(|()| self.out.write_all(b"\n"))?,
+            Form::Plain => self.out.write_all(text().as_bytes())?,
+        }
+        self.out.flush()
+    }
+}
+
+/// `ID DECISION`.
+fn read(line: &str, queue: &Queue) -> Result<Act, String> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let (id, decision) = match words[..] {
+        [] => return Ok(Act::Nothing),
+        [id, decision] => (id.to_ascii_lowercase(), decision),
+        _ => return Err("an answer is an id and a decision".to_owned()),
+    };
+    let decision: Decision = decision.parse().map_err(|words| format!("a decision is {words}"))?;
+    let rows = queue.rows();
+    let mut found = rows.iter().filter(|(key, _)| key.id.to_ascii_lowercase().starts_with(&id));
+    match (found.next(), found.next()) {
+        (Some((key, _)), None) => Ok(Act::Answer((*key).clone(), decision)),
+        (Some(_), Some(_)) => Err(format!("{id}: ambiguous approval id prefix; use the full id")),
+        (None, _) => Err(format!("{id}: unknown or expired approval id")),
+    }
+}
+
+/// JSON of ASCII only: nothing in it acts on a terminal.
+struct Ascii;
+
+impl Formatter for Ascii {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        for character in fragment.chars() {
+            if character.is_ascii() && character != '\u{7f}' {
+                CompactFormatter.write_string_fragment(out, character.encode_utf8(&mut [0; 4]))?;
+            } else {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! `openclaw-guard approvals watch`: one queue of what waits, of every guard of this user and of whoever asks on OpenClaw's
+//! approvals socket, which it serves.
+//!
+//! `place` binds the socket, `server` talks to those who connect, by what `gate` lets pass. `guards` follows the guards.
+//! All of it comes as `news` to the `queue`, which a `face` shows: a `screen`, lines, or a `page`
+//! (`openclaw-guard approvals serve`).
+
+pub mod admission;
+pub mod command;
+pub mod endpoint;
+pub mod event;
+mod guards;
+mod lines;
+pub mod queue;
+pub mod server;
+#[cfg(test)]
+pub mod tests;
+pub mod view;
+
+pub use crate::approvals::web::{ServeArguments, ServeError, serve};
+pub use command::{WatchArguments, WatchError, watch};

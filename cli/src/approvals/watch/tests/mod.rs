@@ -1,0 +1,29 @@
+//! The socket's server, its queue and its faces, each by itself.
+
+mod gates;
+mod queues;
+mod screens;
+mod servers;
+
+use std::sync::Arc;
+
+use guard_approvals::manager::{Asked as Outcome, Manager, Ticket};
+use guard_approvals::question::Question;
+use guard_approvals::routes::guard_socket::Approval;
+use guard_approvals::routes::openclaw_socket::Asked;
+use guard_approvals::testing::settings;
+
+/// What a guard says of these questions, and what keeps them waiting.
+pub fn approvals(questions: &[Question]) -> (Vec<Approval>, Vec<Ticket>) {
+    let manager = Manager::new(settings(), ());
+    let wait = |question: &Question| match manager.register(&Arc::new(manager.create(question.clone()))) {
+        Outcome::Waiting(ticket) => ticket,
+        other => panic!("{other:?}"),
+    };
+    let tickets = questions.iter().map(wait).collect();
+    (Approval::all(&manager.snapshot()), tickets)
+}
+
+pub fn asked(command: &str) -> Asked {
+    Asked { command: command.to_owned(), agent_id: Some("main".to_owned()), ..Asked::default() }
+}

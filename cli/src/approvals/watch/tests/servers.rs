@@ -1,0 +1,320 @@
+//! Whoever connects, and what comes of it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
+
+use super::super::admission::Gate;
+use super::super::endpoint::{Place, PlaceError};
+use super::super::event::News;
+use super::super::server::{LONGEST, Server};
+use guard_approvals::routes::openclaw_socket::{Token, Word};
+
+struct Served {
+    directory: TempDir,
+    news: UnboundedReceiver<News>,
+}
+
+fn served(is_member: bool) -> Served {
+    let directory = tempfile::Builder::new().prefix("guard-watch-").tempdir().unwrap();
+    let listener = UnixListener::bind(directory.path().join("s")).unwrap();
+    let (sender, news) = unbounded_channel();
+    let server = Server::new(Gate::new(Token::new("secret")), Arc::new(move |_| is_member), sender);
+    tokio::spawn(server.run(listener));
+    Served { directory, news }
+}
+
+impl Served {
+    async fn connect(&self) -> UnixStream {
+        UnixStream::connect(self.directory.path().join("s")).await.unwrap()
+    }
+
+    /// Says something, half-closes, and reads until the other end closes.
+    async fn say(&self, text: &[u8]) -> String {
+        let mut stream = self.connect().await;
+        // It may be closed before all is said.
+        let _ = stream.write_all(text).await;
+        let _ = stream.shutdown().await;
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply).await;
+        reply
+    }
+
+    async fn next(&mut self) -> News {
+        timeout(Duration::from_secs(60), self.news.recv()).await.unwrap().unwrap()
+    }
+
+    async fn turned(&mut self) -> String {
+        match self.next().await {
+            News::Turned { why, .. } => why,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn request(token: &str, id: &str) -> Vec<u8> {
+    let request = json!({"command": "ls", "cwd": null, "host": "node", "extra": 1});
+    format!("{}\n", json!({"type": "request", "token": token, "id": id, "request": request})).into_bytes()
+}
+
+#[tokio::test]
+async fn a_question_waits_for_its_answer() {
+    for (word, written) in
+        [(Word::AllowOnce, "allow-once"), (Word::AllowAlways, "allow-always"), (Word::Deny, "deny")]
+    {
+        let mut served = served(false);
+        let mut stream = served.connect().await;
+        stream.write_all(&request("secret", "q1")).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let News::Asked { key, asked, answer, .. } = served.next().await else { panic!("a question") };
+        assert_eq!((key.pid, &*key.id, &*asked.command), (std::process::id(), "q1", "ls"));
+        // A peer that has half-closed is still there.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        answer.send(word).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert_eq!(reply, format!("{{\"type\":\"decision\",\"id\":\"q1\",\"decision\":\"{written}\"}}\n"));
+        assert!(matches!(served.next().await, News::Dropped { .. }));
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_withdrawn_from_either_end() {
+    let mut served = served(false);
+    let mut stream = served.connect().await;
+    stream.write_all(&request("secret", "q1")).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let News::Asked { key, connection, answer, .. } = served.next().await else { panic!("a question") };
+    drop(stream);
+    let News::Dropped { key: of, connection: which } = served.next().await else { panic!("it has gone") };
+    assert_eq!((of, which), (key, connection));
+    drop(answer);
+    // And where it was answered elsewhere: no word.
+    let mut stream = served.connect().await;
+    stream.write_all(&request("secret", "q2")).await.unwrap();
+    let News::Asked { answer, .. } = served.next().await else { panic!("a question") };
+    drop(answer);
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).await.unwrap();
+    assert_eq!(reply, "");
+}
+
+#[tokio::test]
+async fn without_the_token_the_answer_is_no() {
+    let mut served = served(false);
+    for token in ["", "secre", "secrets", "SECRET"] {
+        let reply: Value = serde_json::from_str(&served.say(&request(token, "q")).await).unwrap();
+        assert_eq!(reply, json!({"type": "decision", "id": "q", "decision": "deny"}));
+        assert_eq!(served.turned().await, "it does not have the token");
+    }
+}
+
+#[tokio::test]
+async fn a_member_of_a_tree_is_turned_away() {
+    let mut served = served(true);
+    assert_eq!(served.say(&request("secret", "q")).await, "");
+    assert!(served.turned().await.contains("it may not answer"));
+}
+
+#[tokio::test]
+async fn another_user_is_turned_away() {
+    use std::os::unix::process::CommandExt;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root has other users");
+        return;
+    }
+    let mut served = served(false);
+    let socket = served.directory.path().join("s");
+    fs::set_permissions(served.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o666)).unwrap();
+    let say = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.send(sys.argv[2].encode()); \
+        sys.exit(len(s.recv(1)))";
+    let line = String::from_utf8(request("secret", "q")).unwrap();
+    let mut peer = std::process::Command::new("/usr/bin/python3");
+    let Ok(mut peer) = peer.args(["-c", say]).arg(&socket).arg(line).uid(12_345).gid(12_345).spawn() else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    assert_eq!(served.turned().await, "a process of another user (12345) is at its other end");
+    assert!(served.news.try_recv().is_err());
+    let _ = peer.wait();
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_not_answered() {
+    let mut served = served(false);
+    let mut whole = request("secret", "q");
+    whole.pop();
+    let long = |length: usize| [vec![b' '; length - whole.len() - 1], whole.clone(), b"\n".to_vec()].concat();
+    let long_id = request("secret", &"x".repeat(129));
+    let texts: [(&[u8], Option<&str>); 8] = [
+        (b"", None),
+        (&whole, None),
+        (b"\n", Some("it says what cannot be read")),
+        (b"{}\n", Some("it says what cannot be read")),
+        (b"\xff\xfe\n", Some("it says what cannot be read")),
+        (&request("secret", ""), Some("its request has no id")),
+        (&long_id, Some("its request has no id")),
+        (&long(LONGEST as usize + 1), None),
+    ];
+    for (text, why) in texts {
+        assert_eq!(served.say(text).await, "");
+        if let Some(why) = why {
+            assert_eq!(served.turned().await, why);
+        }
+    }
+    assert!(served.news.try_recv().is_err());
+    // The longest that is read.
+    let mut stream = served.connect().await;
+    stream.write_all(&long(LONGEST as usize)).await.unwrap();
+    assert!(matches!(served.next().await, News::Asked { .. }));
+}
+
+#[tokio::test]
+async fn what_is_to_be_run_is_not_run() {
+    let mut served = served(false);
+    let exec = |ts: u64, hmac: &str| {
+        let request = json!({"type": "exec", "id": "e", "nonce": "n", "ts": ts, "hmac": hmac,
+            "requestJson": "{\"command\":[\"ls\"]}"});
+        format!("{request}\n").into_bytes()
+    };
+    let now = guard_openclaw::clock::now_ms();
+    use hmac::{Hmac, KeyInit, Mac};
+    let mut mac = Hmac::<sha2::Sha256>::new_from_slice(b"secret").unwrap();
+    mac.update(format!("n:{now}:{{\"command\":[\"ls\"]}}").as_bytes());
+    let hmac: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    for (line, code, reason) in [
+        (exec(1, &hmac), "INVALID_REQUEST", json!("ttl")),
+        (exec(now, "00"), "INVALID_REQUEST", json!("hmac")),
+        (exec(now, &hmac), "UNAVAILABLE", Value::Null),
+        (exec(now, &hmac), "INVALID_REQUEST", json!("nonce")),
+    ] {
+        let reply: Value = serde_json::from_str(&served.say(&line).await).unwrap();
+        assert_eq!(
+            (&reply["type"], &reply["id"], &reply["ok"]),
+            (&json!("exec-res"), &json!("e"), &json!(false))
+        );
+        assert_eq!((&reply["error"]["code"], &reply["error"]["reason"]), (&json!(code), &reason));
+        assert!(served.turned().await.contains("it wants something run"));
+    }
+}
+
+#[tokio::test]
+async fn a_flood_ends_at_the_gate() {
+    let mut served = served(false);
+    let mut denied = 0;
+    for _ in 0..200 {
+        denied += usize::from(!served.say(&request("wrong", "q")).await.is_empty());
+    }
+    // The burst, and what came back meanwhile.
+    assert!((128..200).contains(&denied), "{denied}");
+    let mut whys = Vec::new();
+    while let Ok(News::Turned { why, .. }) = served.news.try_recv() {
+        whys.push(why);
+    }
+    assert!(whys.iter().any(|why| why == "it asks too often"));
+}
+
+#[tokio::test]
+async fn those_who_say_nothing_hold_up_nobody_else() {
+    let mut served = served(false);
+    let mut silent = Vec::new();
+    for _ in 0..96 {
+        let mut stream = served.connect().await;
+        stream.write_all(b"{").await.unwrap();
+        silent.push(stream);
+    }
+    // This process has its part.
+    assert_eq!(served.say(&request("secret", "q")).await, "");
+    assert_eq!(served.turned().await, "it has too many connections");
+    // Each of them is cut off, and one that goes makes room.
+    drop(silent.pop());
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut stream = served.connect().await;
+    stream.write_all(&request("secret", "q")).await.unwrap();
+    assert!(matches!(served.next().await, News::Asked { .. }));
+    let mut first = silent.remove(0);
+    let mut reply = Vec::new();
+    // Within its time, which is the server's to keep.
+    timeout(Duration::from_secs(60), first.read_to_end(&mut reply)).await.unwrap().unwrap();
+    assert!(reply.is_empty());
+}
+
+fn home() -> (TempDir, PathBuf, PathBuf) {
+    let home = tempfile::Builder::new().prefix("guard-place-").tempdir().unwrap();
+    let real = home.path().canonicalize().unwrap();
+    let state = real.join("state");
+    (home, real, state)
+}
+
+#[test]
+fn one_listens_at_a_time() {
+    let (_home, home, state) = home();
+    let place = Place::bind(&state, &home).unwrap();
+    let socket = state.join("exec-approvals.sock");
+    let mode = |path: &PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode(&socket), mode(&state)), (0o600, 0o700));
+    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Runs)));
+    // It goes with its name, and whatever another has put there stays.
+    drop(place);
+    assert!(!socket.exists());
+    let place = Place::bind(&state, &home).unwrap();
+    fs::remove_file(&socket).unwrap();
+    fs::write(&socket, "mine").unwrap();
+    drop(place);
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "mine");
+}
+
+#[test]
+fn only_a_dead_socket_is_replaced() {
+    let (_home, home, state) = home();
+    fs::create_dir_all(&state).unwrap();
+    let socket = state.join("exec-approvals.sock");
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    drop(Place::bind(&state, &home).unwrap());
+    let living = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Taken(_))));
+    drop(living);
+    fs::remove_file(&socket).unwrap();
+    let refused = || assert!(matches!(Place::bind(&state, &home), Err(PlaceError::NoSocket(_))));
+    fs::write(&socket, "a file").unwrap();
+    refused();
+    assert_eq!(fs::read_to_string(&socket).unwrap(), "a file");
+    fs::remove_file(&socket).unwrap();
+    symlink(home.join("victim"), &socket).unwrap();
+    refused();
+    fs::remove_file(&socket).unwrap();
+    fs::create_dir(&socket).unwrap();
+    refused();
+    fs::remove_dir(&socket).unwrap();
+    // Where others could put one.
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o770)).unwrap();
+    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Open { .. })));
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+    let place = Place::bind(&state, &home).unwrap();
+    assert_eq!(place.token.text().len(), 64);
+}
+
+#[test]
+fn it_is_where_the_store_says() {
+    let (_home, home, state) = home();
+    fs::create_dir_all(&state).unwrap();
+    let store = json!({"version": 1, "socket": {"path": "~/run/a.sock", "token": "t"}});
+    fs::write(state.join("exec-approvals.json"), store.to_string()).unwrap();
+    let place = Place::bind(&state, &home).unwrap();
+    assert_eq!((&place.path, place.token.text()), (&home.join("run/a.sock"), "t"));
+    assert!(home.join("run/a.sock").exists());
+    assert!(!state.join("guard/socket-token").exists());
+    drop(place);
+    fs::write(state.join("exec-approvals.json"), "{").unwrap();
+    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Store(_))));
+}

@@ -1,0 +1,168 @@
+//! What a human, or a script, sees of the queue.
+
+use std::io;
+
+use ratatui::crossterm::event::Event;
+use tokio::time::Instant;
+
+use super::super::command::told;
+use super::event::Sender;
+use super::lines::Lines;
+use super::queue::{Change, Key, Queue, Row};
+use crate::approvals::tui::Screen;
+use crate::approvals::web::Page;
+use guard_approvals::decision::Decision;
+use guard_approvals::routes::openclaw_socket::Asked;
+use guard_policy::text::shown;
+
+/// A face.
+pub enum Face {
+    /// A screen.
+    Screen(Box<Screen>),
+    /// Lines.
+    Lines(Lines),
+    /// A page in a browser.
+    Page(Box<Page>),
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    Nothing,
+    Answer(Key, Decision),
+    End,
+}
+
+impl Face {
+    /// Begins; what is typed comes as news.
+    ///
+    /// # Errors
+    /// The terminal's, or the pipe's: of everything here.
+    pub fn start(&mut self, news: &Sender) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => screen.start(news.clone()),
+            Face::Lines(lines) => lines.start(news.clone()),
+            Face::Page(page) => page.start(news.clone()),
+        }
+    }
+
+    pub fn show(&mut self, queue: &Queue) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => screen.show(queue),
+            Face::Lines(_) => Ok(()),
+            Face::Page(page) => {
+                page.show(queue);
+                Ok(())
+            }
+        }
+    }
+
+    /// When it is to be shown again at the latest, where something is left to show.
+    pub fn due(&self) -> Option<Instant> {
+        match self {
+            Face::Page(page) => page.due(),
+            Face::Screen(_) | Face::Lines(_) => None,
+        }
+    }
+
+    pub fn changed(&mut self, change: &Change, queue: &Queue) -> io::Result<()> {
+        match self {
+            // It shows the queue as it is.
+            Face::Screen(_) => Ok(()),
+            Face::Lines(lines) => lines.changed(change, queue),
+            Face::Page(page) => {
+                page.changed(change);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => {
+                let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
+                screen.note(&format!("turned away: {who}{why}"));
+                Ok(())
+            }
+            Face::Lines(lines) => lines.turned(pid, why),
+            Face::Page(page) => {
+                page.turned(pid, why);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => {
+                screen.note(match outcome {
+                    Ok(text) | Err(text) => text,
+                });
+                Ok(())
+            }
+            Face::Lines(lines) => lines.answered(key, outcome),
+            Face::Page(page) => {
+                page.answered(key, outcome);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn told(&mut self, key: &Key, text: &str) -> io::Result<()> {
+        match self {
+            Face::Screen(screen) => {
+                screen.note(text);
+                Ok(())
+            }
+            Face::Lines(lines) => lines.told(key, text),
+            Face::Page(page) => {
+                page.told(key, text);
+                Ok(())
+            }
+        }
+    }
+
+    pub fn typed(&mut self, event: &Event, queue: &Queue) -> Act {
+        match self {
+            Face::Screen(screen) => screen.typed(event, queue),
+            Face::Lines(_) | Face::Page(_) => Act::Nothing,
+        }
+    }
+
+    pub fn line(&mut self, line: &str, queue: &Queue) -> io::Result<Act> {
+        match self {
+            Face::Screen(_) | Face::Page(_) => Ok(Act::Nothing),
+            Face::Lines(lines) => lines.line(line, queue),
+        }
+    }
+}
+
+/// A row for a human: what is asked first, then each thing on a line of its own. Nothing in it acts on a terminal.
+pub fn text(key: &Key, row: &Row, now_ms: u64) -> String {
+    match (&row.approval, &row.asked) {
+        (Some(approval), _) => told(key.pid, approval, now_ms),
+        (None, Some(asked)) => told_on_socket(key, asked),
+        (None, None) => String::new(),
+    }
+}
+
+fn told_on_socket(key: &Key, asked: &Asked) -> String {
+    let show = |text: &str| shown(text.as_bytes());
+    let mut lines = vec![format!("{}  {}", show(&key.id), show(&asked.command))];
+    for (name, value) in [
+        ("program", &asked.resolved_path),
+        ("in", &asked.cwd),
+        ("host", &asked.host),
+        ("agent", &asked.agent_id),
+        ("session", &asked.session_key),
+        ("security", &asked.security),
+        ("ask", &asked.ask),
+    ] {
+        if let Some(value) = value {
+            lines.push(format!("  {name:<9} {}", show(value)));
+        }
+    }
+    lines.push(format!("  {:<9} process {} on the approvals socket", "asked by", key.pid));
+    lines.push(format!("  {:<9} whoever asks decides what it saves", "always"));
+    lines.join("\n") + "\n"
+}

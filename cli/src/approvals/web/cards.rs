@@ -1,0 +1,193 @@
+//! What the page is told of a row. All text in it can be shown as it is: nothing acts on whoever reads it. The id alone is
+//! as it came, to be said again in an answer, and is not shown.
+
+use serde::Serialize;
+
+use super::super::watch::queue::{Key, Row};
+use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::protocol::OneSaved;
+use guard_approvals::routes::guard_socket::{Approval, Saved};
+use guard_approvals::routes::openclaw_socket::Asked;
+use guard_policy::text::shown;
+
+/// A question. What a guard does not say of it is left out.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Card {
+    guard: u32,
+    id: String,
+    /// What an answer is for.
+    version: u64,
+    /// The beginning of the id, as `approvals resolve` takes it.
+    name: String,
+    agent: String,
+    since: u64,
+    expires: Option<u64>,
+    operation: String,
+    call: Option<String>,
+    /// The real path of the program or the file; of a command on the socket what it says of that.
+    path: Option<String>,
+    /// A command as text, on the socket.
+    command: Option<String>,
+    argv: Vec<String>,
+    /// What of the environment can make another program of this one.
+    environment: Vec<String>,
+    cwd: Option<String>,
+    /// Whether all of it is UTF-8.
+    is_text: bool,
+    sha256: Option<String>,
+    environment_sha256: Option<String>,
+    scripts: Vec<Script>,
+    /// The caller first.
+    asked_by: Vec<Asker>,
+    because: Option<Because>,
+    /// Names and values of what else is said.
+    more: Vec<(&'static str, String)>,
+    /// How many equal calls wait.
+    calls: usize,
+    choices: Vec<String>,
+    always: Always,
+}
+
+#[derive(Debug, Serialize)]
+struct Script {
+    role: &'static str,
+    path: String,
+    sha256: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Asker {
+    pid: i32,
+    name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Because {
+    text: String,
+    rule: String,
+}
+
+/// What "always" would save.
+#[derive(Debug, Default, Serialize)]
+struct Always {
+    saves: Vec<String>,
+    directory: Vec<String>,
+    /// Why it is not offered.
+    never: Option<String>,
+    /// Where what is saved is not known here.
+    elsewhere: Option<&'static str>,
+}
+
+impl Card {
+    /// Of a row; None of one about which nobody says anything any more.
+    pub fn of(key: &Key, row: &Row) -> Option<Card> {
+        let card = match (&row.approval, &row.asked) {
+            (Some(approval), _) => Card::of_guard(key, approval),
+            (None, Some(asked)) => Card::of_socket(key, asked),
+            (None, None) => return None,
+        };
+        let all = [
+            Decision::AllowOnce,
+            Decision::AllowFor(Span::Session),
+            Decision::AllowAlways(Width::Narrow),
+            Decision::AllowAlways(Width::Directory),
+            Decision::Deny,
+        ];
+        let choices =
+            all.iter().filter(|decision| row.can(**decision).is_ok()).map(ToString::to_string).collect();
+        Some(Card { version: row.version, since: row.since_ms, choices, ..card })
+    }
+
+    fn bare(key: &Key) -> Card {
+        Card {
+            guard: key.pid,
+            id: key.id.clone(),
+            version: 0,
+            name: show(&key.id.chars().take(8).collect::<String>()),
+            agent: String::new(),
+            since: 0,
+            expires: None,
+            operation: String::new(),
+            call: None,
+            path: None,
+            command: None,
+            argv: Vec::new(),
+            environment: Vec::new(),
+            cwd: None,
+            is_text: true,
+            sha256: None,
+            environment_sha256: None,
+            scripts: Vec::new(),
+            asked_by: Vec::new(),
+            because: None,
+            more: Vec::new(),
+            calls: 1,
+            choices: Vec::new(),
+            always: Always::default(),
+        }
+    }
+
+    fn of_guard(key: &Key, approval: &Approval) -> Card {
+        let script = approval.script.iter().map(|script| ("script", script));
+        let through = approval.through.iter().map(|script| ("through", script));
+        let asked_by = approval.asked_by.iter().map(|by| Asker { pid: by.pid, name: show(&by.name) });
+        let of = |saved: &[OneSaved]| saved.iter().map(|one| show(&one.text)).collect();
+        Card {
+            agent: show(&approval.agent_id),
+            expires: Some(approval.expires_at_ms),
+            operation: show(&approval.operation),
+            call: approval.call.as_deref().map(show),
+            path: Some(show(&approval.resolved_path)),
+            argv: approval.argv.iter().map(|argument| show(argument)).collect(),
+            environment: approval.environment.iter().map(|variable| show(variable)).collect(),
+            cwd: approval.cwd.as_deref().map(show),
+            is_text: approval.is_text,
+            sha256: approval.sha256.as_deref().map(show),
+            environment_sha256: approval.environment_sha256.as_deref().map(show),
+            scripts: script
+                .chain(through)
+                .map(|(role, script)| Script { role, path: show(&script.path), sha256: show(&script.sha256) })
+                .collect(),
+            asked_by: asked_by.collect(),
+            because: Some(Because { text: show(&approval.because.text), rule: show(&approval.because.rule) }),
+            more: vec![("session", show(&approval.session))],
+            calls: approval.calls,
+            always: match &approval.always {
+                Saved::Saves { saves, directory } => {
+                    Always { saves: of(saves), directory: of(directory), ..Always::default() }
+                }
+                Saved::Never { never } => Always { never: Some(show(never)), ..Always::default() },
+            },
+            ..Card::bare(key)
+        }
+    }
+
+    fn of_socket(key: &Key, asked: &Asked) -> Card {
+        let more = [
+            ("host", &asked.host),
+            ("session", &asked.session_key),
+            ("security", &asked.security),
+            ("ask", &asked.ask),
+        ];
+        let pid = i32::try_from(key.pid).unwrap_or_default();
+        Card {
+            agent: asked.agent_id.as_deref().map(show).unwrap_or_default(),
+            operation: "socket".to_owned(),
+            path: asked.resolved_path.as_deref().map(show),
+            command: Some(show(&asked.command)),
+            cwd: asked.cwd.as_deref().map(show),
+            asked_by: vec![Asker { pid, name: "on the approvals socket".to_owned() }],
+            more: more
+                .into_iter()
+                .filter_map(|(name, value)| value.as_deref().map(|value| (name, show(value))))
+                .collect(),
+            always: Always { elsewhere: Some("whoever asks decides what it saves"), ..Always::default() },
+            ..Card::bare(key)
+        }
+    }
+}
+
+fn show(text: &str) -> String {
+    shown(text.as_bytes())
+}

@@ -1,0 +1,150 @@
+//! `openclaw-guard approvals serve`
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::json;
+
+pub use super::super::watch::command::{WatchError, follow, outside};
+use super::super::watch::endpoint::{Place, PlaceError};
+use super::super::watch::view::Face;
+use super::Page;
+use super::admission::Origin;
+use super::links::{self, Links};
+use super::listen::Service;
+use super::routes;
+use super::sessions::Sessions;
+use guard_approvals::page_lock::{Serving, ServingError};
+use guard_openclaw::ids;
+use guard_supervisor::config::Places;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+
+/// How long another one that has just started may take until it gives out links.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How to serve.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard approvals serve\n  \
+    openclaw-guard approvals serve --port 18780\n  \
+    openclaw-guard approvals serve --address 127.0.0.1 --port 18780\n  \
+    openclaw-guard -q approvals serve\n\n\
+    It prints a link that opens the page once, within ten minutes. While it runs, the same command\n\
+    prints another link. With -q it prints none: for a service.\n\n\
+    Exit status: 0 when it is told to end, or has printed a link of the one that runs; 125 when it\n\
+    cannot serve.")]
+pub struct ServeArguments {
+    /// The port; 0 for one that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// The address, of 127.0.0.0/8; another one each time where none is named
+    #[arg(long, value_name = "ADDRESS", value_parser = own)]
+    address: Option<Ipv4Addr>,
+    /// The link as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error(transparent)]
+    Watch(#[from] WatchError),
+    #[error(transparent)]
+    Serving(#[from] ServingError),
+    #[error("cannot give out links to the page: {0}")]
+    Links(io::Error),
+    #[error("`approvals serve` runs already, and gives no link: {0}")]
+    NoLink(io::Error),
+    #[error("cannot write: {0}")]
+    Output(io::Error),
+}
+
+/// Serves the page until it is told to end; where one is served already, prints a link to that.
+///
+/// # Errors
+/// When it cannot be served.
+pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
+    outside()?;
+    let state = &places.state_directory;
+    if let Some(url) = links::ask(state).map_err(ServeError::NoLink)? {
+        return tell(options, arguments, &url);
+    }
+    // From now on every guard denies its tree this address.
+    let at = SocketAddr::from((arguments.address.unwrap_or_else(another_address), arguments.port));
+    let serving = match Serving::begin(state, at) {
+        Err(ServingError::Runs(_)) => return tell(options, arguments, &another(state)?),
+        serving => serving?,
+    };
+    // The mode of files is the process's: before there is another thread.
+    let place = match Place::bind(state, &places.home) {
+        Ok(place) => Some(place),
+        Err(held @ (PlaceError::Runs | PlaceError::Taken(_))) => {
+            eprintln!(
+                "openclaw-guard: what is asked on OpenClaw's approvals socket is not on the page: {held}"
+            );
+            None
+        }
+        Err(error) => return Err(WatchError::from(error).into()),
+    };
+    let (_links, socket) = Links::bind(state).map_err(ServeError::Links)?;
+    let mut sessions = Sessions::default();
+    let url = routes::link(&Origin::new(serving.address()), &mut sessions);
+    tell(options, arguments, &url)?;
+    if !options.quiet {
+        eprintln!(
+            "openclaw-guard: the link opens the page once, within ten minutes; the same command prints another one"
+        );
+    }
+    let service = Service::new(serving, socket, sessions, options.clone());
+    Ok(follow(place.as_ref(), state, Face::Page(Box::new(Page::new(service))))?)
+}
+
+/// An address of this host at which nobody has been before. What a browser keeps for an origin (cached pages, service workers)
+/// is there longer than whoever put it there: who listened at the page's address before the page would have the page's key.
+fn another_address() -> Ipv4Addr {
+    let [a, b, c] = ids::bytes::<3>();
+    // 127.0.0.1 has a name and other servers. 0 and 255 at the ends are of no host's.
+    Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254))
+}
+
+/// An address that only this host reaches.
+fn own(text: &str) -> Result<Ipv4Addr, String> {
+    match text.parse::<Ipv4Addr>() {
+        Ok(address) if address.is_loopback() => Ok(address),
+        _ => Err("it is no address of 127.0.0.0/8".to_owned()),
+    }
+}
+
+/// A link of one that is only starting.
+fn another(state: &Path) -> Result<String, ServeError> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match links::ask(state) {
+            Ok(Some(url)) => return Ok(url),
+            Ok(None) if Instant::now() < end => std::thread::sleep(PAUSE),
+            Ok(None) => return Err(ServeError::NoLink(io::ErrorKind::NotFound.into())),
+            Err(error) => return Err(ServeError::NoLink(error)),
+        }
+    }
+}
+
+fn tell(options: &Options, arguments: &ServeArguments, url: &str) -> Result<Exit, ServeError> {
+    if options.quiet {
+        return Ok(Exit::Success);
+    }
+    let mut out = io::stdout().lock();
+    let told = if arguments.json {
+        writeln!(out, "{}", json!({"event": "listening", "url": url}))
+    } else {
+        writeln!(out, "{url}")
+    };
+    told.and_then(|()| out.flush()).map_err(ServeError::Output)?;
+    Ok(Exit::Success)
+}

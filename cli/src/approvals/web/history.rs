@@ -1,0 +1,168 @@
+//! What was answered and denied, by the audit log.
+
+use serde::{Deserialize, Serialize};
+
+use guard_policy::text::shown;
+use guard_supervisor::audit::reader::{Entry, Log, ReadError, Said};
+use guard_supervisor::audit::said;
+use guard_supervisor::config;
+use guard_supervisor::config::options::Options;
+
+/// Entries at a time.
+const PAGE: usize = 50;
+/// Lines that are looked at at a time: a search goes on where the one before has stopped.
+const MOST: usize = 20_000;
+/// Of a longer search this much counts.
+const LONGEST: usize = 200;
+
+/// Which entries.
+#[derive(Debug, Deserialize)]
+pub struct Wanted {
+    /// Words that all stand in an entry, in whatever case.
+    #[serde(default)]
+    search: String,
+    /// Those before this line.
+    before: Option<u64>,
+}
+
+/// Some entries, the latest first.
+#[derive(Debug, Serialize)]
+pub struct History {
+    entries: Vec<Item>,
+    /// From where to go on; nothing where the log ends.
+    before: Option<u64>,
+    /// The log.
+    log: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Item {
+    n: u64,
+    /// The line's name, as `why` and `audit` take it.
+    name: String,
+    time: String,
+    agent: String,
+    /// `denied`, or what happened to a question.
+    event: String,
+    operation: String,
+    path: String,
+    argv: Vec<String>,
+    /// What was decided, by what rule or by what way.
+    decision: String,
+    by: String,
+    text: String,
+}
+
+/// Reads the log that the policy names.
+///
+/// # Errors
+/// A sentence for a human.
+pub fn read(options: &Options, wanted: &Wanted) -> Result<History, String> {
+    let path = config::audit_log(options).map_err(|error| shown(error.to_string().as_bytes()))?;
+    let name = shown(path.as_os_str().as_encoded_bytes());
+    match Log::open(&path) {
+        Ok(log) => from(&log, wanted, name).map_err(|error| error.to_string()),
+        Err(ReadError::NoLog(_)) => Ok(History { entries: Vec::new(), before: None, log: name }),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn from(log: &Log, wanted: &Wanted, name: String) -> Result<History, ReadError> {
+    let words: Vec<String> = wanted
+        .search
+        .chars()
+        .take(LONGEST)
+        .collect::<String>()
+        .split_whitespace()
+        .map(str::to_lowercase)
+        .collect();
+    let before = wanted.before.unwrap_or(u64::MAX);
+    let (mut entries, mut looked) = (Vec::new(), 0);
+    for entry in log.latest() {
+        let entry = entry?;
+        let n = entry.n.unwrap_or_default();
+        if n >= before {
+            continue;
+        }
+        if entries.len() == PAGE || looked == MOST {
+            return Ok(History { entries, before: Some(n + 1), log: name });
+        }
+        looked += 1;
+        entries.extend(Item::of(&entry).filter(|_| has(&entry, &words)));
+    }
+    Ok(History { entries, before: None, log: name })
+}
+
+fn has(entry: &Entry, words: &[String]) -> bool {
+    if words.is_empty() {
+        return true;
+    }
+    let text = format!("{} {} {}", entry.id.short(), entry.agent, said(entry)).to_lowercase();
+    words.iter().all(|word| text.contains(word.as_str()))
+}
+
+impl Item {
+    fn of(entry: &Entry) -> Option<Item> {
+        let item = match (&entry.what, entry.denial()) {
+            (_, Some(denial)) => Item {
+                event: "denied".to_owned(),
+                operation: show(denial.operation.word()),
+                path: show(&denial.path),
+                argv: denial.argv.iter().map(|argument| show(argument)).collect(),
+                decision: denial.verdict.as_str().to_owned(),
+                by: show(denial.because.rule()),
+                text: show(&denial.because.text),
+                ..Item::bare(entry)
+            },
+            (Said::Other(said), None) if entry.operation == "approval" => {
+                let text =
+                    |key: &str| said.get(key).and_then(|value| value.as_str()).map(show).unwrap_or_default();
+                let event = text("event");
+                if !is_told(&event) {
+                    return None;
+                }
+                let argv = said.get("argv").and_then(|argv| argv.as_array()).into_iter().flatten();
+                Item {
+                    event,
+                    operation: entry.operation.clone(),
+                    path: text("path"),
+                    argv: argv.filter_map(|argument| argument.as_str()).map(show).collect(),
+                    decision: text("decision"),
+                    by: text("by"),
+                    text: text("text"),
+                    ..Item::bare(entry)
+                }
+            }
+            _ => return None,
+        };
+        Some(item)
+    }
+
+    fn bare(entry: &Entry) -> Item {
+        Item {
+            n: entry.n.unwrap_or_default(),
+            name: entry.id.short(),
+            time: entry.time.map(|time| time.strftime("%F %TZ").to_string()).unwrap_or_default(),
+            agent: show(&entry.agent),
+            event: String::new(),
+            operation: String::new(),
+            path: String::new(),
+            argv: Vec::new(),
+            decision: String::new(),
+            by: String::new(),
+            text: String::new(),
+        }
+    }
+}
+
+/// How a question ended, and what came of that; not that it was asked, which the end says again.
+fn is_told(event: &str) -> bool {
+    matches!(
+        event,
+        "resolved" | "expired" | "no-route" | "failed" | "withdrawn" | "refused" | "granted" | "saved"
+    )
+}
+
+fn show(text: &str) -> String {
+    shown(text.as_bytes())
+}

@@ -1,0 +1,134 @@
+//! The socket by which a page that runs gives out another link, `guard/page.sock` in the state directory: whoever connects,
+//! of the same user and outside of every guarded tree, is told one line.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, Mode, chmodat, statat, unlinkat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt;
+use tokio::time::{sleep, timeout};
+
+use super::super::watch::event::{News, Sender};
+use super::routes::Desk;
+use guard_approvals::routes::openclaw_socket::Peer;
+use guard_openclaw::approvals_store::Directory;
+use guard_openclaw::ports::IsMember;
+
+const NAME: &str = "page.sock";
+/// A longer line is none.
+const LONGEST: u64 = 4096;
+/// How long one may take to say it, or to read it.
+const SLOWEST: Duration = Duration::from_secs(5);
+/// Between two that connect.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What is said.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    url: String,
+}
+
+/// The socket; its name goes with it.
+#[derive(Debug)]
+pub struct Links {
+    directory: Directory,
+    made: (u64, u64),
+}
+
+impl Links {
+    /// Binds it in the guard's own directory. Whoever calls is the only one whose page runs: what a dead one has left there
+    /// is replaced.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn bind(state: &Path) -> io::Result<(Links, UnixListener)> {
+        let directory = Directory::make_own(state)?;
+        match unlinkat(&directory, NAME, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let listener = UnixListener::bind(path(&directory))?;
+        chmodat(&directory, NAME, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        let stat = statat(&directory, NAME, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+            return Err(io::Error::other(format!("{NAME} is no socket")));
+        }
+        listener.set_nonblocking(true)?;
+        Ok((Links { directory, made: (stat.st_dev, stat.st_ino) }, listener))
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        // What another one has put there is its own.
+        let now = statat(&self.directory, NAME, AtFlags::SYMLINK_NOFOLLOW);
+        if now.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
+            let _ = unlinkat(&self.directory, NAME, AtFlags::empty());
+        }
+    }
+}
+
+/// Short enough for an address, and no link can be put on the way.
+fn path(directory: &Directory) -> PathBuf {
+    format!("/proc/self/fd/{}/{NAME}", directory.as_fd().as_raw_fd()).into()
+}
+
+/// Another link of the page that runs; `None` where none does.
+///
+/// # Errors
+/// When it does not answer, or is not to be trusted.
+pub fn ask(state: &Path) -> io::Result<Option<String>> {
+    let Some(directory) = Directory::open_own(state)? else { return Ok(None) };
+    let stream = match UnixStream::connect(path(&directory)) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    Peer::of(&stream, &nobody()).map_err(io::Error::other)?;
+    stream.set_read_timeout(Some(SLOWEST))?;
+    let mut line = String::new();
+    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
+    match serde_json::from_str(&line) {
+        Ok(Line { url }) => Ok(Some(url)),
+        Err(_) => Err(io::Error::other("it gives no link to this process")),
+    }
+}
+
+/// Gives them out for ever.
+pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<Desk>, news: Sender) {
+    loop {
+        let Ok((mut stream, _)) = listener.accept().await else {
+            // No descriptors are left, usually.
+            sleep(SLOWEST).await;
+            continue;
+        };
+        match Peer::of(&stream, &nobody()) {
+            Ok(_) => {
+                // A string: nothing that could fail.
+                let mut line = serde_json::to_vec(&Line { url: desk.link() }).unwrap_or_default();
+                line.push(b'\n');
+                // One that does not read has its link in vain.
+                let _ = timeout(SLOWEST, stream.write_all(&line)).await;
+            }
+            Err(turned) => {
+                let why = format!("who wants a link to the page: {turned}");
+                // Nobody listens at the end.
+                let _ = news.send(News::Turned { pid: None, why });
+            }
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// It has no tree of its own; members of others are known by those who stand above them.
+fn nobody() -> IsMember {
+    Arc::new(|_| false)
+}

@@ -1,0 +1,60 @@
+//! What is in force, as `policy show --effective` has it.
+
+use serde::Serialize;
+
+use crate::policy::{Effective, by, effective, title};
+use guard_policy::text::shown;
+use guard_supervisor::config::options::Options;
+
+/// A policy for a human.
+#[derive(Debug, Serialize)]
+pub struct Rules {
+    agent: String,
+    file: String,
+    sections: Vec<Part>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Part {
+    title: &'static str,
+    settings: Vec<Said>,
+}
+
+#[derive(Debug, Serialize)]
+struct Said {
+    name: String,
+    value: String,
+    /// Who says so, and where.
+    by: String,
+    note: String,
+}
+
+/// Reads it.
+///
+/// # Errors
+/// A sentence for a human.
+pub fn read(options: &Options) -> Result<Rules, String> {
+    let Effective { agent, file, settings, warnings } =
+        effective(options).map_err(|error| shown(error.to_string().as_bytes()))?;
+    let mut sections: Vec<Part> = Vec::new();
+    for setting in settings {
+        let title = title(setting.section);
+        let said = Said {
+            by: show(&by(&setting)),
+            name: show(&setting.name),
+            value: show(&setting.value),
+            note: show(&setting.note),
+        };
+        match sections.last_mut().filter(|last| last.title == title) {
+            Some(last) => last.settings.push(said),
+            None => sections.push(Part { title, settings: vec![said] }),
+        }
+    }
+    let warnings = warnings.iter().map(|warning| show(warning)).collect();
+    Ok(Rules { agent: show(&agent), file: show(&file), sections, warnings })
+}
+
+fn show(text: &str) -> String {
+    shown(text.as_bytes())
+}

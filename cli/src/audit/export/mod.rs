@@ -1,0 +1,323 @@
+//! `audit export`: the lines of the log to an OpenTelemetry collector, each once.
+
+mod cursor;
+mod endpoint;
+mod http;
+mod otlp;
+
+use std::env;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use hyper::header::{HeaderName, HeaderValue};
+use jiff::Timestamp;
+
+use super::follow::Follow;
+use cursor::{Cursor, Sent};
+use endpoint::Endpoint;
+use guard_policy::text::{counted, shown};
+use guard_supervisor::audit::files::Files;
+use guard_supervisor::audit::reader::{Entry, ReadError};
+use http::{Failure, Headers, post};
+
+/// How many lines are sent at once, and how long they are together.
+const LINES: usize = 512;
+const BYTES: usize = 1 << 20;
+/// How often a batch is sent until it is given up.
+const TRIES: u32 = 5;
+/// How long the first pause is; each further one is twice as long.
+const PAUSE: Duration = Duration::from_millis(500);
+/// No pause is longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// OpenTelemetry's variable for what goes with each request.
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+
+/// Why lines were not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("--otlp {}: {why}", shown(url.as_bytes()))]
+    Url { url: String, why: String },
+    #[error("--since {}: give a time (2026-11-22T02:00:00Z) or how long ago (90m, 12h, 7d)", shown(.0.as_bytes()))]
+    Since(String),
+    #[error("{HEADERS}: {0}; it is a list such as authorization=Bearer%20TOKEN,x-tenant=7")]
+    Headers(String),
+    #[error("{HEADERS} would be sent to {0} for everybody to read: use https, or a tunnel to this host")]
+    Insecure(String),
+    #[error("cannot send to {to}: {}", shown(why.as_bytes()))]
+    Failed { to: String, why: String },
+    #[error(
+        "cannot note in {path} how far the log was sent: {error}; does another export run? --since needs no note"
+    )]
+    Cursor { path: String, error: io::Error },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("cannot start: {0}")]
+    Runtime(io::Error),
+    #[error("cannot write: {0}")]
+    Output(io::Error),
+}
+
+/// What is sent.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// Where to.
+    pub url: &'a str,
+    /// Only what was written since then, whatever was sent before.
+    pub since: Option<&'a str>,
+    /// Denials alone.
+    pub denied: bool,
+    /// What comes, too, until the end.
+    pub follow: bool,
+}
+
+/// Sends the lines of the log at this path.
+///
+/// # Errors
+/// When they were not all sent: the next time begins with what was not.
+pub fn export(path: &Path, wanted: &Wanted<'_>) -> Result<(), ExportError> {
+    let url = |why| ExportError::Url { url: wanted.url.to_owned(), why };
+    let endpoint = Endpoint::parse(wanted.url).map_err(url)?;
+    let headers = headers()?;
+    if !headers.is_empty() && !endpoint.is_private() {
+        return Err(ExportError::Insecure(endpoint.to_string()));
+    }
+    let since = wanted.since.map(since).transpose()?;
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let files = Files::of(&path);
+    // What there is none of is said as such.
+    Follow::after(&path, 0)?;
+    let cursor = match since {
+        Some(_) => None,
+        None => {
+            let to = format!("{endpoint}{}", if wanted.denied { " denied" } else { "" });
+            Some(Cursor::open(&files, &to).map_err(|error| unnoted(&files, error))?)
+        }
+    };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ExportError::Runtime)?;
+    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    let mut export =
+        Export { endpoint, headers, since, denied: wanted.denied, cursor, host, runtime, sent: 0, files };
+    export.run(&path, wanted.follow)
+}
+
+fn unnoted(files: &Files, error: io::Error) -> ExportError {
+    ExportError::Cursor { path: shown(files.directory().as_os_str().as_encoded_bytes()), error }
+}
+
+/// `OTEL_EXPORTER_OTLP_HEADERS`: `name=value,name=value`, with %XX in values.
+fn headers() -> Result<Headers, ExportError> {
+    let text = env::var(HEADERS).unwrap_or_default();
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let header = |part: &str| {
+        let (name, value) = part.split_once('=').ok_or("there is no =")?;
+        let name: HeaderName = name.trim().parse().map_err(|_| "that is no name of a header")?;
+        let mut value =
+            HeaderValue::from_bytes(&decoded(value.trim())).map_err(|_| "that is no value of a header")?;
+        value.set_sensitive(true);
+        Ok((name, value))
+    };
+    parts.map(|part| header(part).map_err(|why: &str| ExportError::Headers(why.to_owned()))).collect()
+}
+
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let hex = after.get(..2).filter(|_| *first == b'%').and_then(|hex| str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => (bytes.push(byte), rest = &after[2..]).0,
+            None => (bytes.push(*first), rest = after).0,
+        }
+    }
+    bytes
+}
+
+/// A time, or how long ago.
+fn since(text: &str) -> Result<Timestamp, ExportError> {
+    if let Ok(time) = text.parse() {
+        return Ok(time);
+    }
+    let wrong = || ExportError::Since(text.to_owned());
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let seconds: i64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let count: i64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    let ago = count.checked_mul(seconds).filter(|ago| *ago >= 0).ok_or_else(wrong)?;
+    Timestamp::now().checked_sub(jiff::SignedDuration::from_secs(ago)).map_err(|_| wrong())
+}
+
+struct Export {
+    endpoint: Endpoint,
+    headers: Headers,
+    since: Option<Timestamp>,
+    denied: bool,
+    cursor: Option<Cursor>,
+    host: String,
+    runtime: tokio::runtime::Runtime,
+    sent: usize,
+    files: Files,
+}
+
+impl Export {
+    fn run(&mut self, path: &Path, follows: bool) -> Result<(), ExportError> {
+        let last = self.cursor.as_ref().map(Cursor::last).transpose();
+        let last = last.map_err(|error| unnoted(&self.files, error))?.flatten();
+        let mut from = last.map_or(0, |last| last.n);
+        if let Some(last) = last
+            && !self.has(path, last)?
+        {
+            eprintln!(
+                "openclaw-guard: line {} that was sent last is not in the log: sending all of it",
+                last.n
+            );
+            from = 0;
+        }
+        let mut follow = Follow::after(path, from)?;
+        let mut first = true;
+        loop {
+            let entries = if first || !follows { follow.more()? } else { follow.wait()? };
+            if std::mem::take(&mut first)
+                && let Some(n) =
+                    entries.first().and_then(|entry| entry.n).filter(|n| from > 0 && *n > from + 1)
+            {
+                eprintln!(
+                    "openclaw-guard: lines {} to {} were removed before they were sent: raise audit.keep",
+                    from + 1,
+                    n - 1
+                );
+            }
+            for batch in batches(&entries) {
+                self.send(batch, follows)?;
+            }
+            if !follows {
+                break;
+            }
+        }
+        writeln!(io::stdout(), "sent {} to {}", counted(self.sent, "line"), self.endpoint)
+            .map_err(ExportError::Output)
+    }
+
+    /// Whether this line is in the log, or was before what is kept.
+    fn has(&self, path: &Path, last: Sent) -> Result<bool, ExportError> {
+        let entries = Follow::after(path, last.n.saturating_sub(1))?.more()?;
+        Ok(match entries.first() {
+            Some(entry) if entry.n == Some(last.n) => entry.id == last.id,
+            Some(entry) => entry.n.is_some_and(|n| n > last.n),
+            None => false,
+        })
+    }
+
+    fn send(&mut self, batch: &[Entry], follows: bool) -> Result<(), ExportError> {
+        let since = self.since;
+        let is_wanted = |entry: &&Entry| {
+            (!self.denied || entry.denial().is_some())
+                && since.is_none_or(|since| entry.time.is_some_and(|time| time >= since))
+        };
+        let wanted: Vec<Entry> = batch.iter().filter(is_wanted).cloned().collect();
+        if !wanted.is_empty() {
+            self.post(&wanted, follows)?;
+            self.sent += wanted.len();
+        }
+        let last = batch.iter().rev().find_map(|entry| Some(Sent { n: entry.n?, id: entry.id }));
+        match (&self.cursor, last) {
+            (Some(cursor), Some(last)) => cursor.advance(last).map_err(|error| unnoted(&self.files, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn post(&self, entries: &[Entry], follows: bool) -> Result<(), ExportError> {
+        let body = otlp::request(&self.host, entries);
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            let why = match self.runtime.block_on(post(&self.endpoint, &self.headers, body.clone())) {
+                Ok(answer) => {
+                    if let Some(rejected) = otlp::rejected(&answer) {
+                        eprintln!("openclaw-guard: {}: {}", self.endpoint, shown(rejected.as_bytes()));
+                    }
+                    return Ok(());
+                }
+                Err(Failure::Later { why, after }) => {
+                    pause = after.unwrap_or(pause).min(LONGEST_PAUSE);
+                    why
+                }
+                Err(Failure::Never { why }) => return Err(self.failed(why)),
+            };
+            if attempt == TRIES {
+                if !follows {
+                    return Err(self.failed(why));
+                }
+                // Whoever follows waits for the collector to come back.
+                eprintln!("openclaw-guard: {}; trying on", self.failed(why));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        Ok(())
+    }
+
+    fn failed(&self, why: String) -> ExportError {
+        ExportError::Failed { to: self.endpoint.to_string(), why }
+    }
+}
+
+/// In parts that a collector takes.
+fn batches(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+    let mut rest = entries;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = rest.iter().take(LINES).take_while(|entry| {
+            bytes += entry.text.len();
+            bytes <= BYTES
+        });
+        // One that is longer goes alone.
+        let count = fits.count().max(usize::from(!rest.is_empty()));
+        let (batch, after) = rest.split_at(count);
+        rest = after;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_points_or_spans() {
+        assert_eq!(since("2026-11-22T02:00:00Z").unwrap(), "2026-11-22T02:00:00Z".parse().unwrap());
+        for (text, seconds) in [("90m", 5400), ("12h", 43_200), ("7d", 604_800), ("5s", 5)] {
+            let then = since(text).unwrap();
+            let ago = Timestamp::now().duration_since(then).as_secs();
+            assert!((seconds..seconds + 60).contains(&ago), "{text}: {ago}");
+        }
+        for wrong in ["", "h", "-1h", "1w", "yesterday", "99999999999999999999d", "9223372036854775807d", "é"]
+        {
+            assert!(since(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn values_are_decoded() {
+        assert_eq!(decoded("Bearer%20a%2Cb%"), b"Bearer a,b%");
+        assert_eq!(decoded("%zz%4"), b"%zz%4");
+        assert_eq!(decoded("%é%"), "%é%".as_bytes());
+    }
+
+    #[test]
+    fn a_batch_is_not_too_long() {
+        let entry = |length: usize| {
+            let line = format!(r#"{{"operation":"test","text":"{}"}}"#, "x".repeat(length));
+            Entry::parse(line.as_bytes()).unwrap()
+        };
+        let lengths = |entries: &[Entry]| batches(entries).map(<[Entry]>::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&[]), Vec::<usize>::new());
+        assert_eq!(lengths(&vec![entry(1); 1025]), [512, 512, 1]);
+        assert_eq!(lengths(&[entry(1), entry(BYTES), entry(BYTES / 2), entry(1)]), [1, 1, 2]);
+    }
+}

@@ -1,0 +1,163 @@
+//! What a log says, counted.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use guard_policy::text::{counted, shown, shown_json};
+use guard_supervisor::audit::reader::{Log, ReadError};
+
+/// How many of the most frequent are told.
+const MOST: usize = 10;
+
+/// The figures of a log.
+#[derive(Debug, Serialize)]
+pub struct Stats {
+    lines: usize,
+    /// When the first and the last line was written.
+    from: Option<String>,
+    to: Option<String>,
+    sessions: usize,
+    verdicts: Vec<Count>,
+    operations: Vec<Count>,
+    agents: Vec<Count>,
+    denied: Denied,
+    programs: Vec<Count>,
+}
+
+/// What was denied most.
+#[derive(Debug, Serialize)]
+struct Denied {
+    paths: Vec<Count>,
+    rules: Vec<Count>,
+    /// Who wanted it.
+    by: Vec<Count>,
+}
+
+/// How often there is something.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Count {
+    name: String,
+    count: usize,
+}
+
+#[derive(Default)]
+struct Counter(HashMap<String, usize>);
+
+impl Counter {
+    fn add(&mut self, name: &str) {
+        match self.0.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(self.0.insert(name.to_owned(), 1)),
+        }
+    }
+
+    /// The most frequent ones first; of those that are as frequent, by name.
+    fn most(self, most: usize) -> Vec<Count> {
+        let mut counts: Vec<_> = self.0.into_iter().map(|(name, count)| Count { name, count }).collect();
+        counts.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
+        counts.truncate(most);
+        counts
+    }
+}
+
+/// Counts the lines of the log at this path.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn of(path: &Path) -> Result<Stats, ReadError> {
+    let log = Log::open(path)?;
+    let (mut lines, mut span) = (0, None::<(Timestamp, Timestamp)>);
+    let [mut sessions, mut verdicts, mut operations, mut agents] = [(); 4].map(|()| Counter::default());
+    let [mut paths, mut rules, mut by, mut programs] = [(); 4].map(|()| Counter::default());
+    for entry in log.entries() {
+        let entry = entry?;
+        lines += 1;
+        if let Some(time) = entry.time {
+            span = Some(span.map_or((time, time), |(from, to)| (from.min(time), to.max(time))));
+        }
+        operations.add(&entry.operation);
+        if !entry.session.is_empty() {
+            sessions.add(&entry.session);
+            agents.add(&entry.agent);
+        }
+        let Some(decision) = entry.decision() else { continue };
+        verdicts.add(decision.verdict.as_str());
+        if entry.denial().is_some() {
+            paths.add(&decision.path);
+            rules.add(decision.because.rule());
+            by.add(decision.chain.first().map_or("?", |parent| &parent.name));
+        } else if decision.operation == guard_supervisor::audit::report::Operation::Exec {
+            programs.add(&decision.path);
+        }
+    }
+    let denied = Denied { paths: paths.most(MOST), rules: rules.most(MOST), by: by.most(MOST) };
+    let [from, to] =
+        [span.map(|span| span.0), span.map(|span| span.1)].map(|time| time.map(|time| time.to_string()));
+    let sessions = sessions.0.len();
+    let [verdicts, operations, agents] =
+        [verdicts, operations, agents].map(|counter| counter.most(usize::MAX));
+    Ok(Stats {
+        lines,
+        from,
+        to,
+        sessions,
+        verdicts,
+        operations,
+        agents,
+        denied,
+        programs: programs.most(MOST),
+    })
+}
+
+impl Stats {
+    /// Writes it to standard output.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn print(&self, json: bool) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if json {
+            let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+            return writeln!(out, "{}", shown_json(&json));
+        }
+        let span = match (&self.from, &self.to) {
+            (Some(from), Some(to)) => format!(", {from} to {to}"),
+            _ => String::new(),
+        };
+        let (lines, sessions) = (counted(self.lines, "line"), counted(self.sessions, "session"));
+        writeln!(out, "{lines}, {sessions}{span}")?;
+        let lists = [
+            ("verdicts", &self.verdicts),
+            ("operations", &self.operations),
+            ("agents", &self.agents),
+            ("denied paths", &self.denied.paths),
+            ("denied by rule", &self.denied.rules),
+            ("denied to", &self.denied.by),
+            ("programs", &self.programs),
+        ];
+        for (title, counts) in lists.into_iter().filter(|(_, counts)| !counts.is_empty()) {
+            writeln!(out, "{title}:")?;
+            for Count { name, count } in counts {
+                writeln!(out, "{count:8}  {}", shown(name.as_bytes()))?;
+            }
+        }
+        out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_come_first() {
+        let mut counter = Counter::default();
+        ["b", "a", "c", "b", "d"].into_iter().for_each(|name| counter.add(name));
+        let names: Vec<_> = counter.most(3).into_iter().map(|count| (count.name, count.count)).collect();
+        assert_eq!(names, [("b".to_owned(), 2), ("a".to_owned(), 1), ("c".to_owned(), 1)]);
+    }
+}

@@ -1,0 +1,112 @@
+//! The last lines of a log, for people or as they are.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::AuditError;
+use super::follow::Follow;
+use guard_policy::text::shown_json;
+use guard_supervisor::audit::reader::{Entry, Log, said};
+
+/// In which form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// One line for people.
+    Text,
+    /// The log's line with its id.
+    Json,
+}
+
+/// Which lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// All.
+    All,
+    /// Denials.
+    Denied,
+}
+
+impl Lines {
+    fn has(self, entry: &Entry) -> bool {
+        self == Lines::All || entry.denial().is_some()
+    }
+}
+
+/// Writes the last lines of the log to standard output.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn last(path: &Path, number: usize, lines: Lines, form: Shown) -> Result<(), AuditError> {
+    let log = Log::open(path)?;
+    print(&latest(&log, number, lines)?, form)
+}
+
+/// The same, and those that come; returns when nobody reads them any more.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn follow(path: &Path, number: usize, lines: Lines, form: Shown) -> Result<(), AuditError> {
+    let log = Log::open(path)?;
+    let end = log.latest().next().transpose()?.and_then(|entry| entry.n).unwrap_or_default();
+    print(&latest(&log, number, lines)?, form)?;
+    drop(log);
+    let mut follow = Follow::after(path, end)?;
+    loop {
+        let more: Vec<_> = follow.wait()?.into_iter().filter(|entry| lines.has(entry)).collect();
+        print(&more, form)?;
+    }
+}
+
+fn latest(log: &Log, number: usize, lines: Lines) -> Result<Vec<Entry>, AuditError> {
+    let wanted = log.latest().filter(|entry| entry.as_ref().map_or(true, |entry| lines.has(entry)));
+    let mut entries = wanted.take(number).collect::<Result<Vec<_>, _>>()?;
+    entries.reverse();
+    Ok(entries)
+}
+
+fn print(entries: &[Entry], form: Shown) -> Result<(), AuditError> {
+    let mut out = io::stdout().lock();
+    for entry in entries {
+        write(&mut out, entry, form).map_err(AuditError::Output)?;
+    }
+    out.flush().map_err(AuditError::Output)
+}
+
+fn write(out: &mut impl Write, entry: &Entry, form: Shown) -> io::Result<()> {
+    match form {
+        Shown::Json => {
+            let rest = entry.text.strip_prefix('{').unwrap_or_default();
+            writeln!(out, "{{\"id\":\"{}\",{}", entry.id, shown_json(rest))
+        }
+        Shown::Text => writeln!(out, "{}", text(entry)),
+    }
+}
+
+/// `3f9a2c01 2026-11-22 02:48:11Z  …`
+fn text(entry: &Entry) -> String {
+    let time = entry.time.map_or_else(|| "?".to_owned(), |time| time.strftime("%F %TZ").to_string());
+    format!("{} {time}  {}", entry.id.short(), said(entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever stands in a line, and whatever kind it is.
+        #[test]
+        fn nothing_of_a_line_acts_on_a_terminal(operation in ".*", path in ".*", argument in ".*", deep in any::<bool>()) {
+            let line = if deep {
+                serde_json::json!({"operation": operation, "n": 1, "x": {&*path: [&*argument]}})
+            } else {
+                serde_json::json!({"operation": "read", "pid": 1, "path": path, "argv": [argument], "verdict": "deny",
+                    "session": operation, "because": {"source": "global", "path": operation, "text": ""}})
+            };
+            let entry = Entry::parse(line.to_string().as_bytes()).unwrap();
+            prop_assert_eq!(entry.denial().is_some(), !deep);
+            prop_assert!(!text(&entry).contains(char::is_control));
+        }
+    }
+}

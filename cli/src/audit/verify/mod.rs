@@ -1,0 +1,134 @@
+//! Whether a log is as it was written.
+
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use guard_policy::text::{counted, shown, shown_json};
+use guard_supervisor::audit::files::Files;
+use guard_supervisor::audit::reader::{Log, NoHead, ReadError};
+
+/// What is wrong with a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// The line is not the one that was written.
+    Changed,
+    /// Lines are missing before this one.
+    Cut,
+    /// It stands where it was not written, or a second time.
+    Moved,
+    /// It has no end.
+    Unfinished,
+    /// The first lines are missing.
+    CutAtStart,
+    /// The last lines are missing.
+    CutAtEnd,
+    /// A guard has noted here that the log was not as it was left.
+    Noted,
+    /// The head is missing, or is none.
+    Head,
+    /// A line that is known to have been there is not.
+    Lost,
+}
+
+impl What {
+    fn word(self) -> &'static str {
+        match self {
+            What::Changed => "changed",
+            What::Cut => "cut",
+            What::Moved => "moved",
+            What::Unfinished => "unfinished",
+            What::CutAtStart => "cut at the start",
+            What::CutAtEnd => "cut at the end",
+            What::Noted => "noted",
+            What::Head => "head",
+            What::Lost => "lost",
+        }
+    }
+}
+
+/// One place where it is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The file.
+    pub file: PathBuf,
+    /// The line in it, from 1; 0 for none.
+    pub line: usize,
+    /// What is wrong.
+    pub what: What,
+    /// The same for people.
+    pub text: String,
+}
+
+/// What was looked at, and found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// Whether it is as it was written.
+    pub whole: bool,
+    /// How many lines there are.
+    pub lines: usize,
+    /// The files, the oldest first.
+    pub files: Vec<PathBuf>,
+    /// In the order of the log.
+    pub findings: Vec<Finding>,
+}
+
+/// Looks at the log at this path; in which there must be the line whose name begins so.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn verify(path: &Path, known: Option<&str>) -> Result<Verified, ReadError> {
+    let log = Log::open(path)?;
+    let (lines, mut findings) = walk::walk(&log)?;
+    match known.map(|known| log.find(known)) {
+        None | Some(Ok(_)) => {}
+        Some(Err(why @ ReadError::NoSuchLine(_))) => {
+            let file = log.parts.last().map_or_else(|| path.to_owned(), |part| part.path.clone());
+            findings.push(Finding { file, line: 0, what: What::Lost, text: why.to_string() });
+        }
+        Some(Err(why)) => return Err(why),
+    }
+    if let Err(why) = log.head {
+        let file = Files::of(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned())).head();
+        let text = match why {
+            NoHead::Missing => "it is missing, so that a cut at the end of the log cannot be found",
+            NoHead::Garbled => {
+                "no guard has written what is in it, so that a cut at the end of the log cannot be found"
+            }
+        };
+        findings.push(Finding { file, line: 0, what: What::Head, text: text.to_owned() });
+    }
+    let files = log.parts.into_iter().map(|part| part.path).collect();
+    Ok(Verified { whole: findings.is_empty(), lines, files, findings })
+}
+
+impl Verified {
+    /// Writes it to standard output.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn print(&self, json: bool) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if json {
+            // Paths that are no UTF-8 have no JSON.
+            let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
+            return writeln!(out, "{}", shown_json(&json));
+        }
+        for Finding { file, line, what, text } in &self.findings {
+            let file = shown(file.as_os_str().as_encoded_bytes());
+            let place = if *line == 0 { file } else { format!("{file}:{line}") };
+            writeln!(out, "{place}: {}: {text}", what.word())?;
+        }
+        let (lines, files) = (counted(self.lines, "line"), counted(self.files.len(), "file"));
+        match self.findings.len() {
+            0 => writeln!(out, "{lines} in {files}: whole, as they were written"),
+            problems => writeln!(out, "{lines} in {files}: {}", counted(problems, "problem")),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! From the first line to the last, each compared with the one before.
+
+use std::path::PathBuf;
+
+use super::{Finding, What};
+use guard_policy::text::counted;
+use guard_supervisor::audit::chain::{Hash, Joint};
+use guard_supervisor::audit::lines::Line;
+use guard_supervisor::audit::reader::{Entry, Log, ReadError, Said};
+use guard_supervisor::audit::record::{MISSING, OF_LOG};
+
+/// A line that was passed.
+#[derive(Clone, Copy)]
+struct Passed {
+    /// Which file, and which line in it.
+    place: (usize, usize),
+    hash: Hash,
+    /// Its number; of one that says none, what it would be.
+    n: u64,
+    /// Whether it is known already that it is not as it was.
+    is_told: bool,
+}
+
+struct Walk<'l> {
+    log: &'l Log,
+    findings: Vec<Finding>,
+    before: Option<Passed>,
+    /// The number of each line, and its place: what is missing in one place may stand in another.
+    numbers: Vec<(u64, (usize, usize))>,
+    /// What stands where something was missing, until it is known whether that is elsewhere.
+    gaps: Vec<Gap>,
+    /// Whether the line of the head was passed, and where that ends in its file.
+    head: Option<(usize, u64)>,
+    /// Whether a file begins where the head says that the log does.
+    is_rooted: bool,
+}
+
+/// Numbers that are missing before a line.
+struct Gap {
+    finding: usize,
+    from: u64,
+    to: u64,
+}
+
+/// How many lines there are, and what is wrong with them.
+pub fn walk(log: &Log) -> Result<(usize, Vec<Finding>), ReadError> {
+    let (findings, numbers, gaps) = (Vec::new(), Vec::new(), Vec::new());
+    let mut walk = Walk { log, findings, before: None, numbers, gaps, head: None, is_rooted: false };
+    let mut lines = 0;
+    for (file, part) in log.parts.iter().enumerate() {
+        for (index, line) in part.lines().enumerate() {
+            lines += 1;
+            walk.pass((file, index + 1), &line?);
+        }
+    }
+    walk.end();
+    Ok((lines, walk.findings))
+}
+
+impl Walk<'_> {
+    fn file(&self, place: (usize, usize)) -> PathBuf {
+        self.log.parts[place.0].path.clone()
+    }
+
+    fn tell(&mut self, place: (usize, usize), what: What, text: impl Into<String>) {
+        let finding = Finding { file: self.file(place), line: place.1, what, text: text.into() };
+        self.findings.push(finding);
+    }
+
+    fn pass(&mut self, place: (usize, usize), line: &Line) {
+        let hash = Hash::of(&line.bytes);
+        if self.log.head.as_ref().is_ok_and(|head| head.link().hash == hash) && line.is_whole {
+            self.head = Some((place.0, line.at + line.bytes.len() as u64 + 1));
+        }
+        let following = self.before.map_or(1, |before| before.n + 1);
+        let joint = Joint::of(&line.bytes).filter(|_| line.is_whole);
+        let Some(joint) = joint else {
+            let (what, text) = if line.is_whole {
+                (What::Changed, "this is no line of a log".to_owned())
+            } else {
+                (
+                    What::Unfinished,
+                    format!("the line has no end, {} of it are there", counted(line.bytes.len(), "byte")),
+                )
+            };
+            self.tell(place, what, text);
+            self.before = Some(Passed { place, hash, n: following, is_told: true });
+            return;
+        };
+        self.numbers.push((joint.n, place));
+        let mut is_told = false;
+        if place.1 == 1 && self.log.head.as_ref().is_ok_and(|head| head.root == joint.prev) {
+            self.is_rooted = true;
+        }
+        if let Some(before) = self.before.filter(|before| before.hash != joint.prev) {
+            is_told = self.broken(place, joint, before);
+        }
+        if let Some(noted) = noted(line) {
+            self.noted(place, &noted);
+        }
+        self.before = Some(Passed { place, hash, n: joint.n, is_told });
+    }
+
+    /// A line that does not carry the hash of the one before. Says whether that is the line's own fault.
+    fn broken(&mut self, place: (usize, usize), joint: Joint, before: Passed) -> bool {
+        let following = before.n + 1;
+        if joint.n == following {
+            if !before.is_told {
+                self.tell(
+                    before.place,
+                    What::Changed,
+                    "this line is not the one that was written, or the next one is not",
+                );
+            }
+            return false;
+        }
+        if joint.n > following {
+            self.gaps.push(Gap { finding: self.findings.len(), from: following, to: joint.n - 1 });
+            let missing = joint.n - following;
+            let text = if missing == 1 {
+                format!("line {following} of the log is missing before this one, its line {}", joint.n)
+            } else {
+                format!(
+                    "lines {following} to {} of the log are missing before this one, its line {}",
+                    joint.n - 1,
+                    joint.n
+                )
+            };
+            self.tell(place, What::Cut, text);
+            return false;
+        }
+        self.tell(
+            place,
+            What::Moved,
+            format!("line {} of the log stands behind its line {}", joint.n, before.n),
+        );
+        true
+    }
+
+    /// A line of the log's own.
+    fn noted(&mut self, place: (usize, usize), noted: &(String, String)) {
+        let (event, text) = noted;
+        if event == "unfinished"
+            && let Some(before) = self.before
+            && let Some(finding) = self.findings.last_mut()
+            && (finding.line, finding.what) == (before.place.1, What::Changed)
+        {
+            finding.what = What::Unfinished;
+            "the line has no end: its writer was ended, or had no room".clone_into(&mut finding.text);
+            return;
+        }
+        if event != MISSING {
+            self.tell(place, What::Noted, text.clone());
+        }
+    }
+
+    fn end(&mut self) {
+        for gap in std::mem::take(&mut self.gaps) {
+            let elsewhere = self.numbers.iter().find(|(n, _)| (gap.from..=gap.to).contains(n));
+            let Some(&(n, place)) = elsewhere else { continue };
+            let finding = &mut self.findings[gap.finding];
+            finding.what = What::Moved;
+            finding.text = format!(
+                "line {n} of the log belongs before this one, and stands at {}:{}",
+                shown(&self.log.parts[place.0].path),
+                place.1
+            );
+        }
+        let Ok(head) = &self.log.head else { return };
+        if !self.is_rooted {
+            self.start();
+        }
+        let Some(last) = self.before else {
+            let text = format!("all of it is missing up to line {}, which the head knows", head.link().n);
+            let file = self.log.parts.last().map_or_else(PathBuf::new, |part| part.path.clone());
+            self.findings.push(Finding { file, line: 0, what: What::CutAtEnd, text });
+            return;
+        };
+        match self.head {
+            Some((file, end)) => {
+                // In an older file: a rotation was interrupted.
+                if file + 1 == self.log.parts.len() && end != head.length {
+                    let text = format!(
+                        "the head says that the log ends at byte {}, and its last line at {end}",
+                        head.length
+                    );
+                    self.tell(last.place, What::Head, text);
+                }
+            }
+            None if last.n < head.link().n => {
+                let (from, to) = (last.n + 1, head.link().n);
+                let what = if from == to { format!("line {to}") } else { format!("lines {from} to {to}") };
+                self.tell(
+                    last.place,
+                    What::CutAtEnd,
+                    format!("{what} of the log, which the head knows, should follow here"),
+                );
+            }
+            None if last.is_told => {}
+            None => {
+                let place = self
+                    .numbers
+                    .iter()
+                    .rfind(|(n, _)| *n == head.link().n)
+                    .map_or(last.place, |(_, place)| *place);
+                if !self.findings.iter().any(|finding| finding.line == place.1) {
+                    self.tell(
+                        place,
+                        What::Changed,
+                        "this line is not the one that was written: the head has another hash for it",
+                    );
+                }
+            }
+        }
+    }
+
+    /// The log does not begin where the head says.
+    fn start(&mut self) {
+        let Some(&(n, place)) = self.numbers.first() else { return };
+        self.findings.insert(
+            0,
+            Finding {
+                file: self.file(place),
+                line: place.1,
+                what: What::CutAtStart,
+                text: format!(
+                    "lines of the log before this one, its line {n}, were removed, and not by a guard"
+                ),
+            },
+        );
+    }
+}
+
+fn shown(path: &std::path::Path) -> String {
+    guard_policy::text::shown(path.as_os_str().as_encoded_bytes())
+}
+
+/// What a line of the log's own says: which event, and in words.
+fn noted(line: &Line) -> Option<(String, String)> {
+    // Most lines are not looked into: in a string the quotes would be escaped.
+    memchr::memmem::find(&line.bytes, br#""operation":"log""#)?;
+    let entry = Entry::parse(&line.bytes).filter(|entry| entry.operation == OF_LOG)?;
+    let Said::Other(said) = entry.what else { return None };
+    let text = |key: &str| said.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    Some((text("event"), guard_policy::text::shown(text("text").as_bytes())))
+}

@@ -1,0 +1,180 @@
+//! `openclaw-guard bench`: what the guard costs on this machine, under the policy in force, in each tier.
+
+mod calls;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use clap::Args;
+
+use guard_policy::text::shown;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+
+/// What `bench` is asked.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard bench                       with the policy in force, in the current directory\n  \
+    openclaw-guard --policy guard.json bench   with another one\n  \
+    openclaw-guard bench --json\n\n\
+    It runs itself natively and guarded, in turns, and takes the median of each. It makes and\n\
+    removes one file in the current directory.\n\n\
+    Exit status: 0, 125 it cannot be measured.")]
+pub struct Arguments {
+    /// Print the medians as JSON, in nanoseconds
+    #[arg(long)]
+    json: bool,
+    /// How often each is run
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// What is run: measure calls, and print how long they take
+    #[arg(long, hide = true)]
+    calls: bool,
+}
+
+/// How the calls are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Native,
+    Broker,
+    Floored,
+    Kernel,
+}
+
+impl Way {
+    const ALL: [Way; 4] = [Way::Native, Way::Broker, Way::Floored, Way::Kernel];
+
+    fn name(self) -> &'static str {
+        match self {
+            Way::Native => "native",
+            Way::Broker => "broker",
+            Way::Floored => "floored",
+            Way::Kernel => "kernel",
+        }
+    }
+
+    /// What `--tiers` says for it.
+    fn tiers(self) -> Option<&'static str> {
+        match self {
+            Way::Native => None,
+            Way::Broker => Some("broker"),
+            Way::Floored => Some("broker,floored"),
+            Way::Kernel => Some("broker,floored,kernel"),
+        }
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    #[error("cannot find the program itself: {0}")]
+    Itself(std::io::Error),
+    #[error("cannot run it: {0}")]
+    Run(std::io::Error),
+    #[error("{way}: the calls did not run to their end: {text}", text = shown(.text.as_bytes()))]
+    Failed { way: &'static str, text: String },
+    #[error("cannot print: {0}")]
+    Print(#[from] std::io::Error),
+}
+
+/// Nanoseconds of each call, by its name in the order in which they are made.
+type Figures = Vec<(String, f64)>;
+
+/// Measures and prints.
+///
+/// # Errors
+/// When the calls cannot be run, natively or under the policy.
+pub fn run(options: &Options, arguments: &Arguments) -> Result<Exit, BenchError> {
+    if arguments.calls {
+        calls::measure()?;
+        return Ok(Exit::Success);
+    }
+    let program = std::env::current_exe().map_err(BenchError::Itself)?;
+    let mut runs: BTreeMap<Way, Vec<Figures>> = BTreeMap::new();
+    for round in 1..=arguments.rounds {
+        eprint!("\ropenclaw-guard: round {round} of {} ", arguments.rounds);
+        for way in Way::ALL {
+            runs.entry(way).or_default().push(figures(options, &program, way)?);
+        }
+    }
+    eprintln!();
+    print(&runs, arguments.json)?;
+    Ok(Exit::Success)
+}
+
+fn figures(options: &Options, program: &PathBuf, way: Way) -> Result<Figures, BenchError> {
+    let mut command = Command::new(program);
+    if let Some(tiers) = way.tiers() {
+        command.args(["-q", "--unattended", "--tiers", tiers, "--agent", &options.agent]);
+        for (name, path) in
+            [("--policy", &options.policy), ("--home", &options.home), ("--audit", &options.audit)]
+        {
+            command.args(path.iter().flat_map(|path| [name.as_ref(), path.as_os_str()]));
+        }
+        command.arg("--").arg(program);
+    }
+    let ended = command.args(["bench", "--calls"]).stdin(Stdio::null()).output().map_err(BenchError::Run)?;
+    if !ended.status.success() {
+        let text = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        let text = if text.is_empty() { ended.status.to_string() } else { text };
+        return Err(BenchError::Failed { way: way.name(), text });
+    }
+    let text = String::from_utf8_lossy(&ended.stdout).into_owned();
+    let line = |line: &str| {
+        let (name, figure) = line.rsplit_once('\t')?;
+        Some((name.to_owned(), figure.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(line).collect())
+}
+
+fn print(runs: &BTreeMap<Way, Vec<Figures>>, json: bool) -> std::io::Result<()> {
+    let names: Vec<&String> = runs
+        .get(&Way::Native)
+        .and_then(|all| all.first())
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name)
+        .collect();
+    let of = |way: Way, name: &String| {
+        let all = runs.get(&way).into_iter().flatten().flatten();
+        median(all.filter(|(other, _)| other == name).map(|(_, figure)| *figure).collect())
+    };
+    let mut out = std::io::stdout().lock();
+    if json {
+        let medians = |name: &&String| {
+            let ways = Way::ALL.map(|way| (way.name().to_owned(), serde_json::json!(of(way, name))));
+            ((*name).clone(), serde_json::Value::Object(ways.into_iter().collect()))
+        };
+        let all: serde_json::Map<_, _> = names.iter().map(medians).collect();
+        return writeln!(out, "{}", serde_json::Value::Object(all));
+    }
+    writeln!(out, "{:<28}{:>12}{:>18}{:>18}{:>18}", "", "native", "broker", "floored", "kernel")?;
+    for name in names {
+        let native = of(Way::Native, name);
+        write!(out, "{name:<28}{:>9.2} µs", native / 1000.0)?;
+        for way in &Way::ALL[1..] {
+            let figure = of(*way, name);
+            write!(out, "{:>9.2} µs{:>5.1}×", figure / 1000.0, figure / native)?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "\nWhich calls are left to which tier: openclaw-guard policy show --tiers")
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_one() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert!(median(Vec::new()).is_nan());
+    }
+}

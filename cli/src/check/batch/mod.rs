@@ -1,0 +1,91 @@
+//! Questions as JSON Lines, about paths as they are written: the disk is not looked at, but for commands.
+
+mod environment;
+mod formats;
+mod network;
+mod paths;
+
+use std::io::{BufRead, Write};
+use std::path::Path;
+
+use guard_policy::{Access, Because, Outcome, Policy, Source, Verdict};
+use serde::Deserialize;
+
+use super::command::CommandQuestion;
+use super::{CheckError, json};
+use environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
+use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion};
+use guard_supervisor::exit::Exit;
+use network::{BindQuestion, ConnectQuestion};
+use paths::{ExecQuestion, FileQuestion};
+
+/// What every question has. The rest is read by the question itself, strictly, and from the text: a string of JSON need
+/// not be one of Rust.
+#[derive(Deserialize)]
+struct Kind {
+    op: Op,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Op {
+    Read,
+    Write,
+    Exec,
+    Connect,
+    Bind,
+    Env,
+    EnvBinding,
+    Binding,
+    Display,
+    Allowlist,
+    ArgPattern,
+    CwdArgv,
+    SafeBin,
+    Command,
+}
+
+/// One answer a line, in order; a line that is no question is denied and says so.
+pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
+    let mut bad = false;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for (number, line) in std::io::stdin().lock().split(b'\n').enumerate() {
+        let line = line.map_err(CheckError::Input)?;
+        let text = ask(policy, home, &line).unwrap_or_else(|problem| {
+            bad = true;
+            let text = format!("line {}: {problem}", number + 1);
+            let because = Because::new(Source::Builtin, "", text.clone(), text);
+            json(&Verdict { outcome: Outcome::Deny, because })
+        });
+        writeln!(out, "{text}").map_err(CheckError::Output)?;
+    }
+    out.flush().map_err(CheckError::Output)?;
+    Ok(if bad { Exit::Failure } else { Exit::Success })
+}
+
+/// The answer to one question, as JSON.
+///
+/// # Errors
+/// What is wrong with the question.
+pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> {
+    match question::<Kind>(line)?.op {
+        Op::Read => question::<FileQuestion>(line)?.answer(policy, home, Access::READ),
+        Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),
+        Op::Exec => question::<ExecQuestion>(line)?.answer(policy, home),
+        Op::Connect => Ok(question::<ConnectQuestion>(line)?.answer(policy)),
+        Op::Bind => Ok(question::<BindQuestion>(line)?.answer(policy)),
+        Op::Env => Ok(question::<EnvQuestion>(line)?.answer(policy)),
+        Op::EnvBinding => Ok(question::<EnvBindingQuestion>(line)?.answer()),
+        Op::Binding => Ok(question::<BindingQuestion>(line)?.answer()),
+        Op::Display => Ok(question::<DisplayQuestion>(line)?.answer()),
+        Op::Allowlist => Ok(question::<AllowlistQuestion>(line)?.answer(home)),
+        Op::ArgPattern => Ok(question::<ArgPatternQuestion>(line)?.answer()),
+        Op::CwdArgv => Ok(question::<CwdArgvQuestion>(line)?.answer()),
+        Op::Command => question::<CommandQuestion>(line)?.answer(policy, home),
+        Op::SafeBin => Ok(question::<SafeBinQuestion>(line)?.answer()),
+    }
+}
+
+fn question<'l, Q: Deserialize<'l>>(line: &'l [u8]) -> Result<Q, String> {
+    serde_json::from_slice(line).map_err(|error| error.to_string())
+}

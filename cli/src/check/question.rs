@@ -1,0 +1,112 @@
+//! One question of the command line, about files and programs as they are on the disk.
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, Verdict, decide};
+use rustix::fs::{Mode, OFlags};
+
+use super::{CheckError, command, json, lookup};
+use crate::cli::Question;
+use guard_approvals::served;
+use guard_policy::text::shown;
+use guard_supervisor::config::Places;
+use guard_supervisor::config::environment;
+use guard_supervisor::exec::Copies;
+use guard_supervisor::exit::Exit;
+use guard_supervisor::judge::guard::decide_program;
+use guard_supervisor::judge::local_address::interface_of;
+
+/// Answers it on stdout, and by the status.
+///
+/// # Errors
+/// When nothing was asked, or the command is not found.
+pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Result<Exit, CheckError> {
+    if let Some(path) = &question.read {
+        return tell(question, policy, "read", &file(path), &[], &places.cwd);
+    }
+    if let Some(path) = &question.write {
+        return tell(question, policy, "write", &file(path), &[], &places.cwd);
+    }
+    if let Some(path) = &question.exec {
+        let argv = [path.as_os_str().as_bytes().to_vec()];
+        return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
+    }
+    if let Some(address) = question.connect {
+        let page = served(&places.state_directory);
+        let interface = interface_of(policy, address, page);
+        let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface, page });
+        return told(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
+    }
+    if let Some(address) = question.bind {
+        let page = served(&places.state_directory);
+        let request = Request::Bind { address, transport: Transport::Tcp, page };
+        return told(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
+    }
+    let name = question.command.first().ok_or(CheckError::NoQuestion)?;
+    let env = environment::of_command(policy, &places.state_directory).env;
+    let Some(program) = lookup::program(name, &env, &places.cwd) else {
+        // One argument that no program is called is a command as a shell would be given it.
+        return match &question.command[..] {
+            [text] if command::is_text(text) => command::answer(text, question.json, policy, places),
+            _ => Err(CheckError::NotFound(shown(name.as_bytes()))),
+        };
+    };
+    let argv: Vec<_> = question.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
+    tell(question, policy, "exec", &file(&program), &argv, &places.cwd)
+}
+
+fn file(path: &Path) -> PathBuf {
+    guard_openclaw::real_path::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+}
+
+/// The withheld programs that it is a copy of; none where it cannot be opened, and so cannot start.
+pub fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
+    let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    let copies = Copies::of(Arc::clone(policy));
+    file.and_then(|file| copies.originals(real, file.as_fd(), &|| Ok(()))).unwrap_or_default()
+}
+
+fn tell(
+    question: &Question,
+    policy: &Arc<Policy>,
+    operation: &str,
+    path: &Path,
+    argv: &[Vec<u8>],
+    cwd: &Path,
+) -> Result<Exit, CheckError> {
+    let bytes = path.as_os_str().as_bytes();
+    let verdict = match operation {
+        "read" => decide(policy, &Request::File { path: bytes, access: Access::READ }),
+        "write" => decide(policy, &Request::File { path: bytes, access: Access::WRITE }),
+        _ => {
+            let cwd = cwd.as_os_str().as_bytes();
+            let originals = originals(policy, path, bytes);
+            decide_program(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
+        }
+    };
+    told(question, operation, bytes, &verdict)
+}
+
+/// Writes the answer.
+fn told(
+    question: &Question,
+    operation: &str,
+    subject: &[u8],
+    verdict: &Verdict<'_>,
+) -> Result<Exit, CheckError> {
+    let mut out = std::io::stdout().lock();
+    let written = if question.json {
+        writeln!(out, "{}", json(verdict))
+    } else {
+        let word = verdict.outcome.as_str();
+        let because = &verdict.because;
+        let [rule, text] = [because.rule(), &*because.text].map(|text| shown(text.as_bytes()));
+        writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(subject))
+    };
+    written.map_err(CheckError::Output)?;
+    Ok(super::status(verdict.outcome))
+}

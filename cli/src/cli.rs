@@ -1,0 +1,226 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+
+use crate::approvals::command;
+use crate::audit;
+use crate::bench;
+use crate::doctor::Doctor;
+use crate::edit;
+use crate::init;
+use crate::learn;
+use crate::manual::{self, completions, help};
+use crate::policy::Action;
+use crate::why;
+use guard_supervisor::config::options::Options;
+
+/// Run a command whose every program and file goes through a policy
+///
+/// The kernel stops each execve and each path system call of the command and of everything it starts until the guard
+/// has decided. What the policy does not allow fails with EACCES, and one line on stderr says why.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    override_usage = "openclaw-guard [OPTIONS] -- <CMD>...\n       openclaw-guard [OPTIONS] <COMMAND>",
+    after_help = "Examples:\n  \
+        openclaw-guard -- bash                       a guarded shell\n  \
+        openclaw-guard init --template coding        write a policy to begin with",
+    after_long_help = "Examples:\n  \
+        openclaw-guard -- bash                       a guarded shell\n  \
+        openclaw-guard --policy guard.json -- make   with a policy of your own\n  \
+        openclaw-guard --observe -- npm test         block nothing, log what would be denied\n  \
+        openclaw-guard check --read ~/.ssh/id_rsa    ask the policy, run nothing\n  \
+        openclaw-guard init --template coding        write a policy to begin with\n  \
+        openclaw-guard policy validate guard.json    what is wrong with it, and where\n\n\
+        Exit status: the command's; 125 the guard failed, 126 the command was denied,\n\
+        127 it was not found; a signal that ends the command ends the guard."
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub options: Options,
+    #[command(subcommand)]
+    pub task: Option<Task>,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+impl Cli {
+    /// Reads the command line.
+    ///
+    /// # Errors
+    /// What is wrong with it; --help and --version come this way, too.
+    pub fn read() -> Result<Cli, clap::Error> {
+        let matches = Cli::command().try_get_matches().map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp => help::asked_for(error),
+            _ => error,
+        })?;
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.options.agent_is_named = matches.value_source("agent") == Some(ValueSource::CommandLine);
+        Ok(cli)
+    }
+}
+
+/// What to do other than running a command.
+#[derive(Debug, Subcommand)]
+pub enum Task {
+    /// Ask the policy without running anything
+    Check(Question),
+    /// Change guard.json so that something is allowed
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+            openclaw-guard allow write '~/x/**'\n  \
+            openclaw-guard allow exec nc\n  \
+            openclaw-guard allow --help\n\n\
+            Comments and order stay. What would still be refused is not written.\n\n\
+            Exit status: 0 it is allowed, 1 something keeps it from that, 125 error."
+    )]
+    Allow(edit::command::Allow),
+    /// See what waits for an answer, and answer
+    #[command(subcommand)]
+    Approvals(command::Action),
+    /// Read the audit log, and see whether it is as it was written
+    #[command(subcommand)]
+    Audit(crate::audit::Action),
+    /// Measure what the guard costs here, in each tier
+    Bench(bench::Arguments),
+    /// Print what a shell completes after the program's name
+    Completions(completions::Arguments),
+    /// Change guard.json so that something is denied
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+            openclaw-guard deny write '~/work/vendor/**'\n  \
+            openclaw-guard deny exec curl\n  \
+            openclaw-guard deny all '**/.env'\n\n\
+            Exit status: 0 it is denied, 1 something keeps it from that, 125 error."
+    )]
+    Deny(edit::command::Deny),
+    /// Find out what works here, and what to do about the rest
+    Doctor(Doctor),
+    /// Write a policy to begin with, from a template
+    Init(init::Arguments),
+    /// Run a command, and propose the policy that lets it do the same again
+    Learn(learn::Arguments),
+    /// Print a page of the manual, or write all of them
+    Man(manual::Arguments),
+    /// Look at a policy: its schema, what is wrong with it, what its examples say
+    #[command(subcommand)]
+    Policy(Action),
+    /// Why something was denied, or would be, and what would allow it
+    Why(why::Question),
+}
+
+/// What `check` is asked.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard check --write ./notes.txt\n  \
+    openclaw-guard check -- git status\n  \
+    openclaw-guard check --connect 127.0.0.1:18789\n  \
+    openclaw-guard check -- 'ls -la | rg x'\n  \
+    openclaw-guard check --batch < questions.jsonl\n\n\
+    A batch is JSON Lines, one answer a line:\n  \
+    {\"op\":\"read\",\"path\":\"~/x\"}\n  \
+    {\"op\":\"exec\",\"argv\":[\"rg\",\"-n\",\"main\"],\"resolved\":\"/usr/bin/rg\",\"cwd\":\"/tmp\"}\n  \
+    {\"op\":\"connect\",\"address\":\"127.0.0.1:18789\"}\n  \
+    {\"op\":\"env\",\"base\":{\"LD_PRELOAD\":\"x\"},\"overrides\":{\"PATH\":\"/x\"}}\n\
+    docs/policy.md lists more.\n\n\
+    Exit status: 0 allow, 1 deny, 2 ask, 125 error.")]
+pub struct Question {
+    /// Answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// May this file be read?
+    #[arg(long, value_name = "PATH", group = "question")]
+    pub read: Option<PathBuf>,
+    /// May this file be written, made or removed?
+    #[arg(long, value_name = "PATH", group = "question")]
+    pub write: Option<PathBuf>,
+    /// May this program be run?
+    #[arg(long, value_name = "PATH", group = "question")]
+    pub exec: Option<PathBuf>,
+    /// May TCP be connected to this address? (127.0.0.1:80, [::1]:80)
+    #[arg(long, value_name = "ADDRESS", group = "question")]
+    pub connect: Option<SocketAddr>,
+    /// May a TCP socket listen at this address?
+    #[arg(long, value_name = "ADDRESS", group = "question")]
+    pub bind: Option<SocketAddr>,
+    /// Answer the questions on standard input; paths are taken as they are, the disk is not looked at
+    #[arg(long, group = "question")]
+    pub batch: bool,
+    /// May this command be run? A single argument that no program is called is read as a shell's command line
+    #[arg(last = true, value_name = "CMD", group = "question")]
+    pub command: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_stand_before_or_after_a_subcommand() {
+        let before = Cli::parse_from(["openclaw-guard", "--agent", "a", "check", "--read", "/x"]);
+        let after = Cli::parse_from(["openclaw-guard", "check", "--read", "/x", "--agent", "a"]);
+        assert_eq!(before.options.agent, "a");
+        assert_eq!(after.options.agent, "a");
+    }
+
+    #[test]
+    fn the_command_keeps_its_own_options() {
+        let cli = Cli::parse_from(["openclaw-guard", "-q", "--", "ls", "-q", "--observe"]);
+        assert_eq!(cli.command, ["ls", "-q", "--observe"]);
+        assert!(!cli.options.observe);
+    }
+
+    /// Every subcommand that does something, with the words that lead to it.
+    fn leaves(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
+        let mut below = command.get_subcommands().filter(|below| below.get_name() != "help").peekable();
+        if below.peek().is_none() || command.get_name() == "doctor" {
+            found.push((words.to_owned(), command.clone()));
+        }
+        for below in below {
+            leaves(below, &format!("{words} {}", below.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_subcommand_says_what_it_does_and_how() {
+        /// In columns, as the narrowest of wide terminals.
+        const WIDTH: usize = 100;
+        /// What a screen holds.
+        const HEIGHT: usize = 60;
+        let top = help::whole(Cli::command().term_width(WIDTH));
+        let mut found = Vec::new();
+        leaves(&top, "openclaw-guard", &mut found);
+        found.push(("openclaw-guard".to_owned(), top));
+        let mut wrong = Vec::new();
+        for (words, mut command) in found {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            if command.get_about().is_none() {
+                wrong.push(format!("{words}: it does not say what it does"));
+            }
+            if !after.contains("Example") || !after.contains(&words) {
+                wrong.push(format!("{words}: its help has no example"));
+            }
+            let help = command.render_help().to_string();
+            let wide = after.lines().chain(help.lines()).filter(|line| line.chars().count() > WIDTH);
+            wrong.extend(wide.map(|line| format!("{words}: more than {WIDTH} columns: {line}")));
+            if help.lines().count() > HEIGHT {
+                wrong.push(format!("{words}: more than {HEIGHT} lines: {}", help.lines().count()));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+}

@@ -1,0 +1,47 @@
+//! Which secrets of the operator's environment a command would get. Names only, never a value.
+
+use std::env;
+use std::os::unix::ffi::OsStringExt;
+
+use guard_policy::Policy;
+use guard_policy::environment::{Inherit, inherited};
+
+use super::finding::Findings;
+use guard_policy::text::shown;
+use guard_supervisor::config::Places;
+use guard_supervisor::config::environment::of_command;
+
+/// What is held back, and what is passed on that has the name of a secret.
+pub fn look(policy: Option<&Policy>, places: &Places, findings: &mut Findings) {
+    let Some(policy) = policy else {
+        return findings.note("environment", "not known without a policy that is right");
+    };
+    let passed = of_command(policy, &places.state_directory);
+    let kept: Vec<_> = passed.dropped.iter().map(|one| shown(&one.name)).collect();
+    if kept.is_empty() {
+        findings.ok("environment", "nothing that the operator has needs to be held back");
+    } else {
+        findings.ok("environment", format!("held back: {}", kept.join(", ")));
+    }
+    // OpenClaw's rule for a container, for what is passed on by a wider one.
+    let secrets = inherited(passed.env, Inherit::Sandbox).dropped;
+    let all = env::vars_os().map(|(name, _)| name.into_vec());
+    let names: Vec<_> =
+        all.filter(|name| secrets.iter().any(|one| one.name == *name)).map(|name| shown(&name)).collect();
+    if !names.is_empty() {
+        const FIX: &str = "\"exec\": {\"environment\": \"sandbox\"} in guard.json, or unset them";
+        let text = format!("commands get what has the name of a secret: {}", names.join(", "));
+        if places.policy_file.exists() {
+            findings.warning("secrets", text, FIX);
+        } else {
+            findings.warning("secrets", text, format!("openclaw-guard init, then {FIX}"));
+        }
+    }
+    for (name, sentence) in &passed.suspicious {
+        findings.warning(
+            "values",
+            format!("{}: {sentence}", shown(name)),
+            "unset it, unless a command needs it",
+        );
+    }
+}

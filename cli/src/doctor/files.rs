@@ -1,0 +1,176 @@
+//! Who may change what the guard goes by: the policy, the stores, the log, the guard itself, and the way to each.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::Outcome;
+
+use super::finding::{Findings, State};
+use super::owners::{Openness, Owners, user, word};
+use super::reach::Reach;
+use guard_openclaw::approvals_store;
+use guard_openclaw::gateway;
+use guard_policy::text::shown;
+use guard_supervisor::audit;
+use guard_supervisor::config::Places;
+
+/// Who may read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Secrecy {
+    /// Everybody.
+    Open,
+    /// Nobody else, for it may hold a token, or tells what was done.
+    Private,
+    /// Nobody else: the guard does not take it where others may.
+    Secret,
+}
+
+/// Something that the guard goes by.
+struct Kept {
+    name: &'static str,
+    path: PathBuf,
+    secrecy: Secrecy,
+}
+
+/// What there may be.
+fn kept(places: &Places, reach: &Reach<'_>) -> Vec<Kept> {
+    let of = |name, path: PathBuf, secrecy| Kept { name, path, secrecy };
+    let state = &places.state_directory;
+    let own = state.join(approvals_store::GUARD);
+    let log = places.audit(reach.policy().and_then(|policy| policy.audit().path.as_deref()));
+    let mut all = vec![
+        of("guard.json", places.policy.clone(), Secrecy::Open),
+        of("state", places.state.clone(), Secrecy::Private),
+        of("openclaw.json", gateway::config(&places.state), Secrecy::Private),
+        of("exec-approvals.json", state.join(approvals_store::NAME), Secrecy::Private),
+        of("guard", own.clone(), Secrecy::Private),
+        of("approvals.json", approvals_store::own(state), Secrecy::Private),
+        of("gateway-policy.json", approvals_store::gateways(state), Secrecy::Private),
+        of("device.json", own.join(gateway::DEVICE), Secrecy::Secret),
+        of("audit-files", audit::beside(&log), Secrecy::Private),
+        of("audit", log, Secrecy::Private),
+    ];
+    let token = reach.policy().and_then(|policy| gateway::Wanted::of(policy).token_file);
+    all.extend(token.and_then(Result::ok).map(|path| of("token", path, Secrecy::Secret)));
+    all.extend(std::env::current_exe().ok().map(|path| of("program", path, Secrecy::Open)));
+    all
+}
+
+/// All of them that are there, and the directories on the way.
+pub fn look(places: &Places, reach: &Reach<'_>, findings: &mut Findings) {
+    let owners = Owners::of(&places.home);
+    let all = kept(places, reach);
+    for one in &all {
+        let Ok(meta) = fs::metadata(&one.path) else { continue };
+        let before = findings.all().len();
+        open(one, &meta, &owners, findings);
+        written(one, reach, findings);
+        if findings.all().len() == before {
+            let path = shown(one.path.as_os_str().as_encoded_bytes());
+            findings.ok(one.name, format!("{path} ({:04o})", meta.mode() & 0o7777));
+        }
+    }
+    ways(&all, reach, &owners, findings);
+}
+
+/// What its mode and owner let others do.
+fn open(one: &Kept, meta: &fs::Metadata, owners: &Owners, findings: &mut Findings) {
+    let path = shown(one.path.as_os_str().as_encoded_bytes());
+    let is_directory = if meta.is_dir() { "the directory " } else { "" };
+    match owners.openness(meta) {
+        Openness::Closed => {}
+        Openness::Everybody => findings.problem(
+            one.name,
+            format!("everybody may write {is_directory}{path}"),
+            format!("chmod go-w {}", word(&one.path)),
+        ),
+        Openness::Group => findings.warning(
+            one.name,
+            format!("the group {} may write {is_directory}{path}", meta.gid()),
+            format!("chmod g-w {}", word(&one.path)),
+        ),
+        Openness::Other(uid) => findings.problem(
+            one.name,
+            format!("{is_directory}{path} belongs to {}, who may change it", user(uid)),
+            format!("chown \"$(id -u)\" {}", word(&one.path)),
+        ),
+    }
+    if meta.mode() & 0o044 == 0 || one.secrecy == Secrecy::Open {
+        return;
+    }
+    let mode = if meta.is_dir() { 700 } else { 600 };
+    let fix = format!("chmod {mode} {}", word(&one.path));
+    if one.secrecy == Secrecy::Secret {
+        findings.problem(one.name, format!("others may read {path}, which is therefore not used"), fix);
+    } else {
+        let why = if meta.is_dir() { "see what is in" } else { "read" };
+        findings.warning(one.name, format!("others may {why} {path}"), fix);
+    }
+}
+
+/// Whether the tree may write it, or set another in its place.
+fn written(one: &Kept, reach: &Reach<'_>, findings: &mut Findings) {
+    let (links, end) = reach.trail(&one.path);
+    let fix = "add it to permissions.filesystem.deny of guard.json";
+    if let Some((state, may)) = told(reach.writes(&end)) {
+        let what = if one.name == "program" { ", which starts the next guard" } else { "" };
+        let path = shown(end.as_os_str().as_encoded_bytes());
+        findings.add(state, one.name, format!("the guarded tree {may} write {path}{what}"), fix.to_owned());
+    }
+    for link in links {
+        if let Some((state, may)) = told(reach.writes(&link)) {
+            let path = shown(link.as_os_str().as_encoded_bytes());
+            let text = format!("the guarded tree {may} replace the link {path} on the way to it");
+            findings.add(state, one.name, text, format!("name it without that link, or {fix}"));
+        }
+    }
+}
+
+fn told(outcome: Outcome) -> Option<(State, &'static str)> {
+    match outcome {
+        Outcome::Allow => Some((State::Problem, "may")),
+        Outcome::Ask => Some((State::Warning, "may, after asking,")),
+        Outcome::Deny => None,
+    }
+}
+
+/// Whoever may write a directory may set another file in the place of one that is in it.
+fn ways(all: &[Kept], reach: &Reach<'_>, owners: &Owners, findings: &mut Findings) {
+    let mut directories = BTreeSet::new();
+    for one in all {
+        let (links, end) = reach.trail(&one.path);
+        for place in links.iter().chain([&end]) {
+            directories.extend(place.ancestors().skip(1).map(Path::to_owned));
+        }
+    }
+    // Those are looked at by themselves.
+    let itself: Vec<_> = all.iter().map(|one| reach.trail(&one.path).1).collect();
+    directories.retain(|directory| !itself.contains(directory));
+    let mut fine = 0;
+    for directory in directories {
+        let Ok(meta) = fs::metadata(&directory) else { continue };
+        let path = shown(directory.as_os_str().as_encoded_bytes());
+        let what = "and so replace what is below it";
+        match owners.openness(&meta) {
+            Openness::Closed => fine += 1,
+            Openness::Everybody => findings.problem(
+                "way",
+                format!("everybody may write {path}, {what}"),
+                format!("chmod o-w {}", word(&directory)),
+            ),
+            Openness::Group => findings.warning(
+                "way",
+                format!("the group {} may write {path}, {what}", meta.gid()),
+                format!("chmod g-w {}", word(&directory)),
+            ),
+            Openness::Other(uid) => findings.problem(
+                "way",
+                format!("{path} belongs to {}, who may replace what is below it", user(uid)),
+                format!("chown \"$(id -u)\" {}", word(&directory)),
+            ),
+        }
+    }
+    findings.ok("way", format!("{fine} directories lead there that nobody else may write"));
+}

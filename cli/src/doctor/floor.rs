@@ -1,0 +1,73 @@
+//! What is enforced here, by whom: the tiers and the floor of a tree that would start now.
+
+use guard_policy::{Ask, Policy, Security};
+use guard_shim::floor::Status;
+
+use super::finding::Findings;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::landlock::{Made, Names, Use};
+
+/// What a guarded command would get.
+pub fn look(options: &Options, policy: Option<&Policy>, findings: &mut Findings) {
+    if options.observe {
+        return findings.warning(
+            "tiers",
+            "--observe: nothing would be blocked",
+            "leave --observe out to enforce the policy",
+        );
+    }
+    let Some(policy) = policy else {
+        return findings.note("tiers", "not known without a policy that is right");
+    };
+    programs(policy, findings);
+    let made = match Made::of(policy, &options.tiers, Use::Entered) {
+        Ok(made) => made,
+        Err(why) => return findings.problem("floor", format!("it cannot be built: {why}"), ""),
+    };
+    findings.ok("tiers", format!("{}: whatever is held is done by what was judged", made.plan.tiers()));
+    slower(options, policy, &made, findings);
+    let text = made.describe();
+    match (&made.status, options.require_floor) {
+        (Status::Full, _) => findings.ok("floor", text),
+        (_, true) => findings.problem(
+            "floor",
+            format!("{text}, and --require-floor was given"),
+            "use Linux 6.12 or newer with Landlock, or leave --require-floor out",
+        ),
+        (Status::Partial { .. }, _) => findings.warning("floor", text, "use Linux 6.12 or newer"),
+        (Status::None, _) => findings.warning(
+            "floor",
+            format!("{text}: every call is the broker's, and nothing stands below a mistake of its"),
+            "use a kernel with Landlock (Linux 6.12 or newer)",
+        ),
+    }
+}
+
+/// What is decided about programs, in a line.
+fn programs(policy: &Policy, findings: &mut Findings) {
+    let (security, ask) = (policy.security(), policy.ask());
+    let text = format!("exec.security is {}, exec.ask is {}", security.as_str(), ask.as_str());
+    if security == Security::Full && ask == Ask::Off {
+        findings.note("programs", format!("{text}: every program starts that the files' x allows"));
+    } else {
+        findings.ok("programs", text);
+    }
+}
+
+/// Why calls are held that need not be under another policy.
+fn slower(options: &Options, policy: &Policy, made: &Made, findings: &mut Findings) {
+    let untrapped = made.plan.untrapped();
+    if (untrapped.reads && untrapped.writes) || options.tiers.len() < 3 || made.status == Status::None {
+        return;
+    }
+    let names = Names::read();
+    let classes = policy.tiers(&|directory: &[u8]| names.of(directory)).classes;
+    let held = [
+        ("held-reads", "reads", &classes.read, untrapped.reads),
+        ("held-writes", "writes", &classes.create, untrapped.writes),
+    ];
+    for (name, what, exactness, _) in held.into_iter().filter(|(.., is_untrapped)| !is_untrapped) {
+        let why = exactness.because().unwrap_or("the floor does not cover all of them");
+        findings.note(name, format!("{what} are held, because {why}"));
+    }
+}

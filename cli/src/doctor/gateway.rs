@@ -1,0 +1,136 @@
+//! Whether questions reach somebody at OpenClaw's gateway.
+
+use std::time::Duration;
+
+use guard_policy::Policy;
+use guard_policy::approval::Route;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::DoctorError;
+use super::finding::{Findings, Section};
+use guard_approvals::reply::{self, Reply};
+use guard_openclaw::gateway::Link;
+use guard_openclaw::gateway::{ADMIN, Access, CallError, Wanted};
+use guard_openclaw::ids;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places};
+
+/// How long the gateway may take to say something.
+const SLOWEST: Duration = Duration::from_secs(10);
+/// How long the question waits there, should it not be taken back.
+const WAITS: Duration = Duration::from_secs(5);
+/// What is asked. Nothing runs, whatever is answered.
+const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";
+
+/// Finds out; `asks` says whether a question is asked.
+///
+/// # Errors
+/// When there is no policy to go by.
+pub fn look(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
+    let places = Places::find(options)?;
+    let policy = config::policy(options, &places, Disk::Used)?;
+    let mut findings = Findings::about(Section::Gateway);
+    route(&policy, &mut findings);
+    let access = match Access::find(&Wanted::of(&policy), &places.state_directory) {
+        Ok(access) => access,
+        Err(why) => {
+            let fix = "name a file with the gateway's token: \"approvals\": {\"gateway\": {\"tokenFile\": \"~/…\"}}";
+            findings.problem("gateway", why.to_string(), fix);
+            return Ok(findings);
+        }
+    };
+    findings.ok("gateway", access.endpoint());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(DoctorError::Runtime)?.block_on(ask(&policy, &access, asks, &mut findings));
+    Ok(findings)
+}
+
+fn route(policy: &Policy, findings: &mut Findings) {
+    if !has(policy, Route::Gateway) {
+        let fix = "add \"gateway\" to approvals.routes";
+        findings.problem("routes", "approvals.routes has no \"gateway\": nobody is asked there", fix);
+        return;
+    }
+    let others = others(policy);
+    let names = |text: &str| format!("gateway, {text}");
+    findings.ok("routes", if others.is_empty() { "gateway alone".to_owned() } else { names(&others) });
+}
+
+fn has(policy: &Policy, route: Route) -> bool {
+    policy.approvals().routes().is_none_or(|routes| routes.contains(&route))
+}
+
+/// The other routes, for people.
+fn others(policy: &Policy) -> String {
+    let others = Route::ALL.into_iter().filter(|route| *route != Route::Gateway && has(policy, *route));
+    others.map(Route::as_str).collect::<Vec<_>>().join(", ")
+}
+
+async fn ask(policy: &Policy, access: &Access, asks: bool, findings: &mut Findings) {
+    let link = match Link::open(access).await {
+        Ok(link) => link,
+        Err(error) => return findings.problem("connection", error.to_string(), ""),
+    };
+    let hello = link.hello();
+    findings.ok("version", format!("OpenClaw {}, protocol {}", hello.version, hello.protocol));
+    findings.ok("scopes", hello.scopes.join(", "));
+    if policy.approvals().gateway().admin() && !hello.grants(ADMIN) {
+        let fix = "take the gateway's own token, or leave approvals.gateway.admin out";
+        let text = format!("{ADMIN} is asked for and not granted: the gateway's own approvals are not read");
+        findings.warning("admin", text, fix);
+    }
+    if !asks {
+        let text = "not asked (--no-question): whether anybody would answer is not known";
+        return findings.warning("question", text, "leave --no-question out");
+    }
+    let id = ids::random().to_string();
+    let params = json!({
+        "id": id,
+        "command": COMMAND,
+        "host": "openclaw-guard",
+        "twoPhase": true,
+        "timeoutMs": WAITS.as_millis() as u64,
+    });
+    match timeout(SLOWEST, link.call("exec.approval.request", params)).await {
+        Ok(Ok(payload)) => answered(policy, &id, &payload, findings),
+        Ok(Err(error)) => findings.problem("question", refused(&error), "look at the gateway's log"),
+        Err(_) => findings.problem("question", "it is not taken in time", "look at the gateway's log"),
+    }
+    let resolve = link.call("exec.approval.resolve", json!({"id": id, "decision": "deny"}));
+    // Where nobody was asked there is nothing to take back.
+    let _ = timeout(SLOWEST, resolve).await;
+}
+
+fn refused(error: &CallError) -> String {
+    format!("it is not taken: {error}")
+}
+
+fn answered(policy: &Policy, id: &str, payload: &Value, findings: &mut Findings) {
+    match reply::read(id, payload) {
+        Ok(Reply::Accepted | Reply::Decided(_)) => {
+            let way = match payload.get("deliveryRoute").and_then(Value::as_str) {
+                Some("approval-client") | None => "an approval client is connected",
+                Some("forwarder" | "turn-source") => "it is delivered to a chat",
+                Some(_) => "it waits there",
+            };
+            findings.ok("question", format!("would be asked now: {way}"));
+        }
+        Ok(Reply::Nobody(_)) => {
+            const TEXT: &str = "would reach nobody there: no approval client is connected";
+            const FIX: &str = "open the Control UI, or an app of OpenClaw";
+            match others(policy).as_str() {
+                "" => {
+                    let fallback = policy.ask_fallback().as_str();
+                    findings.problem(
+                        "question",
+                        format!("{TEXT}, and exec.askFallback holds: {fallback}"),
+                        FIX,
+                    );
+                }
+                others => findings.warning("question", format!("{TEXT}; asked are: {others}"), FIX),
+            }
+        }
+        Err(why) => findings.problem("question", format!("what the gateway says cannot be read: {why}"), ""),
+    }
+}

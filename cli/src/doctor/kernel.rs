@@ -1,0 +1,293 @@
+//! What the kernel offers to this process: tried, not told from its version.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use guard_shim::floor as landlock;
+use rustix::io::Errno;
+
+use super::finding::Findings;
+use super::listener::{self, Above, Filters};
+use guard_supervisor::kernel::probe::{self, Others, Probed};
+use guard_supervisor::kernel::trace;
+
+/// What is said of the kernel's features inside of a guard.
+const INSIDE: &str = "not told inside of a guard, whose filter answers for the kernel";
+
+/// All of it.
+pub fn look(above: Above, findings: &mut Findings) {
+    system(findings);
+    proc(findings);
+    own(above, findings);
+    feature(
+        findings,
+        above,
+        "notify",
+        probe::action(libc::SECCOMP_RET_USER_NOTIF),
+        "5.0",
+        "calls can be held (seccomp user notification)",
+    );
+    feature(
+        findings,
+        above,
+        "notify-sizes",
+        probe::sizes(),
+        "5.0",
+        "held calls are told in the form that is known",
+    );
+    let killable = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    feature(
+        findings,
+        above,
+        "wait-killable",
+        probe::flags(killable),
+        "5.19",
+        "a signal does not start a held call over",
+    );
+    listener::look(above, findings);
+    floor(landlock::version(), above, findings);
+    others(above, findings);
+    feature(findings, above, "openat2", probe::openat2(), "5.6", "paths are opened without following links");
+    match probe::mapping() {
+        Err(_) if above == Above::Guard => findings.note("procmap-query", INSIDE),
+        Ok(()) => findings.ok("procmap-query", "a program's loader is found by one question"),
+        Err(Errno::NOTTY) => findings.warning(
+            "procmap-query",
+            "a program's loader is looked for in the text of /proc/PID/maps: all works, and starts take longer",
+            "use Linux 6.11 or newer",
+        ),
+        Err(error) => {
+            findings.problem(
+                "procmap-query",
+                format!("mappings cannot be asked for: {error}"),
+                lacking(error, "6.11"),
+            );
+        }
+    }
+    yama(trace::yama(), findings);
+    modules(Path::new("/sys/kernel/security/lsm"), findings);
+    findings.ok("user-namespaces", "not needed, whatever this machine allows of them");
+}
+
+/// Something that the guard does not do without.
+pub fn feature(
+    findings: &mut Findings,
+    above: Above,
+    name: &'static str,
+    probed: Probed,
+    since: &'static str,
+    what: &str,
+) {
+    match probed {
+        Ok(()) => findings.ok(name, what),
+        Err(_) if above == Above::Guard => findings.note(name, INSIDE),
+        Err(error) => {
+            let text = format!("missing: {what}; the kernel says: {error}");
+            findings.problem(name, text, lacking(error, since));
+        }
+    }
+}
+
+/// What to do where the kernel says no.
+pub fn lacking(error: Errno, since: &str) -> String {
+    match error {
+        Errno::PERM | Errno::ACCESS => "start it where no container or sandbox refuses that \
+            (docker: --security-opt seccomp=unconfined, or a profile that allows it)"
+            .to_owned(),
+        _ => format!("use Linux {since} or newer, and a container or sandbox that does not hide it"),
+    }
+}
+
+fn system(findings: &mut Findings) {
+    let system = rustix::system::uname();
+    let [release, machine] = [system.release(), system.machine()].map(|text| text.to_string_lossy());
+    findings.ok("release", format!("Linux {release}; what follows is tried, whatever the version"));
+    if machine == "x86_64" {
+        findings.ok("machine", "x86_64");
+    } else {
+        findings.problem("machine", format!("{machine}: system calls are not those of x86_64"), "");
+    }
+}
+
+/// Everything about callers is read there.
+fn proc(findings: &mut Findings) {
+    let is_proc = rustix::fs::statfs("/proc").is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC);
+    if !is_proc {
+        return findings.problem("proc", "/proc is not mounted", "mount -t proc proc /proc");
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    match hidden(&mounts) {
+        None => findings.ok("proc", "/proc is mounted"),
+        Some(how) => findings
+            .note("proc", format!("/proc is mounted with hidepid={how}: processes of this user are seen")),
+    }
+}
+
+/// How /proc hides processes, if it does (proc(5)). The last mount there counts.
+fn hidden(mounts: &str) -> Option<&str> {
+    let is_proc = |line: &&str| line.split(' ').nth(4) == Some("/proc");
+    let line = mounts.lines().rfind(is_proc)?;
+    let options = line.split_once(" - ")?.1.split(' ').nth(2)?;
+    let how = options.split(',').find_map(|option| option.strip_prefix("hidepid="))?;
+    (how != "0" && how != "off").then_some(how)
+}
+
+fn own(above: Above, findings: &mut Findings) {
+    let Some(Filters { no_new_privs, mode, count }) = Filters::of_this() else {
+        return findings
+            .note("own", "/proc/self/status cannot be read: what holds this process is not known");
+    };
+    let privileges = if no_new_privs { "no_new_privs is set" } else { "no_new_privs is not set" };
+    let filters = count.map_or_else(|| "filters".to_owned(), |count| format!("{count} of them"));
+    match (above, mode) {
+        (Above::Guard, _) => findings.note(
+            "own",
+            format!("this runs inside of a guard ({privileges}): what follows is of that guard"),
+        ),
+        (_, 0) => findings.ok("own", format!("no seccomp filter holds this process, {privileges}")),
+        _ => findings.note(
+            "own",
+            format!(
+                "seccomp filters hold this process ({filters}, of a container or a service), {privileges}"
+            ),
+        ),
+    }
+}
+
+fn floor(version: io::Result<u8>, above: Above, findings: &mut Findings) {
+    let abi = match version {
+        Ok(abi) => abi,
+        Err(_) if above == Above::Guard => {
+            return findings.note("landlock", INSIDE);
+        }
+        Err(error) => {
+            let (text, fix) = match error.raw_os_error() {
+                Some(libc::EOPNOTSUPP) => (
+                    "it is built in and switched off",
+                    "put landlock into the kernel's lsm= at boot, before the others",
+                ),
+                _ => (
+                    "this kernel has none, or a container hides it",
+                    "use a kernel with CONFIG_SECURITY_LANDLOCK",
+                ),
+            };
+            return findings.warning(
+                "landlock",
+                format!("{text}: there is no floor, and the broker is alone"),
+                fix,
+            );
+        }
+    };
+    match landlock::Status::on(Some(abi), None) {
+        landlock::Status::Partial { missing } => {
+            let text = format!("ABI {abi}, which does not restrict {}", missing.join(", "));
+            findings.warning("landlock", text, "use Linux 6.12 or newer (ABI 6)");
+        }
+        _ => findings.ok("landlock", format!("ABI {abi}: all that the floor asks for")),
+    }
+}
+
+/// What the supervisor does with processes of the tree.
+fn others(above: Above, findings: &mut Findings) {
+    if above == Above::Guard {
+        // It would be told as an attempt.
+        return ["ptrace", "memory", "pidfd"].into_iter().for_each(|name| findings.note(name, INSIDE));
+    }
+    let Others { trace, memory, descriptors } = match probe::others() {
+        Ok(others) => others,
+        Err(error) => {
+            return findings.note("ptrace", format!("not tried, for no process could be started: {error}"));
+        }
+    };
+    feature(findings, above, "ptrace", trace, "3.8", "programs are looked at before they run (PTRACE_SEIZE)");
+    feature(findings, above, "memory", memory, "3.2", "arguments of calls are read (process_vm_readv)");
+    feature(findings, above, "pidfd", descriptors, "5.6", "descriptors of callers are taken (pidfd_getfd)");
+}
+
+fn yama(scope: Option<u8>, findings: &mut Findings) {
+    match scope {
+        Some(scope @ 2..) => findings.problem(
+            "yama",
+            format!("kernel.yama.ptrace_scope is {scope}: no program can be looked at before it runs"),
+            if scope == 2 {
+                "sysctl kernel.yama.ptrace_scope=1"
+            } else {
+                "set kernel.yama.ptrace_scope to 1 where it is set at boot (3 stays until then)"
+            },
+        ),
+        Some(scope) => findings.ok("yama", format!("kernel.yama.ptrace_scope is {scope}, which is enough")),
+        None => findings.ok("yama", "this kernel has none, or does not tell"),
+    }
+}
+
+fn modules(list: &Path, findings: &mut Findings) {
+    match fs::read_to_string(list) {
+        Ok(names) => findings.ok("lsm", names.trim().replace(',', ", ")),
+        Err(error) => findings.note("lsm", format!("{} cannot be read: {error}", list.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::{State, found};
+    use super::*;
+
+    #[test]
+    fn what_an_old_landlock_lacks_is_named() {
+        let of = |version| found(|findings| floor(version, Above::Nothing, findings));
+        assert_eq!(of(Ok(6)).0, State::Ok);
+        let (state, text, fix) = of(Ok(3));
+        assert_eq!(state, State::Warning);
+        assert!(text.contains("ABI 3") && text.contains("device ioctls, signals") && fix.contains("6.12"));
+        let (state, text, fix) = of(Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)));
+        assert!(state == State::Warning && text.contains("switched off") && fix.contains("lsm="), "{text}");
+        let (_, text, fix) = of(Err(io::Error::from_raw_os_error(libc::ENOSYS)));
+        assert!(text.contains("has none") && fix.contains("CONFIG_SECURITY_LANDLOCK"), "{text}");
+        let inside = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+        let (state, text, _) = found(|findings| floor(Err(inside), Above::Guard, findings));
+        assert!(state == State::Note && text.contains("inside of a guard"), "{text}");
+    }
+
+    #[test]
+    fn yama_may_forbid_the_look_before_a_program_runs() {
+        let of = |scope| found(|findings| yama(scope, findings));
+        assert_eq!([None, Some(0), Some(1)].map(|scope| of(scope).0), [State::Ok; 3]);
+        let (state, text, fix) = of(Some(2));
+        assert!(
+            state == State::Problem && text.contains("is 2") && fix == "sysctl kernel.yama.ptrace_scope=1"
+        );
+        let (state, _, fix) = of(Some(3));
+        assert!(state == State::Problem && fix.contains("at boot"), "{fix}");
+    }
+
+    #[test]
+    fn what_is_refused_is_not_what_is_missing() {
+        let of = |error, above| found(|findings| feature(findings, above, "x", Err(error), "5.9", "y"));
+        assert!(of(Errno::INVAL, Above::Nothing).2.contains("Linux 5.9"));
+        assert!(of(Errno::PERM, Above::Nothing).2.contains("container"));
+        assert_eq!(of(Errno::PERM, Above::Guard).0, State::Note);
+    }
+
+    #[test]
+    fn the_last_mount_of_proc_counts() {
+        let line = |point: &str, options: &str| {
+            format!("22 29 0:21 / {point} rw,nosuid shared:13 - proc proc rw,{options}\n")
+        };
+        assert_eq!(hidden(&line("/proc", "hidepid=2,gid=5")), Some("2"));
+        assert_eq!(hidden(&line("/proc", "hidepid=ptraceable")), Some("ptraceable"));
+        assert_eq!(hidden(&(line("/proc", "hidepid=2") + &line("/proc", "gid=5"))), None);
+        assert_eq!(hidden(&(line("/proc", "x") + &line("/srv/proc", "hidepid=2"))), None);
+        assert_eq!(hidden(&line("/proc", "hidepid=off")), None);
+        assert_eq!(hidden(""), None);
+    }
+
+    #[test]
+    fn modules_are_listed_or_not_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let list = directory.path().join("lsm");
+        assert_eq!(found(|findings| modules(&list, findings)).0, State::Note);
+        fs::write(&list, "capability,landlock,yama\n").unwrap();
+        assert_eq!(found(|findings| modules(&list, findings)).1, "capability, landlock, yama");
+    }
+}

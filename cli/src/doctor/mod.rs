@@ -1,0 +1,150 @@
+//! `openclaw-guard doctor`: what is there, what is not, and what to do about it.
+//!
+//! A room looks at one thing each; what it found goes into [`finding::Findings`], in sections, and `print` says it. Nothing
+//! is changed and nobody is asked, but for the topic `gateway`.
+
+mod environment;
+mod files;
+mod finding;
+mod floor;
+mod gateway;
+mod host;
+mod kernel;
+mod listener;
+mod openclaw;
+mod owners;
+mod path;
+mod policy;
+mod print;
+mod reach;
+mod safe_bins;
+mod space;
+
+use clap::{Args, Subcommand};
+use guard_policy::Policy;
+
+use finding::{Findings, Section};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{Places, SetupError};
+use guard_supervisor::exit::Exit;
+use listener::Above;
+use print::Colours;
+use reach::Reach;
+
+/// What to look at, and how to tell it.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard doctor\n  \
+    openclaw-guard --policy guard.json doctor\n  \
+    openclaw-guard doctor --json | jq -r '.[] | select(.state == \"problem\").fix'\n  \
+    openclaw-guard doctor gateway\n\n\
+    Features of the kernel are tried, in a process of their own where that changes it; nothing is\n\
+    written and nobody is asked. ✓ as it should be, ⚠ it works and may not be what is meant, ✗ it does\n\
+    not work, or somebody can get around it.\n\n\
+    Exit status: 0, 1 when something is wrong (✗), 125 when it cannot be told.")]
+pub struct Doctor {
+    /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    topic: Option<Topic>,
+}
+
+/// What else to look at.
+#[derive(Debug, Subcommand)]
+enum Topic {
+    /// OpenClaw's gateway: whether questions reach somebody there
+    ///
+    /// Connects as a guarded command's guard would, and asks a question about nothing, which it takes back at once: whoever
+    /// is connected may see a card for a moment.
+    #[command(after_help = "Examples:\n  \
+        openclaw-guard doctor gateway\n  \
+        openclaw-guard --policy guard.json doctor gateway --no-question\n  \
+        openclaw-guard doctor gateway --json | jq -r '.[] | select(.state == \"problem\").fix'\n\n\
+        Exit status: 0 when questions would be asked there, 1 when something is wrong, 125 when it\n\
+        cannot be told.")]
+    Gateway(Arguments),
+}
+
+/// How to look.
+#[derive(Args, Debug)]
+struct Arguments {
+    /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
+    #[arg(long)]
+    json: bool,
+    /// Ask nothing: then it is not known whether anybody would answer
+    #[arg(long)]
+    no_question: bool,
+}
+
+/// Why nothing was found out.
+#[derive(Debug, thiserror::Error)]
+pub enum DoctorError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("cannot start: {0}")]
+    Runtime(std::io::Error),
+    #[error("cannot write: {0}")]
+    Output(std::io::Error),
+}
+
+/// Looks, and tells. The status is 1 where something is wrong.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
+    let (findings, json) = match &doctor.topic {
+        None => (all(options)?, doctor.json),
+        Some(Topic::Gateway(arguments)) => {
+            (gateway::look(options, !arguments.no_question)?, doctor.json || arguments.json)
+        }
+    };
+    let told = if json { print::json(&findings) } else { print::text(&findings, Colours::of_stdout()) };
+    match told {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(DoctorError::Output(error)),
+        _ => Ok(if findings.has_problem() { Exit::Wrong } else { Exit::Success }),
+    }
+}
+
+/// All that can be looked at without asking anybody.
+fn all(options: &Options) -> Result<Findings, DoctorError> {
+    // The probes come first: they need a process with one thread.
+    let above = Above::find();
+    let mut findings = Findings::about(Section::Kernel);
+    kernel::look(above, &mut findings);
+    let places = Places::find(options)?;
+    let policy = match above {
+        Above::Nothing => policies(options, &places, &mut findings),
+        // What a guard goes by is out of reach of its tree.
+        Above::Guard => {
+            findings.turn_to(Section::Policy);
+            findings.note("policy", "not looked at inside of a guard, which keeps it from its tree");
+            None
+        }
+    };
+    findings.turn_to(Section::Host);
+    path::look(&places, &Reach::new(policy.as_ref()), &mut findings);
+    environment::look(policy.as_ref(), &places, &mut findings);
+    host::look(&places, &mut findings);
+    if above == Above::Guard {
+        return Ok(findings);
+    }
+    space::look(&places, policy.as_ref(), &mut findings);
+    findings.turn_to(Section::Openclaw);
+    openclaw::look(&places, policy.as_ref(), &mut findings);
+    safe_bins::look(options, &places, policy.as_ref(), &mut findings);
+    Ok(findings)
+}
+
+/// What is enforced, by which policy, and who may change that. The policy, where it is right.
+fn policies(options: &Options, places: &Places, findings: &mut Findings) -> Option<Policy> {
+    let mut read = Findings::about(Section::Policy);
+    let policy = policy::look(options, places, &mut read);
+    findings.turn_to(Section::Enforcement);
+    floor::look(options, policy.as_ref(), findings);
+    findings.append(read);
+    findings.turn_to(Section::Policy);
+    files::look(places, &Reach::new(policy.as_ref()), findings);
+    policy
+}

@@ -1,0 +1,107 @@
+//! OpenClaw on this host: its configuration, its approvals stores, and where its gateway listens.
+
+use guard_policy::{Ask, Policy};
+use procfs::net::TcpState;
+
+use super::finding::Findings;
+use guard_openclaw::approvals_store::{self, File, Gateways, Stores};
+use guard_openclaw::gateway::{self, Config};
+use guard_policy::text::shown;
+use guard_supervisor::config::Places;
+
+/// All of it.
+pub fn look(places: &Places, policy: Option<&Policy>, findings: &mut Findings) {
+    let state = shown(places.state.as_os_str().as_encoded_bytes());
+    if !places.state_directory.is_dir() {
+        findings.note("state-directory", format!("there is no {state}: OpenClaw has not been here"));
+    }
+    let file = gateway::config(&places.state);
+    let config = Config::read(&file);
+    match config.problem() {
+        Some(why) => findings.problem("config", why, "openclaw doctor"),
+        None if config.is_there() => {
+            let by = config.text("meta.lastTouchedVersion");
+            let by = by.map_or_else(String::new, |version| format!(", written by OpenClaw {version}"));
+            findings.ok("config", format!("{} is read{by}", config.file));
+        }
+        None => findings.note("config", format!("there is no {}", config.file)),
+    }
+    let stores = Stores::load(&places.state_directory);
+    store(&stores.openclaw, &state, findings);
+    own(&stores, places, findings);
+    listening(&config, gateway::find(&file).likeliest(), policy, findings);
+}
+
+/// OpenClaw's own approvals.
+fn store(store: &File, state: &str, findings: &mut Findings) {
+    const NAME: &str = "store";
+    match store {
+        File::Absent => findings.note(NAME, format!("there is no {state}/{}", approvals_store::NAME)),
+        File::Elsewhere => findings.note(
+            NAME,
+            "OpenClaw keeps its approvals in a database: the gateway tells them (approvals.gateway.admin)",
+        ),
+        File::Present(reading) => match reading.notes.first() {
+            Some(note) => findings.warning(NAME, note.as_str(), "openclaw doctor --fix"),
+            None => findings
+                .ok(NAME, format!("{state}/{} counts, and only tightens otherwise", approvals_store::NAME)),
+        },
+        File::Broken(why) => findings.problem(
+            NAME,
+            why.as_str(),
+            "mend it, or move it away and run: openclaw doctor --fix (until then nothing of it counts)",
+        ),
+    }
+}
+
+/// The guard's own, and what it has kept of the gateway's.
+fn own(stores: &Stores, places: &Places, findings: &mut Findings) {
+    let path = shown(approvals_store::own(&places.state_directory).as_os_str().as_encoded_bytes());
+    match &stores.own {
+        File::Absent | File::Elsewhere => {
+            findings.note("saved", "nothing was allowed always by the guard itself")
+        }
+        File::Present(_) => findings.ok("saved", format!("{path} counts")),
+        File::Broken(why) => findings.problem("saved", why.as_str(), format!("mend or remove {path}")),
+    }
+    match &stores.gateways {
+        Gateways::Never => {}
+        Gateways::Said { .. } => findings.ok("gateway-store", "what the gateway's approvals were is kept"),
+        Gateways::Broken(why) => {
+            findings.problem("gateway-store", why.as_str(), "remove it: the gateway is asked again");
+        }
+    }
+}
+
+/// Whether somebody listens where questions go. Nobody is asked: that is `doctor gateway`.
+fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut Findings) {
+    const NAME: &str = "gateway";
+    const ASK: &str = "openclaw-guard doctor gateway says whether questions reach somebody there";
+    let wanted = policy.and_then(|policy| gateway::Wanted::of(policy).url);
+    if let Some(url) = wanted {
+        return findings.note(NAME, format!("{}, by guard.json; {ASK}", url.as_str()));
+    }
+    if config.is_remote() {
+        return findings.note(NAME, format!("another host's, by {}; {ASK}", config.file));
+    }
+    match is_taken(port) {
+        Some(true) => findings.ok(NAME, format!("somebody listens on port {port}; {ASK}")),
+        // Without OpenClaw nobody expects it.
+        _ if !config.is_there() => findings.note(NAME, format!("none is configured; port {port} is its own")),
+        Some(false) if policy.is_some_and(|policy| policy.ask() != Ask::Off) => findings.warning(
+            NAME,
+            format!("nobody listens on port {port}: questions do not reach OpenClaw"),
+            "openclaw gateway start, then: openclaw-guard doctor gateway",
+        ),
+        Some(false) => findings.note(NAME, format!("nobody listens on port {port}, and nothing is asked")),
+        None => findings.note(NAME, format!("port {port}; {ASK}")),
+    }
+}
+
+/// Whether some process of this host listens on a TCP port. None where that cannot be told.
+fn is_taken(port: u16) -> Option<bool> {
+    let four = procfs::net::tcp().ok()?;
+    let six = procfs::net::tcp6().unwrap_or_default();
+    let mut all = four.into_iter().chain(six);
+    Some(all.any(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port))
+}

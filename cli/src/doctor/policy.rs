@@ -1,0 +1,66 @@
+//! Whether guard.json is there and right.
+
+use guard_policy::Policy;
+
+use super::finding::Findings;
+use crate::policy::{Report, Source, report};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places};
+
+/// The command that shows all of it.
+const VALIDATE: &str = "openclaw-guard policy validate";
+
+/// Looks, and gives the policy that would be in force; None where there is none that is right.
+pub fn look(options: &Options, places: &Places, findings: &mut Findings) -> Option<Policy> {
+    let source = match Source::read(options, None) {
+        Ok(source) => source,
+        Err(why) => {
+            let fix = "make it a file that this user may read, or name another with --policy";
+            findings.problem("policy", why.to_string(), fix);
+            return None;
+        }
+    };
+    let validate = format!("{VALIDATE}{}", named(options));
+    let Some(source) = source else {
+        findings.note("policy", format!("the built-in policy: there is no {}", places.policy.display()));
+        return taken(config::policy(options, places, Disk::Used), &validate, findings);
+    };
+    let Report { file, errors, warnings } = match report(&source) {
+        Ok(report) => report,
+        Err(why) => {
+            findings.problem("policy", why.to_string(), validate);
+            return None;
+        }
+    };
+    if let Some(first) = errors.first() {
+        findings.problem("policy", format!("{}{}", first.line(&file, ""), more(errors.len())), validate);
+        return None;
+    }
+    findings.ok("policy", format!("{file} is right"));
+    if let Some(first) = warnings.first() {
+        findings.warning(
+            "warnings",
+            format!("{}{}", first.line(&file, ""), more(warnings.len())),
+            validate.as_str(),
+        );
+    }
+    taken(source.policy(&options.agent, Disk::Used), &validate, findings)
+}
+
+fn taken<E: std::fmt::Display>(
+    policy: Result<Policy, E>,
+    validate: &str,
+    findings: &mut Findings,
+) -> Option<Policy> {
+    policy.map_err(|why| findings.problem("policy", why.to_string(), validate)).ok()
+}
+
+/// What the policy's file is named by.
+fn named(options: &Options) -> String {
+    options.policy.as_ref().map_or_else(String::new, |path| format!(" {}", super::owners::word(path)))
+}
+
+/// That there is more than the first.
+fn more(count: usize) -> String {
+    if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() }
+}

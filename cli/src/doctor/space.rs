@@ -1,0 +1,89 @@
+//! Room for the audit log, and the guards that write it.
+
+use std::path::Path;
+
+use guard_policy::{OnError, Policy};
+use rustix::fs::statvfs;
+
+use super::finding::Findings;
+use crate::approvals::client::Guards;
+use guard_policy::text::shown;
+use guard_supervisor::config::Places;
+
+/// What a day of work may need, in bytes.
+const ENOUGH: u64 = 64 << 20;
+
+/// Both.
+pub fn look(places: &Places, policy: Option<&Policy>, findings: &mut Findings) {
+    let settings = policy.map(Policy::audit);
+    let log = places.audit(settings.and_then(|settings| settings.path.as_deref()));
+    disk(&log, ENOUGH, settings.map(|settings| settings.on_error).unwrap_or_default(), findings);
+    guards(places, findings);
+}
+
+/// The room on the file system of the log, as far as this user may fill it.
+fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
+    let path = shown(log.as_os_str().as_encoded_bytes());
+    let found = log.ancestors().find_map(|place| statvfs(place).ok());
+    let Some(found) = found else {
+        return findings.note("disk", format!("the room for {path} cannot be told"));
+    };
+    let room = found.f_bavail.saturating_mul(found.f_frsize);
+    let text = format!("{} MiB for {path}", room >> 20);
+    // Some file systems count no names (btrfs).
+    let is_out_of_names = found.f_files > 0 && found.f_favail == 0;
+    if room < enough || is_out_of_names {
+        let text = if is_out_of_names { format!("no file can be made for {path}") } else { text };
+        return findings.warning(
+            "disk",
+            format!("{text}: what cannot be logged {}", becomes(on_error)),
+            "make room, or put the log elsewhere with --audit or audit.path",
+        );
+    }
+    findings.ok("disk", text);
+}
+
+/// What becomes of a call whose line cannot be written.
+fn becomes(on_error: OnError) -> &'static str {
+    match on_error {
+        OnError::Deny => "is denied (audit.onError)",
+        OnError::Continue => "goes on, and nobody learns of it later (audit.onError is \"continue\")",
+    }
+}
+
+/// Other guards of this user.
+fn guards(places: &Places, findings: &mut Findings) {
+    match Guards::of(&places.state_directory).and_then(|guards| guards.pids()) {
+        Ok(pids) => {
+            let alive = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
+            let pids: Vec<_> = pids.into_iter().filter(alive).map(|pid| pid.to_string()).collect();
+            match pids.len() {
+                0 => findings.ok("guards", "none runs now"),
+                1 => findings.ok("guards", format!("one runs now: process {}", pids[0])),
+                count => findings.ok("guards", format!("{count} run now: processes {}", pids.join(", "))),
+            }
+        }
+        Err(error) => findings.warning(
+            "guards",
+            format!("guards cannot be found, nor their questions answered: {error}"),
+            format!("look at {}/guard/run", shown(places.state_directory.as_os_str().as_encoded_bytes())),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::{Section, State};
+    use super::*;
+
+    #[test]
+    fn a_disk_without_room_is_told() {
+        let of = |enough| {
+            let mut findings = Findings::about(Section::Host);
+            disk(Path::new("/no/such/directory/audit.jsonl"), enough, OnError::Deny, &mut findings);
+            findings.all()[0].state
+        };
+        assert_eq!(of(0), State::Ok);
+        assert_eq!(of(u64::MAX), State::Warning);
+    }
+}

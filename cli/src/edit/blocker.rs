@@ -1,0 +1,117 @@
+//! What keeps something from being allowed though rules and allowlists say so: what would have to change, and why that may be
+//! unwise.
+
+use guard_policy::Source;
+
+use guard_supervisor::audit::report::Operation;
+
+/// What would have to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// What to do; or that nothing can be done, and what to do instead.
+    pub change: String,
+    /// What it would cost.
+    pub unwise: Option<&'static str>,
+}
+
+impl Obstacle {
+    fn new(change: impl Into<String>) -> Obstacle {
+        Obstacle { change: change.into(), unwise: None }
+    }
+
+    fn unwise(self, why: &'static str) -> Obstacle {
+        Obstacle { unwise: Some(why), ..self }
+    }
+}
+
+const SECRETS: &str = "what the tree can read, it can also send somewhere";
+
+/// By who decided, where and why.
+pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operation>) -> Obstacle {
+    let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
+    match source {
+        Source::Openclaw => {
+            return Obstacle::new(
+                "OpenClaw's own approvals say so, and they only ever tighten: change them with OpenClaw (exec-approvals.json in \
+                 the state directory, or the gateway's)",
+            );
+        }
+        Source::Operator => {
+            return Obstacle::new(
+                "the command line or the environment tightens the policy: leave out --exec-security, --exec-ask, OC_EXEC_SECURITY \
+                 and OC_EXEC_ASK",
+            );
+        }
+        _ => {}
+    }
+    if let Some(set) = path.strip_prefix("permissions.persistence.") {
+        return Obstacle::new(format!(
+            "\"permissions\": {{ \"persistence\": {{ \"{set}\": false }} }} in guard.json lets it be written; better do it \
+             yourself, outside of the guard"
+        ))
+        .unwise("what is written there runs later outside of the guard");
+    }
+    match path {
+        "network.connect.gateway" => {
+            Obstacle::new("\"network\": { \"connect\": { \"gateway\": \"allow\" } } in guard.json")
+                .unwise("whoever reaches the gateway with its token can answer what the guard asks")
+        }
+        "network.connect.ports" => Obstacle::new("add the port to network.connect.ports in guard.json"),
+        "approvals.gateway.tokenFile" => {
+            Obstacle::new("nothing: no policy opens the gateway's token to the tree that it guards")
+        }
+        "exec.roots" => Obstacle::new(
+            "add the program's directory to exec.roots in guard.json; a guard that runs must be started again",
+        ),
+        path if path.starts_with("network.connect.deny") => {
+            Obstacle::new("take it out of network.connect.deny in guard.json")
+        }
+        path if path.starts_with("builtin.deny[") && text.ends_with("holds secrets") => Obstacle::new(
+            "the policy without a guard.json denies it: `openclaw-guard init` makes one, in which it may be allowed",
+        )
+        .unwise(SECRETS),
+        path if path.starts_with("builtin.deny[") => Obstacle::new(
+            "nothing: what guards the tree is out of its reach, whatever the policy; do it outside of the guard",
+        ),
+        "builtin.page" => Obstacle::new("nothing: what answers for the tree is out of its reach, whatever the policy"),
+        path if path.starts_with("builtin.") => {
+            Obstacle::new("`openclaw-guard init` makes a guard.json, in which it may be allowed")
+        }
+        path if last(path) == "strictInlineEval" => {
+            Obstacle::new(format!("code in arguments is asked for each time: answer, or set {path} to false"))
+                .unwise("what code does is seen when it is done, not before")
+        }
+        path if ["security", "mode"].contains(&&*last(path)) => {
+            Obstacle::new(format!("{path} in guard.json; \"allowlist\" lets start what is listed"))
+        }
+        path if last(path) == "ask" => {
+            Obstacle::new(format!("{path} in guard.json: \"on-miss\" asks only for what no rule allows"))
+        }
+        "" => refused(text, operation),
+        path => Obstacle::new(format!("{path} in guard.json")),
+    }
+}
+
+/// What was refused without a policy.
+fn refused(text: &str, operation: Option<Operation>) -> Obstacle {
+    if text.starts_with("not below exec.roots") {
+        return Obstacle::new(format!("{text} in guard.json; a guard that runs must be started again"));
+    }
+    if text.contains("chmod +r") {
+        return Obstacle::new("make the file readable (chmod +r), so that it can be checked");
+    }
+    match operation {
+        Some(Operation::Trace) => {
+            Obstacle::new("\"exec\": { \"allowPtrace\": true } in guard.json, and a new start of the guard")
+                .unwise("a process that traces another can do whatever that may")
+        }
+        Some(Operation::Signal) => Obstacle::new("nothing: the tree reaches its own processes alone"),
+        Some(Operation::Ioctl) => {
+            Obstacle::new("nothing: such requests act on more than the file; do it outside of the guard")
+        }
+        Some(Operation::Connect | Operation::Bind) => Obstacle::new(
+            "nothing: the tree reaches servers by names that are no paths only where they are its own",
+        ),
+        _ => Obstacle::new("nothing: no policy allows it; do it outside of the guard"),
+    }
+}

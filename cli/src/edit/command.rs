@@ -1,0 +1,364 @@
+//! `openclaw-guard allow` and `deny`.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+
+use clap::{Args, Subcommand};
+use guard_policy::{Access, Bits, Source, locate};
+use serde_json::{Value, json};
+
+use super::EditError;
+use super::blocker::obstacle;
+use super::context::Ground;
+use super::diff::{Colour, unified};
+use super::plan::{Aim, Denials, Effect, Kept, NoPlan, Plan, deny_all, plan};
+use super::request::{Limit, Wish, WishError};
+use guard_policy::text::{shown, shown_json};
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+
+/// What to allow.
+#[derive(Debug, Subcommand)]
+pub enum Allow {
+    /// Reading files, listing directories
+    #[command(after_help = "Example:\n  openclaw-guard allow read '~/notes/**' /srv/data/")]
+    Read {
+        #[command(flatten)]
+        files: Files,
+        #[command(flatten)]
+        lift: Lift,
+    },
+    /// Writing, making and removing files, and reading them
+    #[command(after_help = "Example:\n  openclaw-guard allow write '~/x/**'")]
+    Write {
+        #[command(flatten)]
+        files: Files,
+        #[command(flatten)]
+        lift: Lift,
+    },
+    /// Starting programs, whatever their arguments
+    #[command(
+        after_help = "Examples:\n  openclaw-guard allow exec nc\n  openclaw-guard --agent ci allow exec '~/tools/**'"
+    )]
+    Exec {
+        #[command(flatten)]
+        programs: Programs,
+        #[command(flatten)]
+        lift: Lift,
+    },
+    /// Starting a program with these arguments and no others
+    #[command(after_help = "Example:\n  openclaw-guard allow run -- git push origin main")]
+    Run {
+        #[command(flatten)]
+        line: Line,
+        #[command(flatten)]
+        lift: Lift,
+    },
+}
+
+/// What to deny.
+#[derive(Debug, Subcommand)]
+pub enum Deny {
+    /// Reading files, listing directories
+    #[command(after_help = "Example:\n  openclaw-guard deny read '~/mail/**'")]
+    Read(Files),
+    /// Writing, making and removing files
+    #[command(after_help = "Example:\n  openclaw-guard deny write '~/work/vendor/**'")]
+    Write(Files),
+    /// Starting programs
+    #[command(after_help = "Example:\n  openclaw-guard deny exec curl")]
+    Exec(Programs),
+    /// All use of files, before every rule and for good
+    #[command(after_help = "Example:\n  openclaw-guard deny all '**/.env'")]
+    All(Files),
+}
+
+/// How to change it.
+#[derive(Args, Debug)]
+struct How {
+    /// Show what would change; write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Answer as JSON
+    #[arg(long)]
+    json: bool,
+    /// Also a pattern for all of the home or the system
+    #[arg(long)]
+    force: bool,
+}
+
+/// What may be taken away for it.
+#[derive(Args, Debug)]
+pub struct Lift {
+    /// Remove denials of guard.json that are in the way
+    #[arg(long)]
+    remove_deny: bool,
+}
+
+/// Files.
+#[derive(Args, Debug)]
+pub struct Files {
+    /// Files, directories (then all below), or patterns: * any text without a slash, ** any text
+    #[arg(required = true, value_name = "PATTERN")]
+    patterns: Vec<OsString>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Programs.
+#[derive(Args, Debug)]
+pub struct Programs {
+    /// Names, paths, directories (then all below), or patterns
+    #[arg(required = true, value_name = "PROGRAM")]
+    programs: Vec<OsString>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// A command.
+#[derive(Args, Debug)]
+pub struct Line {
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("there is no {}: make one first (`openclaw-guard init`), then give the command again", shown(.0.as_bytes()))]
+    NoPolicy(String),
+    #[error(transparent)]
+    Wish(#[from] WishError),
+    #[error("{}", shown(.0.to_string().as_bytes()))]
+    Pattern(guard_policy::BadPattern),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// How often a change is begun again when somebody else changes the policy meanwhile.
+const TRIES: usize = 16;
+
+/// Allows it.
+///
+/// # Errors
+/// When the policy cannot be read or written, or the command line says nothing that could be.
+pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
+    let (how, lift) = match what {
+        Allow::Read { files, lift } | Allow::Write { files, lift } => (&files.how, lift),
+        Allow::Exec { programs, lift } => (&programs.how, lift),
+        Allow::Run { line, lift } => (&line.how, lift),
+    };
+    let denials = if lift.remove_deny { Denials::Remove } else { Denials::Keep };
+    change(options, how, |ground| {
+        let wish = wanted(ground, what, how.limit())?;
+        let planned = plan(ground, &ground.scope(), &wish, Aim::Allow(denials));
+        Ok((wish, planned))
+    })
+}
+
+/// Denies it.
+///
+/// # Errors
+/// As [`allow`].
+pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
+    let how = match what {
+        Deny::Read(files) | Deny::Write(files) | Deny::All(files) => &files.how,
+        Deny::Exec(programs) => &programs.how,
+    };
+    change(options, how, |ground| {
+        let (places, limit) = (&ground.places, how.limit());
+        let files = |files: &Files, access, bits| Wish::files(&files.patterns, access, bits, places, limit);
+        let wish = match what {
+            Deny::Read(list) | Deny::All(list) => files(list, Access::READ, Bits::R)?,
+            Deny::Write(list) => files(list, Access::WRITE, Bits::W)?,
+            Deny::Exec(list) => {
+                let policy = ground.in_force()?;
+                let mut wish = Wish::programs(&list.programs, Bits::X, &policy, places, limit)?;
+                // Its interpreter and its loader are other programs'.
+                wish.needs.retain(|need| need.part.is_program());
+                wish
+            }
+        };
+        let planned = match what {
+            Deny::All(_) => deny_all(ground, &ground.scope(), &wish),
+            _ => plan(ground, &ground.scope(), &wish, Aim::Deny),
+        };
+        Ok((wish, planned))
+    })
+}
+
+impl How {
+    fn limit(&self) -> Limit {
+        if self.force { Limit::None } else { Limit::Sensible }
+    }
+}
+
+fn wanted(ground: &Ground, what: &Allow, limit: Limit) -> Result<Wish, CommandError> {
+    let places = &ground.places;
+    let start = Bits::R.union(Bits::X);
+    Ok(match what {
+        Allow::Read { files, .. } => Wish::files(&files.patterns, Access::READ, Bits::R, places, limit)?,
+        Allow::Write { files, .. } => {
+            let access = Access::READ | Access::WRITE;
+            Wish::files(&files.patterns, access, Bits::R.union(Bits::W), places, limit)?
+        }
+        Allow::Exec { programs, .. } => {
+            Wish::programs(&programs.programs, start, &*ground.in_force()?, places, limit)?
+        }
+        Allow::Run { line, .. } => Wish::command(&line.command, start, &*ground.in_force()?, places)?,
+    })
+}
+
+type Planned = (Wish, Result<Plan, NoPlan>);
+
+fn change(
+    options: &Options,
+    how: &How,
+    make: impl Fn(&Ground) -> Result<Planned, CommandError>,
+) -> Result<Exit, CommandError> {
+    let mut tries = 1;
+    loop {
+        let ground = Ground::find(options)?;
+        if ground.text()?.is_none() {
+            return Err(CommandError::NoPolicy(ground.name()));
+        }
+        let (wish, planned) = make(&ground)?;
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(NoPlan::Setup(error)) => return Err(error.into()),
+            Err(NoPlan::Pattern(error)) => return Err(CommandError::Pattern(error)),
+            Err(NoPlan::Kept(kept)) => return refuse(&ground, how, &wish, &kept),
+        };
+        if !plan.changes.is_empty() && !how.dry_run {
+            match ground.write(&plan.draft) {
+                // What others have changed stays, for the change is made again on top of it.
+                Err(EditError::Changed { .. }) if tries < TRIES => {
+                    tries += 1;
+                    continue;
+                }
+                written => written?,
+            }
+        }
+        return tell(&ground, how, &wish, &plan);
+    }
+}
+
+fn tell(ground: &Ground, how: &How, wish: &Wish, plan: &Plan) -> Result<Exit, CommandError> {
+    let (old, new) = (ground.text()?.unwrap_or_default(), plan.draft.text());
+    let is_written = !plan.changes.is_empty() && !how.dry_run;
+    if how.json {
+        print(&json!({
+            "file": ground.name(),
+            "written": is_written,
+            "changes": plan.changes,
+            "diff": unified(&ground.name(), old, new, Colour::No),
+            "takesRestart": plan.takes_effect == Effect::AtNextStart,
+            "notes": wish.notes,
+        }))?;
+        return Ok(Exit::Success);
+    }
+    for note in &wish.notes {
+        eprintln!("openclaw-guard: {note}");
+    }
+    let mut out = io::stdout().lock();
+    if plan.changes.is_empty() {
+        writeln!(out, "nothing to change: it is so already")?;
+        for need in &wish.needs {
+            let policy = ground.in_force()?;
+            let verdict = need.part.decide(&policy);
+            writeln!(out, "  {}", place(ground, &verdict.because.path, verdict.because.rule()))?;
+        }
+        return Ok(Exit::Success);
+    }
+    out.write_all(unified(&ground.name(), old, new, colour()).as_bytes())?;
+    let effect = match (is_written, plan.takes_effect) {
+        (false, _) => "nothing is written (--dry-run)",
+        (true, Effect::AtNextStart) => {
+            "in force for guards that are started from now on: one that runs keeps its exec roots"
+        }
+        (true, Effect::AtOnce) => "in force, also for guards that run, with their next call",
+        (true, Effect::UnlessKernels) => {
+            "in force, also for guards that run; one whose kernel decides it (policy show --tiers) says so, and must be \
+             started again"
+        }
+    };
+    writeln!(out, "{effect}")?;
+    Ok(Exit::Success)
+}
+
+/// Says what keeps it as it is.
+fn refuse(ground: &Ground, how: &How, wish: &Wish, kept: &Kept) -> Result<Exit, CommandError> {
+    let place = place(ground, &kept.path, &kept.rule);
+    let change = match &kept.denial {
+        Some((_, pattern)) => {
+            format!("--remove-deny removes \"{pattern}\" from that list, for all that it covers")
+        }
+        None if kept.source == Source::Agent && !kept.path.contains("exec") => {
+            format!("that speaks for one agent: --agent {} changes it there", ground.agent())
+        }
+        None if kept.path.contains("permissions.filesystem.rules") => {
+            "the longest pattern counts, and that is this rule's: change it, or name more".to_owned()
+        }
+        None => obstacle(kept.source, &kept.path, &kept.text, None).change,
+    };
+    if how.json {
+        print(&json!({
+            "file": ground.name(),
+            "written": false,
+            "kept": {
+                "outcome": kept.outcome,
+                "because": { "source": kept.source, "path": kept.path, "text": kept.text },
+                "place": place,
+                "change": change,
+            },
+            "notes": wish.notes,
+        }))?;
+        return Ok(Exit::Wrong);
+    }
+    let what = kept.part.path().map(shown).unwrap_or_default();
+    let word = match kept.outcome {
+        guard_policy::Outcome::Deny => "denied",
+        guard_policy::Outcome::Ask => "asked for",
+        guard_policy::Outcome::Allow => "allowed",
+    };
+    eprintln!("openclaw-guard: nothing is written: {what} would still be {word}");
+    eprintln!("  by        {place}");
+    eprintln!("            {}", shown(kept.text.as_bytes()));
+    eprintln!("  to change {}", shown(change.as_bytes()));
+    Ok(Exit::Wrong)
+}
+
+/// Where a verdict's reason stands: `FILE:3:5: RULE`.
+pub fn place(ground: &Ground, path: &str, rule: &str) -> String {
+    let found = ground.text().ok().flatten().and_then(|text| locate(text, path));
+    let rule = shown(rule.as_bytes());
+    match found {
+        Some(place) => {
+            format!("{}:{}:{}: {rule}", shown(ground.name().as_bytes()), place.line, place.column)
+        }
+        None => rule,
+    }
+}
+
+/// Whether standard output is a terminal whose user has nothing against colours.
+pub fn colour() -> Colour {
+    let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if is_wanted && io::stdout().is_terminal() { Colour::Yes } else { Colour::No }
+}
+
+/// Prints one JSON value on stdout.
+///
+/// # Errors
+/// The kernel's.
+pub fn print(value: &Value) -> io::Result<()> {
+    let json = serde_json::to_string_pretty(value)?;
+    writeln!(io::stdout().lock(), "{}", shown_json(&json))
+}

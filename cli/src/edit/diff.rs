@@ -1,0 +1,56 @@
+//! What is different between two texts of a policy.
+
+use similar::{ChangeTag, TextDiff};
+
+use guard_policy::text::shown;
+
+/// How lines are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// By their first character alone.
+    No,
+    /// By colour, too.
+    Yes,
+}
+
+/// As diff(1) shows it (`-u`), with what acts on a terminal escaped; nothing where nothing differs.
+pub fn unified(name: &str, old: &str, new: &str, colour: Colour) -> String {
+    let diff = TextDiff::from_lines(old, new);
+    let mut told = String::new();
+    for hunk in diff.unified_diff().context_radius(3).iter_hunks() {
+        if told.is_empty() {
+            let name = shown(name.as_bytes());
+            told = format!("--- {name}\n+++ {name}\n");
+        }
+        told.push_str(&format!("{}\n", hunk.header().to_string().trim_end()));
+        for change in hunk.iter_changes() {
+            // A tab is no harm, and an indentation.
+            let line = change.value().trim_end_matches(['\n', '\r']);
+            let line = line.split('\t').map(|part| shown(part.as_bytes())).collect::<Vec<_>>().join("\t");
+            let (sign, number) = match change.tag() {
+                ChangeTag::Equal => (' ', None),
+                ChangeTag::Delete => ('-', Some(31)),
+                ChangeTag::Insert => ('+', Some(32)),
+            };
+            told.push_str(&match number.filter(|_| colour == Colour::Yes) {
+                Some(number) => format!("\u{1b}[{number}m{sign}{line}\u{1b}[0m\n"),
+                None => format!("{sign}{line}\n"),
+            });
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Colour, unified};
+
+    #[test]
+    fn lines_are_told_apart() {
+        let told = unified("g", "a\nb\nc\n", "a\nx\u{1b}[31m\nc\n", Colour::No);
+        assert_eq!(told, "--- g\n+++ g\n@@ -1,3 +1,3 @@\n a\n-b\n+x\\u{1b}[31m\n c\n");
+        assert!(unified("g", "a\n", "b\n", Colour::Yes).contains("\u{1b}[31m-a\u{1b}[0m\n"));
+        assert_eq!(unified("g", "a\n", "a\n", Colour::No), "");
+        assert_eq!(unified("g", "a\r\n", "a\r\n\tb\r\n", Colour::No).lines().last(), Some("+\tb"));
+    }
+}

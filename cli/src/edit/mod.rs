@@ -1,0 +1,24 @@
+//! Changing guard.json: all of a change or nothing of it, and no change of anybody else's lost (`replace`).
+//!
+//! `command` is `allow` and `deny`: what is wanted (`wish`) is made of questions (`part`) that the engine must answer so, and
+//! `plan` changes the policy that `ground` has read until it does. `obstacle` says what keeps it from that.
+
+pub mod blocker;
+pub mod command;
+mod context;
+mod diff;
+mod plan;
+mod query;
+mod replace;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub use blocker::{Obstacle, obstacle};
+pub use command::{colour, place, print};
+pub use context::Ground;
+pub use diff::{Colour, unified};
+pub use plan::{Aim, Denials, Effect, NoPlan, plan};
+pub use query::{Part, starts};
+pub use replace::{EditError, replace};
+pub use request::{Limit, Wish};

@@ -1,0 +1,142 @@
+//! What the engine is asked: the same questions that a guarded call raises.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guard_policy::{
+    Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
+    decide,
+};
+
+use crate::check::originals;
+use guard_openclaw::real_path::real;
+use guard_supervisor::exec::image::{self, Image};
+use guard_supervisor::judge::guard::decide_program;
+use guard_supervisor::judge::local_address::interface_of;
+
+/// A script may be interpreted by a script, so often (fs/exec.c, exec_binprm).
+const MAX_SCRIPTS: usize = 5;
+
+/// One question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// May this file be used so?
+    File { path: Vec<u8>, access: Access },
+    /// May this socket be connected to, which the tree has not made?
+    Socket { path: Vec<u8> },
+    /// May this file run?
+    Start { path: Vec<u8>, argv: Vec<Vec<u8>>, cwd: Vec<u8>, role: Role },
+    /// May TCP be connected to this address?
+    Connect { address: std::net::SocketAddr, page: Page },
+    /// May a TCP socket listen there?
+    Bind { address: std::net::SocketAddr, page: Page },
+}
+
+impl Part {
+    /// The engine's answer, within what the floor lets start at all.
+    pub fn decide<'p>(&self, policy: &'p Arc<Policy>) -> Verdict<'p> {
+        match self {
+            Part::File { path, access } => decide(policy, &Request::File { path, access: *access }),
+            Part::Socket { path } => {
+                let verdict = decide(policy, &Request::File { path, access: Access::WRITE });
+                if verdict.outcome == Outcome::Deny || policy.names(path) {
+                    return verdict;
+                }
+                let text = "a socket that the tree did not make; a rule must name it, not only its directory";
+                Verdict { outcome: Outcome::Deny, because: Because::new(Source::Builtin, "", text, text) }
+            }
+            Part::Start { path, argv, cwd, role } => {
+                let exec = Exec { path, argv, cwd, role: *role };
+                let file = Path::new(OsStr::from_bytes(path));
+                let verdict = decide_program(policy, exec, &originals(policy, file, path));
+                if verdict.outcome == Outcome::Deny || policy.within_exec_roots(path) {
+                    return verdict;
+                }
+                let text = "its directory is not below exec.roots";
+                Verdict {
+                    outcome: Outcome::Deny,
+                    because: Because::new(Source::Builtin, "exec.roots", text, text),
+                }
+            }
+            Part::Connect { address, page } => {
+                let (address, transport, page) = (*address, Transport::Tcp, *page);
+                let interface = interface_of(policy, address, page);
+                decide(policy, &Request::Connect(Connection { address, transport, interface, page }))
+            }
+            Part::Bind { address, page } => {
+                let (address, transport, page) = (*address, Transport::Tcp, *page);
+                decide(policy, &Request::Bind { address, transport, page })
+            }
+        }
+    }
+
+    /// The question as the policy's own, for the rule that comes nearest.
+    pub fn nearest<'p>(&self, policy: &'p Policy) -> Option<guard_policy::remedy::Nearest<'p>> {
+        match self {
+            Part::File { path, access } => policy.nearest(&Request::File { path, access: *access }),
+            Part::Socket { path } => policy.nearest(&Request::File { path, access: Access::WRITE }),
+            Part::Start { path, argv, cwd, role } => {
+                policy.nearest(&Request::Exec(Exec { path, argv, cwd, role: *role }))
+            }
+            Part::Connect { .. } | Part::Bind { .. } => None,
+        }
+    }
+
+    /// The path that it is about.
+    pub fn path(&self) -> Option<&[u8]> {
+        match self {
+            Part::File { path, .. } | Part::Socket { path } | Part::Start { path, .. } => Some(path),
+            Part::Connect { .. } | Part::Bind { .. } => None,
+        }
+    }
+
+    /// Whether it is about the file that is started itself.
+    pub fn is_program(&self) -> bool {
+        matches!(self, Part::Start { role: Role::Program, .. })
+    }
+
+    /// Whether it is about the start of something that needs a place in an allowlist.
+    pub fn needs_entry(&self) -> bool {
+        matches!(self, Part::Start { role: Role::Program | Role::Interpreter, .. })
+    }
+}
+
+/// The files that run when this one is started, by its real path: it, its interpreters if it is a script, the loader.
+/// What cannot be read is judged by its path alone.
+pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<Part> {
+    let (mut path, mut argv, mut role) = (path.to_owned(), argv, Role::Program);
+    let cwd = cwd.as_os_str().as_bytes().to_vec();
+    let mut parts = Vec::new();
+    for _ in 0..=MAX_SCRIPTS {
+        let bytes = path.as_os_str().as_bytes().to_vec();
+        let image = File::open(&path).ok().and_then(|file| image::read(&file).ok());
+        parts.push(Part::Start { path: bytes, argv: argv.clone(), cwd: cwd.clone(), role });
+        match image {
+            Some(Image::Script { interpreter, argument }) => {
+                // As exec::judge: argv[0] gives way to these.
+                let name = argv.first().filter(|name| name.contains(&b'/')).cloned();
+                let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().to_vec());
+                argv.splice(
+                    ..1.min(argv.len()),
+                    [Some(interpreter.clone()), argument, Some(name)].into_iter().flatten(),
+                );
+                path = real_of(&interpreter, &cwd);
+                role = Role::Interpreter;
+            }
+            Some(Image::Elf { interpreter: Some(loader) }) => {
+                let path = real_of(&loader, &cwd).into_os_string().as_bytes().to_vec();
+                parts.push(Part::Start { path, argv, cwd, role: Role::Loader });
+                break;
+            }
+            _ => break,
+        }
+    }
+    parts
+}
+
+fn real_of(written: &[u8], cwd: &[u8]) -> PathBuf {
+    real(&Path::new(OsStr::from_bytes(cwd)).join(OsStr::from_bytes(written)))
+}

@@ -1,0 +1,276 @@
+//! What an operator wants to be allowed or denied, as a policy says it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::remedy::{Width, exactly, sample, tilde, width};
+use guard_policy::{Access, Bits, Policy, Role};
+
+use super::query::{Part, starts};
+use crate::check::lookup;
+use guard_openclaw::real_path::real;
+use guard_policy::text::shown;
+use guard_supervisor::config::Places;
+use guard_supervisor::config::environment;
+
+/// Why words of the command line say nothing that could be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WishError {
+    #[error("{}: not UTF-8 text, which a pattern must be", shown(.0.as_bytes()))]
+    NoText(OsString),
+    #[error("{}: {why}", shown(pattern.as_bytes()))]
+    NoPattern { pattern: String, why: String },
+    #[error(
+        "{} is too wide: it covers whatever comes to stand in {place}. Name what is needed there, or say --force",
+        shown(pattern.as_bytes())
+    )]
+    TooWide { pattern: String, place: &'static str },
+    #[error("{}: command not found; name the program by its path", shown(.0.as_bytes()))]
+    NotFound(OsString),
+}
+
+/// Whether a pattern may cover as much as it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Not a whole home or system.
+    Sensible,
+    /// `--force`
+    None,
+}
+
+/// One thing that is to be another way, and how a policy says so.
+#[derive(Clone, Debug)]
+pub struct Need {
+    /// The question.
+    pub part: Part,
+    /// The pattern of the rule about it.
+    pub rule: String,
+    /// Of those of the rule.
+    pub bits: Bits,
+    /// For what needs one, an entry of the allowlist.
+    pub entry: Option<Entry>,
+}
+
+/// An entry of an allowlist.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The program.
+    pub pattern: String,
+    /// What its arguments must be like.
+    pub arguments: Option<String>,
+}
+
+/// What was understood of the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// All of it.
+    pub needs: Vec<Need>,
+    /// How words were understood that can be meant in other ways.
+    pub notes: Vec<String>,
+}
+
+/// A word as a pattern.
+struct Meant {
+    pattern: String,
+    /// Where it has no wildcard, the real path.
+    literal: Option<PathBuf>,
+}
+
+impl Wish {
+    /// Files of these patterns, with this access, by these bits.
+    ///
+    /// # Errors
+    /// When a word is no pattern, or covers too much.
+    pub fn files(
+        words: &[OsString],
+        access: Access,
+        bits: Bits,
+        places: &Places,
+        limit: Limit,
+    ) -> Result<Wish, WishError> {
+        let mut wish = Wish::default();
+        for word in words {
+            let rule = wish.pattern(word, places)?.pattern;
+            check(&rule, places, limit)?;
+            let path = sample(&rule, home(places));
+            let is_socket = |path: &[u8]| {
+                let found = Path::new(OsStr::from_bytes(path)).symlink_metadata();
+                found.is_ok_and(|metadata| metadata.file_type().is_socket())
+            };
+            let part = match access.contains(Access::WRITE) && is_socket(&path) {
+                true => Part::Socket { path },
+                false => Part::File { path, access },
+            };
+            wish.needs.push(Need { part, rule, bits, entry: None });
+        }
+        Ok(wish)
+    }
+
+    /// Programs by names, paths or patterns, with any arguments.
+    ///
+    /// # Errors
+    /// When a word is no pattern, covers too much, or is the name of no program.
+    pub fn programs(
+        words: &[OsString],
+        bits: Bits,
+        policy: &Policy,
+        places: &Places,
+        limit: Limit,
+    ) -> Result<Wish, WishError> {
+        let mut wish = Wish::default();
+        for word in words {
+            let is_name = !word.as_bytes().iter().any(|byte| b"/*?~".contains(byte));
+            let word = if is_name { find(word, policy, places)?.into_os_string() } else { word.clone() };
+            let Meant { pattern, literal } = wish.pattern(&word, places)?;
+            match literal.filter(|path| path.is_file()) {
+                Some(path) => wish.program(&path, vec![word.as_bytes().to_vec()], None, bits, places),
+                None => {
+                    check(&pattern, places, limit)?;
+                    let path = sample(&pattern, home(places));
+                    let argv = vec![path.clone()];
+                    let cwd = places.cwd.as_os_str().as_bytes().to_vec();
+                    let part = Part::Start { path, argv, cwd, role: Role::Program };
+                    let entry = Some(Entry { pattern: pattern.clone(), arguments: None });
+                    wish.needs.push(Need { part, rule: pattern, bits, entry });
+                }
+            }
+        }
+        Ok(wish)
+    }
+
+    /// A program with these arguments and no others.
+    ///
+    /// # Errors
+    /// When there is no such program, or no expression for its arguments.
+    pub fn command(
+        words: &[OsString],
+        bits: Bits,
+        policy: &Policy,
+        places: &Places,
+    ) -> Result<Wish, WishError> {
+        let mut wish = Wish::default();
+        let name = words.first().cloned().unwrap_or_default();
+        let program = find(&name, policy, places)?;
+        let program = wish.led(&program);
+        let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let arguments = exactly(&argv[1..]).map_err(|why| WishError::NoPattern {
+            pattern: String::from_utf8_lossy(&argv.join(&b' ')).into_owned(),
+            why,
+        })?;
+        wish.program(&program, argv, Some(arguments), bits, places);
+        Ok(wish)
+    }
+
+    /// A program that is there, by its real path: all files of its start.
+    pub fn program(
+        &mut self,
+        program: &Path,
+        argv: Vec<Vec<u8>>,
+        arguments: Option<String>,
+        bits: Bits,
+        places: &Places,
+    ) {
+        for part in starts(program, argv, &places.cwd) {
+            let Part::Start { path, argv, role, .. } = &part else { continue };
+            let pattern = tilde(&String::from_utf8_lossy(path), home(places));
+            let arguments = match role {
+                Role::Program => arguments.clone(),
+                // With the script as it is called, and what else there may be: not for other scripts.
+                Role::Interpreter => interprets(argv, program),
+                Role::Loader => None,
+            };
+            let entry = part.needs_entry().then(|| Entry { pattern: pattern.clone(), arguments });
+            self.needs.push(Need { part, rule: pattern, bits, entry });
+        }
+    }
+
+    fn pattern(&mut self, word: &OsStr, places: &Places) -> Result<Meant, WishError> {
+        let text = word.to_str().ok_or_else(|| WishError::NoText(word.to_owned()))?;
+        let wrong = |why: &str| WishError::NoPattern { pattern: text.to_owned(), why: why.to_owned() };
+        if text.is_empty() {
+            return Err(wrong("the pattern is empty"));
+        }
+        // Means every place; or the home of somebody else, which is told when it is written.
+        if text.starts_with("**") || text.starts_with('~') && text != "~" && !text.starts_with("~/") {
+            return Ok(Meant { pattern: text.to_owned(), literal: None });
+        }
+        let path = match text.strip_prefix('~') {
+            Some(rest) => format!("{}{rest}", places.home.display()),
+            None => places.cwd.join(text).to_string_lossy().into_owned(),
+        };
+        // What stands before the first wildcard is a path, and a policy is about real ones.
+        let own = text.strip_prefix('~').unwrap_or(text);
+        let wild = own.find(['*', '?']).map(|at| path.len() - own.len() + at);
+        let split = match wild {
+            Some(at) => path[..at].rfind('/').unwrap_or(0),
+            None => path.len(),
+        };
+        let (leading, rest) = path.split_at(split);
+        let leading = if leading.is_empty() { "/" } else { leading };
+        let is_directory = wild.is_none() && path.ends_with('/') && path != "/";
+        let led = self.led(Path::new(leading));
+        let real = led.to_str().ok_or_else(|| WishError::NoText(led.clone().into_os_string()))?;
+        if real.strip_prefix(&*places.home.to_string_lossy()).unwrap_or(real).contains(['*', '?']) {
+            return Err(wrong("its path holds * or ?, which a pattern would read as wildcards"));
+        }
+        let whole = format!("{}{rest}", if rest.is_empty() { real } else { real.trim_end_matches('/') });
+        let mut pattern = tilde(&whole, home(places));
+        if wild.is_none() && (led.is_dir() || is_directory) {
+            pattern = format!("{}/**", pattern.trim_end_matches('/'));
+            self.notes.push(format!(
+                "{} is a directory: the rule is for all of it, {pattern}",
+                shown(text.as_bytes())
+            ));
+            return Ok(Meant { pattern, literal: None });
+        }
+        let literal = wild.is_none().then_some(led);
+        Ok(Meant { pattern, literal })
+    }
+
+    /// Where a path really is.
+    fn led(&mut self, path: &Path) -> PathBuf {
+        let plain: PathBuf = path.components().collect();
+        let real = real(path);
+        if real != plain {
+            let [from, to] = [&plain, &real].map(|path| shown(path.as_os_str().as_bytes()));
+            self.notes
+                .push(format!("{from} is {to}, by links or dots on the way, and rules are about real paths"));
+        }
+        real
+    }
+}
+
+/// An expression for the arguments of an interpreter of this script.
+fn interprets(argv: &[Vec<u8>], script: &Path) -> Option<String> {
+    let name = script.file_name()?.as_bytes();
+    let at = argv
+        .iter()
+        .skip(1)
+        .position(|argument| argument.rsplit(|byte| *byte == b'/').next() == Some(name))?;
+    let one = |argument: &[u8]| Some(exactly(&[argument.to_vec()]).ok()?.trim_matches(['^', '$']).to_owned());
+    let before = argv[1..=at].iter().map(|argument| one(argument)).collect::<Option<String>>()?;
+    // However it is called: by its name in PATH, from its directory, from another one.
+    Some(format!("^{before}([^\0]*\\/)?{}", one(name)?))
+}
+
+/// The program of a name, as the guarded command would find it.
+fn find(name: &OsStr, policy: &Policy, places: &Places) -> Result<PathBuf, WishError> {
+    let env = environment::of_command(policy, &places.state_directory).env;
+    lookup::program(name, &env, &places.cwd).ok_or_else(|| WishError::NotFound(name.to_owned()))
+}
+
+fn home(places: &Places) -> &[u8] {
+    places.home.as_os_str().as_bytes()
+}
+
+fn check(pattern: &str, places: &Places, limit: Limit) -> Result<(), WishError> {
+    let place = match width(pattern, home(places)) {
+        _ if limit == Limit::None => return Ok(()),
+        Width::Some => return Ok(()),
+        Width::Home => "the home directory",
+        Width::Everything => "the root directory",
+    };
+    Err(WishError::TooWide { pattern: pattern.to_owned(), place })
+}

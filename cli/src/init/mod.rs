@@ -1,0 +1,214 @@
+//! `openclaw-guard init`: a guard.json to begin with.
+
+mod fill;
+mod place;
+mod template;
+mod write;
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use guard_policy::{Access, Outcome, Request, decide};
+use serde_json::json;
+
+use crate::edit::EditError;
+use guard_openclaw::approvals_store::Stores;
+use guard_policy::text::{quoted, shown, shown_json};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::exit::Exit;
+use place::Workspace;
+use template::Template;
+use write::Existing;
+
+/// What it is told.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    cd ~/project && openclaw-guard init\n  \
+    openclaw-guard init --template claude-code --workspace ~/project\n  \
+    openclaw-guard init --template scratch --print | less\n  \
+    openclaw-guard --policy ./guard.json init --force     the old one is kept as guard.json.old\n  \
+    openclaw-guard init --list --json | jq -r '.[].name'\n\n\
+    Exit status: 0, 125 nothing was written.")]
+pub struct Arguments {
+    /// What kind of work it is for (--list says more)
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Template::Coding)]
+    template: Template,
+    /// Where the work is [default: the current directory]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// List the templates
+    #[arg(long, conflicts_with_all = ["print", "force"])]
+    list: bool,
+    /// With --list: an array of objects: name, title, allows
+    #[arg(long, requires = "list")]
+    json: bool,
+    /// Write to standard output and nowhere else
+    #[arg(long, conflicts_with = "force")]
+    print: bool,
+    /// Replace the policy that there is; it is kept beside the new one
+    #[arg(long)]
+    force: bool,
+}
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum InitError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("the workspace {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
+    NoWorkspace { path: PathBuf, error: io::Error },
+    #[error(
+        "{path} is your home directory or contains it, and an agent would have all of it: start in a project's directory, \
+         or name one with --workspace DIR",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    Home(PathBuf),
+    #[error(
+        "no rule can name the workspace {path} alone: it has * or ? in its name, or is no UTF-8; take another with \
+         --workspace DIR",
+        path = shown(.0.as_os_str().as_bytes())
+    )]
+    Unnameable(PathBuf),
+    #[error(
+        "the workspace {path} has programs in it that are yours and not the work's ({pattern}): take a directory without \
+         with --workspace DIR",
+        path = shown(path.as_os_str().as_bytes()),
+        pattern = shown(pattern.as_bytes())
+    )]
+    Programs { path: PathBuf, pattern: String },
+    #[error(
+        "the workspace {path} is no place of work: secrets are kept in it ({secret}); take a directory without with \
+         --workspace DIR",
+        path = shown(path.as_os_str().as_bytes())
+    )]
+    Secrets { path: PathBuf, secret: &'static str },
+    #[error(
+        "nothing could work in {path}, for {because}: take a directory elsewhere with --workspace DIR{also}",
+        path = shown(path.as_os_str().as_bytes()),
+        also = if *is_openclaw { ", and name it as agents.defaults.workspace in openclaw.json" } else { "" }
+    )]
+    Denied { path: PathBuf, because: String, is_openclaw: bool },
+    #[error(
+        "there is a policy already, {path}: `openclaw-guard allow` and `openclaw-guard learn` change it; --force writes \
+         another, and keeps this one as {old}",
+        path = shown(path.as_os_str().as_bytes()),
+        old = shown(old.as_os_str().as_bytes())
+    )]
+    Exists { path: PathBuf, old: PathBuf },
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("cannot write {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot write: {0}")]
+    Output(io::Error),
+}
+
+/// Writes it, or says what there is to be written.
+///
+/// # Errors
+/// When there is no place for it, or something is there that was not to be replaced.
+pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, InitError> {
+    if arguments.list {
+        return list(arguments.json).map_err(InitError::Output);
+    }
+    let places = Places::find(options)?;
+    let template = arguments.template;
+    let workspace = Workspace::find(&places, arguments.workspace.as_deref())?;
+    if template.is_for_a_workspace() {
+        workspace.check(&places)?;
+    }
+    let text = fill::fill(template.text(), &workspace.values(&places));
+    look_over(options, &places, &workspace, template, &text)?;
+    if arguments.print {
+        io::stdout().lock().write_all(text.as_bytes()).map_err(InitError::Output)?;
+        return Ok(Exit::Success);
+    }
+    let existing = if arguments.force { Existing::Kept } else { Existing::Left };
+    let old = write::write(&places, &text, existing)?;
+    tell(options, &places, &workspace, template, old.as_deref()).map_err(InitError::Output)?;
+    Ok(Exit::Success)
+}
+
+/// What is written must hold, and let somebody work in the workspace.
+fn look_over(
+    options: &Options,
+    places: &Places,
+    workspace: &Workspace,
+    template: Template,
+    text: &str,
+) -> Result<(), InitError> {
+    let policy = config::compile(options, places, Disk::Used, Some(text.as_bytes()), &Stores::ABSENT)?;
+    let path = workspace.path();
+    let request = Request::File { path: path.as_os_str().as_bytes(), access: Access::READ };
+    let verdict = decide(&policy, &request);
+    if template.is_for_a_workspace() && verdict.outcome != Outcome::Allow {
+        let because = shown(verdict.because.text.as_bytes());
+        return Err(InitError::Denied {
+            path: path.to_owned(),
+            because,
+            is_openclaw: template == Template::Openclaw,
+        });
+    }
+    Ok(())
+}
+
+fn list(json: bool) -> io::Result<Exit> {
+    let mut out = io::stdout().lock();
+    if json {
+        let one = |template: &Template| {
+            let (name, title) = template.title();
+            json!({ "name": name, "title": title, "allows": template.says().collect::<Vec<_>>() })
+        };
+        let all: Vec<_> = Template::value_variants().iter().map(one).collect();
+        writeln!(out, "{}", shown_json(&serde_json::to_string_pretty(&all)?))?;
+        return Ok(Exit::Success);
+    }
+    for template in Template::value_variants() {
+        let (name, title) = template.title();
+        writeln!(out, "{name:<16} {title}")?;
+    }
+    Ok(Exit::Success)
+}
+
+/// What was written, and what to do with it.
+fn tell(
+    options: &Options,
+    places: &Places,
+    workspace: &Workspace,
+    template: Template,
+    old: Option<&Path>,
+) -> io::Result<()> {
+    if options.quiet {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    let path = |path: &Path| shown(path.as_os_str().as_bytes());
+    let (name, title) = template.title();
+    writeln!(out, "{}: {name}, {title}", path(&places.policy))?;
+    if template.is_for_a_workspace() {
+        writeln!(out, "  in     {}", path(workspace.path()))?;
+    }
+    for line in template.says() {
+        writeln!(out, "  {line}")?;
+    }
+    if let Some(old) = old {
+        writeln!(out, "the one that was there is {}", path(old))?;
+    }
+    // As a shell takes it: whoever made the directory may have given it a name that says more.
+    let file = quoted(&places.policy.to_string_lossy());
+    let named = if options.policy.is_some() { format!(" --policy {file}") } else { String::new() };
+    let next = [
+        (format!("openclaw-guard{named} -- bash"), "work under it"),
+        (format!("openclaw-guard{named} policy show --effective"), "look at everything that is in force"),
+        (format!("openclaw-guard learn -o {file} -- make"), "add what a session of yours needs"),
+    ];
+    let width = next.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
+    writeln!(out, "next:")?;
+    for (command, what) in next {
+        writeln!(out, "  {command:width$}  {what}")?;
+    }
+    Ok(())
+}

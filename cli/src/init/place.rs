@@ -1,0 +1,89 @@
+//! What is this operator's own in a policy: where the work is, and what lies around it.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::known;
+
+use super::InitError;
+use super::fill::Values;
+use guard_supervisor::config::Places;
+
+/// The directory of the work, its real path.
+#[derive(Debug)]
+pub struct Workspace(PathBuf);
+
+impl Workspace {
+    /// The directory that is named, or the current one.
+    ///
+    /// # Errors
+    /// When it is not there, or is no directory.
+    pub fn find(places: &Places, named: Option<&Path>) -> Result<Workspace, InitError> {
+        let Some(named) = named else { return Ok(Workspace(places.cwd.clone())) };
+        let real = named
+            .canonicalize()
+            .and_then(|path| if path.is_dir() { Ok(path) } else { Err(io::ErrorKind::NotADirectory.into()) });
+        let path = named.to_owned();
+        real.map(Workspace).map_err(|error| InitError::NoWorkspace { path, error })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Whether an agent may be given all of it, and can.
+    ///
+    /// # Errors
+    /// When not.
+    pub fn check(&self, places: &Places) -> Result<(), InitError> {
+        if places.home.starts_with(&self.0) {
+            return Err(InitError::Home(self.0.clone()));
+        }
+        if pattern(&self.0, places).is_none() {
+            return Err(InitError::Unnameable(self.0.clone()));
+        }
+        let home = places.home.as_os_str().as_bytes();
+        if let Some(secret) = known::secret_in(self.0.as_os_str().as_bytes(), home) {
+            return Err(InitError::Secrets { path: self.0.clone(), secret });
+        }
+        let is_inside = |pattern: &String| {
+            let directory = pattern.strip_suffix("/**").unwrap_or(pattern);
+            let directory = match directory.strip_prefix('~') {
+                Some(rest) => [home, rest.as_bytes()].concat(),
+                None => directory.as_bytes().to_vec(),
+            };
+            Path::new(std::ffi::OsStr::from_bytes(&directory)).starts_with(&self.0)
+        };
+        match places.programs(&self.0).into_iter().find(is_inside) {
+            Some(pattern) => Err(InitError::Programs { path: self.0.clone(), pattern }),
+            None => Ok(()),
+        }
+    }
+
+    /// What is put into a template: nothing for a workspace that no pattern can name, which [`Workspace::check`] refuses.
+    pub fn values(&self, places: &Places) -> Values {
+        let pattern = |path: &Path| pattern(path, places);
+        let single = |path: &Path| pattern(path)?.strip_suffix("/**").map(str::to_owned);
+        let workspace = single(&self.0).unwrap_or_default();
+        // A rule of its own for each; what no pattern can name is asked for. The home itself is no place to begin with.
+        let temporary = places.temp_dirs().filter(|dir| *dir != places.home && *dir != self.0);
+        // `/` alone cannot be named: as a pattern it is everything.
+        let above = self.0.ancestors().skip(1).filter(|dir| dir.parent().is_some());
+        let mut above: Vec<String> = above.filter_map(single).collect();
+        if !above.iter().any(|dir| dir == "~") {
+            above.push("~".to_owned());
+        }
+        Values {
+            workspace,
+            programs: places.programs(&self.0),
+            temporary: temporary.filter_map(pattern).collect(),
+            above,
+        }
+    }
+}
+
+fn pattern(path: &Path, places: &Places) -> Option<String> {
+    known::hierarchy(path.as_os_str().as_bytes(), places.home.as_os_str().as_bytes())
+}

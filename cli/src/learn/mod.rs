@@ -1,0 +1,165 @@
+//! `openclaw-guard learn -- CMD`: what a command does, as a policy that lets it do that again.
+
+mod confirm;
+mod print;
+mod target;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use guard_policy::Problem;
+use guard_policy::learn::{self, Observation, Session, Stands};
+
+use crate::edit::EditError;
+use guard_openclaw::approvals_store::Stores;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::exit::Exit;
+use guard_supervisor::judge::recorder::Seen;
+use guard_supervisor::run::{self, RunError};
+use print::Told;
+use target::{Target, Written};
+
+/// What it is told.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard learn -o guard.json -- cargo build\n  \
+    openclaw-guard learn -o guard.json -- npm test             adds to it what is missing, after a yes\n  \
+    openclaw-guard learn --width tight -- make > guard.json\n  \
+    openclaw-guard learn --json -- pytest | jq -r '.leftOut[] | \"\\(.path): \\(.why)\"'\n\n\
+    Nothing is refused to the command but the guard's and OpenClaw's own files: start what you trust.\n\n\
+    Exit status: the command's, also where the policy was not changed because nothing was missing;\n\
+    1 where a policy that exists was not changed for want of a yes; 125 the guard failed.")]
+pub struct Arguments {
+    /// Write the policy to this file; to one that exists what is missing is added, after a yes [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How much beside what was seen is allowed
+    #[arg(long, value_enum, default_value_t = Width::Normal)]
+    width: Width,
+    /// Add to a policy that exists without asking
+    #[arg(short, long)]
+    yes: bool,
+    /// An object on standard output: status, counts, rules, programs, deny, leftOut, conflicts, refused, unused, written, policy
+    #[arg(long)]
+    json: bool,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// `--width`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Width {
+    /// What was seen, and directories of which much was seen
+    Tight,
+    /// The project, caches, temporary directories, the system's and toolchains' directories; programs that were seen, and
+    /// what is built in the project
+    Normal,
+    /// The same with the programs beside those, and whole caches
+    Wide,
+}
+
+impl From<Width> for learn::Width {
+    fn from(width: Width) -> learn::Width {
+        match width {
+            Width::Tight => learn::Width::Tight,
+            Width::Normal => learn::Width::Normal,
+            Width::Wide => learn::Width::Wide,
+        }
+    }
+}
+
+/// Why there is no proposal, or it was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum LearnError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error("cannot keep a record: {0}")]
+    Record(std::io::Error),
+    #[error("cannot write: {0}")]
+    Output(std::io::Error),
+    #[error("{}: there is no such directory; make it, or name another file", guard_policy::text::shown(.0.as_os_str().as_bytes()))]
+    NoDirectory(PathBuf),
+    #[error(
+        "{}: the command has put another directory or link on the way there, so nothing is written: name a file elsewhere, \
+         or none for standard output",
+        guard_policy::text::shown(.0.as_os_str().as_bytes())
+    )]
+    Moved(PathBuf),
+    #[error("no policy can be made for this host: `openclaw-guard policy validate` may say why")]
+    NoProposal,
+}
+
+impl From<Vec<Problem>> for LearnError {
+    fn from(problems: Vec<Problem>) -> LearnError {
+        LearnError::Setup(SetupError::Invalid(problems))
+    }
+}
+
+/// Runs the command, and proposes.
+///
+/// # Errors
+/// When it cannot be run, or there is nothing to write to.
+pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, LearnError> {
+    let mut places = Places::find(options)?;
+    let target = Target::find(arguments.output.as_deref())?;
+    places.deny(&target.files());
+    let in_force = config::policy(options, &places, Disk::Used)?;
+    places.close(&in_force, &Stores::load(&places.state_directory));
+    let (recorder, recording) = guard_supervisor::judge::recorder::pair().map_err(LearnError::Record)?;
+    print::start(options, &arguments.command);
+    let ended = run::learn(options, &arguments.command, places.clone(), recorder)?;
+    confirm::let_signals_through();
+
+    let Seen { paths, is_cut } = recording.read().map_err(LearnError::Record)?;
+    let observations: Vec<Observation> = paths.into_iter().map(observation).collect();
+    let caches = caches();
+    config::on_host(&places, |host| {
+        let session = Session { observations: &observations, host, caches: &caches, agent: &options.agent };
+        let proposal = learn::propose(&session, arguments.width.into()).ok_or(LearnError::NoProposal)?;
+        let merge = match &target {
+            Target::Existing { spot, text } => {
+                Some(learn::merge(&spot.path.to_string_lossy(), text, &session, &proposal)?)
+            }
+            Target::Stdout | Target::New(_) => None,
+        };
+        let told = Told {
+            ended,
+            is_cut,
+            observations: &observations,
+            proposal: &proposal,
+            merge: merge.as_ref(),
+            in_force: &in_force,
+            home: &places.home,
+        };
+        told.summary(options, &places);
+        let written = target.write(arguments.yes, &told)?;
+        told.result(options, arguments, &target, written).map_err(LearnError::Output)?;
+        Ok(if written == Written::Refused { Exit::Wrong } else { ended })
+    })
+}
+
+/// What stands at a path by now.
+fn observation((path, used): (Vec<u8>, learn::Used)) -> Observation {
+    let stands = match std::fs::symlink_metadata(OsStr::from_bytes(&path)) {
+        Ok(meta) if meta.is_dir() => Stands::Directory,
+        Ok(_) => Stands::File,
+        Err(_) => Stands::Nothing,
+    };
+    Observation { path, used, stands }
+}
+
+/// Where caches are by the operator's environment, which the command has, too.
+fn caches() -> Vec<Vec<u8>> {
+    let home = std::env::var_os("XDG_CACHE_HOME").filter(|home| Path::new(home).is_absolute());
+    home.into_iter()
+        .map(|home| guard_openclaw::real_path::real(Path::new(&home)).into_os_string().into_vec())
+        .collect()
+}

@@ -1,0 +1,267 @@
+//! What the operator sees: what was seen, what of it is left out, what changes, and what to do next.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use guard_policy::learn::{LeftOut, Merge, Observation, Proposal, Used, Why};
+use guard_policy::{Outcome, Policy, decide};
+use serde_json::{Value, json};
+
+use super::Arguments;
+use super::target::{Target, Written};
+use crate::edit::{Colour, unified};
+use guard_policy::text::{shown, shown_json};
+use guard_supervisor::config::Places;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+
+/// How many lines of a list are shown to a person.
+const SHOWN: usize = 25;
+
+/// Everything that there is to tell.
+pub struct Told<'t> {
+    pub ended: Exit,
+    pub is_cut: bool,
+    pub observations: &'t [Observation],
+    pub proposal: &'t Proposal,
+    pub merge: Option<&'t Merge>,
+    pub in_force: &'t Policy,
+    pub home: &'t Path,
+}
+
+/// Says what is about to happen.
+pub fn start(options: &Options, command: &[OsString]) {
+    if !options.quiet {
+        eprintln!(
+            "openclaw-guard: learning from {}: nothing is refused to it but the guard's and OpenClaw's own files",
+            words(command)
+        );
+    }
+}
+
+fn words(command: &[OsString]) -> String {
+    let words = command.iter().map(|word| String::from_utf8_lossy(word.as_bytes()).into_owned());
+    let words: Vec<String> = words.collect();
+    let quoted = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+    shown(quoted.as_bytes())
+}
+
+impl Told<'_> {
+    fn count(&self, used: Used) -> usize {
+        self.observations.iter().filter(|seen| seen.used.meets(used)).count()
+    }
+
+    /// What is left out and would be missed.
+    fn touched(&self) -> impl Iterator<Item = &LeftOut> {
+        self.proposal.left_out.iter().filter(|left| left.why != Why::There)
+    }
+
+    /// A path as patterns have it.
+    fn path(&self, path: &[u8]) -> String {
+        let home = self.home.as_os_str().as_bytes();
+        match path
+            .strip_prefix(home)
+            .filter(|rest| home.len() > 1 && (rest.is_empty() || rest.starts_with(b"/")))
+        {
+            Some(rest) => shown(&[b"~", rest].concat()),
+            None => shown(path),
+        }
+    }
+
+    /// How many of what was seen the policy in force would have refused, and how many asked about.
+    fn of_policy_in_force(&self) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for seen in &self.proposal.kept {
+            match outcome(self.in_force, seen) {
+                Outcome::Deny => counts.0 += 1,
+                Outcome::Ask => counts.1 += 1,
+                Outcome::Allow => {}
+            }
+        }
+        counts
+    }
+
+    /// What was seen, on standard error.
+    pub fn summary(&self, options: &Options, places: &Places) {
+        let line = |text: String| eprintln!("openclaw-guard: {text}");
+        let how = match self.ended {
+            Exit::Signal(signal) => format!("was ended by signal {signal}"),
+            Exit::Command(status) => format!("ended with status {status}"),
+            _ => "ended".to_owned(),
+        };
+        line(format!(
+            "the session {how}; seen: {} programs, {} files read, {} written, {} left out",
+            self.count(Used::STARTED),
+            self.count(Used::READ),
+            self.count(Used::WRITTEN),
+            self.touched().count()
+        ));
+        if self.is_cut {
+            line("there was more than is recorded: what came last is not in the policy".to_owned());
+        }
+        if options.quiet {
+            return;
+        }
+        let in_force = if places.policy.exists() {
+            places.policy.display().to_string()
+        } else {
+            "the built-in policy".to_owned()
+        };
+        let (refused, asked) = self.of_policy_in_force();
+        line(format!(
+            "{} would have refused {refused} of these and asked about {asked}",
+            shown(in_force.as_bytes())
+        ));
+        self.list(
+            "touched, left out:",
+            left_out(self.touched()).iter().map(|(left, more)| {
+                let more = if *more > 0 { format!(" and {more} beside it") } else { String::new() };
+                self.line(left, &more)
+            }),
+        );
+        let Some(merge) = self.merge else { return };
+        let conflicts = merge.conflicts.iter().map(|conflict| {
+            format!("{}: {} says no", shown(conflict.wanted.as_bytes()), shown(conflict.by.as_bytes()))
+        });
+        self.list("not added, for the policy withholds it:", conflicts);
+        let refused = merge.refused.iter();
+        self.list("seen, and refused by the policy all the same:", refused.map(|left| self.line(left, "")));
+        self.list(
+            "in the policy, and not needed by this session:",
+            merge.unused.iter().map(|rule| shown(rule.as_bytes())),
+        );
+    }
+
+    fn line(&self, left: &LeftOut, more: &str) -> String {
+        let why = left.why.text();
+        format!("{}{more} ({}): {}", self.path(&left.path), left.used.words(), shown(why.as_bytes()))
+    }
+
+    fn list(&self, title: &str, lines: impl ExactSizeIterator<Item = String>) {
+        let count = lines.len();
+        if count == 0 {
+            return;
+        }
+        eprintln!("openclaw-guard: {title}");
+        lines.take(SHOWN).for_each(|line| eprintln!("  {line}"));
+        if count > SHOWN {
+            eprintln!("  … and {} more (--json lists all)", count - SHOWN);
+        }
+    }
+
+    /// What would change in a policy that exists, before it is asked about.
+    pub fn diff(&self, path: &Path, old: &str, new: &str) {
+        eprint!("{}", unified(&path.display().to_string(), old, new, Colour::No));
+    }
+
+    /// What became of it; on standard output what belongs there.
+    ///
+    /// # Errors
+    /// When standard output cannot be written to.
+    pub fn result(
+        &self,
+        options: &Options,
+        arguments: &Arguments,
+        target: &Target,
+        written: Written,
+    ) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if arguments.json {
+            // Strings and numbers: nothing that could fail.
+            let json = serde_json::to_string_pretty(&self.json(written)).unwrap_or_default();
+            writeln!(out, "{}", shown_json(&json))?;
+        } else if matches!(target, Target::Stdout) {
+            out.write_all(self.proposal.text.as_bytes())?;
+        }
+        out.flush()?;
+        let line = |text: String| {
+            if !options.quiet {
+                eprintln!("openclaw-guard: {text}");
+            }
+        };
+        // As it was written: that is what is typed again.
+        let Some(name) = arguments.output.as_ref().filter(|_| !matches!(target, Target::Stdout)) else {
+            return Ok(());
+        };
+        let name = shown(name.as_os_str().as_bytes());
+        match written {
+            Written::Done => line(format!(
+                "wrote {name}; again under it: openclaw-guard --policy {name} -- {}",
+                words(&arguments.command)
+            )),
+            Written::Needless => line(format!("{name} needs no change")),
+            Written::Refused => {
+                eprintln!("openclaw-guard: {name} is as it was; --yes changes it without a question")
+            }
+        }
+        Ok(())
+    }
+
+    fn json(&self, written: Written) -> Value {
+        let merge = self.merge;
+        let status = match self.ended {
+            Exit::Command(status) => i32::from(status),
+            Exit::Signal(signal) => 128 + signal,
+            _ => 0,
+        };
+        let (refused, asked) = self.of_policy_in_force();
+        let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let rules =
+            self.proposal.rules.iter().map(|(pattern, permission)| (pattern.clone(), json!(permission)));
+        let told = |left: &LeftOut| json!({ "path": text(&left.path), "used": left.used.words(), "why": left.why.text() });
+        json!({
+            "status": status,
+            "counts": {
+                "programs": self.count(Used::STARTED),
+                "read": self.count(Used::READ),
+                "written": self.count(Used::WRITTEN),
+                "leftOut": self.touched().count(),
+                "refusedInForce": refused,
+                "askedInForce": asked,
+            },
+            "isCut": self.is_cut,
+            "rules": rules.collect::<serde_json::Map<_, _>>(),
+            "programs": self.proposal.programs,
+            "deny": self.proposal.deny,
+            "leftOut": self.touched().map(told).collect::<Vec<_>>(),
+            "conflicts": merge.map_or(&[][..], |merge| &merge.conflicts).iter().map(|conflict| {
+                json!({ "wanted": conflict.wanted, "by": conflict.by })
+            }).collect::<Vec<_>>(),
+            "refused": merge.map_or(&[][..], |merge| &merge.refused).iter().map(told).collect::<Vec<_>>(),
+            "unused": merge.map_or(&[][..], |merge| &merge.unused),
+            "written": written == Written::Done,
+            "policy": merge.map_or(&self.proposal.text, |merge| &merge.text),
+        })
+    }
+}
+
+/// What a policy says of all that was done with a path: the strictest.
+fn outcome(policy: &Policy, seen: &Observation) -> Outcome {
+    seen.requests().map(|request| decide(policy, &request).outcome).min().unwrap_or(Outcome::Allow)
+}
+
+/// One line for many that are left out for the same reason and lie in one directory: the first, and how many more.
+fn left_out<'l>(all: impl Iterator<Item = &'l LeftOut>) -> Vec<(&'l LeftOut, usize)> {
+    let mut lines: Vec<(&LeftOut, usize)> = Vec::new();
+    let mut known: BTreeMap<(&[u8], &Why), usize> = BTreeMap::new();
+    for left in all {
+        let end = left.path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let place = match left.why {
+            Why::Outside => &left.path[..end],
+            Why::Process => b"/proc",
+            // Each is told by itself.
+            _ => &left.path[..],
+        };
+        match known.get(&(place, &left.why)) {
+            Some(at) => lines[*at].1 += 1,
+            None => {
+                known.insert((place, &left.why), lines.len());
+                lines.push((left, 0));
+            }
+        }
+    }
+    lines
+}

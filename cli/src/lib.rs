@@ -1,0 +1,85 @@
+//! `openclaw-guard -- bash`: a shell in which the kernel asks the guard about every program and every file.
+//!
+//! The subcommands, and the faces of the queue of approvals. Guarding itself is `guard_supervisor`.
+//!
+//! A library so that the fuzzer can be linked to it; the program is its `main` alone.
+
+pub mod approvals;
+mod audit;
+mod bench;
+mod check;
+mod cli;
+mod doctor;
+mod edit;
+mod init;
+mod learn;
+mod manual;
+mod policy;
+mod why;
+
+use crate::cli::{Cli, Task};
+use guard_supervisor::exit::Exit;
+
+/// The program: reads the command line, does what it says, and says in which way that ended.
+pub fn main() -> std::process::ExitCode {
+    let cli = match Cli::read() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // --help and --version come this way too.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Failure.into() } else { Exit::Success.into() };
+        }
+    };
+    log_to_stderr(cli.options.verbose);
+    let done = match &cli.task {
+        Some(Task::Check(question)) => {
+            check::check(&cli.options, question).map_err(|error| error.to_string())
+        }
+        Some(Task::Allow(what)) => {
+            edit::command::allow(&cli.options, what).map_err(|error| error.to_string())
+        }
+        Some(Task::Deny(what)) => edit::command::deny(&cli.options, what).map_err(|error| error.to_string()),
+        Some(Task::Approvals(action)) => {
+            approvals::command::act(&cli.options, action).map_err(|error| error.to_string())
+        }
+        Some(Task::Audit(action)) => audit::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Bench(arguments)) => {
+            bench::run(&cli.options, arguments).map_err(|error| error.to_string())
+        }
+        Some(Task::Completions(arguments)) => {
+            manual::completions::act(arguments).map_err(|error| format!("cannot write: {error}"))
+        }
+        Some(Task::Doctor(doctor)) => doctor::act(&cli.options, doctor).map_err(|error| error.to_string()),
+        Some(Task::Init(arguments)) => init::act(&cli.options, arguments).map_err(|error| error.to_string()),
+        Some(Task::Learn(arguments)) => {
+            learn::act(&cli.options, arguments).map_err(|error| error.to_string())
+        }
+        Some(Task::Man(arguments)) => manual::act(arguments).map_err(|error| error.to_string()),
+        Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
+        Some(Task::Why(question)) => why::act(&cli.options, question).map_err(|error| error.to_string()),
+        None => guard_supervisor::run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            eprintln!("openclaw-guard: {problem}");
+            Exit::Failure.into()
+        }
+    }
+}
+
+fn log_to_stderr(verbose: u8) {
+    let level = match verbose {
+        0 => tracing::Level::ERROR,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .log_internal_errors(false)
+        .init();
+}

@@ -1,0 +1,114 @@
+//! `openclaw-guard completions`: what a shell completes after the program's name.
+
+use std::io;
+
+use clap::{Args, Command, CommandFactory, ValueEnum};
+use clap_complete::Shell;
+
+use super::print;
+use crate::cli::Cli;
+use guard_supervisor::exit::Exit;
+
+/// For which shell.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard completions bash > ~/.local/share/bash-completion/completions/openclaw-guard\n  \
+    openclaw-guard completions zsh > ~/.zfunc/_openclaw-guard\n  \
+    openclaw-guard completions fish > ~/.config/fish/completions/openclaw-guard.fish\n\n\
+    The directory may have to be made. zsh looks in ~/.zfunc when ~/.zshrc says `fpath+=~/.zfunc` before\n\
+    `autoload -U compinit && compinit`. For this bash alone: eval \"$(openclaw-guard completions bash)\".\n\n\
+    Exit status: 0, 125 it cannot be written.")]
+pub struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Known,
+}
+
+/// The shells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Known {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// The first lines of a function that clap_complete writes, and what is to stand after them or at the script's end: after
+/// `--` there is a command of the user's, which is completed as it would be without the guard.
+struct Patch {
+    after: &'static str,
+    lines: &'static str,
+    end: &'static str,
+}
+
+const BASH: Patch = Patch {
+    after: "_openclaw__guard() {\n",
+    lines: r#"    local at
+    for ((at = 1; at < COMP_CWORD; at++)); do
+        [[ ${COMP_WORDS[at]} == -- ]] || continue
+        COMPREPLY=()
+        if declare -F _command_offset >/dev/null; then
+            _command_offset $((at + 1))
+        elif ((COMP_CWORD == at + 1)); then
+            mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
+        fi
+        return
+    done
+"#,
+    end: "",
+};
+
+const ZSH: Patch = Patch {
+    after: "_openclaw-guard() {\n",
+    lines: r#"    local at=${words[(i)--]}
+    if ((at < CURRENT)); then
+        shift $at words
+        ((CURRENT -= at))
+        _normal
+        return
+    fi
+"#,
+    end: "",
+};
+
+const FISH: Patch = Patch {
+    after: "function __fish_openclaw_guard_needs_command\n",
+    lines: "    contains -- -- (commandline -opc)\n    and return 1\n",
+    end: r#"
+function __fish_openclaw_guard_command
+    set -l words (commandline -opc)
+    set -l at (contains -i -- -- $words)
+    set -e words[1..$at]
+    complete -C (string join ' ' -- (string escape -- $words) (commandline -ct))
+end
+complete -c openclaw-guard -n "contains -- -- (commandline -opc)" -f -a "(__fish_openclaw_guard_command)"
+"#,
+};
+
+/// Prints the script.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn act(arguments: &Arguments) -> io::Result<Exit> {
+    let (shell, patch) = match arguments.shell {
+        Known::Bash => (Shell::Bash, BASH),
+        Known::Zsh => (Shell::Zsh, ZSH),
+        Known::Fish => (Shell::Fish, FISH),
+    };
+    let mut command = before_command(&Cli::command());
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut script);
+    // Where the program's name has a hyphen, clap_complete gives a subcommand two names in bash (clap's issue 6421).
+    let script = String::from_utf8_lossy(&script)
+        .replace("openclaw__subcmd__guard__subcmd__", "openclaw__guard__subcmd__");
+    print(&(script.replacen(patch.after, &format!("{}{}", patch.after, patch.lines), 1) + patch.end))?;
+    Ok(Exit::Success)
+}
+
+/// The command without what stands after `--`: zsh would take a subcommand for that.
+fn before_command(command: &Command) -> Command {
+    Command::new(env!("CARGO_PKG_NAME"))
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(command.get_arguments().filter(|argument| !argument.is_last_set()))
+        .subcommands(command.get_subcommands())
+}

@@ -1,0 +1,93 @@
+//! What explains the program, made from the definition of its command line: `--help`, pages of the manual, completions.
+
+pub mod completions;
+pub mod help;
+mod page;
+mod top;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory};
+
+use crate::cli::Cli;
+use guard_policy::text::shown;
+use guard_supervisor::exit::Exit;
+
+/// Which page.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard man | man -l -\n  \
+    openclaw-guard man approvals resolve | man -l -\n  \
+    openclaw-guard man --directory ~/.local/share/man/man1\n\n\
+    Exit status: 0, 125 there is no such page, or it cannot be written.")]
+pub struct Arguments {
+    /// The page of this command, as `approvals resolve` or `approvals-resolve` [default: openclaw-guard's own]
+    #[arg(value_name = "COMMAND", conflicts_with = "directory")]
+    words: Vec<String>,
+    /// Write every page to this directory, which is made where it is missing
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    directory: Option<PathBuf>,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum ManualError {
+    #[error("there is no command {0}, and so no page of it: see openclaw-guard --help")]
+    NoPage(String),
+    #[error("cannot write {path}: {error}", path = shown(path.as_os_str().as_encoded_bytes()))]
+    Unwritten { path: PathBuf, error: io::Error },
+    #[error("cannot write: {0}")]
+    Output(io::Error),
+}
+
+/// Prints a page as roff, or writes all of them.
+///
+/// # Errors
+/// When there is none of this name, or it cannot be written.
+pub fn act(arguments: &Arguments) -> Result<Exit, ManualError> {
+    let top = page::built(Cli::command());
+    if let Some(directory) = &arguments.directory {
+        write_all(&top, directory)?;
+        return Ok(Exit::Success);
+    }
+    let words = arguments.words.join("-");
+    let asked = words.trim_start_matches(top.get_name()).trim_start_matches('-');
+    let name =
+        if asked.is_empty() { top.get_name().to_owned() } else { format!("{}-{asked}", top.get_name()) };
+    let command = every(&top)
+        .into_iter()
+        .find(|command| page::name(command) == name)
+        .ok_or_else(|| ManualError::NoPage(shown(words.as_bytes())))?;
+    print(&page::page(&top, command)).map_err(ManualError::Output)?;
+    Ok(Exit::Success)
+}
+
+fn write_all(top: &Command, directory: &Path) -> Result<(), ManualError> {
+    let unwritten = |path: &Path| {
+        let path = path.to_owned();
+        |error| ManualError::Unwritten { path, error }
+    };
+    fs::create_dir_all(directory).map_err(unwritten(directory))?;
+    for command in every(top) {
+        let path = directory.join(format!("{}.1", page::name(command)));
+        fs::write(&path, page::page(top, command)).map_err(unwritten(&path))?;
+    }
+    Ok(())
+}
+
+/// The command itself and all below it that are shown.
+fn every(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help");
+    std::iter::once(command).chain(below.flat_map(every)).collect()
+}
+
+/// Prints a text on standard output; whoever reads may have seen enough.
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,63 @@
+//! `openclaw-guard policy`: what an operator does with guard.json before anything runs under it.
+
+mod examples;
+mod findings;
+mod schema;
+mod show;
+mod source;
+mod tiers;
+mod validate;
+
+pub use show::{Effective, by, effective, title};
+pub use source::Source;
+pub use validate::{Report, report};
+
+use clap::Subcommand;
+
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+
+/// What to do with a policy.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Print the JSON Schema of guard.json
+    Schema(schema::Arguments),
+    /// Say what is wrong with a policy, and what may be meant otherwise
+    Validate(validate::Arguments),
+    /// Show guard.json, or everything that is in force
+    Show(show::Arguments),
+    /// Ask the examples that a policy carries
+    Test(examples::Arguments),
+}
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error("cannot read the policy from standard input: {0}")]
+    Input(std::io::Error),
+    #[error("cannot write: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// Does it.
+///
+/// # Errors
+/// When the policy cannot be read, or nothing can be written.
+pub fn act(options: &Options, action: &Action) -> Result<Exit, PolicyError> {
+    let done = match action {
+        Action::Schema(arguments) => schema::print(arguments),
+        Action::Validate(arguments) => validate::validate(options, arguments),
+        Action::Show(arguments) => show::show(options, arguments),
+        Action::Test(arguments) => examples::test(options, arguments),
+    };
+    match done {
+        // Whoever reads has seen enough.
+        Err(PolicyError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            Ok(Exit::Success)
+        }
+        done => done,
+    }
+}

@@ -1,0 +1,20 @@
+//! `policy schema`
+
+use clap::Args;
+
+use super::PolicyError;
+use super::findings::print_json;
+use guard_supervisor::exit::Exit;
+
+/// What it is told.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard policy schema > guard.schema.json\n  \
+    then, at the top of guard.json: \"$schema\": \"./guard.schema.json\"\n\n\
+    Exit status: 0, 125 error.")]
+pub struct Arguments {}
+
+pub fn print(Arguments {}: &Arguments) -> Result<Exit, PolicyError> {
+    print_json(&guard_policy::schema())?;
+    Ok(Exit::Success)
+}

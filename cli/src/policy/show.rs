@@ -1,0 +1,203 @@
+//! `policy show`
+
+use std::io::Write;
+
+use clap::Args;
+use guard_policy::{Policy, Section, Setting};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::PolicyError;
+use super::findings::print_json;
+use super::source::{BUILT_IN, Source};
+use super::tiers;
+use guard_policy::text::shown;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places};
+use guard_supervisor::exit::Exit;
+
+/// What it is told.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard policy show                         guard.json without its comments\n  \
+    openclaw-guard policy show --effective --agent ci  what holds for an agent, and who says so\n  \
+    openclaw-guard policy show --tiers                 what the kernel decides by itself, and why\n\n\
+    Each value has its source: agent, global (the top level of guard.json), openclaw (its own\n\
+    approvals), operator (the command line), default or builtin.\n\n\
+    Exit status: 0, 125 the policy cannot be read or is wrong.")]
+pub struct Arguments {
+    /// Every value in force, with its source
+    #[arg(long)]
+    effective: bool,
+    /// What the kernel may be left to decide, and why not more
+    #[arg(long, conflicts_with = "effective")]
+    tiers: bool,
+    /// Answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is in force.
+#[derive(Debug, Serialize)]
+pub struct Effective {
+    /// For whom.
+    pub agent: String,
+    /// The policy's file.
+    pub file: String,
+    pub settings: Vec<Setting>,
+    pub warnings: Vec<String>,
+}
+
+pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
+    let source = Source::read(options, None)?;
+    if arguments.effective {
+        let effective = of(options, source.as_ref())?;
+        if arguments.json {
+            print_json(&effective)?
+        } else {
+            print(&effective)?
+        }
+        return Ok(Exit::Success);
+    }
+    if arguments.tiers {
+        let policy = in_force(options, source.as_ref())?;
+        tiers::print(&policy, &name(source.as_ref()), arguments.json)?;
+        return Ok(Exit::Success);
+    }
+    let Some(source) = source else {
+        println!("there is no guard.json: {BUILT_IN} is in force (--effective lists it)");
+        return Ok(Exit::Success);
+    };
+    let document = source.valid()?;
+    let mut value = serde_json::from_str(&document.to_json()).unwrap_or_default();
+    redact(&mut value);
+    print_json(&value)?;
+    Ok(Exit::Success)
+}
+
+/// What a guard that starts now has in force.
+///
+/// # Errors
+/// When the policy cannot be read, or is wrong.
+pub fn effective(options: &Options) -> Result<Effective, PolicyError> {
+    of(options, Source::read(options, None)?.as_ref())
+}
+
+fn of(options: &Options, source: Option<&Source>) -> Result<Effective, PolicyError> {
+    let document = source.map(Source::valid).transpose()?;
+    let policy = in_force(options, source)?;
+    Ok(Effective {
+        agent: policy.agent().to_owned(),
+        file: name(source),
+        settings: policy.explain(document.as_ref()),
+        warnings: policy.warnings().to_vec(),
+    })
+}
+
+fn in_force(options: &Options, source: Option<&Source>) -> Result<Policy, PolicyError> {
+    match source {
+        Some(source) => source.policy(&options.agent, Disk::Used),
+        None => Ok(config::policy(options, &Places::find(options)?, Disk::Used)?),
+    }
+}
+
+fn name(source: Option<&Source>) -> String {
+    source.map_or_else(|| BUILT_IN.to_owned(), Source::name)
+}
+
+fn print(effective: &Effective) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    writeln!(out, "agent {}, {}", shown(effective.agent.as_bytes()), shown(effective.file.as_bytes()))?;
+    let mut section = None;
+    for setting in &effective.settings {
+        if section.replace(setting.section) != Some(setting.section) {
+            writeln!(out, "\n{}", title(setting.section))?;
+        }
+        writeln!(out, "  {}", shown(line(setting).as_bytes()))?;
+    }
+    if !effective.warnings.is_empty() {
+        writeln!(out, "\nwarnings")?;
+    }
+    for warning in &effective.warnings {
+        writeln!(out, "  {}", shown(warning.as_bytes()))?;
+    }
+    out.flush()
+}
+
+/// What a section is about, for people.
+pub fn title(section: Section) -> &'static str {
+    match section {
+        Section::Values => "values",
+        Section::Programs => "programs that may start, where the files below grant x",
+        Section::Roots => "where programs can start at all (exec.roots)",
+        Section::Denied => "denied, before every rule",
+        Section::Persistence => {
+            "not to be written whatever the rules say: it would run outside the guard (permissions.persistence)"
+        }
+        Section::Rules => "rules, the longest pattern first",
+        Section::Base => "the base, where no rule covers a path",
+        Section::Rest => "everything else",
+        Section::Saved => "allowed always, where the files above are asked for",
+    }
+}
+
+/// `exec.ask  on-miss  (agent, agents.main.exec.mode)`
+fn line(setting: &Setting) -> String {
+    let Setting { section, name, value, note, .. } = setting;
+    let by = by(setting);
+    let name = if name.is_empty() { "\"\"" } else { name };
+    let said = match section {
+        Section::Values => format!("{name:<21} {}", if value.is_empty() { "-" } else { value }),
+        Section::Programs | Section::Persistence => format!("{name}  {value}"),
+        Section::Roots | Section::Denied => name.to_owned(),
+        Section::Rules | Section::Base | Section::Rest | Section::Saved => format!("{value}  {name}"),
+    };
+    let note =
+        if note.is_empty() || *section == Section::Denied { String::new() } else { format!("  {note}") };
+    format!("{said}  ({by}){note}")
+}
+
+/// Who says so, and where: `agent, agents.main.exec.mode`.
+pub fn by(setting: &Setting) -> String {
+    let source = serde_json::to_value(setting.source).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let mut by = source.unwrap_or_default();
+    if !setting.path.is_empty() && setting.path != setting.name {
+        by.push_str(", ");
+        by.push_str(&setting.path);
+    }
+    by
+}
+
+/// Takes out what has the name of a secret: what others note beside their entries may hold some.
+fn redact(value: &mut Value) {
+    const SECRETS: [&str; 5] = ["token", "password", "secret", "credential", "apikey"];
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = name.to_ascii_lowercase().replace(['_', '-'], "");
+                if SECRETS.iter().any(|secret| name.contains(secret)) && !value.is_boolean() {
+                    *value = "(not shown)".into();
+                } else {
+                    redact(value);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(redact),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_has_the_name_of_a_secret_is_not_shown() {
+        let mut value = json!({"approvals": {"gateway": [{"url": "u", "authToken": "t", "api_key": {"a": 1}}], "token": true}});
+        redact(&mut value);
+        let gateway = json!([{"url": "u", "authToken": "(not shown)", "api_key": "(not shown)"}]);
+        assert_eq!(value, json!({"approvals": {"gateway": gateway, "token": true}}));
+    }
+}

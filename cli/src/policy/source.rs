@@ -1,0 +1,96 @@
+//! The text that an action is about.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use guard_policy::{Document, Policy, Problem};
+
+use super::PolicyError;
+use guard_openclaw::approvals_store::Stores;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places, SetupError};
+
+/// What a policy that comes from standard input is called.
+const STDIN: &str = "<stdin>";
+/// What is looked at where there is no guard.json.
+pub const BUILT_IN: &str = "the built-in policy";
+
+/// A policy as text, and where it would hold.
+pub struct Source {
+    options: Options,
+    pub places: Places,
+    text: Vec<u8>,
+}
+
+impl Source {
+    /// Reads `file`, `-` for standard input, or the policy that would be in force; None where that is the built-in one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(options: &Options, file: Option<&Path>) -> Result<Option<Source>, PolicyError> {
+        let is_stdin = file == Some(Path::new("-"));
+        let mut options = options.clone();
+        if let Some(file) = file.filter(|_| !is_stdin) {
+            options.policy = Some(file.to_owned());
+        }
+        let mut places = Places::find(&options)?;
+        let text = if is_stdin {
+            places.policy = PathBuf::from(STDIN);
+            let mut text = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut text).map_err(PolicyError::Input)?;
+            Some(text)
+        } else {
+            config::read(&places, |path| std::fs::read(path))?
+        };
+        Ok(text.map(|text| Source { options, places, text }))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> String {
+        self.places.policy.to_string_lossy().into_owned()
+    }
+
+    /// The agent that the command line names.
+    pub fn agent(&self) -> &str {
+        &self.options.agent
+    }
+
+    /// The text.
+    ///
+    /// # Errors
+    /// When it is no text.
+    pub fn text(&self) -> Result<&str, PolicyError> {
+        let path = || self.places.policy.clone();
+        str::from_utf8(&self.text).map_err(|_| SetupError::NotText { path: path() }.into())
+    }
+
+    /// The document, or what is wrong with it.
+    ///
+    /// # Errors
+    /// When it is no text.
+    pub fn document(&self) -> Result<Result<Document, Vec<Problem>>, PolicyError> {
+        Ok(Document::parse(&self.name(), self.text()?))
+    }
+
+    /// The document of a policy that must be right.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn valid(&self) -> Result<Document, PolicyError> {
+        Ok(self.document()?.map_err(SetupError::Invalid)?)
+    }
+
+    /// The policy for one agent. Where the disk is not looked at, the approvals stores are not either: what a policy says
+    /// by itself is the same on every machine.
+    ///
+    /// # Errors
+    /// When the document, or what the command line says, is wrong.
+    pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
+        let options = Options { agent: agent.to_owned(), ..self.options.clone() };
+        let stores = match disk {
+            Disk::Used => Stores::load(&self.places.state_directory),
+            Disk::Unused => Stores::ABSENT,
+        };
+        Ok(config::compile(&options, &self.places, disk, Some(&self.text), &stores)?)
+    }
+}

@@ -1,0 +1,105 @@
+//! `policy show --tiers`: what the kernel may be left to decide.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use guard_policy::{Access, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Policy, Tiers};
+use serde::Serialize;
+
+use super::PolicyError;
+use super::findings::print_json;
+use guard_policy::text::shown;
+use guard_supervisor::landlock::Names;
+
+/// The plan, for programs.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Plan<'a> {
+    agent: &'a str,
+    file: &'a str,
+    classes: BTreeMap<&'static str, Class>,
+    hierarchies: Vec<Granted>,
+    /// There are more than the floor grants.
+    is_cut: bool,
+}
+
+#[derive(Serialize)]
+struct Class {
+    exact: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Granted {
+    path: String,
+    access: &'static str,
+    kind: &'static str,
+}
+
+/// Prints the plan of a policy that is in force for `agent`, by `file`.
+///
+/// # Errors
+/// When nothing can be written.
+pub fn print(policy: &Policy, file: &str, as_json: bool) -> Result<(), PolicyError> {
+    let names = Names::read();
+    let tiers = policy.tiers(&|directory| names.of(directory));
+    if as_json {
+        Ok(print_json(&plan(policy.agent(), file, &tiers))?)
+    } else {
+        Ok(text(policy, file, &tiers)?)
+    }
+}
+
+fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> Plan<'a> {
+    let class = |(name, exactness): (_, &guard_policy::Exactness)| {
+        (name, Class { exact: exactness.is_exact(), because: exactness.because().map(str::to_owned) })
+    };
+    let granted = |hierarchy: &Hierarchy| Granted {
+        path: String::from_utf8_lossy(&hierarchy.path).into_owned(),
+        access: letters(hierarchy.access),
+        kind: match hierarchy.kind {
+            HierarchyKind::Directory => "directory",
+            HierarchyKind::File => "file",
+        },
+    };
+    Plan {
+        agent,
+        file,
+        classes: tiers.classes.iter().map(class).collect(),
+        hierarchies: tiers.hierarchies.iter().map(granted).collect(),
+        is_cut: tiers.is_cut,
+    }
+}
+
+fn text(policy: &Policy, file: &str, tiers: &Tiers) -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    writeln!(out, "agent {}, {}", shown(policy.agent().as_bytes()), shown(file.as_bytes()))?;
+    writeln!(out, "\nwhat need not be held at all, if exact")?;
+    for (name, exactness) in tiers.classes.iter() {
+        writeln!(out, "  {name:<8} {}", shown(exactness.to_string().as_bytes()))?;
+    }
+    writeln!(
+        out,
+        "\nwhat is allowed as a whole: below these the kernel goes on by itself, the rest is brokered"
+    )?;
+    for Hierarchy { path, access, kind } in &tiers.hierarchies {
+        let below = if *kind == HierarchyKind::File || path == b"/" { "" } else { "/" };
+        writeln!(out, "  {:<2}  {}{below}", letters(*access), shown(path))?;
+    }
+    if tiers.hierarchies.is_empty() {
+        writeln!(out, "  nothing")?;
+    }
+    if tiers.is_cut {
+        writeln!(out, "  and more: these are the first {MAX_HIERARCHIES}, nearest to /")?;
+    }
+    out.flush()
+}
+
+fn letters(access: Access) -> &'static str {
+    match (access.contains(Access::READ), access.contains(Access::WRITE)) {
+        (true, true) => "rw",
+        (true, false) => "r",
+        (false, _) => "w",
+    }
+}

@@ -1,0 +1,120 @@
+//! `policy validate`
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use guard_policy::Document;
+use serde::Serialize;
+
+use super::findings::{Finding, count, print_json};
+use super::source::{BUILT_IN, Source};
+use super::{PolicyError, examples};
+use guard_policy::text::shown;
+use guard_supervisor::config::Disk;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exec::Copies;
+use guard_supervisor::exit::Exit;
+
+/// What it is told.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard policy validate\n  \
+    openclaw-guard policy validate --strict new.json\n  \
+    generate-policy | openclaw-guard policy validate -\n\n\
+    Errors keep the guard from starting. Warnings do not: keys without effect, patterns that match\n\
+    nothing, rules that follow links which the tree may replace, examples that do not hold.\n\n\
+    Exit status: 0 fine, 1 errors (with --strict: or warnings), 125 it cannot be read.")]
+pub struct Arguments {
+    /// The policy; - for standard input [default: the one that would be in force]
+    file: Option<PathBuf>,
+    /// Answer as JSON
+    #[arg(long)]
+    json: bool,
+    /// Warnings count as errors
+    #[arg(long)]
+    strict: bool,
+}
+
+/// What there is to say of one policy.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub file: String,
+    pub errors: Vec<Finding>,
+    pub warnings: Vec<Finding>,
+}
+
+pub fn validate(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
+    let report = match Source::read(options, arguments.file.as_deref())? {
+        Some(source) => report(&source)?,
+        None => Report { file: BUILT_IN.to_owned(), errors: Vec::new(), warnings: Vec::new() },
+    };
+    if arguments.json {
+        print_json(&report)?
+    } else {
+        print(&report)?
+    }
+    let is_wrong = !report.errors.is_empty() || arguments.strict && !report.warnings.is_empty();
+    Ok(if is_wrong { Exit::Wrong } else { Exit::Success })
+}
+
+/// What there is to say of a policy that was read.
+///
+/// # Errors
+/// When it is no text, or what the command line says is wrong.
+pub fn report(source: &Source) -> Result<Report, PolicyError> {
+    let mut report = Report { file: source.name(), errors: Vec::new(), warnings: Vec::new() };
+    match source.document()? {
+        Err(problems) => report.errors = problems.iter().map(Finding::from).collect(),
+        Ok(document) => report.warnings = warnings(source, &document)?,
+    }
+    Ok(report)
+}
+
+/// Everything that is worth a look, for each agent that the document speaks of.
+fn warnings(source: &Source, document: &Document) -> Result<Vec<Finding>, PolicyError> {
+    let text = source.text()?;
+    let exists = |path: &[u8]| {
+        use std::os::unix::ffi::OsStrExt;
+        Path::new(std::ffi::OsStr::from_bytes(path)).exists()
+    };
+    let mut sentences: Vec<String> = Vec::new();
+    let named = document.agents().filter(|agent| *agent != "*" && *agent != source.agent());
+    for agent in std::iter::once(source.agent()).chain(named) {
+        let policy = Arc::new(source.policy(agent, Disk::Used)?);
+        let left_out = Copies::of(Arc::clone(&policy)).warning();
+        for sentence in
+            policy.warnings().iter().cloned().chain(policy.lint(document, &exists)).chain(left_out)
+        {
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+    }
+    let mut findings: Vec<_> = sentences.iter().map(|sentence| Finding::of(text, sentence)).collect();
+    let failing = examples::ask(source, document)?.failures;
+    findings.extend(failing.into_iter().map(|mut finding| {
+        finding.message.push_str(" (openclaw-guard policy test)");
+        finding
+    }));
+    // In the order of the text; what has no place comes last.
+    findings.sort_by_key(|finding| (finding.line.is_none(), finding.line, finding.column));
+    Ok(findings)
+}
+
+fn print(report: &Report) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for error in &report.errors {
+        writeln!(out, "{}", error.line(&report.file, ""))?;
+    }
+    for warning in &report.warnings {
+        writeln!(out, "{}", warning.line(&report.file, "warning"))?;
+    }
+    let file = shown(report.file.as_bytes());
+    match (report.errors.len(), report.warnings.len()) {
+        (0, 0) => writeln!(out, "{file}: fine"),
+        (0, warnings) => writeln!(out, "{file}: fine, with {}", count(warnings, "warning")),
+        (errors, _) => writeln!(out, "{file}: {}", count(errors, "error")),
+    }
+}

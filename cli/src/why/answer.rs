@@ -1,0 +1,112 @@
+//! What the engine says now, what comes nearest, and what would change it.
+
+use guard_policy::remedy::{Near, Nearest};
+use guard_policy::{Because, Outcome, Source};
+
+use super::asked::Asked;
+use super::remedy::{Remedy, remedy};
+use crate::edit::{Ground, Part, obstacle};
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
+
+/// A reason, with its place where it has one.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// Who wrote it.
+    pub source: Source,
+    /// Where; empty where it was no policy's.
+    pub path: String,
+    /// In short.
+    pub rule: String,
+    /// One sentence.
+    pub text: String,
+}
+
+impl Reason {
+    fn of(because: &Because<'_>) -> Reason {
+        Reason {
+            source: because.source,
+            path: because.path.to_string(),
+            rule: because.rule().to_owned(),
+            text: because.text.to_string(),
+        }
+    }
+}
+
+/// What the engine says now.
+#[derive(Clone, Debug)]
+pub struct Now {
+    /// What.
+    pub outcome: Outcome,
+    /// Why.
+    pub because: Reason,
+    /// About which file of a start, where that is not the program itself.
+    pub about: Option<String>,
+}
+
+/// All of the answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The question.
+    pub asked: Asked,
+    /// What was decided then; now, where nothing was.
+    pub outcome: Outcome,
+    /// Why.
+    pub because: Reason,
+    /// What the engine says now; `None` where no policy decides.
+    pub now: Option<Now>,
+    /// What comes nearest to allowing it.
+    pub nearest: Option<(Near, Reason)>,
+    /// What would change it; `None` where it is allowed.
+    pub remedy: Option<Remedy>,
+}
+
+/// Asks the engine.
+///
+/// # Errors
+/// When the policy cannot be compiled.
+pub fn answer(ground: &Ground, options: &Options, asked: Asked) -> Result<Answer, SetupError> {
+    let policy = ground.in_force()?;
+    // The first file that keeps a start from being allowed says more than the others.
+    let mut decided: Option<(&Part, Now)> = None;
+    for part in &asked.parts {
+        let verdict = part.decide(&policy);
+        let own = part.path().map(|path| String::from_utf8_lossy(path).into_owned());
+        let about = own.filter(|path| *path != asked.path);
+        let now = Now { outcome: verdict.outcome, because: Reason::of(&verdict.because), about };
+        if decided.as_ref().is_none_or(|(_, other)| now.outcome < other.outcome) {
+            decided = Some((part, now));
+        }
+    }
+    let then = asked.line.as_ref().map(|line| {
+        let because = &line.decision.because;
+        let rule = if because.path.is_empty() { &because.text } else { &because.path };
+        let (path, text) = (because.path.clone(), because.text.clone());
+        (line.decision.verdict, Reason { source: because.source, path, rule: rule.clone(), text })
+    });
+    let now = decided.as_ref().map(|(_, now)| now.clone());
+    let Some((outcome, because)) = then.clone().or_else(|| now.clone().map(|now| (now.outcome, now.because)))
+    else {
+        unreachable!("there is a line of the log, or a question to the engine");
+    };
+    let (mut nearest, mut found) = (None, None);
+    match &decided {
+        Some((part, now)) if now.outcome != Outcome::Allow => {
+            nearest = part.nearest(&policy).map(|Nearest { because, near }| (near, Reason::of(&because)));
+            found = Some(remedy(
+                ground,
+                options,
+                &asked,
+                part,
+                nearest.as_ref().map(|(near, _)| *near),
+                &now.because,
+            )?);
+        }
+        None if outcome != Outcome::Allow => {
+            let Reason { source, path, text, .. } = &because;
+            found = Some(Remedy::Obstacle(obstacle(*source, path, text, Some(asked.operation))));
+        }
+        _ => {}
+    }
+    Ok(Answer { outcome, because, now, nearest, remedy: found, asked })
+}

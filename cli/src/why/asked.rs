@@ -1,0 +1,244 @@
+//! What the question is about.
+
+use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use guard_policy::{Access, Page, Role};
+use serde_json::{Map, Value};
+
+use super::{Question, WhyError};
+use crate::check::lookup;
+use crate::edit::{Ground, Part, starts};
+use guard_approvals::served;
+use guard_openclaw::real_path::real;
+use guard_policy::text::shown;
+use guard_supervisor::audit::reader::{Decision, Entry, Log, ReadError, Said};
+use guard_supervisor::audit::report::Operation;
+use guard_supervisor::config::audit_log;
+use guard_supervisor::config::environment;
+use guard_supervisor::config::options::Options;
+
+/// What is asked about.
+#[derive(Debug)]
+pub struct Asked {
+    /// What somebody wanted, or would want.
+    pub operation: Operation,
+    /// The real path, or the address.
+    pub path: String,
+    /// The program's arguments; where no program was to start, of the process that asked.
+    pub argv: Vec<String>,
+    /// The same for the engine: all files of a start. Nothing where no policy decides.
+    pub parts: Vec<Part>,
+    /// The line of the audit log.
+    pub line: Option<Recorded>,
+}
+
+/// A line of the audit log.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The line.
+    pub entry: Entry,
+    /// What it says.
+    pub decision: Decision,
+}
+
+type Found = Result<(Ground, Asked), String>;
+
+/// Finds it; the inner error is that there is none.
+///
+/// # Errors
+/// When the audit log cannot be read, or nothing was asked.
+pub fn find(ground: Ground, options: &Options, question: &Question) -> Result<Found, WhyError> {
+    if question.last {
+        let log = Log::open(&audit_log(options)?)?;
+        return Ok(match last(&log)? {
+            Some(entry) => Ok(recorded(ground, options, entry)),
+            None => Err("nothing was denied yet, as far as the audit log goes back".to_owned()),
+        });
+    }
+    if let Some(id) = &question.id {
+        let log = Log::open(&audit_log(options)?)?;
+        return Ok(named(&log, id)?.map(|entry| recorded(ground, options, entry)));
+    }
+    let asked = match (&question.read, &question.write) {
+        (Some(path), _) => file(path, Operation::Read),
+        (_, Some(path)) => file(path, Operation::Write),
+        _ => program(&ground, question)?,
+    };
+    Ok(Ok((ground, asked)))
+}
+
+/// The last denial; of those that an operator was told of, where there is one.
+fn last(log: &Log) -> Result<Option<Entry>, ReadError> {
+    let mut untold = None;
+    for entry in log.latest() {
+        let entry = entry?;
+        let Some(denial) = entry.denial() else { continue };
+        if !denial.because.path.starts_with("builtin.unmentioned") {
+            return Ok(Some(entry));
+        }
+        untold = untold.or(Some(entry));
+    }
+    Ok(untold)
+}
+
+/// The line of that name, or what was decided on a question of that name.
+fn named(log: &Log, id: &str) -> Result<Result<Entry, String>, WhyError> {
+    match log.find(id) {
+        Ok(entry) => match entry.what {
+            Said::Decision(_) => return Ok(Ok(entry)),
+            Said::Other(said) => {
+                let id = said.get("id").and_then(Value::as_str).unwrap_or(id).to_owned();
+                return asked_of(log, &id, &entry.operation);
+            }
+        },
+        Err(ReadError::NoSuchLine(_) | ReadError::NoId(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    asked_of(log, id, "")
+}
+
+/// What was decided when a question had its end: the next decision of that session on that file.
+fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<Entry, String>, WhyError> {
+    let is_it = |said: &Map<String, Value>| {
+        said.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))
+    };
+    // The latest first, so that what was decided after it is known when it comes.
+    let mut later: Vec<Entry> = Vec::new();
+    let mut question = None;
+    for entry in log.latest() {
+        let entry = entry?;
+        match &entry.what {
+            Said::Decision(_) => later.push(entry),
+            Said::Other(said) if is_it(said) => {
+                if question.is_none() {
+                    question = Some((entry.session.clone(), said.clone()));
+                }
+                let path = said.get("path").and_then(Value::as_str);
+                let decided = later.iter().rposition(|later| {
+                    later.session == entry.session
+                        && later
+                            .decision()
+                            .is_some_and(|decision| path.is_none_or(|path| decision.path == path))
+                });
+                if let (Some(decided), Some(_)) = (decided, path) {
+                    return Ok(Ok(later.swap_remove(decided)));
+                }
+            }
+            Said::Other(_) => {}
+        }
+    }
+    let shown_id = shown(id.as_bytes());
+    Ok(Err(match (question, operation) {
+        (Some((_, said)), _) => {
+            let event = said.get("event").and_then(Value::as_str).unwrap_or_default();
+            format!(
+                "nothing was decided on the question {shown_id} yet ({event}): `openclaw-guard approvals list` shows what waits"
+            )
+        }
+        (None, "") => format!(
+            "no line of the audit log and no question begins with {shown_id}: `openclaw-guard audit tail --denied` shows the last ones"
+        ),
+        (None, operation) => format!(
+            "that line is about no call ({}): `openclaw-guard audit tail` shows it",
+            shown(operation.as_bytes())
+        ),
+    }))
+}
+
+fn recorded(ground: Ground, options: &Options, entry: Entry) -> (Ground, Asked) {
+    // Whoever names an agent asks about that one.
+    let ground = match options.agent_is_named || entry.agent.is_empty() {
+        true => ground,
+        false => ground.for_agent(&entry.agent),
+    };
+    let decision = match &entry.what {
+        Said::Decision(decision) => decision.clone(),
+        Said::Other(_) => unreachable!("a decision was looked for"),
+    };
+    let asked = Asked {
+        operation: decision.operation,
+        path: decision.path.clone(),
+        argv: decision.argv.clone(),
+        parts: part(&ground, &decision).into_iter().collect(),
+        line: Some(Recorded { entry, decision }),
+    };
+    (ground, asked)
+}
+
+/// The question that the engine had; none where no policy was asked.
+fn part(ground: &Ground, decision: &Decision) -> Option<Part> {
+    let path = decision.path.as_bytes().to_vec();
+    let is_path = path.starts_with(b"/");
+    let because = &decision.because;
+    // Refused by what the file is, or by what it is to the caller.
+    let is_refused = because.path.is_empty() && !because.text.starts_with("not below exec.roots");
+    let is_socket = decision.operation == Operation::Connect && is_path;
+    if is_refused && !(is_socket && because.text.contains("a rule must name it")) {
+        return None;
+    }
+    Some(match decision.operation {
+        Operation::Read => Part::File { path, access: Access::READ },
+        Operation::Write => Part::File { path, access: Access::WRITE },
+        Operation::Map => Part::File { path, access: Access::MAP },
+        Operation::Exec => Part::Start {
+            path,
+            argv: decision.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
+            cwd: ground.places.cwd.as_os_str().as_bytes().to_vec(),
+            role: Role::Program,
+        },
+        Operation::Connect if is_path => Part::Socket { path },
+        Operation::Bind if is_path => Part::File { path, access: Access::WRITE },
+        Operation::Connect | Operation::Bind => {
+            let address: SocketAddr = decision.path.parse().ok()?;
+            let page = match because.path == "builtin.page" {
+                true => Page::At(address.port()),
+                false => served(&ground.places.state_directory),
+            };
+            match decision.operation {
+                Operation::Connect => Part::Connect { address, page },
+                _ => Part::Bind { address, page },
+            }
+        }
+        Operation::Signal | Operation::Trace | Operation::Ioctl => return None,
+    })
+}
+
+fn file(path: &Path, operation: Operation) -> Asked {
+    let path = real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
+    let access = if operation == Operation::Read { Access::READ } else { Access::WRITE };
+    let part = Part::File { path: path.as_os_str().as_bytes().to_vec(), access };
+    let path = path.to_string_lossy().into_owned();
+    Asked { operation, path, argv: Vec::new(), parts: vec![part], line: None }
+}
+
+fn program(ground: &Ground, question: &Question) -> Result<Asked, WhyError> {
+    let words: Vec<OsString> = match &question.exec {
+        Some(Some(program)) => [program].into_iter().chain(&question.command).cloned().collect(),
+        _ => question.command.clone(),
+    };
+    let name = words.first().ok_or(WhyError::NoQuestion)?;
+    let policy = ground.in_force()?;
+    let env = environment::of_command(&policy, &ground.places.state_directory).env;
+    let program = lookup::program(name, &env, &ground.places.cwd)
+        // What may not be run may be asked about.
+        .or_else(|| {
+            Some(ground.places.cwd.join(name)).filter(|path| name.as_bytes().contains(&b'/') && path.exists())
+        })
+        .ok_or_else(|| WhyError::NotFound(name.clone()))?;
+    let program = real(&program);
+    let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    Ok(Asked {
+        operation: Operation::Exec,
+        path: program.to_string_lossy().into_owned(),
+        argv: words.iter().map(|word| lossy(word)).collect(),
+        parts: starts(&program, argv, &ground.places.cwd),
+        line: None,
+    })
+}
+
+fn lossy(word: &OsStr) -> String {
+    word.to_string_lossy().into_owned()
+}

@@ -1,0 +1,94 @@
+//! `openclaw-guard why`: why something was refused, or would be, and what would have to change.
+//!
+//! `asked` finds what it is about, on the command line or in the audit log. The engine that refused it is asked again
+//! (`answer`), and every change that is proposed was tried on it (`remedy`). `told` says it to people and programs.
+
+mod answer;
+mod asked;
+mod print;
+mod remedy;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::edit::Ground;
+use guard_policy::text::shown;
+use guard_supervisor::audit::reader::ReadError;
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
+
+/// What is asked.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    openclaw-guard why --last\n  \
+    openclaw-guard why 3f9a2c01\n  \
+    openclaw-guard why --write ~/x/notes\n  \
+    openclaw-guard why --exec -- git push\n\n\
+    A change that it proposes was tried on the policy; it is yours to make.\n\n\
+    Exit status: 0 answered, whatever the answer is; 1 there is no such denial or line; 125 error.")]
+pub struct Question {
+    /// A line of the audit log, or a question of `approvals`: the beginning of its name
+    #[arg(conflicts_with_all = ["last", "read", "write", "exec", "command"])]
+    id: Option<String>,
+    /// The last denial of the audit log
+    #[arg(long, conflicts_with_all = ["read", "write", "exec", "command"])]
+    last: bool,
+    /// Reading this file
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["write", "exec", "command"])]
+    read: Option<PathBuf>,
+    /// Writing, making or removing this file
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["exec", "command"])]
+    write: Option<PathBuf>,
+    /// Starting this program, or the command after --
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1)]
+    exec: Option<Option<OsString>>,
+    /// Answer as JSON
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum WhyError {
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(
+        "what is asked? --last, an id, --read PATH, --write PATH or --exec -- CMD (see openclaw-guard why --help)"
+    )]
+    NoQuestion,
+    #[error("{}: command not found; name the program by its path", shown(.0.as_encoded_bytes()))]
+    NotFound(OsString),
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// Answers on stdout.
+///
+/// # Errors
+/// When the policy or the audit log cannot be read, or nothing was asked.
+pub fn act(options: &Options, question: &Question) -> Result<Exit, WhyError> {
+    let ground = Ground::find(options)?;
+    let (ground, asked) = match asked::find(ground, options, question)? {
+        Ok(found) => found,
+        Err(nothing) => {
+            eprintln!("openclaw-guard: {nothing}");
+            return Ok(Exit::Wrong);
+        }
+    };
+    let answer = answer::answer(&ground, options, asked)?;
+    if question.json {
+        crate::edit::print(&print::json(&ground, &answer))?;
+    } else {
+        print::print(&ground, &answer)?;
+    }
+    Ok(Exit::Success)
+}

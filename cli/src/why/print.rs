@@ -1,0 +1,181 @@
+//! The answer, for people and for programs.
+
+use std::io::{self, Write};
+
+use guard_policy::remedy::Near;
+use guard_policy::{Outcome, locate};
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Reason};
+use super::remedy::{Command, Remedy};
+use crate::edit::{Colour, Ground, colour, place};
+use guard_policy::text::{command_line, shown};
+
+/// Prints it.
+///
+/// # Errors
+/// The kernel's.
+pub fn print(ground: &Ground, answer: &Answer) -> io::Result<()> {
+    io::stdout().lock().write_all(text(ground, answer, colour()).as_bytes())
+}
+
+fn text(ground: &Ground, answer: &Answer, colour: Colour) -> String {
+    let asked = &answer.asked;
+    let path = shown(asked.path.as_bytes());
+    let mut lines = vec![format!("{} {} {path}", headline(answer.outcome, colour), asked.operation.word())];
+    let mut add = |name: &str, text: String| lines.push(format!("  {name:<9} {text}"));
+    if let Some(line) = &asked.line {
+        let entry = &line.entry;
+        let time = entry.time.map_or_else(|| "?".to_owned(), |time| time.strftime("%F %TZ").to_string());
+        let [session, agent] = [&entry.session, &entry.agent].map(|text| shown(text.as_bytes()));
+        add("when", format!("{time}, session {session}, agent {agent}"));
+        add("line", entry.id.short());
+        let chain = line.decision.chain.iter();
+        let chain: Vec<_> = chain.map(|by| format!("{} {}", shown(by.name.as_bytes()), by.pid)).collect();
+        add("asked by", if chain.is_empty() { line.decision.pid.to_string() } else { chain.join(" < ") });
+    }
+    for (i, argument) in asked.argv.iter().enumerate() {
+        add(&format!("argv[{i}]"), shown(argument.as_bytes()));
+    }
+    add("rule", place(ground, &answer.because.path, &answer.because.rule));
+    if answer.because.text != answer.because.rule {
+        add("", shown(answer.because.text.as_bytes()));
+    }
+    match &answer.now {
+        Some(now) if asked.line.is_some() => {
+            let is_same = now.because.path == answer.because.path && now.outcome == answer.outcome;
+            let by = place(ground, &now.because.path, &now.because.rule);
+            let word = word(now.outcome);
+            add("now", if is_same { format!("{word} by the same") } else { format!("{word}: {by}") });
+        }
+        Some(now) => {
+            if let Some(about) = &now.about {
+                add("because", format!("it needs {}", shown(about.as_bytes())));
+            }
+        }
+        None => add("now", "the same: no policy decides it".to_owned()),
+    }
+    if let Some((near, because)) = &answer.nearest {
+        let what = match near {
+            Near::Elsewhere | Near::OtherProgram => "",
+            Near::OtherArguments => " (with other arguments)",
+        };
+        add("nearest", format!("{}{what}", place(ground, &because.path, &because.rule)));
+    }
+    match &answer.remedy {
+        Some(Remedy::Command(command)) => {
+            let Command { caution, takes_restart, needs_init, .. } = command;
+            if *needs_init {
+                add("to allow", "openclaw-guard init   (there is no guard.json yet), and then".to_owned());
+                add("", shell(command));
+            } else {
+                add("to allow", shell(command));
+            }
+            if *takes_restart {
+                add("", "and start the guard again: one that runs keeps its exec roots".to_owned());
+            }
+            if let Some(caution) = caution {
+                add("but", shown(caution.as_bytes()));
+            }
+        }
+        Some(Remedy::Obstacle(obstacle)) => {
+            add("to change", shown(obstacle.change.as_bytes()));
+            if let Some(unwise) = obstacle.unwise {
+                add("but", unwise.to_owned());
+            }
+        }
+        None => {}
+    }
+    lines.join("\n") + "\n"
+}
+
+fn headline(outcome: Outcome, colour: Colour) -> String {
+    let (word, number) = match outcome {
+        Outcome::Deny => ("DENIED", 31),
+        Outcome::Ask => ("ASKED FOR", 33),
+        Outcome::Allow => ("ALLOWED", 32),
+    };
+    match colour {
+        Colour::Yes => format!("\u{1b}[1;{number}m{word}\u{1b}[0m"),
+        Colour::No => word.to_owned(),
+    }
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Deny => "denied",
+        Outcome::Ask => "asked for",
+        Outcome::Allow => "allowed",
+    }
+}
+
+fn shell(command: &Command) -> String {
+    command_line(&command.words)
+}
+
+/// The answer as JSON.
+pub fn json(ground: &Ground, answer: &Answer) -> Value {
+    let asked = &answer.asked;
+    let mut told = json!({
+        "outcome": answer.outcome,
+        "operation": asked.operation,
+        "path": asked.path,
+        "argv": asked.argv,
+        "because": reason(ground, &answer.because),
+        "now": null,
+        "nearest": null,
+        "fix": null,
+    });
+    if let Some(line) = &asked.line {
+        let entry = &line.entry;
+        let by = line.decision.chain.iter().map(|by| json!({ "pid": by.pid, "name": by.name }));
+        told["line"] = json!({
+            "id": entry.id.to_string(),
+            "time": entry.time.map(|time| time.to_string()),
+            "session": entry.session,
+            "agent": entry.agent,
+            "pid": line.decision.pid,
+            "chain": by.collect::<Vec<_>>(),
+        });
+    }
+    if let Some(now) = &answer.now {
+        told["now"] = json!({ "outcome": now.outcome, "because": reason(ground, &now.because) });
+        if let Some(about) = &now.about {
+            told["now"]["about"] = about.as_str().into();
+        }
+    }
+    if let Some((_, because)) = &answer.nearest {
+        told["nearest"] = reason(ground, because);
+    }
+    match &answer.remedy {
+        Some(Remedy::Command(command)) => {
+            told["fix"] = json!({
+                "command": command.words,
+                "shell": shell(command),
+                "takesRestart": command.takes_restart,
+                "needsInit": command.needs_init,
+            });
+            if let Some(caution) = &command.caution {
+                told["fix"]["caution"] = caution.as_str().into();
+            }
+        }
+        Some(Remedy::Obstacle(obstacle)) => {
+            told["fix"] = json!({ "change": obstacle.change });
+            if let Some(unwise) = obstacle.unwise {
+                told["fix"]["caution"] = unwise.into();
+            }
+        }
+        None => {}
+    }
+    told
+}
+
+fn reason(ground: &Ground, because: &Reason) -> Value {
+    let mut told = json!({ "source": because.source, "path": because.path, "text": because.text });
+    if let Some(place) = ground.text().ok().flatten().and_then(|text| locate(text, &because.path)) {
+        told["file"] = ground.name().into();
+        told["line"] = place.line.into();
+        told["column"] = place.column.into();
+    }
+    told
+}

@@ -1,0 +1,208 @@
+//! The change that would allow something: tried on the policy before it is proposed.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use guard_policy::remedy::{Near, Object, fitting};
+use guard_policy::{Access, Bits, Outcome, Scope};
+
+use super::answer::Reason;
+use super::asked::Asked;
+use crate::edit::{Aim, Denials, Effect, Ground, Limit, NoPlan, Obstacle, Part, Wish, obstacle, plan};
+use guard_supervisor::audit::report::Operation;
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
+
+/// What would change it.
+#[derive(Clone, Debug)]
+pub enum Remedy {
+    /// This command.
+    Command(Command),
+    /// No command does.
+    Obstacle(Obstacle),
+}
+
+/// A command that allows it.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// Its words.
+    pub words: Vec<String>,
+    /// What it costs.
+    pub caution: Option<String>,
+    /// Whether a guard that runs must be started again for it.
+    pub takes_restart: bool,
+    /// Whether there is no guard.json yet.
+    pub needs_init: bool,
+}
+
+/// A way to say it.
+struct Candidate {
+    words: Vec<String>,
+    wish: Wish,
+    caution: Option<String>,
+}
+
+/// Finds it.
+///
+/// # Errors
+/// When a policy cannot be compiled.
+pub fn remedy(
+    ground: &Ground,
+    options: &Options,
+    asked: &Asked,
+    part: &Part,
+    near: Option<Near>,
+    because: &Reason,
+) -> Result<Remedy, SetupError> {
+    let candidates = candidates(ground, asked, part, near);
+    let agent = Scope::Agent(ground.agent().to_owned());
+    // Without --agent it is about everybody, and about main's allowlist.
+    let scopes = match options.agent_is_named || ground.agent() != "main" {
+        true => vec![agent],
+        false => vec![Scope::Everyone, agent],
+    };
+    let mut kept = None;
+    for denials in [Denials::Keep, Denials::Remove] {
+        for scope in &scopes {
+            for candidate in &candidates {
+                match tried(ground, options, asked, scope, candidate, denials)? {
+                    Tried::Allows(command) => return Ok(Remedy::Command(command)),
+                    // What is in the way when rules and lists allow it.
+                    Tried::Kept(by) => kept = kept.or(Some(by)),
+                    Tried::No => {}
+                }
+            }
+        }
+    }
+    let Reason { source, path, text, .. } = because;
+    Ok(Remedy::Obstacle(kept.unwrap_or_else(|| obstacle(*source, path, text, Some(asked.operation)))))
+}
+
+/// What came of a candidate.
+enum Tried {
+    Allows(Command),
+    Kept(Obstacle),
+    No,
+}
+
+/// The command, if the engine allows what was asked with it.
+fn tried(
+    ground: &Ground,
+    options: &Options,
+    asked: &Asked,
+    scope: &Scope,
+    candidate: &Candidate,
+    denials: Denials,
+) -> Result<Tried, SetupError> {
+    let planned = match plan(ground, scope, &candidate.wish, Aim::Allow(denials)) {
+        Ok(planned) => planned,
+        Err(NoPlan::Setup(error)) => return Err(error),
+        Err(NoPlan::Kept(kept)) if kept.denial.is_none() => {
+            let by = obstacle(kept.source, &kept.path, &kept.text, Some(asked.operation));
+            return Ok(Tried::Kept(by));
+        }
+        Err(NoPlan::Kept(_) | NoPlan::Pattern(_)) => return Ok(Tried::No),
+    };
+    let policy = ground.policy(&planned.draft)?;
+    let is_allowed = asked.parts.iter().all(|part| part.decide(&policy).outcome == Outcome::Allow);
+    if !is_allowed || planned.changes.is_empty() {
+        return Ok(Tried::No);
+    }
+    let lossy = |path: &Path| path.to_string_lossy().into_owned();
+    let mut words = vec!["openclaw-guard".to_owned()];
+    for (name, value) in [("--policy", &options.policy), ("--home", &options.home)] {
+        words.extend(value.iter().flat_map(|value| [name.to_owned(), lossy(value)]));
+    }
+    if let Scope::Agent(name) = scope {
+        words.extend(["--agent".to_owned(), name.clone()]);
+    }
+    words.push("allow".to_owned());
+    let removed: Vec<_> = planned.changes.iter().filter(|change| change.is.is_none()).collect();
+    let (verb, rest) =
+        candidate.words.split_first().map_or((None, &[][..]), |(verb, rest)| (Some(verb), rest));
+    words.extend(verb.cloned());
+    if denials == Denials::Remove {
+        words.push("--remove-deny".to_owned());
+    }
+    words.extend(rest.iter().cloned());
+    let lifted = removed.iter().filter_map(|change| change.was.as_deref()).map(|was| format!("\"{was}\""));
+    let lifted = lifted.collect::<Vec<_>>().join(" and ");
+    let caution = (!lifted.is_empty()).then(|| {
+        format!("that takes the denial of {lifted} away as a whole, which somebody wrote on purpose")
+    });
+    Ok(Tried::Allows(Command {
+        words,
+        caution: caution.or_else(|| candidate.caution.clone()),
+        takes_restart: planned.takes_effect == Effect::AtNextStart,
+        needs_init: ground.text()?.is_none(),
+    }))
+}
+
+/// The ways to say it, the best one first.
+fn candidates(ground: &Ground, asked: &Asked, part: &Part, near: Option<Near>) -> Vec<Candidate> {
+    let places = &ground.places;
+    let mut found = Vec::new();
+    let mut file = |path: &[u8], verb: &str, access: Access, bits: Bits| {
+        // The directory, and where that does not do, the file.
+        for object in [object(path), Object::Socket] {
+            let Ok(fitting) = fitting(path, object, ground.home()) else { continue };
+            let words = vec![verb.to_owned(), fitting.pattern.clone()];
+            let caution = fitting.secret.map(|secret| {
+                format!("{secret} holds secrets: what the tree can read, it can also send somewhere")
+            });
+            if let Ok(wish) = Wish::files(&[fitting.pattern.into()], access, bits, places, Limit::Sensible) {
+                found.push(Candidate { words, wish, caution });
+            }
+        }
+    };
+    match part {
+        Part::File { path, access } if access.contains(Access::WRITE) => {
+            file(path, "write", Access::READ | Access::WRITE, Bits::R.union(Bits::W));
+        }
+        Part::Socket { path } => file(path, "write", Access::READ | Access::WRITE, Bits::R.union(Bits::W)),
+        Part::File { path, access } if *access == Access::READ => file(path, "read", Access::READ, Bits::R),
+        Part::File { .. } | Part::Start { .. } => found = starting(ground, asked, near),
+        Part::Connect { .. } | Part::Bind { .. } => {}
+    }
+    found
+}
+
+/// A program with any arguments; where another command of it is listed, with these.
+fn starting(ground: &Ground, asked: &Asked, near: Option<Near>) -> Vec<Candidate> {
+    let Ok(policy) = ground.in_force() else { return Vec::new() };
+    let (places, bits) = (&ground.places, Bits::R.union(Bits::X));
+    let program = OsString::from(asked.path.clone());
+    let pattern = guard_policy::remedy::tilde(&asked.path, ground.home());
+    let any = Wish::programs(std::slice::from_ref(&program), bits, &policy, places, Limit::Sensible)
+        .ok()
+        .map(|wish| Candidate { words: vec!["exec".to_owned(), pattern], wish, caution: None });
+    let mut line = vec![program];
+    line.extend(asked.argv.iter().skip(1).map(|argument| OsString::from_vec(argument.clone().into_bytes())));
+    let these = (asked.operation == Operation::Exec)
+        .then(|| Wish::command(&line, bits, &policy, places).ok())
+        .flatten()
+        .map(|wish| {
+            let words = ["run".to_owned(), "--".to_owned(), asked.path.clone()].into_iter();
+            Candidate {
+                words: words.chain(asked.argv.iter().skip(1).cloned()).collect(),
+                wish,
+                caution: None,
+            }
+        });
+    match near {
+        Some(Near::OtherArguments) => these.into_iter().chain(any).collect(),
+        _ => any.into_iter().chain(these).collect(),
+    }
+}
+
+fn object(path: &[u8]) -> Object {
+    use std::os::unix::ffi::OsStrExt;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    match path.symlink_metadata().map(|metadata| metadata.file_type()) {
+        Ok(kind) if kind.is_dir() => Object::Directory,
+        Ok(kind) if kind.is_socket() => Object::Socket,
+        _ => Object::File,
+    }
+}

@@ -1,0 +1,318 @@
+//! What comes over the approvals' sockets: no call is allowed by anything but a whole frame that says so, of somebody who
+//! may say it.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use guard_policy::approval::Forwarding;
+use guard_policy::{Because, Source};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::input::Input;
+use super::words::{PAYLOAD, TOKEN, Words, signature};
+use guard_approvals::Settings;
+use guard_approvals::decision::End;
+use guard_approvals::manager::{Asked, Manager};
+use guard_approvals::outcome::Found;
+use guard_approvals::persist::Keeper;
+use guard_approvals::question::{Always, Process, Question, Repeat, Subject};
+use guard_approvals::routes::guard_socket::protocol::{Reply as Told, Said};
+use guard_approvals::routes::guard_socket::server;
+use guard_approvals::routes::openclaw_socket::Token;
+use guard_approvals::routes::openclaw_socket::wire::{Problem, Reply, Word, answer};
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::gateway::Wanted;
+use openclaw_guard::approvals::client;
+use openclaw_guard::approvals::command::told;
+use openclaw_guard::approvals::watch::admission::Gate;
+use openclaw_guard::approvals::watch::event::News;
+use openclaw_guard::approvals::watch::server::Server;
+
+/// One peer.
+pub fn frames(data: &[u8]) {
+    let mut input = Input::new(data);
+    match input.below(5) {
+        0 => watch(&mut input),
+        1 => control(&mut input),
+        2 => answered(&mut input),
+        3 => gate(&mut input),
+        _ => shown(&mut input),
+    }
+}
+
+/// A runtime whose time passes when nothing else happens.
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.unwrap().block_on(work)
+}
+
+/// Our end, and one at which all of this has been said.
+fn connection(said: &[u8]) -> (UnixStream, UnixStream) {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    // More than a socket takes at once is never made here.
+    (&theirs).write_all(said).unwrap();
+    theirs.shutdown(std::net::Shutdown::Write).unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    (UnixStream::from_std(ours).unwrap(), UnixStream::from_std(theirs).unwrap())
+}
+
+async fn heard(mut stream: UnixStream) -> Vec<u8> {
+    let mut all = Vec::new();
+    // What was not read at the other end is an error here, and no news.
+    let _ = stream.read_to_end(&mut all).await;
+    all
+}
+
+/// The approvals socket that `approvals watch` serves: it says yes to whatever is asked, so only the token is between a
+/// peer and a yes.
+fn watch(input: &mut Input<'_>) {
+    let is_member = input.byte() & 7 == 7;
+    let words = Words { id: "3f0c".to_owned(), now: now_ms() as i64 };
+    let mut said = words.line(input);
+    said.extend_from_slice(&words.line(input));
+    let (asked, reply) = run(async {
+        let (sender, mut news) = mpsc::unbounded_channel();
+        let server = Server::new(Gate::new(Token::new(TOKEN)), Arc::new(move |_| is_member), sender);
+        let (ours, theirs) = connection(&said);
+        let answering = tokio::spawn(async move {
+            let mut asked = Vec::new();
+            while let Some(news) = news.recv().await {
+                if let News::Asked { key, answer, .. } = news {
+                    asked.push(key.id);
+                    let _ = answer.send(Word::AllowOnce);
+                }
+            }
+            asked
+        });
+        server.serve(ours).await;
+        drop(server);
+        (answering.await.unwrap(), heard(theirs).await)
+    });
+    let first = said.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
+    let frame: Value = serde_json::from_slice(first).unwrap_or_default();
+    let may = !is_member
+        && first.ends_with(b"\n")
+        && frame["type"] == "request"
+        && frame["token"] == TOKEN
+        && frame["request"]["command"].is_string();
+    let text = String::from_utf8_lossy(&said);
+    assert!(asked.is_empty() || may && asked.len() == 1 && frame["id"] == asked[0], "{text}");
+    if reply.is_empty() {
+        return;
+    }
+    assert!(!is_member, "{text}");
+    assert_eq!(reply.iter().filter(|&&byte| byte == b'\n').count(), 1, "one answer: {text}");
+    match serde_json::from_slice(&reply).unwrap() {
+        Reply::Decision { id, decision } => {
+            assert_eq!(frame["id"], id, "{text}");
+            assert_eq!(decision != Word::Deny, !asked.is_empty(), "{text}");
+        }
+        Reply::ExecRes { ok, .. } => assert!(!ok && frame["type"] == "exec", "{text}"),
+    }
+}
+
+fn question(path: &str) -> Question {
+    Question {
+        agent: "main".to_owned(),
+        session: "s".to_owned(),
+        subject: Subject::File { path: path.into(), access: guard_policy::Access::READ, call: "open" },
+        asked_by: vec![Process { pid: 7, started: 1, name: "x".to_owned() }],
+        because: Because::new(Source::Default, "default", "ask", "nothing names it"),
+        always: Always::Never("nothing is saved".to_owned()),
+        repeat: Repeat::Allowed,
+    }
+}
+
+/// The control socket of a guard: there a peer is known by who it is. A member of the tree answers nothing, and others by
+/// frames that say so.
+fn control(input: &mut Input<'_>) {
+    let is_member = input.byte() & 3 == 3;
+    let minute = Duration::from_secs(60);
+    let settings = Settings {
+        timeout: 60 * minute,
+        running_notice: minute,
+        max_pending: 8,
+        routes: None,
+        notify: None,
+        gateway: Wanted::default(),
+        forwarding: Forwarding::default(),
+    };
+    let manager = Manager::new(settings, ());
+    let wait = |path: &str| match manager.register(&Arc::new(manager.create(question(path)))) {
+        Asked::Waiting(ticket) => ticket,
+        other => panic!("{other:?}"),
+    };
+    let tickets = ["/a", "/b", "/a"].map(wait);
+    let words = Words { id: tickets[0].call().to_string(), now: now_ms() as i64 };
+    let mut said = Vec::new();
+    for _ in 0..=input.below(4) {
+        said.extend_from_slice(&words.line(input));
+    }
+    let reply = run(async {
+        let keeper = Keeper::new("/nowhere".as_ref());
+        let server = server::Server::new(manager.clone(), keeper, Arc::new(move |_| is_member));
+        let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
+        let (ours, theirs) = connection(&said);
+        server.meet(ours, place).await;
+        heard(theirs).await
+    });
+    let text = String::from_utf8_lossy(&said);
+    assert!(!is_member || reply.is_empty(), "{text}");
+    for line in reply.split_inclusive(|&byte| byte == b'\n') {
+        let _: Told = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {text}"));
+    }
+    let frames = said.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let frames: Vec<Value> = frames.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    for ticket in &tickets {
+        let id = ticket.call().to_string();
+        let Ok(Found::Ended(_, End::Resolved(decision))) = manager.find(&id) else { continue };
+        let says = |frame: &&Value| {
+            let named = frame["id"].as_str().is_some_and(|named| {
+                // One answer is for all that wait for the same, and by a revision for all of the card.
+                let all = tickets.iter().map(|ticket| ticket.call().to_string());
+                all.into_iter().any(|id| id.starts_with(&named.to_lowercase()) && !named.is_empty())
+            });
+            frame["version"] == 1 && frame["method"] == "resolve" && named
+        };
+        let mut frames = frames.iter().filter(says);
+        let word = decision.to_string();
+        assert!(!is_member && frames.any(|frame| frame["decision"] == word.as_str()), "{id} {word}: {text}");
+    }
+}
+
+/// What a server of the approvals socket says: a yes is a whole line that is one, to this question.
+fn answered(input: &mut Input<'_>) {
+    let words = Words { id: "3f0c".to_owned(), now: 0 };
+    let mut said = Vec::new();
+    for _ in 0..=input.below(4) {
+        said.extend_from_slice(&words.line(input));
+    }
+    let read = |said: &[u8]| run(async { answer(said, "3f0c").await });
+    let lines = || said.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let says = |line: &[u8], word: &str| {
+        let frame: Value = serde_json::from_slice(line).unwrap_or_default();
+        frame["type"] == "decision" && frame["id"] == "3f0c" && frame["decision"] == word
+    };
+    let text = String::from_utf8_lossy(&said);
+    match read(&said) {
+        Ok(Some(word)) => {
+            let word = serde_json::to_value(word).unwrap();
+            assert!(lines().any(|line| says(line, word.as_str().unwrap())), "{text}");
+        }
+        Ok(None) => assert!(said.is_empty(), "{text}"),
+        Err(_) => {
+            assert!(!said.is_empty(), "{text}");
+            // It is waited for: what came before does not count.
+            let mut more = said.clone();
+            more.push(b'\n');
+            more.extend_from_slice(
+                &Reply::Decision { id: "3f0c".to_owned(), decision: Word::AllowOnce }.line(),
+            );
+            let whole = read(&more).unwrap();
+            assert!(whole == Some(Word::AllowOnce) || !said.ends_with(b"\n"), "{text}");
+        }
+    }
+}
+
+/// Requests to run something: each passes once, if somebody with the token has signed just this, a moment ago.
+fn gate(input: &mut Input<'_>) {
+    let mut gate = Gate::new(Token::new(TOKEN));
+    let (start, start_ms) = (Instant::now(), 1_700_000_000_000_i64);
+    let mut passed = HashSet::new();
+    let mut away = 0;
+    for _ in 0..12 {
+        away += input.number(2) as i64;
+        let nonce = input.pick(&["a", "b", "c", "", "a:1"]);
+        let late = input.number(2) as i16;
+        let ts = match input.below(8) {
+            0 => input.number(8) as i64,
+            _ => start_ms + away + i64::from(late),
+        };
+        let json = *input.pick(&[PAYLOAD, r#"{"command":"ls"}"#, "{", r#"{"command":[],"x":1}"#]);
+        let token = input.pick(&[TOKEN, TOKEN, TOKEN, "other"]);
+        let mut hmac = signature(token, nonce, ts, json);
+        let is_whole = match input.below(6) {
+            0 => {
+                let at = input.below(hmac.len());
+                hmac.replace_range(at..=at, "g");
+                false
+            }
+            1 => {
+                hmac.pop();
+                false
+            }
+            2 => {
+                hmac = hmac.to_uppercase();
+                true
+            }
+            _ => true,
+        };
+        let now = (start_ms + away, start + Duration::from_millis(away as u64));
+        let outcome = gate.signed((nonce, ts, &hmac), json, now);
+        let is_now = (i128::from(now.0) - i128::from(ts)).abs() <= 10_000;
+        let is_right = is_whole && *token == TOKEN && json.contains("\"command\":[");
+        match outcome {
+            Ok(()) => {
+                assert!(is_now && is_right, "{nonce} {ts} {hmac}");
+                assert!(passed.insert((*nonce, ts, json)), "{nonce} {ts} has passed before");
+            }
+            Err(Problem { reason, .. }) => {
+                assert!(
+                    !is_now || !is_right || reason.as_deref() == Some("nonce"),
+                    "{nonce} {ts}: {reason:?}"
+                );
+            }
+        }
+        if input.is_empty() {
+            break;
+        }
+    }
+}
+
+/// What a guard says to the command line: nothing in it acts on the terminal.
+fn shown(input: &mut Input<'_>) {
+    let words = Words { id: "3f0c".to_owned(), now: 0 };
+    let acts = |text: &str| {
+        text.chars().any(|character| character.is_control() && character != '\n' || character == '\u{202e}')
+    };
+    let line = match input.below(3) {
+        0 => words.line(input),
+        _ => {
+            let mut approval = json!({"id": "3f0c", "agentId": "main", "session": "s", "createdAtMs": 1,
+                "expiresAtMs": 2, "card": 1, "revision": 1, "calls": 1, "operation": "exec", "argv": [],
+                "resolvedPath": "/x", "isText": true, "askedBy": [], "always": {"never": "x"},
+                "because": {"source": "agent", "path": "", "rule": "", "text": ""}});
+            for _ in 0..input.below(6) {
+                let value = json!(String::from_utf8_lossy(input.text()));
+                match input.below(10) {
+                    0 => approval["id"] = value,
+                    1 => approval["argv"] = json!([value]),
+                    2 => approval["resolvedPath"] = value,
+                    3 => approval["cwd"] = value,
+                    4 => approval["environment"] = json!([value]),
+                    5 => approval["always"] = json!({ "never": value }),
+                    6 => approval["askedBy"] = json!([{"pid": 1, "started": 1, "name": value}]),
+                    7 => approval["because"]["text"] = value,
+                    8 => approval["script"] = json!({"path": value, "sha256": value}),
+                    _ => approval["operation"] = value,
+                }
+            }
+            json!({"version": 1, "type": "approvals", "approvals": [approval]}).to_string().into_bytes()
+        }
+    };
+    match client::said(&line) {
+        Ok(Said::Approvals { approvals }) => {
+            for approval in approvals {
+                assert!(!acts(&told(1, &approval, 0)), "{}", line.escape_ascii());
+            }
+        }
+        Ok(_) => {}
+        Err(error) => assert!(!acts(&error.to_string()), "{}", line.escape_ascii()),
+    }
+}

@@ -1,0 +1,40 @@
+//! What is thrown at what reads the bytes of the guarded tree, and of those who connect; and what must hold of it.
+//!
+//! The fuzzer runs these functions (`fuzz/`), and the tests replay the corpora. A target compares with a second, simpler
+//! telling of the same rules: what the code under test is made of is not used in it.
+
+pub mod calls;
+pub mod frames;
+pub mod gateway;
+pub mod ground;
+pub mod input;
+pub mod memory;
+pub mod reading;
+#[cfg(test)]
+pub mod tests;
+pub mod texts;
+pub mod walk;
+pub mod words;
+pub mod world;
+
+use std::path::PathBuf;
+
+pub use calls::calls;
+pub use frames::frames;
+pub use gateway::gateway;
+pub use texts::texts;
+pub use walk::walk;
+
+/// Takes an input. Panics where something does not hold.
+pub type Target = fn(&[u8]);
+
+/// Every target, by the name of its corpus.
+pub const TARGETS: [(&str, Target); 5] =
+    [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames), ("gateway", gateway)];
+
+/// Where files are made: in memory, where that can be.
+fn place() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    let made = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    made.canonicalize().unwrap_or(made)
+}

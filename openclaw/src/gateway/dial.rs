@@ -1,0 +1,147 @@
+//! From an endpoint to a WebSocket on which nothing has been said yet.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::http::StatusCode;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{self, Utf8Bytes};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
+
+use guard_policy::approval::{GatewayHost, GatewayUrl, Scheme};
+
+use super::access::Access;
+use super::frames::LONGEST;
+use super::peer::Ends;
+use super::problem::{Lost, OpenError};
+use super::tls;
+
+/// How long a host may take to answer at all.
+const CONNECT: Duration = Duration::from_secs(10);
+/// What is read at once, in bytes: a gateway says little at a time.
+const BUFFER: usize = 16 << 10;
+
+/// A connection.
+pub type Socket = WebSocketStream<Box<dyn Stream>>;
+
+/// What a WebSocket goes over.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Makes one. Where nothing but the kernel says who is at the other end, its ends are told too.
+///
+/// # Errors
+/// Why there is none.
+pub async fn dial(access: &Access) -> Result<(Socket, Option<Ends>), OpenError> {
+    let endpoint = &access.endpoint;
+    let at = || access.endpoint();
+    let stream = match timeout(CONNECT, connect(access)).await {
+        Ok(stream) => stream?,
+        Err(_) => return Err(OpenError::Slow { at: at(), what: "a connection", seconds: CONNECT.as_secs() }),
+    };
+    let failed = |error| OpenError::Unreachable { at: at(), error };
+    let ends = Ends { own: stream.local_addr().map_err(failed)?, peer: stream.peer_addr().map_err(failed)? };
+    let (stream, ends): (Box<dyn Stream>, _) = match endpoint.scheme() {
+        Scheme::Ws => (Box::new(stream), ends.are_here().then_some(ends)),
+        Scheme::Wss => {
+            let over = tls::over(stream, endpoint.host(), access.trust).await;
+            (Box::new(over.map_err(|why| OpenError::Insecure { at: at(), why })?), None)
+        }
+    };
+    // No Origin: with one, a gateway takes the client for a browser and grants nothing (OpenClaw 2026.9.6).
+    let no_gateway = |why: String| OpenError::NoGateway { at: at(), why };
+    let request = endpoint.as_str().into_client_request().map_err(|error| no_gateway(error.to_string()))?;
+    match client_async_with_config(request, stream, Some(limits())).await {
+        Ok((socket, _)) => Ok((socket, ends)),
+        Err(tungstenite::Error::Http(response)) if response.status() == StatusCode::SERVICE_UNAVAILABLE => {
+            Err(OpenError::Busy { at: at() })
+        }
+        Err(tungstenite::Error::Http(response)) => {
+            Err(no_gateway(format!("it answers with HTTP {}", response.status().as_u16())))
+        }
+        Err(tungstenite::Error::Io(error)) => Err(OpenError::Unreachable { at: at(), error }),
+        Err(error) => Err(no_gateway(error.to_string())),
+    }
+}
+
+/// What is read.
+pub fn limits() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(0)
+        .max_message_size(Some(LONGEST))
+        .max_frame_size(Some(LONGEST))
+}
+
+async fn connect(access: &Access) -> Result<TcpStream, OpenError> {
+    let endpoint = &access.endpoint;
+    let at = || access.endpoint();
+    let addresses = resolve(endpoint).await.map_err(|error| OpenError::Unreachable { at: at(), error })?;
+    if endpoint.scheme() == Scheme::Ws
+        && !access.allow_insecure
+        && !addresses.iter().all(|address| address.ip().is_loopback())
+    {
+        return Err(OpenError::Insecure {
+            at: at(),
+            why: "without TLS the token would be sent over a network for everybody to read: use wss://, or a tunnel to \
+                  this host, or set approvals.gateway.allowInsecure"
+                .to_owned(),
+        });
+    }
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                // Frames are small and waited for.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(match last.kind() {
+        io::ErrorKind::ConnectionRefused => OpenError::Nobody { at: at() },
+        _ => OpenError::Unreachable { at: at(), error: last },
+    })
+}
+
+async fn resolve(endpoint: &GatewayUrl) -> io::Result<Vec<SocketAddr>> {
+    match endpoint.host() {
+        GatewayHost::Address(address) => Ok(vec![SocketAddr::new(*address, endpoint.port())]),
+        GatewayHost::Name(name) => Ok(lookup_host((name.as_str(), endpoint.port())).await?.collect()),
+    }
+}
+
+/// The next thing that is said; `None` for what only shows that somebody is there.
+///
+/// # Errors
+/// When that was the last.
+pub fn said(message: Option<tungstenite::Result<tungstenite::Message>>) -> Result<Option<Utf8Bytes>, Lost> {
+    use tungstenite::{Error, Message};
+    match message {
+        Some(Ok(Message::Text(text))) => Ok(Some(text)),
+        // The answer to a ping is sent with the next read.
+        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
+        Some(Ok(Message::Binary(_))) => Err(Lost::Broken("a binary message".to_owned())),
+        Some(Ok(Message::Close(Some(close)))) => {
+            Err(Lost::Closed { code: Some(close.code.into()), reason: close.reason.as_str().to_owned() })
+        }
+        Some(Ok(Message::Close(None)) | Err(Error::ConnectionClosed | Error::AlreadyClosed)) | None => {
+            Err(Lost::Closed { code: None, reason: String::new() })
+        }
+        Some(Err(Error::Io(error))) => Err(Lost::Failed(error.to_string())),
+        Some(Err(Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake))) => {
+            Err(Lost::Closed { code: None, reason: String::new() })
+        }
+        Some(Err(Error::Capacity(_))) => {
+            Err(Lost::Broken(format!("a message of more than {} MiB", LONGEST >> 20)))
+        }
+        Some(Err(error)) => Err(Lost::Broken(error.to_string())),
+    }
+}

@@ -1,0 +1,277 @@
+//! Getting let in: the gateway's challenge, `connect`, and what it says to that.
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::access::{APPROVALS, Access};
+use super::dial::{Socket, said};
+use super::frames::{Frame, Refused, read, request};
+use super::hello::Hello;
+use super::identity::{Claim, Identity};
+use super::peer::{Ends, Turned};
+use super::problem::{Lost, OpenError};
+use super::secret::Kind;
+use super::tls::Trust;
+use crate::clock::now_ms;
+
+/// A longer message is no greeting, in bytes: that of OpenClaw 2026.9.6 has 18 KiB.
+const LONGEST: usize = 1 << 20;
+/// The id of the first request of each connection.
+const ID: &str = "connect";
+
+/// How the guard comes: as it is meant, or as a release wants it that has refused that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// A parameter that the release does not know.
+    without: Option<Optional>,
+    /// With the token that it has issued, for it does not take the other.
+    with_device_token: bool,
+}
+
+/// What a connection can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Optional {
+    Device,
+    DisplayName,
+}
+
+/// Why the guard is not let in.
+#[derive(Debug)]
+pub enum NotLetIn {
+    /// It may try once more, in this manner.
+    Again(Manner),
+    /// It may not.
+    Never(OpenError),
+}
+
+impl From<OpenError> for NotLetIn {
+    fn from(error: OpenError) -> NotLetIn {
+        NotLetIn::Never(error)
+    }
+}
+
+/// Gets let in.
+///
+/// # Errors
+/// Why that is not done.
+pub async fn greet(
+    access: &Access,
+    socket: &mut Socket,
+    ends: Option<Ends>,
+    manner: Manner,
+) -> Result<Hello, NotLetIn> {
+    let at = || access.endpoint();
+    let lost = |lost| OpenError::Lost { at: at(), lost };
+    let challenge = challenge(socket).await.map_err(lost)?;
+    // It has accepted the connection by now, and nothing secret has been said.
+    if let Some(ends) = ends {
+        let is_member = access.is_member.clone();
+        let check = move || ends.check(is_member.as_ref().map(|member| &member.0));
+        let checked = tokio::task::spawn_blocking(check).await;
+        let checked = checked.unwrap_or_else(|error| Err(Turned::Failed(error.to_string())));
+        checked.map_err(|turned| OpenError::Turned { at: at(), turned })?;
+    }
+    let connect = request(ID, "connect", &params(access, manner, &challenge));
+    let sent = socket.send(Message::text(connect)).await;
+    sent.map_err(|error| lost(Lost::Failed(error.to_string())))?;
+    let payload = match answer(socket).await.map_err(lost)? {
+        Ok(payload) => payload,
+        Err(refused) => {
+            if let Some(manner) = again(access, manner, &refused) {
+                return Err(NotLetIn::Again(manner));
+            }
+            if refused.detail() == Some("AUTH_DEVICE_TOKEN_MISMATCH")
+                && let Some(token) = access.device_token().map(str::to_owned)
+            {
+                remember(access, move |identity, endpoint| identity.forget(endpoint, &token)).await;
+            }
+            let next = advice(access, &refused);
+            return Err(OpenError::Refused { at: at(), refused: Box::new(refused), next }.into());
+        }
+    };
+    let (hello, issued) =
+        Hello::read(payload, now()).map_err(|why| OpenError::NoGateway { at: at(), why })?;
+    if !hello.grants(APPROVALS) {
+        let next = "the gateway's token gives it to a guard on the same host; elsewhere its device must be paired \
+                    (`openclaw devices list`, `openclaw devices approve`)";
+        let next = Some(next.to_owned());
+        return Err(
+            OpenError::MissingScope { at: at(), scope: APPROVALS, granted: hello.scopes, next }.into()
+        );
+    }
+    if let Some(token) = issued.device_token {
+        // Where it cannot be kept it is issued again.
+        remember(access, move |identity, endpoint| identity.keep(endpoint, &token)).await;
+    }
+    Ok(hello)
+}
+
+/// Changes what is kept of this gateway's. The disk may be slow.
+async fn remember(
+    access: &Access,
+    change: impl FnOnce(&Identity, &str) -> Result<(), String> + Send + 'static,
+) {
+    let (identity, endpoint) = (access.identity.clone(), access.endpoint.as_str().to_owned());
+    let changed = tokio::task::spawn_blocking(move || change(&identity, &endpoint)).await;
+    if let Ok(Err(why)) = changed {
+        tracing::info!("the gateway's token for this device is not kept: {why}");
+    }
+}
+
+/// Whether what is said at the other end gets the guard let in.
+#[cfg(any(test, feature = "test-support"))]
+pub async fn greeted(mut socket: Socket) -> bool {
+    let access = Access::fuzzed();
+    greet(&access, &mut socket, None, Manner::default()).await.is_ok()
+}
+
+/// How to try again, if that may help.
+fn again(access: &Access, manner: Manner, refused: &Refused) -> Option<Manner> {
+    let without = match refused.message.rsplit_once("unexpected property '").map(|(_, name)| name) {
+        Some("device'") => Some(Optional::Device),
+        Some("displayName'") => Some(Optional::DisplayName),
+        _ => None,
+    };
+    if without.is_some() {
+        return manner.without.is_none().then_some(Manner { without, ..manner });
+    }
+    // As OpenClaw's own client does it: only to whom the token was told before.
+    let is_trusted = access.endpoint.is_loopback() || matches!(access.trust, Trust::Pinned(_));
+    let may =
+        is_trusted && access.secret.is_some() && access.device_token().is_some() && !manner.with_device_token;
+    let is_mismatch = refused.detail() == Some("AUTH_TOKEN_MISMATCH");
+    (may && is_mismatch).then_some(Manner { with_device_token: true, ..manner })
+}
+
+/// What every gateway begins with.
+struct Challenge {
+    nonce: String,
+    /// Its clock, in milliseconds since 1970.
+    ts: Option<i64>,
+}
+
+async fn challenge(socket: &mut Socket) -> Result<Challenge, Lost> {
+    loop {
+        if let Frame::Event(event) = next(socket).await?
+            && event.event == "connect.challenge"
+        {
+            let nonce = event.payload.get("nonce").and_then(Value::as_str).filter(|nonce| !nonce.is_empty());
+            let nonce =
+                nonce.ok_or_else(|| Lost::Broken("a challenge without a nonce".to_owned()))?.to_owned();
+            return Ok(Challenge { nonce, ts: event.payload.get("ts").and_then(Value::as_i64) });
+        }
+    }
+}
+
+async fn answer(socket: &mut Socket) -> Result<Result<Value, Refused>, Lost> {
+    loop {
+        match next(socket).await? {
+            Frame::Answer { id, answer } if id == ID => return Ok(answer),
+            _ => {}
+        }
+    }
+}
+
+async fn next(socket: &mut Socket) -> Result<Frame, Lost> {
+    loop {
+        let Some(text) = said(socket.next().await)? else { continue };
+        if text.len() > LONGEST {
+            return Err(Lost::Broken(format!("a greeting of more than {} KiB", LONGEST >> 10)));
+        }
+        return read(&text).map_err(Lost::Broken);
+    }
+}
+
+// A gateway knows the clients that there are, and takes no other (OpenClaw 2026.9.6).
+const CLIENT: &str = "gateway-client";
+const MODE: &str = "backend";
+const ROLE: &str = "operator";
+const PLATFORM: &str = "linux";
+
+fn params(access: &Access, manner: Manner, challenge: &Challenge) -> Value {
+    let mut client = json!({
+        "id": CLIENT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "platform": PLATFORM,
+        "mode": MODE,
+    });
+    if manner.without != Some(Optional::DisplayName) {
+        client["displayName"] = json!("openclaw-guard");
+    }
+    let mut params = json!({
+        "minProtocol": 3,
+        "maxProtocol": 4,
+        "client": client,
+        "role": ROLE,
+        "scopes": access.scopes,
+        "caps": [],
+    });
+    let device_token = access.device_token().filter(|_| access.secret.is_none() || manner.with_device_token);
+    let mut auth = serde_json::Map::new();
+    // What is signed with it.
+    let mut token = device_token.unwrap_or_default();
+    if let Some(secret) = &access.secret {
+        let key = match secret.kind {
+            Kind::Token => {
+                token = secret.text();
+                "token"
+            }
+            Kind::Password => "password",
+        };
+        auth.insert(key.to_owned(), json!(secret.text()));
+    }
+    if let Some(device_token) = device_token {
+        auth.insert("deviceToken".to_owned(), json!(device_token));
+    }
+    params["auth"] = Value::Object(auth);
+    if manner.without != Some(Optional::Device) {
+        let device = access.identity.sign(&Claim {
+            client: CLIENT,
+            mode: MODE,
+            role: ROLE,
+            scopes: &access.scopes,
+            // By the gateway's clock: this one may be wrong.
+            signed_at: challenge.ts.unwrap_or_else(now),
+            token,
+            nonce: &challenge.nonce,
+            platform: PLATFORM,
+        });
+        params["device"] = json!(device);
+    }
+    params
+}
+
+/// What somebody who reads of a refusal can do.
+fn advice(access: &Access, refused: &Refused) -> Option<String> {
+    let source = match &access.secret {
+        Some(secret) => secret.source.as_str(),
+        None => "the token that it once issued to this device",
+    };
+    Some(match refused.detail()? {
+        "AUTH_TOKEN_MISMATCH" | "AUTH_PASSWORD_MISMATCH" | "AUTH_DEVICE_TOKEN_MISMATCH" => {
+            format!("what was tried is {source}: it must be the gateway's own (gateway.auth of its openclaw.json)")
+        }
+        "AUTH_TOKEN_MISSING" | "AUTH_TOKEN_NOT_CONFIGURED" => {
+            format!("it wants a token, and {source} is none")
+        }
+        "AUTH_PASSWORD_MISSING" | "AUTH_PASSWORD_NOT_CONFIGURED" => {
+            format!("it wants a password, and {source} is none")
+        }
+        "PAIRING_REQUIRED" => {
+            let id = access.identity.id();
+            format!("let it in with `openclaw devices list` and `openclaw devices approve`: it is {id}")
+        }
+        "AUTH_RATE_LIMITED" => "too many have tried with a wrong token: wait for some minutes".to_owned(),
+        "PROTOCOL_MISMATCH" => "the guard speaks protocols 3 and 4".to_owned(),
+        detail if detail.starts_with("DEVICE_AUTH") => {
+            "its clock or its copy of the guard's key differs: remove guard/device.json of the state directory, and the guard makes another".to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    i64::try_from(now_ms()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,250 @@
+//! Who the guard is to a gateway: an Ed25519 key, made at first use. By it a guard that comes back is known, and may wait
+//! for what it asked before (OpenClaw 2026.7 and later). It is in the state directory, where the guarded tree reads nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat, renameat};
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::approvals_store::{Directory, GUARD, Lock};
+use crate::ids;
+use guard_policy::text::shown;
+
+/// Its file in [`GUARD`].
+pub const NAME: &str = "device.json";
+/// What it is written as first.
+const NEW: &str = "device.json.new";
+/// A longer file is none, in bytes.
+const LONGEST: u64 = 64 << 10;
+/// Bytes of the key.
+const SEED: usize = 32;
+
+/// A key, and the tokens that gateways have issued to it. `Debug` tells none of them.
+#[derive(Clone)]
+pub struct Identity {
+    key: Arc<Ed25519KeyPair>,
+    tokens: BTreeMap<String, String>,
+    state: PathBuf,
+}
+
+/// As it is kept.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    version: u32,
+    seed: String,
+    #[serde(default)]
+    tokens: BTreeMap<String, String>,
+}
+
+/// What is signed for a connection.
+pub struct Claim<'a> {
+    /// `gateway-client`.
+    pub client: &'a str,
+    /// `backend`.
+    pub mode: &'a str,
+    /// `operator`.
+    pub role: &'a str,
+    /// What is asked for.
+    pub scopes: &'a [&'a str],
+    /// Milliseconds since 1970.
+    pub signed_at: i64,
+    /// The token that is sent, or nothing.
+    pub token: &'a str,
+    /// That of the challenge.
+    pub nonce: &'a str,
+    /// `linux`.
+    pub platform: &'a str,
+}
+
+/// `device` of a connection's parameters.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Device {
+    id: String,
+    public_key: String,
+    signature: String,
+    signed_at: i64,
+    nonce: String,
+}
+
+impl Identity {
+    /// The one of this state directory, which is made where there is none.
+    ///
+    /// # Errors
+    /// A sentence for a human.
+    pub fn find(state: &Path) -> Result<Identity, String> {
+        match Identity::known(state)? {
+            Some(identity) => Ok(identity),
+            None => make(state)
+                .and_then(|written| Identity::of(written, state))
+                .map_err(|error| format!("{}: {error}", path(state))),
+        }
+    }
+
+    /// The one of this state directory, where there is one.
+    ///
+    /// # Errors
+    /// A sentence for a human.
+    pub fn known(state: &Path) -> Result<Option<Identity>, String> {
+        let known = Directory::open_own(state).and_then(|own| {
+            let written = own.as_ref().map(read).transpose()?.flatten();
+            written.map(|written| Identity::of(written, state)).transpose()
+        });
+        known.map_err(|error| format!("{}: {error}", path(state)))
+    }
+
+    fn of(written: Written, state: &Path) -> io::Result<Identity> {
+        let seed = BASE64URL_NOPAD.decode(written.seed.as_bytes()).map_err(|_| broken("its key is none"))?;
+        let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| broken("its key is none"))?;
+        Ok(Identity { key: Arc::new(key), tokens: written.tokens, state: state.to_owned() })
+    }
+
+    /// By which gateways know it: the SHA-256 of the public key.
+    pub fn id(&self) -> String {
+        HEXLOWER.encode(&Sha256::digest(self.key.public_key()))
+    }
+
+    /// What a gateway has issued to it.
+    pub fn token(&self, endpoint: &str) -> Option<&str> {
+        self.tokens.get(endpoint).map(String::as_str)
+    }
+
+    /// Keeps what a gateway has issued.
+    ///
+    /// # Errors
+    /// A sentence for a human.
+    pub fn keep(&self, endpoint: &str, token: &str) -> Result<(), String> {
+        self.change(|tokens| {
+            tokens.insert(endpoint.to_owned(), token.to_owned());
+        })
+    }
+
+    /// Forgets what a gateway does not take any more; not what it has issued since.
+    ///
+    /// # Errors
+    /// A sentence for a human.
+    pub fn forget(&self, endpoint: &str, token: &str) -> Result<(), String> {
+        self.change(|tokens| {
+            if tokens.get(endpoint).is_some_and(|kept| kept == token) {
+                tokens.remove(endpoint);
+            }
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<(), String> {
+        let changed = Directory::make_own(&self.state).and_then(|own| {
+            let _lock = Lock::take(&own)?;
+            // Another guard may have changed it. One that was removed meanwhile is not made again from memory.
+            let Some(mut written) = read(&own)? else { return Ok(()) };
+            let before = written.tokens.clone();
+            change(&mut written.tokens);
+            if written.tokens == before { Ok(()) } else { write(&own, &written) }
+        });
+        changed.map_err(|error| format!("{}: {error}", path(&self.state)))
+    }
+
+    /// Signs, by the third version of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).
+    pub fn sign(&self, claim: &Claim<'_>) -> Device {
+        let id = self.id();
+        let signature = BASE64URL_NOPAD.encode(self.key.sign(claim.text(&id).as_bytes()).as_ref());
+        let public_key = BASE64URL_NOPAD.encode(self.key.public_key().as_ref());
+        Device { id, public_key, signature, signed_at: claim.signed_at, nonce: claim.nonce.to_owned() }
+    }
+
+    #[cfg(any(test, feature = "test-support"))]
+    pub fn of_seed(seed: &[u8]) -> Identity {
+        let written = Written { version: 1, seed: BASE64URL_NOPAD.encode(seed), tokens: BTreeMap::new() };
+        Identity::of(written, Path::new("/nowhere")).unwrap()
+    }
+}
+
+impl Claim<'_> {
+    fn text(&self, id: &str) -> String {
+        let Claim { client, mode, role, scopes, signed_at, token, nonce, platform } = self;
+        let (scopes, platform) = (scopes.join(","), platform.trim().to_lowercase());
+        // No family of devices.
+        format!("v3|{id}|{client}|{mode}|{role}|{scopes}|{signed_at}|{token}|{nonce}|{platform}|")
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({})", self.id())
+    }
+}
+
+fn path(state: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    shown(state.join(GUARD).join(NAME).as_os_str().as_bytes())
+}
+
+fn broken(why: &str) -> io::Error {
+    io::Error::other(format!("{why}: remove it, and the guard makes another"))
+}
+
+fn read(own: &Directory) -> io::Result<Option<Written>> {
+    let file = match own.below(NAME, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            return Err(broken("it is a symbolic link"));
+        }
+        Err(error) => return Err(error),
+    };
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(broken("it is no plain file"));
+    }
+    let uid = geteuid();
+    if stat.st_mode & 0o077 != 0 || !(stat.st_uid == uid.as_raw() || uid.is_root()) {
+        return Err(broken("others may read or write it"));
+    }
+    let mut bytes = Vec::new();
+    File::from(file).take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(broken("it is longer than any"));
+    }
+    let written: Written =
+        serde_json::from_slice(&bytes).map_err(|error| broken(&format!("it cannot be read ({error})")))?;
+    if written.version != 1 {
+        return Err(broken("it is of another version of the guard"));
+    }
+    Ok(Some(written))
+}
+
+/// Guards that begin at the same time have one: the first makes it.
+fn make(state: &Path) -> io::Result<Written> {
+    let own = Directory::make_own(state)?;
+    let _lock = Lock::take(&own)?;
+    if let Some(written) = read(&own)? {
+        return Ok(written);
+    }
+    let seed: [u8; SEED] = ids::bytes();
+    let written = Written { version: 1, seed: BASE64URL_NOPAD.encode(&seed), tokens: BTreeMap::new() };
+    write(&own, &written)?;
+    Ok(written)
+}
+
+/// In one step, under the lock: half a key would be a broken one.
+fn write(own: &Directory, written: &Written) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let file = own.below(NEW, flags, Mode::RUSR | Mode::WUSR)?;
+    fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+    own.hand_over(&file)?;
+    let mut text = serde_json::to_vec_pretty(written)?;
+    text.push(b'\n');
+    let mut file = File::from(file);
+    file.write_all(&text)?;
+    file.sync_all()?;
+    Ok(renameat(own, NEW, own, NAME)?)
+}

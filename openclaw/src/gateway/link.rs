@@ -1,0 +1,195 @@
+//! A connection that has been let in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::access::Access;
+use super::calls::{Answer, Calls};
+use super::dial::{Socket, dial, said};
+use super::frames::{Frame, read, request};
+use super::handshake::{Manner, NotLetIn, greet};
+use super::hello::Hello;
+use super::problem::{CallError, Lost, OpenError};
+
+/// How long all of it may take until the guard is let in.
+const OPEN: Duration = Duration::from_secs(15);
+/// How long saying goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// How much later than promised something may come.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A connection that has been let in. It ends when its last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Link(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    hello: Hello,
+    next: AtomicU64,
+    tell: mpsc::UnboundedSender<Tell>,
+    lost: watch::Receiver<Option<Lost>>,
+}
+
+/// What a link says to what drives it.
+#[derive(Debug)]
+enum Tell {
+    Call { id: String, text: String, answer: oneshot::Sender<Answer> },
+    Forget(String),
+}
+
+impl Link {
+    /// Connects, and gets let in.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn open(access: &Access) -> Result<Link, OpenError> {
+        let opened = timeout(OPEN, async {
+            let mut manner = Manner::default();
+            loop {
+                let (mut socket, ends) = dial(access).await?;
+                match greet(access, &mut socket, ends, manner).await {
+                    Ok(hello) => return Ok(Link::of(socket, hello)),
+                    // Each of the manners is tried once.
+                    Err(NotLetIn::Again(next)) => manner = next,
+                    Err(NotLetIn::Never(error)) => return Err(error),
+                }
+            }
+        });
+        opened.await.unwrap_or_else(|_| {
+            let (at, seconds) = (access.endpoint(), OPEN.as_secs());
+            Err(OpenError::Slow { at, what: "an answer", seconds })
+        })
+    }
+
+    pub fn of(socket: Socket, hello: Hello) -> Link {
+        let (tell, told) = mpsc::unbounded_channel();
+        let (end, lost) = watch::channel(None);
+        let shared = Shared { next: AtomicU64::new(1), tell, lost, hello };
+        let silence = shared.hello.tick * 2 + GRACE;
+        let driver = Driver { socket, told, calls: Calls::default(), silence };
+        tokio::spawn(async move {
+            let lost = driver.run().await;
+            end.send_replace(Some(lost));
+        });
+        Link(Arc::new(shared))
+    }
+
+    /// What the gateway said when it let the guard in.
+    pub fn hello(&self) -> &Hello {
+        &self.0.hello
+    }
+
+    /// Calls a method, and waits for the first answer for as long as the connection lasts. Whoever drops this does not wait
+    /// any more; the gateway is not told.
+    ///
+    /// # Errors
+    /// When the gateway does not do it, or the connection ends first.
+    pub async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed).to_string();
+        let text = request(&id, method, &params);
+        let (answer, answered) = oneshot::channel();
+        let _forget = Forget { id: id.clone(), tell: &self.0.tell };
+        // Where nobody takes it, the answer's other end is dropped.
+        let _ = self.0.tell.send(Tell::Call { id, text, answer });
+        match answered.await {
+            Ok(answer) => answer.map_err(CallError::Refused),
+            Err(_) => Err(CallError::Lost(self.lost().await)),
+        }
+    }
+
+    /// Waits until the connection has ended.
+    pub async fn lost(&self) -> Lost {
+        let mut lost = self.0.lost.clone();
+        let lost = lost.wait_for(Option::is_some).await.ok().and_then(|lost| lost.clone());
+        lost.unwrap_or_else(|| Lost::Failed("its task has ended".to_owned()))
+    }
+
+    /// Ends it, where this is the last clone, and waits until the gateway has heard so.
+    pub async fn end(self) {
+        let mut lost = self.0.lost.clone();
+        drop(self);
+        let _ = lost.wait_for(Option::is_some).await;
+    }
+}
+
+/// Has the answer of a call not waited for any more.
+struct Forget<'l> {
+    id: String,
+    tell: &'l mpsc::UnboundedSender<Tell>,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        let _ = self.tell.send(Tell::Forget(std::mem::take(&mut self.id)));
+    }
+}
+
+/// What reads and writes.
+struct Driver {
+    socket: Socket,
+    told: mpsc::UnboundedReceiver<Tell>,
+    calls: Calls<oneshot::Sender<Answer>>,
+    silence: Duration,
+}
+
+impl Driver {
+    async fn run(mut self) -> Lost {
+        let mut deadline = Instant::now() + self.silence;
+        loop {
+            tokio::select! {
+                message = self.socket.next() => {
+                    deadline = Instant::now() + self.silence;
+                    match said(message) {
+                        Ok(Some(text)) => match read(&text) {
+                            Ok(frame) => self.take(frame),
+                            Err(why) => return Lost::Broken(why),
+                        },
+                        Ok(None) => {}
+                        Err(lost) => return lost,
+                    }
+                }
+                told = self.told.recv() => match told {
+                    Some(Tell::Call { id, text, answer }) => {
+                        self.calls.wait(id, answer);
+                        match timeout(self.silence, self.socket.send(Message::text(text))).await {
+                            Ok(Ok(())) => {}
+                            Ok(Err(error)) => return said(Some(Err(error))).err().unwrap_or(Lost::Failed(String::new())),
+                            Err(_) => return Lost::Silent(self.silence.as_secs()),
+                        }
+                    }
+                    Some(Tell::Forget(id)) => self.calls.forget(&id),
+                    None => {
+                        let goodbye = async {
+                            let _ = self.socket.close(None).await;
+                            // Until the gateway has heard it.
+                            while let Some(Ok(_)) = self.socket.next().await {}
+                        };
+                        let _ = timeout(GOODBYE, goodbye).await;
+                        return Lost::Closed { code: None, reason: String::new() };
+                    }
+                },
+                () = tokio::time::sleep_until(deadline) => return Lost::Silent(self.silence.as_secs()),
+            }
+        }
+    }
+
+    fn take(&mut self, frame: Frame) {
+        match frame {
+            Frame::Answer { id, answer } => {
+                if let Some(who) = self.calls.answered(&id) {
+                    // Else it does not wait any more.
+                    let _ = who.send(answer);
+                }
+            }
+            // None tells of what is waited for (OpenClaw 2026.7.35, 2026.9.6).
+            Frame::Event(_) | Frame::Other => {}
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Where OpenClaw's gateway listens, by the operator's environment and `openclaw.json`.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::approval::GatewayUrl;
+use guard_policy::{Gateway, GatewayConfig};
+
+use super::access::URL;
+use crate::config::{Config, REMOTE_URL};
+use crate::plain_file::read as read_plain;
+
+/// Its configuration: `OPENCLAW_CONFIG_PATH`, else `openclaw.json` in the state directory.
+pub fn config(state: &Path) -> PathBuf {
+    let named = env::var_os("OPENCLAW_CONFIG_PATH").filter(|path| !path.is_empty());
+    named.map_or_else(|| state.join("openclaw.json"), PathBuf::from)
+}
+
+/// The copies that OpenClaw leaves beside its configuration when that changes (OpenClaw 2026.7.35, 2026.9.6), each with
+/// the secrets of its time: those that are there, and those of which the name is known beforehand.
+pub fn copies(config: &Path) -> Vec<PathBuf> {
+    const ENDS: [&str; 7] = ["bak", "bak.1", "bak.2", "bak.3", "bak.4", "last-good", "pre-update"];
+    let (Some(directory), Some(name)) = (config.parent(), config.file_name()) else { return Vec::new() };
+    let begin = [name.as_bytes(), b"."].concat();
+    let mut copies: Vec<_> = ENDS
+        .iter()
+        .map(|end| directory.join(OsStr::from_bytes(&[begin.as_slice(), end.as_bytes()].concat())))
+        .collect();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let others = entries.map(|entry| entry.file_name()).filter(|name| name.as_bytes().starts_with(&begin));
+    copies.extend(others.map(|name| directory.join(name)));
+    copies.sort();
+    copies.dedup();
+    copies
+}
+
+/// The ports that it may have. What cannot be read is in a warning, and the default counts.
+pub fn find(config: &Path) -> Gateway {
+    every(config, &|name| env::var_os(name))
+}
+
+/// The same in an environment that is given.
+pub(super) fn every(config: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Gateway {
+    let gateway = find_in(config, variable("OPENCLAW_GATEWAY_PORT"));
+    let told = variable(URL).and_then(|url| url.into_string().ok());
+    let openclaw = Config::read(config);
+    let urls = told.as_deref().into_iter().chain(openclaw.text(REMOTE_URL));
+    urls.filter_map(|url| GatewayUrl::parse(url.trim()).ok()).fold(gateway, |gateway, url| gateway.and(&url))
+}
+
+/// Where OpenClaw's own gateway listens, where this is `OPENCLAW_GATEWAY_PORT`.
+pub(super) fn find_in(config: &Path, variable: Option<OsString>) -> Gateway {
+    let variable = variable.map(|value| value.to_string_lossy().into_owned());
+    let text = match read_plain(config) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| "it is no UTF-8 text".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.to_string()),
+    };
+    let found = match &text {
+        Ok(Some(text)) => GatewayConfig::Text(text),
+        Ok(None) => GatewayConfig::Absent,
+        Err(why) => GatewayConfig::Unreadable(why),
+    };
+    Gateway::find(variable.as_deref(), found, &config.display().to_string())
+}

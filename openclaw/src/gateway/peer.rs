@@ -1,0 +1,157 @@
+//! Who holds the other end of a connection on this host. The guarded tree may not bind the gateway's port (docs/policy.md);
+//! this is for the port of a gateway that does not run, which any user may take.
+
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use procfs::net::TcpNetEntry;
+use procfs::process::Process;
+use rustix::process::geteuid;
+
+use crate::peer::nested_guard::guard_above;
+use crate::ports::IsMember;
+
+/// How often a row is looked for that is not there: the table is not read in one step.
+const LOOKS: usize = 5;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The two ends of a connection, as this one's socket has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// This one's.
+    pub own: SocketAddr,
+    /// The gateway's.
+    pub peer: SocketAddr,
+}
+
+/// Why nothing secret is said to it.
+#[derive(Debug, thiserror::Error)]
+pub enum Turned {
+    #[error("a process of another user ({0}) listens there")]
+    OtherUser(u32),
+    #[error("a process of a guarded tree ({0}) listens there: it may not answer")]
+    Member(i32),
+    #[error(
+        "it cannot be told whether a process of a guarded tree ({0}) listens there: it does not show what it holds"
+    )]
+    Hidden(i32),
+    #[error(
+        "no process that this user sees listens there, so it cannot be told whether it is one of a guarded tree: run the \
+         gateway as this user and beside the guard, or let it speak TLS (wss://)"
+    )]
+    Unseen,
+    #[error("the kernel does not tell who listens there")]
+    Unknown,
+    #[error("it cannot be told who listens there: {0}")]
+    Failed(String),
+}
+
+impl Ends {
+    /// Whether both are of this host: who connects to one of its addresses comes from there.
+    pub fn are_here(&self) -> bool {
+        self.peer.ip().to_canonical().is_loopback() || self.peer.ip() == self.own.ip()
+    }
+
+    /// Of a connection that the gateway has accepted: before that its end is nobody's.
+    ///
+    /// # Errors
+    /// When nothing secret may be said.
+    pub fn check(&self, is_member: Option<&IsMember>) -> Result<(), Turned> {
+        let row = self.row()?;
+        let own = geteuid().as_raw();
+        if row.uid != own && row.uid != 0 {
+            return Err(Turned::OtherUser(row.uid));
+        }
+        let is_member = |pid| is_member.is_some_and(|is_member| is_member(pid)) || guard_above(pid).is_some();
+        let mut hidden = None;
+        // What root holds cannot be a member's, who is not root.
+        let mut is_other = row.uid != own;
+        let mut is_perhaps_other = false;
+        for pid in processes()? {
+            let is_member = is_member(pid);
+            if !is_member && is_other {
+                continue;
+            }
+            match holds(pid, row.inode) {
+                Some(true) if is_member => return Err(Turned::Member(pid)),
+                Some(true) => is_other = true,
+                None if is_member => hidden = Some(pid),
+                // A guard of root has no capabilities, and sees neither what other processes of root have nor what its own do.
+                None => is_perhaps_other |= own == 0,
+                Some(false) => {}
+            }
+        }
+        // Who hides has it only if nobody else does. Nor does it say anything that nobody has it now: a member may have
+        // put it on the way to itself, in a message that it takes later (unix(7), SCM_RIGHTS).
+        match hidden {
+            _ if is_other || is_perhaps_other => Ok(()),
+            Some(hidden) => Err(Turned::Hidden(hidden)),
+            None => Err(Turned::Unseen),
+        }
+    }
+
+    /// The kernel's row of the other end.
+    fn row(&self) -> Result<TcpNetEntry, Turned> {
+        let failed = |error: procfs::ProcError| Turned::Failed(error.to_string());
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            let me = Process::myself().map_err(failed)?;
+            // One that listens on :: has 127.0.0.1 in the other table.
+            let mut rows = me.tcp().map_err(failed)?;
+            rows.extend(me.tcp6().unwrap_or_default());
+            let row = rows.into_iter().find(|row| {
+                plain(row.local_address) == plain(self.peer)
+                    && plain(row.remote_address) == plain(self.own)
+                    && row.inode != 0
+            });
+            if let Some(row) = row {
+                return Ok(row);
+            }
+        }
+        Err(Turned::Unknown)
+    }
+}
+
+fn plain(address: SocketAddr) -> (IpAddr, u16) {
+    (address.ip().to_canonical(), address.port())
+}
+
+fn processes() -> Result<impl Iterator<Item = i32>, Turned> {
+    let entries = fs::read_dir("/proc").map_err(|error| Turned::Failed(error.to_string()))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
+}
+
+/// Whether a process has the socket of this inode; `None` where that cannot be told.
+fn holds(pid: i32, inode: u64) -> Option<bool> {
+    let wanted = format!("socket:[{inode}]");
+    let is_gone = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+    };
+    let tasks = match fs::read_dir(format!("/proc/{pid}/task")) {
+        Ok(tasks) => tasks,
+        Err(error) => return is_gone(&error).then_some(false),
+    };
+    let mut is_told = true;
+    // A thread may have descriptors of its own.
+    for task in tasks.flatten() {
+        match fs::read_dir(task.path().join("fd")) {
+            Ok(held) => {
+                for entry in held {
+                    // Who may list them may not see what they are, where its rights are fewer.
+                    match entry.and_then(|entry| fs::read_link(entry.path())) {
+                        Ok(link) if link.as_os_str() == wanted.as_str() => return Some(true),
+                        Ok(_) => {}
+                        Err(error) => is_told &= is_gone(&error),
+                    }
+                }
+            }
+            Err(error) => is_told &= is_gone(&error),
+        }
+    }
+    is_told.then_some(false)
+}

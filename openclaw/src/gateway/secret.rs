@@ -1,0 +1,107 @@
+//! What opens the gateway.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::process::geteuid;
+
+use guard_policy::text::shown;
+
+/// A longer token is none, in bytes.
+const LONGEST: u64 = 4096;
+
+/// A token or a password. `Debug` does not tell it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret {
+    pub kind: Kind,
+    text: String,
+    /// Where it was found, for people.
+    pub source: String,
+}
+
+/// How it is said to the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The gateway's token (`gateway.auth.mode: "token"`).
+    Token,
+    /// The gateway's password.
+    Password,
+}
+
+impl Secret {
+    /// What is trimmed away belongs to the file or the variable.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn new(kind: Kind, text: &str, source: String) -> Result<Secret, String> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(format!("{source} is empty"));
+        }
+        if text.len() as u64 > LONGEST {
+            return Err(format!("{source} is longer than {LONGEST} bytes"));
+        }
+        if text.contains(char::is_control) {
+            return Err(format!("{source} has more than one line, or a control character in it"));
+        }
+        Ok(Secret { kind, text: text.to_owned(), source })
+    }
+
+    /// The secret itself, for the gateway.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} of {}", self.kind, self.source)
+    }
+}
+
+/// Reads the file that guard.json names, by its real path: a plain one, of this user or of root, that is nobody else's to
+/// read or write.
+///
+/// # Errors
+/// Why it has none.
+pub fn of_file(path: &Path) -> Result<Secret, String> {
+    let source = shown(path.as_os_str().as_bytes());
+    let failed = |error: rustix::io::Errno| format!("{source}: {}", std::io::Error::from(error));
+    // A FIFO would wait for somebody to write.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // A link on the way has been made since: it may be the tree's.
+    let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(failed)?;
+    let stat = fstat(&file).map_err(failed)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(format!("{source} is no plain file"));
+    }
+    if stat.st_uid != geteuid().as_raw() && stat.st_uid != 0 {
+        return Err(format!("{source} belongs to another user ({})", stat.st_uid));
+    }
+    if stat.st_mode & 0o077 != 0 {
+        return Err(format!("others may read or write {source}: chmod 600 it"));
+    }
+    let mut bytes = Vec::new();
+    let read = File::from(file).take(LONGEST + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{source}: {error}"))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("{source} is longer than {LONGEST} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| format!("{source} is no UTF-8 text"))?;
+    Secret::new(Kind::Token, &text, source)
+}
+
+/// One of a variable of the guard's own environment, which no child has.
+///
+/// # Errors
+/// Why it has none.
+pub fn of_variable(kind: Kind, name: &str, value: OsString) -> Result<Secret, String> {
+    let source = format!("{name} of the guard's environment");
+    let text = value.into_string().map_err(|_| format!("{source} is no UTF-8 text"))?;
+    Secret::new(kind, &text, source)
+}

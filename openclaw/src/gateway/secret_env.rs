@@ -1,0 +1,62 @@
+//! Variables of the operator's environment that open the gateway, whatever they are called.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::access::{AUTH, PASSWORD, REMOTE, TOKEN};
+use super::config;
+use super::secret;
+use super::settings::Wanted;
+use crate::config::{Config, Found};
+
+/// A shorter secret may well be another variable's value by chance, in bytes.
+const SHORTEST: usize = 8;
+
+/// What no command may have.
+#[derive(Debug, Default)]
+pub struct Withheld {
+    names: Vec<OsString>,
+    texts: Vec<String>,
+}
+
+impl Withheld {
+    /// By what openclaw.json and guard.json say of secrets, and by the variables that OpenClaw itself looks at. `state` is
+    /// the state directory.
+    pub fn find(wanted: &Wanted, state: &Path) -> Withheld {
+        Withheld::find_in(wanted, &config(state), &|name| env::var_os(name))
+    }
+
+    /// The same in an environment that is given.
+    pub(super) fn find_in(
+        wanted: &Wanted,
+        file: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Withheld {
+        let mut withheld = Withheld { names: [TOKEN, PASSWORD].map(Into::into).to_vec(), texts: Vec::new() };
+        let config = Config::read(file);
+        for path in
+            [AUTH, REMOTE].iter().flat_map(|at| ["token", "password"].map(|kind| format!("{at}.{kind}")))
+        {
+            match config.secret(&path) {
+                Found::Text(text) => withheld.texts.push(text.to_owned()),
+                Found::Variable(name) => withheld.names.push(name.into()),
+                Found::Nothing | Found::Elsewhere => {}
+            }
+        }
+        if let Some(Ok(path)) = &wanted.token_file {
+            withheld.texts.extend(secret::of_file(path).ok().map(|secret| secret.text().to_owned()));
+        }
+        let named = withheld.names.iter().filter_map(|name| variable(name.to_str()?)?.into_string().ok());
+        let named: Vec<_> = named.map(|text| text.trim().to_owned()).collect();
+        withheld.texts.extend(named);
+        withheld.texts.retain(|text| text.len() >= SHORTEST);
+        withheld
+    }
+
+    /// Whether this is one of them.
+    pub fn has(&self, name: &OsStr, value: &OsStr) -> bool {
+        let is_secret = |value: &str| self.texts.iter().any(|text| text == value.trim());
+        self.names.iter().any(|withheld| withheld == name) || value.to_str().is_some_and(is_secret)
+    }
+}

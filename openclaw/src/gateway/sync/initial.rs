@@ -1,0 +1,53 @@
+//! Before the tree starts.
+
+use std::path::Path;
+use std::time::Duration;
+
+use guard_policy::Policy;
+use guard_policy::approval::GatewayUrl;
+use tokio::time::timeout;
+
+use super::wire::fetch;
+use crate::approvals_store;
+use crate::gateway::Link;
+use crate::gateway::{Access, Wanted};
+
+/// How long the gateway has.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Asks the gateway for its exec approvals and keeps what it says, where the policy wants that. Waits for it.
+///
+/// # Errors
+/// Why what it said last, if anything, counts.
+pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
+    ask_within(policy, state, LONGEST)
+}
+
+/// The same within another time.
+pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Result<(), String> {
+    let wanted = Wanted::of(policy);
+    if !wanted.admin {
+        return Ok(());
+    }
+    let ask = async {
+        let access = Access::find(&wanted, state).map_err(|error| error.to_string())?;
+        let link = Link::open(&access).await.map_err(|error| error.to_string())?;
+        fetch(&link, wanted.url.as_ref().map(GatewayUrl::as_str))
+            .await
+            .map_err(|error| format!("{}: {error}", access.endpoint()))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let asked = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
+        let asked = runtime.block_on(async { timeout(longest, ask).await });
+        // A name that is still looked up must not hold the start.
+        runtime.shutdown_background();
+        asked.unwrap_or_else(|_| Err(format!("the gateway has not answered for {} s", longest.as_secs())))
+    });
+    let kept = asked.and_then(|snapshot| {
+        approvals_store::keep_gateways(state, &snapshot)
+            .map_err(|error| format!("{}: {error}", approvals_store::gateways(state).display()))
+    });
+    kept.map_err(|why| {
+        format!("approvals.gateway.admin: the gateway's exec approvals are not known: {why}; what it said last counts")
+    })
+}

@@ -1,0 +1,265 @@
+//! What is kept of it, before the tree starts and while it runs.
+
+use super::*;
+
+/// However slow the machine is, the gateway's word is waited for.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A state directory.
+struct Ground {
+    directory: TempDir,
+    complaints: Arc<Mutex<Vec<String>>>,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        let directory = tempfile::tempdir().unwrap();
+        let token = directory.path().join("token");
+        fs::write(&token, "X\n").unwrap();
+        fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+        Ground { directory, complaints: Arc::default() }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    fn wanted(&self, gateway: &Gateway) -> Wanted {
+        Wanted {
+            url: Some(GatewayUrl::parse(&gateway.url()).unwrap()),
+            token_file: Some(Ok(self.state().join("token"))),
+            admin: true,
+            ..Wanted::default()
+        }
+    }
+
+    fn follower(&self) -> Follower {
+        let complaints = Arc::clone(&self.complaints);
+        let complain = move |line| complaints.lock().unwrap().push(line);
+        Follower::patient(self.state(), Arc::new(|_| false), Arc::new(complain), LONG)
+    }
+
+    fn known(&self) -> Vec<String> {
+        match approvals_store::load_gateways(&self.state()) {
+            Gateways::Said { reading, .. } => {
+                let list = reading.store.allowlist("main");
+                list.iter().map(|(_, entry)| entry.pattern().to_owned()).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn until(&self, what: impl Fn(&Ground) -> bool) {
+        while !what(self) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// On a plain thread, as workers and those who save call it.
+async fn plainly<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, answered) = tokio::sync::oneshot::channel();
+    // Not of the runtime's: neither the start nor a worker is one of those.
+    std::thread::spawn(move || done.send(call()).map_err(drop));
+    answered.await.unwrap()
+}
+
+/// The next visit: what is there, and then the guard is gone.
+async fn visited(gateway: &Gateway, hash: &str, file: Value) {
+    let mut client = gateway.welcome_by(admin_hello()).await;
+    answer_get(&mut client, hash, file).await;
+    client.gone().await;
+}
+
+#[tokio::test]
+async fn the_follower_keeps_what_it_hears() {
+    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let follower = ground.follower();
+    let entry = always("/b");
+    assert_eq!(follower.add("main", &entry), Err(Unsaved::Elsewhere));
+    follower.want(ground.wanted(&gateway));
+    visited(&gateway, "h1", store_with(&["/a"])).await;
+    assert_eq!(ground.known(), ["/a"]);
+    let mode = fs::metadata(approvals_store::gateways(&ground.state())).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    // Somebody is about to be asked: when the look has ended, what the gateway says is there.
+    let looks = (0..8).map(|_| {
+        let follower = follower.clone();
+        plainly(move || follower.look())
+    });
+    let mut looks = std::pin::pin!(futures_util::future::join_all(looks));
+    loop {
+        tokio::select! {
+            _ = &mut looks => break,
+            () = visited(&gateway, "h2", store_with(&["/a", "/c"])) => {}
+        }
+    }
+    assert_eq!(ground.known(), ["/a", "/c"]);
+
+    let adding = follower.clone();
+    let added = plainly(move || adding.add("main", &entry));
+    let talk = async {
+        let mut client = gateway.welcome_by(admin_hello()).await;
+        answer_get(&mut client, "h3", store_with(&["/a"])).await;
+        let (id, params) = called(&mut client, "exec.approvals.set").await;
+        client.answer(&id, said("h4", params["file"].clone())).await;
+        answer_get(&mut client, "h4", params["file"].clone()).await;
+        client.gone().await;
+    };
+    let (added, ()) = join!(added, talk);
+    assert_eq!(added, Ok(()));
+    assert_eq!(ground.known(), ["/a", "/b"]);
+    assert!(ground.complaints.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
+    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let follower = ground.follower();
+    follower.want(ground.wanted(&gateway));
+    visited(&gateway, "h1", store_with(&["/a"])).await;
+    let adding = follower.clone();
+    let adding = plainly(move || adding.add("main", &always("/x")));
+    let lost = async {
+        let mut client = gateway.welcome_by(admin_hello()).await;
+        let _ = called(&mut client, "exec.approvals.get").await;
+        // It is gone without a word.
+    };
+    let (added, ()) = join!(adding, lost);
+    assert!(matches!(added, Err(Unsaved::Failed(_))), "{added:?}");
+    assert_eq!(ground.known(), ["/a"]);
+    visited(&gateway, "h2", store_with(&["/b"])).await;
+    assert_eq!(ground.known(), ["/b"]);
+    let complaints = ground.complaints.lock().unwrap().clone();
+    let [complaint] = complaints.as_slice() else { panic!("{complaints:?}") };
+    assert!(complaint.ends_with("; what the gateway said last counts"), "{complaint}");
+}
+
+#[tokio::test]
+async fn who_is_no_administrator_is_told_once() {
+    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let follower = ground.follower();
+    follower.want(ground.wanted(&gateway));
+    let mut client = gateway.welcome_by(hello()).await;
+    client.gone().await;
+    ground.until(|ground| !ground.complaints.lock().unwrap().is_empty()).await;
+    let adding = follower.clone();
+    let Err(Unsaved::Failed(why)) = plainly(move || adding.add("main", &always("/x"))).await else {
+        panic!("it is nowhere")
+    };
+    assert!(why.contains("does not grant operator.admin"), "{why}");
+    assert_eq!(ground.complaints.lock().unwrap().len(), 1);
+    assert_eq!(approvals_store::load_gateways(&ground.state()), Gateways::Never);
+    // What is not wanted any more is not tried any more.
+    follower.want(Wanted::default());
+    let (looking, adding) = (follower.clone(), follower);
+    plainly(move || looking.look()).await;
+    assert_eq!(plainly(move || adding.add("main", &always("/x"))).await, Err(Unsaved::Elsewhere));
+}
+
+fn governed(url: &str, token: &Path, state: &Path) -> Policy {
+    let document = json!({ "version": 1, "exec": { "security": "full", "ask": "off" },
+        "approvals": { "gateway": { "url": url, "tokenFile": token, "admin": true } },
+        "permissions": { "filesystem": { "rules": { "/usr/**": "r-x" } } } });
+    let document = Document::parse("guard.json", &document.to_string()).unwrap();
+    let gateways = approvals_store::load_gateways(state);
+    let gateways = approvals_store::governing(&gateways, Some(url));
+    let host = Host {
+        gateways: gateways
+            .as_ref()
+            .map_or_else(|why| OpenclawStore::Broken(why), |reading| OpenclawStore::Present(reading)),
+        ..Host::bare(b"/home/u", b"/")
+    };
+    Policy::compile(&document, "main", &host, &Overrides::default()).unwrap()
+}
+
+fn starts(policy: &Policy) -> Outcome {
+    let exec = guard_policy::Exec {
+        path: b"/usr/bin/ls",
+        argv: &[b"ls".to_vec()],
+        cwd: b"/",
+        role: guard_policy::Role::Program,
+    };
+    guard_policy::decide(policy, &guard_policy::Request::Exec(exec)).outcome
+}
+
+#[tokio::test]
+async fn it_is_asked_before_the_tree_starts() {
+    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let (state, token, url) = (ground.state(), ground.state().join("token"), gateway.url());
+    // Nobody knows yet.
+    assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
+    let ask = || {
+        let (policy, state) = (governed(&url, &token, &state), state.clone());
+        plainly(move || ask_within(&policy, &state, LONG))
+    };
+    let talk = async {
+        let mut client = gateway.welcome_by(admin_hello()).await;
+        answer_get(&mut client, "h1", store_with(&[])).await;
+        client.gone().await;
+    };
+    assert_eq!(join!(ask(), talk).0, Ok(()));
+    assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Allow);
+    let talk = async {
+        let mut client = gateway.welcome_by(admin_hello()).await;
+        let denying = json!({ "version": 1, "defaults": { "security": "deny" }, "agents": {} });
+        answer_get(&mut client, "h2", denying).await;
+    };
+    assert_eq!(join!(ask(), talk).0, Ok(()));
+    assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
+
+    // Whoever keeps it away changes nothing of that.
+    let talk = async {
+        let mut client = gateway.welcome_by(hello()).await;
+        client.gone().await;
+    };
+    let why = join!(ask(), talk).0.unwrap_err();
+    assert!(
+        why.contains("does not grant operator.admin") && why.ends_with("what it said last counts"),
+        "{why}"
+    );
+    let asked = ask();
+    drop(gateway);
+    let why = asked.await.unwrap_err();
+    assert!(why.contains("nobody listens") || why.contains("closed") || why.contains("ended"), "{why}");
+    assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
+    // Nor is it another gateway's word.
+    assert_eq!(starts(&governed("ws://127.0.0.1:1", &token, &state)), Outcome::Deny);
+}
+
+#[test]
+fn what_is_kept_is_what_was_said() {
+    let ground = Ground::new();
+    let state = ground.state();
+    assert_eq!(approvals_store::load_gateways(&state), Gateways::Never);
+    let snapshot = Snapshot::new(None, "h".to_owned(), store_with(&["/a"]));
+    approvals_store::keep_gateways(&state, &snapshot).unwrap();
+    let file = approvals_store::gateways(&state);
+    let inode = || fs::metadata(&file).unwrap().ino();
+    let before = inode();
+    approvals_store::keep_gateways(&state, &snapshot).unwrap();
+    assert_eq!(inode(), before, "what says the same is not written again");
+    let known = approvals_store::load_gateways(&state);
+    assert!(approvals_store::governing(&known, None).is_ok());
+    assert!(approvals_store::governing(&known, Some("ws://h")).is_err());
+    let whole = fs::read_to_string(&file).unwrap();
+    for broken in [
+        String::new(),
+        whole[..whole.len() / 2].to_owned(),
+        whole.replace("\"version\": 1,\n  \"gateway\"", "\"version\": 2,\n  \"gateway\""),
+        whole.replace("\"hash\"", "\"hush\""),
+        whole.replace("\"agents\": {", "\"agents\": [], \"x\": {"),
+    ] {
+        fs::write(&file, &broken).unwrap();
+        let known = approvals_store::load_gateways(&state);
+        assert!(
+            matches!(&known, Gateways::Broken(why) if why.contains("gateway-policy.json")),
+            "{broken}: {known:?}"
+        );
+        assert!(approvals_store::governing(&known, None).is_err());
+    }
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(state.join("token"), &file).unwrap();
+    assert!(matches!(approvals_store::load_gateways(&state), Gateways::Broken(_)));
+}

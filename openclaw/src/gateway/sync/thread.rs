@@ -1,0 +1,327 @@
+//! While the tree runs: a thread of its own, which asks again and again, and at once where somebody is about to be asked.
+//! What it hears it writes to the disk, and the policy is read again for that. It connects anew each time, and is gone
+//! before anybody is told: to gateways up to 2026.7 an administrator who is connected is one who answers questions.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use guard_policy::Policy;
+use guard_policy::approval::GatewayUrl;
+use guard_policy::store::NewEntry;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{sleep, timeout};
+
+use super::wire::{Unsaid, add, fetch};
+use crate::approvals_store::{self, Snapshot};
+use crate::clock::now_ms;
+use crate::gateway::Link;
+use crate::gateway::{Access, NoAccess, Pause, Wanted};
+use crate::ports::{Complain, IsMember};
+use crate::tasks::kept_up_task;
+use guard_policy::text::shown;
+
+/// Between two looks: no event tells of a change (OpenClaw 2026.9.6).
+const AGAIN: Duration = Duration::from_secs(30);
+/// How long one answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Between two attempts to connect: it doubles from one to the other.
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), AGAIN];
+/// How long somebody who is about to ask waits for the gateway's word.
+const WORTH: Duration = Duration::from_secs(1);
+/// How long somebody who saves waits for it.
+const SAVED: Duration = Duration::from_secs(15);
+
+/// Keeps what the gateway says up to date; all clones are one. There is no thread while the policy does not want it.
+#[derive(Clone)]
+pub struct Follower(Arc<Shared>);
+
+struct Shared {
+    /// The real path of the state directory.
+    state: PathBuf,
+    is_member: IsMember,
+    complain: Complain,
+    running: Mutex<Option<Running>>,
+    /// How long a look waits: [`WORTH`], but for tests.
+    worth: Duration,
+}
+
+struct Running {
+    wanted: watch::Sender<Wanted>,
+    asks: mpsc::UnboundedSender<Ask>,
+}
+
+/// What is wanted of the thread.
+enum Ask {
+    /// To look now.
+    Look(SyncSender<()>),
+    /// To add an entry.
+    Add { agent: String, entry: NewEntry, done: SyncSender<Result<(), String>> },
+}
+
+/// Why an entry is not at the gateway.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unsaved {
+    /// The policy does not want it there.
+    Elsewhere,
+    /// It could not be put there: why.
+    Failed(String),
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Follower").field(&self.0.state).finish()
+    }
+}
+
+impl Follower {
+    /// Nothing runs yet. No gateway is whoever `is_member` says.
+    pub fn new(state: PathBuf, is_member: IsMember, complain: Complain) -> Follower {
+        Follower::patient(state, is_member, complain, WORTH)
+    }
+
+    /// The same, with another time that the gateway's word is waited for by who is about to ask.
+    pub(super) fn patient(
+        state: PathBuf,
+        is_member: IsMember,
+        complain: Complain,
+        worth: Duration,
+    ) -> Follower {
+        Follower(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
+    }
+
+    /// Does as this policy wants from now on. Starts the thread where there is none and one is wanted.
+    pub fn follow(&self, policy: &Policy) {
+        self.want(Wanted::of(policy));
+    }
+
+    pub(super) fn want(&self, wanted: Wanted) {
+        let mut running = self.running();
+        if let Some(running) = &*running {
+            running.wanted.send_if_modified(|before| {
+                let is_new = *before != wanted;
+                *before = wanted;
+                is_new
+            });
+        } else if wanted.admin {
+            let (wanted, changes) = watch::channel(wanted);
+            let (asks, asked) = mpsc::unbounded_channel();
+            match self.spawn(changes, asked) {
+                Ok(()) => *running = Some(Running { wanted, asks }),
+                Err(error) => self.complain(&format!("cannot start a thread: {error}")),
+            }
+        }
+    }
+
+    /// Has the gateway asked at once, where there is one, and waits for a moment. Many that wait have it asked once.
+    pub fn look(&self) {
+        let _ = self.ask(Ask::Look, self.0.worth);
+    }
+
+    /// Adds an entry as an "always" does, and waits for it on a plain thread.
+    ///
+    /// # Errors
+    /// Why it is not there, as far as is known.
+    pub fn add(&self, agent: &str, entry: &NewEntry) -> Result<(), Unsaved> {
+        let add = |done| Ask::Add { agent: agent.to_owned(), entry: entry.clone(), done };
+        match self.ask(add, SAVED) {
+            Some(done) => done.map_err(Unsaved::Failed),
+            None if self.is_wanted() => Err(Unsaved::Failed("the gateway does not answer".to_owned())),
+            None => Err(Unsaved::Elsewhere),
+        }
+    }
+
+    fn ask<T>(&self, ask: impl FnOnce(SyncSender<T>) -> Ask, longest: Duration) -> Option<T> {
+        let (done, answered) = sync_channel(1);
+        {
+            let running = self.running();
+            let running = running.as_ref().filter(|running| running.wanted.borrow().admin)?;
+            running.asks.send(ask(done)).ok()?;
+        }
+        answered.recv_timeout(longest).ok()
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.running().as_ref().is_some_and(|running| running.wanted.borrow().admin)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        // Nothing is left by halves.
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn complain(&self, what: &str) {
+        (self.0.complain)(format!("openclaw-guard: approvals.gateway.admin: {}", shown(what.as_bytes())));
+    }
+
+    fn spawn(
+        &self,
+        wanted: watch::Receiver<Wanted>,
+        asked: mpsc::UnboundedReceiver<Ask>,
+    ) -> std::io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let work =
+            Work { follower: self.clone(), wanted, asked, complained: None, pause: Pause::new(PAUSES) };
+        let work = Arc::new(tokio::sync::Mutex::new(work));
+        let run = move || {
+            let work = Arc::clone(&work);
+            async move { work.lock().await.run().await }
+        };
+        let thread = std::thread::Builder::new().name("gateway".into());
+        thread.spawn(move || runtime.block_on(kept_up_task(run))).map(drop)
+    }
+}
+
+/// What the thread does.
+struct Work {
+    follower: Follower,
+    wanted: watch::Receiver<Wanted>,
+    asked: mpsc::UnboundedReceiver<Ask>,
+    /// What was said last of what is wrong: it is said once.
+    complained: Option<String>,
+    pause: Pause,
+}
+
+/// What comes first.
+enum Next {
+    /// Somebody asks.
+    Ask(Ask),
+    /// The time is up.
+    Time,
+    /// Something else is wanted.
+    Changed,
+}
+
+impl Work {
+    async fn run(&mut self) {
+        let mut asks = Vec::new();
+        loop {
+            let wanted = self.wanted.borrow_and_update().clone();
+            if !wanted.admin {
+                self.refuse("approvals.gateway.admin is off", None).await;
+                continue;
+            }
+            match self.visit(&wanted, std::mem::take(&mut asks)).await {
+                Ok(()) => {
+                    self.complained = None;
+                    self.pause.reset();
+                    if let Next::Ask(ask) = self.next(sleep(AGAIN)).await {
+                        asks.push(ask);
+                        // Many who wait are answered together.
+                        asks.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));
+                    }
+                }
+                Err(why) => {
+                    self.complain_of(&why);
+                    let pause = self.pause.take();
+                    self.refuse(&why, Some(pause)).await;
+                }
+            }
+        }
+    }
+
+    /// Connects, looks, adds what is to be added, and is gone again before anybody is told.
+    async fn visit(&self, wanted: &Wanted, asks: Vec<Ask>) -> Result<(), String> {
+        let link = match self.open(wanted).await {
+            Ok(link) => link,
+            Err(why) => {
+                asks.into_iter().for_each(|ask| ask.refuse(&why));
+                return Err(why);
+            }
+        };
+        let gateway = wanted.url.as_ref().map(GatewayUrl::as_str);
+        let mut added = Vec::new();
+        for ask in &asks {
+            added.push(match ask {
+                Ask::Look(_) => Ok(()),
+                Ask::Add { agent, entry, .. } => self.add(&link, gateway, agent, entry).await,
+            });
+        }
+        let looked = match timeout(ANSWER, fetch(&link, gateway)).await {
+            Ok(said) => said.and_then(|snapshot| self.keep(&snapshot)),
+            Err(_) => Err(Unsaid::Slow),
+        };
+        link.end().await;
+        for (ask, added) in asks.into_iter().zip(added) {
+            match ask {
+                // Who does not wait any more saves elsewhere.
+                Ask::Look(done) => drop(done.try_send(())),
+                Ask::Add { done, .. } => drop(done.try_send(added.map_err(|error| error.to_string()))),
+            }
+        }
+        looked.map_err(|error| error.to_string())
+    }
+
+    async fn open(&self, wanted: &Wanted) -> Result<Link, String> {
+        let (shared, wanted) = (Arc::clone(&self.follower.0), wanted.clone());
+        let find = move || Ok(Access::find(&wanted, &shared.state)?.apart_from(&shared.is_member));
+        // The disk may be slow.
+        let access = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
+        let access = access.map_err(|error: NoAccess| error.to_string())?;
+        Link::open(&access).await.map_err(|error| error.to_string())
+    }
+
+    async fn add(
+        &self,
+        link: &Link,
+        gateway: Option<&str>,
+        agent: &str,
+        entry: &NewEntry,
+    ) -> Result<(), Unsaid> {
+        let added = timeout(ANSWER, add(link, gateway, agent, entry, now_ms())).await;
+        self.keep(&added.unwrap_or(Err(Unsaid::Slow))?)
+    }
+
+    fn keep(&self, snapshot: &Snapshot) -> Result<(), Unsaid> {
+        let state = &self.follower.0.state;
+        approvals_store::keep_gateways(state, snapshot).map_err(|error| {
+            Unsaid::NotKept(format!("{}: {error}", approvals_store::gateways(state).display()))
+        })
+    }
+
+    async fn next(&mut self, time: impl Future<Output = ()>) -> Next {
+        tokio::select! {
+            () = time => Next::Time,
+            changed = self.wanted.changed() => match changed {
+                Ok(()) => Next::Changed,
+                Err(_) => std::future::pending().await,
+            },
+            ask = self.asked.recv() => match ask {
+                Some(ask) => Next::Ask(ask),
+                None => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Until something else is wanted, or for this time. Who asks meanwhile is told why nobody answers.
+    async fn refuse(&mut self, why: &str, pause: Option<Duration>) {
+        let time = async {
+            match pause {
+                Some(pause) => sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(time);
+        while let Next::Ask(ask) = self.next(&mut time).await {
+            ask.refuse(why);
+        }
+    }
+
+    fn complain_of(&mut self, why: &str) {
+        if self.complained.as_deref() != Some(why) {
+            self.follower.complain(&format!("{why}; what the gateway said last counts"));
+            self.complained = Some(why.to_owned());
+        }
+    }
+}
+
+impl Ask {
+    /// Nobody answers: why.
+    fn refuse(self, why: &str) {
+        match self {
+            Ask::Look(done) => drop(done.try_send(())),
+            Ask::Add { done, .. } => drop(done.try_send(Err(why.to_owned()))),
+        }
+    }
+}

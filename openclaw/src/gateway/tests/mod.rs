@@ -1,0 +1,9 @@
+//! The client against a gateway that says what a test wants.
+
+mod access;
+mod frames;
+mod holder;
+mod identity;
+mod link;
+mod refusals;
+mod tls;

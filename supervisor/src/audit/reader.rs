@@ -1,0 +1,319 @@
+//! The log as it is read again: lines of every kind, also those of a newer guard.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::{Outcome, Source};
+use jiff::Timestamp;
+use rustix::fs::FlockOperation;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::chain::Hash;
+use super::files::{Files, PATIENCE, lock};
+use super::head::Head;
+use super::lines::{Backward, Forward, Line};
+use crate::audit::report::Operation;
+use guard_openclaw::peer::proc::Tid;
+use guard_policy::text::{quoted, shown};
+
+/// What a line is called: its SHA-256. Shown as its first 8 digits, and found by any beginning.
+pub type Id = Hash;
+
+/// Why a log was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("there is no audit log {path}: run something first (`openclaw-guard -- bash`), or name it with --audit", path = shown(.0.as_os_str().as_bytes()))]
+    NoLog(PathBuf),
+    #[error("cannot read the audit log {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
+    Unreadable { path: PathBuf, error: io::Error },
+    #[error("no line of the audit log begins with {0}: `openclaw-guard audit tail` shows the last ones")]
+    NoSuchLine(String),
+    #[error("more than one line of the audit log begins with {0}: give more digits")]
+    Ambiguous(String),
+    #[error("{0} is no line's name: those are hexadecimal, as `openclaw-guard audit tail` shows them")]
+    NoId(String),
+}
+
+/// A line that was understood.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub id: Id,
+    /// Its number in the log.
+    pub n: Option<u64>,
+    /// When it was written.
+    pub time: Option<Timestamp>,
+    /// The name of the run; empty in a line of the log's own.
+    pub session: String,
+    /// The agent whose policy was in force.
+    pub agent: String,
+    /// `read`, `exec`, `reload`, …
+    pub operation: String,
+    /// What it says.
+    pub what: Said,
+    /// The line as it is.
+    pub text: String,
+}
+
+/// What a line says.
+#[derive(Clone, Debug)]
+pub enum Said {
+    /// What was decided about a call.
+    Decision(Decision),
+    /// Something else: a question, a change of the policy, a fault; all but what every line has.
+    Other(Map<String, Value>),
+}
+
+/// A decision about a call.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Decision {
+    /// The process.
+    pub pid: Tid,
+    /// It and its parents up to the first command.
+    #[serde(default)]
+    pub chain: Vec<Parent>,
+    /// What it wanted.
+    pub operation: Operation,
+    /// The real path, or the address.
+    pub path: String,
+    /// The program's arguments; of the calling process, where no program was to start.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// What was decided.
+    pub verdict: Outcome,
+    /// Why.
+    pub because: Reason,
+}
+
+/// A process of a chain.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Parent {
+    /// Its number.
+    pub pid: Tid,
+    /// Its name (comm).
+    pub name: String,
+}
+
+/// Why it was decided so.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Reason {
+    /// Who wrote what decided.
+    pub source: Source,
+    /// Where: `permissions.filesystem.rules["~/work/**"]`; empty where it was no policy's.
+    pub path: String,
+    /// One sentence.
+    pub text: String,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    n: Option<u64>,
+    #[serde(default)]
+    time: Option<String>,
+    #[serde(default)]
+    session: String,
+    #[serde(default)]
+    agent: String,
+    operation: String,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+impl Reason {
+    /// The place of the rule, or what was said where it was no policy's.
+    pub fn rule(&self) -> &str {
+        if self.path.is_empty() { &self.text } else { &self.path }
+    }
+}
+
+impl Entry {
+    /// Of a line's bytes; None where it is none of a log.
+    pub fn parse(line: &[u8]) -> Option<Entry> {
+        let text = str::from_utf8(line).ok()?;
+        let Raw { n, time, session, agent, operation, mut rest } = serde_json::from_str(text).ok()?;
+        rest.shift_remove("prev");
+        let what = match serde_json::from_str(text) {
+            Ok(decision) => Said::Decision(decision),
+            Err(_) => Said::Other(rest),
+        };
+        let time = time.and_then(|time| time.parse().ok());
+        let (id, text) = (Hash::of(line), text.to_owned());
+        Some(Entry { id, n, time, session, agent, operation, what, text })
+    }
+
+    /// The decision, if it is one.
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.what {
+            Said::Decision(decision) => Some(decision),
+            Said::Other(_) => None,
+        }
+    }
+
+    /// The decision, if that was to refuse.
+    pub fn denial(&self) -> Option<&Decision> {
+        self.decision().filter(|decision| decision.verdict != Outcome::Allow)
+    }
+}
+
+/// One of the files.
+#[derive(Debug)]
+pub struct Part {
+    /// Its path.
+    pub path: PathBuf,
+    file: File,
+    /// As long as it was when all were opened.
+    length: u64,
+}
+
+impl Part {
+    /// Its lines, the first one first.
+    pub fn lines(&self) -> impl Iterator<Item = Result<Line, ReadError>> {
+        Forward::new(&self.file, 0, self.length).map(|line| line.map_err(|error| self.unreadable(error)))
+    }
+
+    fn unreadable(&self, error: io::Error) -> ReadError {
+        ReadError::Unreadable { path: self.path.clone(), error }
+    }
+}
+
+/// A log as it was at one moment, whatever is written meanwhile.
+#[derive(Debug)]
+pub struct Log {
+    /// Its files, the oldest first.
+    pub parts: Vec<Part>,
+    /// Where it ends, by the head; the error says what is wrong with that.
+    pub head: Result<Head, NoHead>,
+}
+
+/// Why nobody says where the log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoHead {
+    /// There is none.
+    Missing,
+    /// It is none that a guard has written.
+    Garbled,
+}
+
+impl Log {
+    /// Opens the files of the log at this path.
+    ///
+    /// # Errors
+    /// When there is none, or the kernel says no.
+    pub fn open(log: &Path) -> Result<Log, ReadError> {
+        let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
+        let files = Files::of(&log);
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |error| ReadError::Unreadable { path, error }
+        };
+        let head = open(&files.head()).map_err(at(&files.head()))?;
+        if let Some(head) = &head {
+            // Nothing is written or put away while the files are opened. It ends with the descriptor.
+            lock(head, FlockOperation::NonBlockingLockShared, PATIENCE).map_err(at(&files.head()))?;
+        }
+        let mut parts = Vec::new();
+        let mut paths = files.olds().map_err(at(files.directory()))?;
+        paths.push(log.clone());
+        for path in paths {
+            let Some(file) = open(&path).map_err(at(&path))? else { continue };
+            let length = file.metadata().map_err(at(&path))?.len();
+            parts.push(Part { path, file, length });
+        }
+        let head = match head.as_ref().map(Head::read) {
+            None | Some(Ok(None)) => Err(NoHead::Missing),
+            Some(Ok(Some(head))) => Ok(head),
+            Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => Err(NoHead::Garbled),
+            Some(Err(error)) => return Err(at(&files.head())(error)),
+        };
+        if parts.is_empty() && head == Err(NoHead::Missing) {
+            return Err(ReadError::NoLog(log));
+        }
+        Ok(Log { parts, head })
+    }
+
+    /// What was understood of it, the first line first.
+    pub fn entries(&self) -> impl Iterator<Item = Result<Entry, ReadError>> {
+        understood(self.parts.iter().flat_map(Part::lines))
+    }
+
+    /// The same, the last line first.
+    pub fn latest(&self) -> impl Iterator<Item = Result<Entry, ReadError>> {
+        understood(self.parts.iter().rev().flat_map(|part| {
+            Backward::new(&part.file, part.length).map(|line| line.map_err(|error| part.unreadable(error)))
+        }))
+    }
+
+    /// The line whose name begins so.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub fn find(&self, prefix: &str) -> Result<Entry, ReadError> {
+        let shown = || shown(prefix.as_bytes());
+        if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ReadError::NoId(shown()));
+        }
+        let mut found = None;
+        for part in self.parts.iter().rev() {
+            for line in Backward::new(&part.file, part.length) {
+                let line = line.map_err(|error| part.unreadable(error))?;
+                if Hash::of(&line.bytes).begins_with(prefix)
+                    && let Some(entry) = Entry::parse(&line.bytes)
+                    && found.replace(entry).is_some()
+                {
+                    return Err(ReadError::Ambiguous(shown()));
+                }
+            }
+        }
+        found.ok_or_else(|| ReadError::NoSuchLine(shown()))
+    }
+}
+
+fn understood(
+    lines: impl Iterator<Item = Result<Line, ReadError>>,
+) -> impl Iterator<Item = Result<Entry, ReadError>> {
+    lines.filter_map(|line| line.map(|line| Entry::parse(&line.bytes)).transpose())
+}
+
+/// A plain file; None where there is nothing.
+fn open(path: &Path) -> io::Result<Option<File>> {
+    // A FIFO or a device would not end.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK).open(path);
+    match file {
+        Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
+        Ok(_) => Err(io::Error::other("it is no plain file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// `deny  read /home/u/.ssh/id_rsa  (permissions.filesystem.deny["~/.ssh/**"])  cat /home/…`
+pub fn said(entry: &Entry) -> String {
+    let mut line = String::new();
+    match &entry.what {
+        Said::Decision(decision) => {
+            let verdict = decision.verdict.as_str();
+            let _ =
+                write!(line, "{verdict:5} {} {}", decision.operation.word(), shown(decision.path.as_bytes()));
+            let _ = write!(line, "  ({})", shown(decision.because.rule().as_bytes()));
+            if !decision.argv.is_empty() {
+                let argv = decision.argv.iter().map(|argument| quoted(argument));
+                let _ = write!(line, "  {}", argv.collect::<Vec<_>>().join(" "));
+            }
+        }
+        Said::Other(said) => {
+            let _ = write!(line, "{:5} ", shown(entry.operation.as_bytes()));
+            let fields = said.iter().map(|(key, value)| {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                format!("{}={}", shown(key.as_bytes()), quoted(&value))
+            });
+            line.push_str(&fields.collect::<Vec<_>>().join(" "));
+        }
+    }
+    line
+}

@@ -1,0 +1,258 @@
+//! What a line says.
+
+use guard_policy::{Outcome, Source};
+use serde::Serialize;
+
+use super::Secrets;
+use crate::audit::report::{Event, shortened};
+use crate::panics::Fault;
+use guard_approvals::{self, Question, Subject, What};
+use guard_openclaw::peer::proc::Tid;
+use guard_policy::text::shown_json;
+
+/// What is the same in every line of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// A random name of this run.
+    pub session: String,
+    /// The agent whose policy is in force.
+    pub agent: String,
+    /// What no line may hold.
+    pub secrets: Secrets,
+}
+
+/// A change of the policy while its tree runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Change {
+    /// The policy's file.
+    pub path: String,
+    /// Whether it is in force; false when it was wrong.
+    pub applied: bool,
+    /// What is wrong, or what a running tree cannot be given.
+    pub text: String,
+}
+
+/// What happened to a question, for whoever reads the log.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// `requested`, `joined`, `resolved`, `expired`, `withdrawn`, `refused`, `granted`, `consumed`,
+    /// `saved`, `running`, `finished` or `denied`.
+    event: &'static str,
+    /// The question's; for `joined` there is a `call` of its own.
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    argv: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<String>,
+    /// By what way an answer came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+/// A panic of the guard's own, for whoever reads the log.
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<Tid>,
+    /// The call that was refused by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Outcome>,
+    thread: String,
+    text: String,
+}
+
+impl Failed {
+    /// Of a panic, and of the call by whom and to what it refused.
+    pub fn new(fault: &Fault, call: Option<(Tid, &'static str)>) -> Failed {
+        Failed {
+            pid: call.map(|(pid, _)| pid),
+            call: call.map(|(_, name)| name),
+            verdict: call.map(|_| Outcome::Deny),
+            thread: fault.thread.clone(),
+            text: fault.text.clone(),
+        }
+    }
+}
+
+impl Asked {
+    fn masked(&self, secrets: &Secrets) -> Asked {
+        let text = self.text.as_deref().map(|text| secrets.masked_text(text));
+        Asked { argv: secrets.masked(&self.argv), text, ..self.clone() }
+    }
+
+    /// Of an event, with its question where that is known.
+    pub fn new(event: &guard_approvals::Event, question: Option<&Question>) -> Asked {
+        let (path, argv) = match question.map(|question| &question.subject) {
+            Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv)),
+            Some(Subject::File { path, .. }) => (Some(path), Vec::new()),
+            None => (None, Vec::new()),
+        };
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let mut asked = Asked {
+            event: "requested",
+            id: event.id.to_string(),
+            call: None,
+            path: path.map(text),
+            argv: argv.iter().map(text).collect(),
+            decision: None,
+            by: None,
+            text: None,
+        };
+        match &event.what {
+            What::Requested { .. } => {}
+            What::Joined { call } => (asked.event, asked.call) = ("joined", Some(call.to_string())),
+            What::Resolved { decision, by } => {
+                asked.event = "resolved";
+                (asked.decision, asked.by) = (Some(decision.to_string()), Some(by.as_str()));
+            }
+            What::Expired => asked.event = "expired",
+            What::NoRoute => asked.event = "no-route",
+            What::Failed => asked.event = "failed",
+            What::Withdrawn => asked.event = "withdrawn",
+            What::Refused(refusal) => (asked.event, asked.text) = ("refused", Some(refusal.to_string())),
+            What::Granted => asked.event = "granted",
+            What::Consumed => asked.event = "consumed",
+            What::Told(told) => (asked.event, asked.text) = (told.word(), Some(told.to_string())),
+            What::Saved(saved) => {
+                asked.event = "saved";
+                asked.text = Some(saved.clone().unwrap_or_else(|problem| format!("not saved: {problem}")));
+            }
+        }
+        asked
+    }
+}
+
+/// What is logged.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A decision.
+    Event(Event),
+    /// A change of the policy.
+    Change(Change),
+    /// What happened to a question.
+    Asked(Asked),
+    /// A panic.
+    Failed(Failed),
+}
+
+impl Record {
+    /// Its line, before it has its place in the log.
+    pub fn body(&self, context: &Context) -> String {
+        match self {
+            Record::Event(event) => json(&Line::new(context, event)),
+            Record::Change(change) => other(context, "reload", change),
+            Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
+            Record::Failed(failed) => other(context, "fault", failed),
+        }
+    }
+}
+
+/// One line. Paths and arguments that are no UTF-8 carry U+FFFD: for reading, not for replaying.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: String,
+    session: &'a str,
+    agent: &'a str,
+    pid: i32,
+    chain: Vec<Parent<'a>>,
+    operation: crate::audit::report::Operation,
+    path: std::borrow::Cow<'a, str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    argv: Vec<String>,
+    verdict: guard_policy::Outcome,
+    because: Reason<'a>,
+    tier: &'static str,
+    micros: u64,
+}
+
+/// The line of what is no decision of the policy's.
+#[derive(Serialize)]
+struct OtherLine<'a, T> {
+    time: String,
+    session: &'a str,
+    agent: &'a str,
+    operation: &'static str,
+    #[serde(flatten)]
+    what: &'a T,
+}
+
+/// The operation of a line of the log's own.
+pub const OF_LOG: &str = "log";
+/// The event of the log's own that is no sign of a change: lines could not be written.
+pub const MISSING: &str = "missing";
+
+#[derive(Serialize)]
+struct LogLine<'a> {
+    time: String,
+    operation: &'static str,
+    event: &'static str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Parent<'a> {
+    pid: i32,
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Reason<'a> {
+    source: Source,
+    path: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn new(context: &'a Context, event: &'a Event) -> Line<'a> {
+        Line {
+            time: now(),
+            session: &context.session,
+            agent: &context.agent,
+            pid: event.pid,
+            chain: event.chain.iter().map(|(pid, name)| Parent { pid: *pid, name }).collect(),
+            operation: event.operation,
+            path: String::from_utf8_lossy(&event.path),
+            argv: {
+                let text = |argument: &Vec<u8>| String::from_utf8_lossy(argument).into_owned();
+                context.secrets.masked(&event.argv.iter().map(text).collect::<Vec<_>>())
+            },
+            verdict: event.outcome,
+            because: Reason {
+                source: event.because.source,
+                path: &event.because.path,
+                text: &event.because.text,
+            },
+            tier: "broker",
+            micros: event.micros,
+        }
+    }
+}
+
+fn other<T: Serialize>(context: &Context, operation: &'static str, what: &T) -> String {
+    let Context { session, agent, .. } = context;
+    json(&OtherLine { time: now(), session, agent, operation, what })
+}
+
+/// A line of the log's own: of what was found when the next one was to be written.
+pub fn of_log(event: &'static str, text: &str) -> String {
+    json(&LogLine { time: now(), operation: OF_LOG, event, text })
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
+}
+
+fn json(line: &impl Serialize) -> String {
+    // Strings, numbers and structures of them: nothing that could fail.
+    let json = serde_json::to_string(line).unwrap_or_default();
+    shown_json(&json).into_owned()
+}

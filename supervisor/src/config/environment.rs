@@ -1,0 +1,72 @@
+//! What the command inherits of the operator's environment.
+
+use std::env;
+use std::ffi::{CString, NulError, OsStr};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use guard_policy::environment::{Dropped, Inherited, Variable};
+use guard_policy::{Because, Policy};
+
+use crate::config::options::Options;
+use guard_openclaw::gateway::{Wanted, Withheld};
+use guard_policy::text::shown;
+
+/// The environment of the command, by what the policy says of the guard's own. What opens OpenClaw's gateway is not in it,
+/// under whatever name.
+pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
+    let withheld = Withheld::find(&Wanted::of(policy), state);
+    let (ours, others): (Vec<_>, Vec<_>) =
+        env::vars_os().partition(|(name, value)| withheld.has(name, value));
+    let mut inherited =
+        policy.environment(others.into_iter().map(|(name, value)| (name.into_vec(), value.into_vec())));
+    let because = || Because::unmentioned("it opens OpenClaw's gateway");
+    let dropped = ours.into_iter().map(|(name, _)| Dropped { name: name.into_vec(), because: because() });
+    inherited.dropped.extend(dropped);
+    inherited
+}
+
+/// Tells the operator what is not passed on: one line with the names, with `-v` one for each with the reason. Values are
+/// never shown.
+pub fn announce(options: &Options, inherited: &Inherited) {
+    let is_verbose = options.verbose > 0;
+    for (name, sentence) in &inherited.suspicious {
+        eprintln!("openclaw-guard: {}: {sentence}", shown(name));
+    }
+    let mut dropped =
+        inherited.dropped.iter().filter(|one| is_verbose || !one.because.is_unmentioned()).peekable();
+    if is_verbose {
+        for one in dropped {
+            eprintln!("openclaw-guard: not inherited: {}: {}", shown(&one.name), one.because.text);
+        }
+    } else if dropped.peek().is_some() {
+        let names: Vec<_> = dropped.map(|one| shown(&one.name)).collect();
+        let variables = if names.len() == 1 { "variable is" } else { "variables are" };
+        eprintln!(
+            "openclaw-guard: {} {variables} not inherited: {} (-v says why)",
+            names.len(),
+            names.join(", ")
+        );
+    }
+}
+
+/// The files that execvp(3) would try for a command, by the `PATH` that the command has.
+pub fn candidates(name: &OsStr, env: &[Variable]) -> Vec<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        return vec![PathBuf::from(name)];
+    }
+    let path = env.iter().find(|(name, _)| name == b"PATH").map(|(_, value)| OsStr::from_bytes(value));
+    // What execvp falls back to.
+    env::split_paths(path.unwrap_or("/bin:/usr/bin".as_ref()))
+        .map(|directory| if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory })
+        .map(|directory| directory.join(name))
+        .collect()
+}
+
+/// `NAME=VALUE`, as execve(2) takes it.
+///
+/// # Errors
+/// When there is a NUL byte in one of them.
+pub fn c_strings(env: Vec<Variable>) -> Result<Vec<CString>, NulError> {
+    env.into_iter().map(|(name, value)| CString::new([name, value].join(&b'='))).collect()
+}

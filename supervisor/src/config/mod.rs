@@ -1,0 +1,252 @@
+//! From the command line and the host to a policy.
+
+pub mod environment;
+pub mod options;
+mod paths;
+pub mod persistence_sites;
+pub mod realpath;
+pub mod reload;
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use guard_policy::approval::GatewayUrl;
+use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
+
+use crate::config::options::Options;
+use crate::config::realpath::Links;
+use guard_openclaw::approvals_store::{self, Stores};
+use guard_policy::text::shown;
+
+pub use paths::{Places, temporary, temporary_name};
+
+/// What keeps the guard from starting, as a person would say it.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("cannot read the policy {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
+    Unreadable { path: PathBuf, error: std::io::Error },
+    #[error("the policy {path} is not UTF-8 text", path = shown(path.as_os_str().as_bytes()))]
+    NotText { path: PathBuf },
+    #[error("{}", lines(.0))]
+    Invalid(Vec<Problem>),
+    #[error("no home directory: set HOME, or give --home")]
+    NoHome,
+    #[error(
+        "it takes away what is not held since the start (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
+    )]
+    TakesFromKernel,
+    #[error("the current directory cannot be found: {0}")]
+    NoDirectory(std::io::Error),
+    #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]
+    Variable { name: &'static str, value: String, expected: &'static str },
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems
+        .iter()
+        .map(|problem| shown(problem.to_string().as_bytes()))
+        .collect::<Vec<_>>()
+        .join("\nopenclaw-guard: ")
+}
+
+/// Whether compiling a policy may look at the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// The literal beginnings of patterns are resolved.
+    Used,
+    /// Patterns are taken as written.
+    Unused,
+}
+
+/// Reads and compiles the policy.
+///
+/// # Errors
+/// When a file that must be there is not, cannot be read, or is wrong.
+pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, SetupError> {
+    compile(
+        options,
+        places,
+        disk,
+        read(places, |path| std::fs::read(path))?.as_deref(),
+        &Stores::load(&places.state_directory),
+    )
+}
+
+/// Where the audit log is by the command line and guard.json. For who reads it: a policy that is wrong in something else is
+/// not his business.
+///
+/// # Errors
+/// When there is no home, or guard.json cannot be read.
+pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
+    let places = Places::find(options)?;
+    let text = read(&places, |path| std::fs::read(path))?;
+    let text = text.and_then(|text| String::from_utf8(text).ok());
+    let document = text.and_then(|text| Document::parse("", &text).ok());
+    Ok(places.audit(document.as_ref().and_then(Document::audit_path)))
+}
+
+/// Compiles the text of a policy, or the policy that holds without one, with the approvals stores.
+///
+/// # Errors
+/// When it is wrong.
+pub fn compile(
+    options: &Options,
+    places: &Places,
+    disk: Disk,
+    text: Option<&[u8]>,
+    stores: &Stores,
+) -> Result<Policy, SetupError> {
+    let overrides = overrides(options)?;
+    let links = Links::default();
+    let resolve = |path: &[u8]| resolved(&links, path);
+    let leave = |_: &[u8]| None;
+    let trail = |path: &[u8]| links.trail(path);
+    let as_written = |path: &[u8]| vec![path.to_vec()];
+    let text = text
+        .map(|text| str::from_utf8(text).map_err(|_| SetupError::NotText { path: places.policy.clone() }))
+        .transpose()?;
+    let document = text.map(|text| Document::parse(&places.policy.to_string_lossy(), text));
+    let document = document.transpose().map_err(SetupError::Invalid)?;
+    let asked = document.as_ref().and_then(|document| document.approvals().gateway().url());
+    let gateways = approvals_store::governing(&stores.gateways, asked.map(GatewayUrl::as_str));
+    let host = Host {
+        home: places.home.as_os_str().as_bytes(),
+        cwd: places.cwd.as_os_str().as_bytes(),
+        path_dirs: places.path_dirs.clone(),
+        always_denied: places
+            .denied_with(&stores.openclaw, document.as_ref().and_then(|document| document.audit_path())),
+        temp_dirs: places.temp_dirs.clone(),
+        openclaw: openclaw(&stores.openclaw),
+        gateways: match &gateways {
+            Ok(reading) => OpenclawStore::Present(reading),
+            Err(why) => OpenclawStore::Broken(why),
+        },
+        own: own(&stores.own),
+        gateway: places.gateway.clone(),
+        premises: places.premises.clone(),
+        realpath: if disk == Disk::Used { &resolve } else { &leave },
+        trail: if disk == Disk::Used { &trail } else { &as_written },
+    };
+    match document {
+        Some(document) => {
+            Policy::compile(&document, &options.agent, &host, &overrides).map_err(SetupError::Invalid)
+        }
+        None => Ok(Policy::without_file(&options.agent, &host, &overrides)),
+    }
+}
+
+/// Where a path of a policy leads. Links of /proc mean whoever asks: resolved here they would mean the guard.
+fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
+    if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
+}
+
+/// Asks about the host as it is without stores: for what is to hold by itself.
+pub fn on_host<T>(places: &Places, ask: impl FnOnce(&Host<'_>) -> T) -> T {
+    let links = Links::default();
+    let resolve = |path: &[u8]| resolved(&links, path);
+    let trail = |path: &[u8]| links.trail(path);
+    let bare = Host::bare(places.home.as_os_str().as_bytes(), places.cwd.as_os_str().as_bytes());
+    ask(&Host {
+        path_dirs: places.path_dirs.clone(),
+        always_denied: places.always_denied.clone(),
+        temp_dirs: places.temp_dirs.clone(),
+        gateway: places.gateway.clone(),
+        premises: places.premises.clone(),
+        realpath: &resolve,
+        trail: &trail,
+        ..bare
+    })
+}
+
+/// The policy of a session that is learned from: it opens all that a policy can.
+///
+/// # Errors
+/// When it cannot be compiled.
+pub fn open(options: &Options, places: &Places) -> Result<Policy, SetupError> {
+    const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
+        "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
+    let document = Document::parse("open", OPEN).map_err(SetupError::Invalid)?;
+    let compile = |host: &Host<'_>| Policy::compile(&document, &options.agent, host, &Overrides::default());
+    on_host(places, compile).map_err(SetupError::Invalid)
+}
+
+/// OpenClaw's own store, as the compiler wants it.
+fn openclaw(store: &approvals_store::File) -> OpenclawStore<'_> {
+    match store {
+        approvals_store::File::Absent => OpenclawStore::Absent,
+        approvals_store::File::Elsewhere => {
+            tracing::info!("OpenClaw keeps its approvals in a database, which is not read");
+            OpenclawStore::Absent
+        }
+        approvals_store::File::Present(reading) => OpenclawStore::Present(reading),
+        approvals_store::File::Broken(line) => OpenclawStore::Broken(line),
+    }
+}
+
+/// The guard's own store, as the compiler wants it.
+fn own(store: &approvals_store::File) -> OwnStore<'_> {
+    match store {
+        approvals_store::File::Absent | approvals_store::File::Elsewhere => OwnStore::Absent,
+        approvals_store::File::Present(reading) => OwnStore::Present(reading),
+        approvals_store::File::Broken(line) => OwnStore::Broken(line),
+    }
+}
+
+/// The text of the policy, as `content` reads a file; None where there is none and none was named.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(
+    places: &Places,
+    content: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
+) -> Result<Option<Vec<u8>>, SetupError> {
+    match content(&places.policy_file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !places.policy_named => Ok(None),
+        Err(error) => Err(SetupError::Unreadable { path: places.policy.clone(), error }),
+    }
+}
+
+/// The stricter of what the command line and the guard's own environment say.
+fn overrides(options: &Options) -> Result<Overrides, SetupError> {
+    let variable = |name: &'static str, expected| {
+        move |value: OsString| SetupError::Variable {
+            name,
+            value: value.to_string_lossy().into_owned(),
+            expected,
+        }
+    };
+    let mut overrides = Overrides { security: options.exec_security, ask: options.exec_ask };
+    if let Some(value) = env::var_os("OC_EXEC_SECURITY") {
+        let security = value.to_str().and_then(Security::from_name);
+        let security =
+            security.ok_or_else(|| variable("OC_EXEC_SECURITY", "one of deny, allowlist, full")(value))?;
+        overrides.security = Some(overrides.security.map_or(security, |other| other.min_security(security)));
+    }
+    if let Some(value) = env::var_os("OC_EXEC_ASK") {
+        let ask = value.to_str().and_then(Ask::from_name);
+        let ask = ask.ok_or_else(|| variable("OC_EXEC_ASK", "one of off, on-miss, always")(value))?;
+        overrides.ask = Some(overrides.ask.map_or(ask, |other| other.max_ask(ask)));
+    }
+    Ok(overrides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_problem_writes_to_the_terminal_as_it_likes() {
+        let path = || PathBuf::from("/x\x1b[31m");
+        let error = std::io::Error::from(std::io::ErrorKind::NotFound);
+        for problem in [
+            SetupError::Unreadable { path: path(), error },
+            SetupError::NotText { path: path() },
+            SetupError::Variable { name: "OC_EXEC_ASK", value: "\x1b]0;x\x07".to_owned(), expected: "off" },
+        ] {
+            assert!(!problem.to_string().contains(char::is_control), "{problem:?}");
+        }
+    }
+}

@@ -1,0 +1,356 @@
+//! What says where something would run by itself, as it is at the start: homes, the repositories of the work, the guard.
+//!
+//! A repository is looked for as git does, from the start directory upward, without starting git: that would run what its
+//! configuration says. What is made later is the tree's own.
+
+use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use guard_policy::Premises;
+
+use crate::config::realpath::Links;
+
+/// How many git directories are looked at: submodules and worktrees may be many.
+const MOST: usize = 256;
+/// How many names of a directory are looked at for repositories.
+const NAMES: usize = 1024;
+/// How many files a configuration includes, one by another (git's own bound is 10 deep).
+const INCLUDES: usize = 64;
+/// A configuration is no longer.
+const LONGEST: u64 = 1 << 20;
+
+/// All of it.
+pub fn find(links: &Links, cwd: &Path, home: &Path) -> Premises {
+    let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
+    let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
+    let base = |name| variable(name).map(|path| real(&path));
+    let mut homes: Vec<Vec<u8>> = ["HOME", "ZDOTDIR"].into_iter().filter_map(base).collect();
+    homes.retain(|other| other != home.as_os_str().as_bytes());
+    let mut found = Repositories::default();
+    found.around(cwd);
+    let config = variable("GIT_CONFIG_GLOBAL").map(PathBuf::from).unwrap_or_else(|| home.join(".gitconfig"));
+    found.others_of(&config, home, home);
+    let configs = variable("XDG_CONFIG_HOME").map(PathBuf::from).unwrap_or_else(|| home.join(".config"));
+    found.others_of(&configs.join("git/config"), home, home);
+    found.links();
+    let mut workspaces = vec![cwd.to_owned()];
+    workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
+    Premises {
+        homes,
+        config: base("XDG_CONFIG_HOME"),
+        data: base("XDG_DATA_HOME"),
+        workspaces: bytes(workspaces),
+        git_directories: bytes(found.directories),
+        git_others: bytes(found.others),
+        guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
+    }
+}
+
+fn bytes(paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
+    paths.into_iter().map(|path| path.into_os_string().into_vec()).collect()
+}
+
+#[derive(Debug, Default)]
+struct Repositories {
+    /// Directories with a `.git` in them.
+    tops: Vec<PathBuf>,
+    /// The directories that are a repository's.
+    directories: Vec<PathBuf>,
+    others: Vec<PathBuf>,
+    /// Files that configurations include, which have been looked at.
+    included: Vec<PathBuf>,
+}
+
+impl Repositories {
+    /// The repositories that a directory is in, a submodule and what it is part of; where it is in none, those right below.
+    fn around(&mut self, cwd: &Path) {
+        for directory in cwd.ancestors() {
+            if is_repository(directory) {
+                self.directory(directory.to_owned(), directory);
+            } else {
+                self.top(directory);
+            }
+        }
+        if !self.directories.is_empty() {
+            return;
+        }
+        let names = std::fs::read_dir(cwd).into_iter().flatten().flatten().take(NAMES);
+        for name in names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())) {
+            self.top(&name.path());
+        }
+        self.tops.clear();
+    }
+
+    /// What is at `.git`, if anything is.
+    fn top(&mut self, directory: &Path) {
+        let git = directory.join(".git");
+        let Ok(meta) = std::fs::symlink_metadata(&git) else { return };
+        if meta.is_file() {
+            // Whoever writes it says where the configuration is.
+            self.others.push(git.clone());
+            let Some(target) = said(&git, "gitdir:") else { return };
+            self.tops.push(directory.to_owned());
+            self.directory(directory.join(target), directory);
+        } else if is_repository(&git) {
+            // Without a HEAD of its own, git would take what lies around it for a repository, with another configuration.
+            self.others.push(directory.join("HEAD"));
+            self.tops.push(directory.to_owned());
+            self.directory(git, directory);
+        }
+    }
+
+    /// A git directory, with the common one and those of its worktrees and modules.
+    fn directory(&mut self, directory: PathBuf, top: &Path) {
+        // The way may have links in it, or `..`.
+        let directory = directory.canonicalize().unwrap_or(directory);
+        if self.directories.contains(&directory) || self.directories.len() >= MOST {
+            return;
+        }
+        self.directories.push(directory.clone());
+        if let Some(common) = said(&directory.join("commondir"), "") {
+            self.directory(directory.join(common), top);
+        }
+        for config in ["config", "config.worktree"] {
+            self.others_of(&directory.join(config), top, &directory);
+        }
+        for worktree in names(&directory.join("worktrees")) {
+            // Where its `.git` is.
+            self.others.extend(said(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
+            self.directory(worktree, top);
+        }
+        self.modules(&directory.join("modules"), top);
+    }
+
+    /// The git directories of submodules, whose names may have slashes.
+    fn modules(&mut self, directory: &Path, top: &Path) {
+        for module in names(directory) {
+            if self.directories.len() >= MOST {
+                return;
+            }
+            if is_repository(&module) {
+                self.directory(module, top);
+            } else {
+                self.modules(&module, top);
+            }
+        }
+    }
+
+    /// What a configuration names: the hooks' directory, files that it includes, and where a submodule's files are.
+    fn others_of(&mut self, config: &Path, top: &Path, around: &Path) {
+        let Some(text) = text(config) else { return };
+        let home = env::var_os("HOME").map(PathBuf::from);
+        let absolute = |value: &str, base: &Path| match (value.strip_prefix("~/"), &home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => base.join(value),
+        };
+        for (section, key, value) in settings(&text) {
+            match (section.as_str(), key.as_str()) {
+                ("core", "hookspath") => self.others.push(absolute(&value, top)),
+                ("core", "attributesfile") => self.others.push(absolute(&value, top)),
+                ("core", "worktree") => self.others.push(around.join(value).join(".git")),
+                ("include" | "includeif", "path") => {
+                    let included = absolute(&value, config.parent().unwrap_or(top));
+                    self.others.push(included.clone());
+                    if self.included.len() < INCLUDES && !self.included.contains(&included) {
+                        self.included.push(included.clone());
+                        self.others_of(&included, top, around);
+                    }
+                }
+                ("init", "templatedir") => self.others.push(absolute(&value, top)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Repositories {
+    /// Hooks are often links to scripts of the work: what they lead to is run.
+    fn links(&mut self) {
+        let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
+        let places: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
+        for place in places {
+            let names = std::fs::read_dir(place).into_iter().flatten().flatten().take(NAMES);
+            let links = names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_symlink()));
+            self.others.extend(links.map(|name| name.path()));
+        }
+    }
+}
+
+/// As git tells a repository from another directory (setup.c, is_git_directory), but for what is in `HEAD`.
+fn is_repository(directory: &Path) -> bool {
+    directory.join("HEAD").symlink_metadata().is_ok()
+        && (directory.join("commondir").exists()
+            || directory.join("objects").is_dir() && directory.join("refs").is_dir())
+}
+
+fn names(directory: &Path) -> Vec<PathBuf> {
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(NAMES);
+    names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())).map(|name| name.path()).collect()
+}
+
+fn text(file: &Path) -> Option<String> {
+    let meta = std::fs::metadata(file).ok()?;
+    if !meta.is_file() || meta.len() > LONGEST {
+        return None;
+    }
+    std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What a file of one line says behind a word.
+fn said(file: &Path, word: &str) -> Option<String> {
+    let text = text(file)?;
+    let said = text.strip_prefix(word)?.trim_end_matches(['\n', '\r']).trim_start();
+    (!said.is_empty()).then(|| said.to_owned())
+}
+
+/// Section, key and value of each line of a git configuration (git-config(1), "Syntax"), names in small letters. Enough
+/// to find paths: what goes on in the next line is cut.
+fn settings(text: &str) -> Vec<(String, String, String)> {
+    let mut settings = Vec::new();
+    let mut section = String::new();
+    for line in text.lines() {
+        let mut line = line.trim();
+        if let Some(rest) = line.strip_prefix('[') {
+            let Some((head, after)) = rest.split_once(']') else { continue };
+            let name = head.split(|c: char| c.is_whitespace() || c == '"').next().unwrap_or_default();
+            section = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+            line = after.trim();
+        }
+        let Some((key, value)) = line.split_once('=') else { continue };
+        let value = value.trim();
+        let value = match value.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
+            Some((quoted, _)) => quoted,
+            None => value.split([';', '#']).next().unwrap_or_default().trim_end(),
+        };
+        let key = key.trim().to_ascii_lowercase();
+        if !value.is_empty() {
+            settings.push((section.clone(), key, value.to_owned()));
+        }
+    }
+    settings
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_found_as_git_reads_them() {
+        let text = "# [core]\n[core] hooksPath = a b ; c\n\tHooksPath=\"with # ; in\" # c\n[includeIf \"gitdir:~/x/\"]\n\
+            path = ../y\n[core]\n  bare\n  empty =\n[remote \"core\"]\nurl = x\n[Core.sub]\nworktree = w\n[broken\nx = y\n";
+        let found = settings(text);
+        let found: Vec<_> = found.iter().map(|(s, k, v)| (s.as_str(), k.as_str(), v.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("core", "hookspath", "a b"),
+                ("core", "hookspath", "with # ; in"),
+                ("includeif", "path", "../y"),
+                ("remote", "url", "x"),
+                ("core", "worktree", "w"),
+                ("core", "x", "y"),
+            ]
+        );
+    }
+
+    /// A directory that git takes for a repository's.
+    fn repository(at: &Path) {
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(at.join(name)).unwrap();
+        }
+        fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+
+    fn around(cwd: &Path) -> Repositories {
+        let mut found = Repositories::default();
+        found.around(cwd);
+        found
+    }
+
+    #[test]
+    fn a_repository_is_found_with_what_belongs_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let [top, git] = ["top", "top/.git"].map(|name| root.join(name));
+        repository(&git);
+        repository(&git.join("modules/a/b"));
+        fs::write(git.join("config"), "[core]\nhooksPath = hooks\n").unwrap();
+        fs::write(git.join("modules/a/b/config"), "[core]\nworktree = ../../../../sub\n").unwrap();
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        for (name, text) in [("HEAD", "x"), ("commondir", "../.."), ("gitdir", "/w/.git\n")] {
+            fs::write(git.join("worktrees/w").join(name), text).unwrap();
+        }
+        for name in ["top/src/deep", "top/sub"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(top.join("sub/.git"), "gitdir: ../.git/modules/a/b\n").unwrap();
+        let found = around(&root.join("top/src/deep"));
+        assert_eq!(found.tops, std::slice::from_ref(&top));
+        assert_eq!(found.directories, [git.clone(), git.join("worktrees/w"), git.join("modules/a/b")]);
+        let module = git.join("modules/a/b/../../../../sub/.git");
+        assert_eq!(found.others, [top.join("HEAD"), top.join("hooks"), PathBuf::from("/w/.git"), module]);
+        // From a submodule it is both, and the file that leads there.
+        let found = around(&root.join("top/sub"));
+        assert_eq!(found.tops, [top.join("sub"), top.clone()]);
+        assert_eq!(found.directories[..2], [git.join("modules/a/b"), git.clone()]);
+        assert_eq!(found.others[0], top.join("sub/.git"));
+        // From around it, those right below.
+        let found = around(&root);
+        assert!(found.tops.is_empty() && found.directories.contains(&git));
+        // What only has the name is none.
+        fs::remove_file(git.join("HEAD")).unwrap();
+        fs::remove_file(top.join("sub/.git")).unwrap();
+        assert!(around(&top).directories.is_empty());
+    }
+
+    #[test]
+    fn odd_files_lead_nowhere() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for text in ["", "gitdir:", "gitdir: \n", "other: x", "gitdir: .\n", "gitdir: /none\n"] {
+            fs::write(root.join(".git"), text).unwrap();
+            let found = around(&root);
+            assert_eq!(found.others[0], root.join(".git"), "{text:?}");
+        }
+        // A repository that is its own common directory, and one that leads in circles.
+        fs::remove_file(root.join(".git")).unwrap();
+        repository(&root.join(".git"));
+        fs::write(root.join(".git/commondir"), ".\n").unwrap();
+        assert_eq!(around(&root).directories, [root.join(".git")]);
+    }
+
+    #[test]
+    fn what_a_configuration_includes_is_read_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let git = root.join(".git");
+        repository(&git);
+        fs::create_dir_all(git.join("hooks")).unwrap();
+        fs::create_dir_all(root.join("own")).unwrap();
+        for (name, text) in [
+            (".git/config", "[include]\npath = ../one\n"),
+            ("one", "[include]\npath = two\n[include]\npath = one\n"),
+            ("two", "[core]\nhooksPath = own\n"),
+            ("script", "true"),
+            (".git/hooks/plain", "true"),
+        ] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        for link in [".git/hooks/pre-commit", "own/post-commit"] {
+            std::os::unix::fs::symlink("../../script", root.join(link)).unwrap();
+        }
+        let mut found = around(&root);
+        found.links();
+        let expected = ["HEAD", ".git/../one", ".git/../two", "own", ".git/../one"]
+            .into_iter()
+            .chain([".git/hooks/pre-commit", "own/post-commit"]);
+        for name in expected {
+            assert!(found.others.contains(&root.join(name)), "{name}: {:?}", found.others);
+        }
+        assert!(!found.others.contains(&git.join("hooks/plain")));
+    }
+}

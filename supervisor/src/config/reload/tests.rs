@@ -1,0 +1,243 @@
+//! What another guard has saved is in force at the next look.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Parser;
+use guard_policy::approval::FileRule;
+use guard_policy::store::NewEntry;
+use guard_policy::{Access, Bits, Exec, Outcome, Request, Role, decide};
+use tempfile::TempDir;
+
+use super::*;
+use crate::audit::report::Manner;
+use crate::audit::{Context, Writer};
+use crate::config::options::Options;
+use crate::landlock;
+use crate::resolve::Resolver;
+use guard_openclaw::peer::process_tree::Tree;
+
+const POLICY: &str = r#"{ "version": 1, "permissions": { "base": false, "filesystem": {
+    "rules": { "/usr/**": "r-x", "/kept/**": "---" } } } }"#;
+
+/// A command line of options alone.
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// A state directory, and a guard of it.
+struct Ground {
+    directory: TempDir,
+    current: Arc<Current>,
+    reload: Reload,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        Ground::with(POLICY, |_| ())
+    }
+
+    /// With another policy, and a state directory that is prepared.
+    fn with(policy: &str, prepare: impl FnOnce(&Path)) -> Ground {
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().canonicalize().unwrap();
+        let file = state.join("guard.json");
+        fs::write(&file, policy).unwrap();
+        prepare(&state);
+        let options = Line::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
+        let mut places = Places::find(&options).unwrap();
+        (places.state, places.state_directory) = (state.clone(), state);
+        (places.policy, places.policy_file) = (file.clone(), file);
+        let stores = Stores::load(&places.state_directory);
+        let text = Some(policy.as_bytes().to_vec());
+        let state = places.state_directory.clone();
+        let policy = config::compile(&options, &places, Disk::Used, text.as_deref(), &stores).unwrap();
+        let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
+        let manner = Manner { lines: false, observe: false, allowed: false };
+        let context = Context::default();
+        let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
+        let resolver = Resolver::new().unwrap();
+        let guard =
+            Guard::new(policy, resolver, tree, reporter.clone(), false, landlock::Plan::default(), "");
+        let current = Arc::new(Current::new(guard));
+        let source = Source { options, places, text, stores };
+        let follower = Follower::new(state, Arc::new(|_| false), Arc::new(|_| {}));
+        let reload = Reload::new(source, Arc::clone(&current), reporter, follower);
+        current.read_again_by(reload.clone());
+        Ground { directory, current, reload }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().canonicalize().unwrap()
+    }
+
+    /// As another guard would.
+    fn save(&self, pattern: &str) {
+        let rule = FileRule { pattern: pattern.to_owned(), bits: Bits::parse("r").unwrap() };
+        approvals_store::apply_own(&self.state(), |store| store.add_rule("main", &rule)).unwrap();
+    }
+
+    fn outcome(&self, path: &str) -> Outcome {
+        let guard = self.current.guard();
+        decide(guard.policy(), &Request::File { path: path.as_bytes(), access: Access::READ }).outcome
+    }
+}
+
+#[test]
+fn a_saved_rule_is_in_force_at_the_next_look() {
+    let ground = Ground::new();
+    let judged = ground.current.guard();
+    assert!(ground.current.newer(&judged).is_none());
+    assert_eq!((ground.outcome("/a"), ground.outcome("/kept/a")), (Outcome::Ask, Outcome::Deny));
+    ground.save("/a");
+    ground.save("/kept/a");
+    let newer = ground.current.newer(&judged).expect("another guard");
+    assert_eq!((ground.outcome("/a"), ground.outcome("/kept/a")), (Outcome::Allow, Outcome::Deny));
+    assert_eq!(ground.outcome("/b"), Outcome::Ask);
+    assert!(ground.current.newer(&newer).is_none());
+    // Whoever judged by the old one is told so, whoever has read it.
+    assert!(ground.current.newer(&judged).is_some());
+    // To take the file away is to take it back.
+    fs::remove_file(approvals_store::own(&ground.state())).unwrap();
+    assert!(ground.current.newer(&newer).is_some());
+    assert_eq!(ground.outcome("/a"), Outcome::Ask);
+}
+
+#[test]
+fn a_saved_entry_is_in_force_whichever_store_has_it() {
+    let ground = Ground::new();
+    let argv = [b"x".to_vec()];
+    let outcome = |path: &str| {
+        let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program };
+        decide(ground.current.guard().policy(), &Request::Exec(exec)).outcome
+    };
+    let entry = |pattern: &str| NewEntry::new(pattern).unwrap();
+    assert_eq!((outcome("/usr/a"), outcome("/usr/b")), (Outcome::Ask, Outcome::Ask));
+    approvals_store::apply_own(&ground.state(), |store| {
+        store.add("main", entry("/usr/a"), 0, &mut approvals_store::new_id)
+    })
+    .unwrap();
+    assert!(ground.current.newer(&ground.current.guard()).is_some());
+    fs::write(ground.state().join(approvals_store::NAME), r#"{"version": 1}"#).unwrap();
+    approvals_store::apply(&ground.state(), |store| {
+        store.add("main", entry("/usr/b"), 0, &mut approvals_store::new_id)
+    })
+    .unwrap();
+    assert!(ground.current.newer(&ground.current.guard()).is_some());
+    assert_eq!((outcome("/usr/a"), outcome("/usr/b")), (Outcome::Allow, Outcome::Allow));
+}
+
+#[test]
+fn a_broken_store_allows_nothing_once_it_rests() {
+    let ground = Ground::new();
+    ground.save("/a");
+    assert!(ground.current.newer(&ground.current.guard()).is_some());
+    let own = approvals_store::own(&ground.state());
+    let whole = fs::read(&own).unwrap();
+    fs::write(&own, &whole[..whole.len() / 2]).unwrap();
+    // Somebody may still be writing.
+    assert!(ground.current.newer(&ground.current.guard()).is_none());
+    assert_eq!(ground.outcome("/a"), Outcome::Allow);
+    ground.reload.reader().look(Wake::Changed);
+    assert_eq!(ground.outcome("/a"), Outcome::Ask);
+    let guard = ground.current.guard();
+    let warnings = guard.policy().warnings();
+    assert!(warnings.iter().any(|warning| warning.contains("approvals.json:")), "{warnings:?}");
+    fs::write(&own, whole).unwrap();
+    assert!(ground.current.newer(&guard).is_some());
+    assert_eq!(ground.outcome("/a"), Outcome::Allow);
+}
+
+#[test]
+fn many_who_look_at_once_all_see_it() {
+    let ground = Ground::new();
+    for round in 0..10 {
+        let judged = ground.current.guard();
+        let path = format!("/f{round}");
+        ground.save(&path);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    assert!(ground.current.newer(&judged).is_some());
+                    assert_eq!(ground.outcome(&path), Outcome::Allow);
+                });
+            }
+        });
+    }
+}
+
+/// A policy that a gateway governs, too, at which nobody listens.
+fn governed(url: &str) -> String {
+    format!(
+        r#"{{ "version": 1, "exec": {{ "ask": "off" }}, "approvals": {{ "gateway": {{ "url": "{url}", "admin": true }} }},
+            "permissions": {{ "filesystem": {{ "rules": {{ "/usr/**": "r-x" }} }} }},
+            "agents": {{ "main": {{ "allowlist": [{{ "pattern": "/usr/own" }}] }} }} }}"#
+    )
+}
+
+const URL: &str = "ws://127.0.0.1:1";
+
+fn said(state: &Path, url: &str, file: serde_json::Value) {
+    let snapshot = approvals_store::Snapshot::new(Some(url.to_owned()), file.to_string(), file);
+    approvals_store::keep_gateways(state, &snapshot).unwrap();
+}
+
+fn listing(patterns: &[&str]) -> serde_json::Value {
+    let entry = |pattern: &&str| serde_json::json!({ "pattern": pattern, "id": pattern });
+    let list: Vec<_> = patterns.iter().map(entry).collect();
+    serde_json::json!({ "version": 1, "agents": { "main": { "allowlist": list } } })
+}
+
+#[test]
+fn what_the_gateway_says_is_in_force_at_the_next_look() {
+    let ground = Ground::with(&governed(URL), |state| said(state, URL, listing(&["/usr/a"])));
+    let starts = || {
+        let guard = ground.current.guard();
+        ["/usr/own", "/usr/a", "/usr/b"].map(|path| {
+            let argv = [path.as_bytes().to_vec()];
+            let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program };
+            decide(guard.policy(), &Request::Exec(exec)).outcome == Outcome::Allow
+        })
+    };
+    let look = || ground.current.newer(&ground.current.guard()).is_some();
+    assert_eq!(starts(), [true, true, false]);
+    assert!(!look());
+    said(&ground.state(), URL, listing(&["/usr/b"]));
+    assert!(look());
+    assert_eq!(starts(), [true, false, true]);
+    said(&ground.state(), URL, serde_json::json!({ "version": 1, "defaults": { "security": "deny" } }));
+    assert!(look());
+    assert_eq!(starts(), [false; 3]);
+
+    // What is gone, broken or of another gateway loosens nothing.
+    let file = approvals_store::gateways(&ground.state());
+    let whole = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert!(!look());
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    assert!(!look());
+    said(&ground.state(), "ws://127.0.0.1:2", listing(&["/usr/a", "/usr/b"]));
+    assert!(!look());
+    assert_eq!(starts(), [false; 3]);
+    said(&ground.state(), URL, listing(&["/usr/a"]));
+    assert!(look());
+    assert_eq!(starts(), [true, true, false]);
+}
+
+#[test]
+fn nothing_starts_before_the_gateway_has_said_something() {
+    let ground = Ground::with(&governed(URL), |_| ());
+    let argv = [b"/usr/own".to_vec()];
+    let exec = Exec { path: b"/usr/own", argv: &argv, cwd: b"/", role: Role::Program };
+    let outcome = || decide(ground.current.guard().policy(), &Request::Exec(exec)).outcome;
+    assert_eq!(outcome(), Outcome::Deny);
+    said(&ground.state(), URL, listing(&[]));
+    assert!(ground.current.newer(&ground.current.guard()).is_some());
+    assert_eq!(outcome(), Outcome::Allow);
+    // A policy that names another gateway is none that anybody has tightened yet.
+    fs::write(ground.state().join("guard.json"), governed("ws://127.0.0.1:2")).unwrap();
+    ground.reload.reader().look(Wake::Changed);
+    assert_eq!(outcome(), Outcome::Deny);
+}

@@ -1,0 +1,110 @@
+//! What a human approves of a program: its files, by what they hold.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use guard_policy::analysis::script_operand;
+use guard_policy::environment::tells;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::find;
+use super::script_paths::spelled;
+use super::scripts::{self, Named};
+use crate::audit::report::Operation;
+use crate::caller::Caller;
+use crate::resolve::{Object, Target, link_to};
+use crate::syscall::Request;
+use guard_approvals::{Digest, Executable, Script};
+
+/// The program that runs in the end.
+///
+/// # Errors
+/// The kernel's, when it cannot be read; ESRCH when the caller is gone meanwhile.
+pub fn executable(
+    caller: &Caller<'_>,
+    object: &Object,
+    path: &[u8],
+    file: &File,
+) -> Result<Executable, Errno> {
+    Ok(Executable {
+        path: path.to_vec(),
+        device: object.stat.st_dev,
+        inode: object.stat.st_ino,
+        sha256: Digest::of_file(file, || caller.check())?,
+    })
+}
+
+/// A script that it interprets.
+///
+/// # Errors
+/// As [`executable`]; EACCES when it is too long.
+pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<Script, Errno> {
+    let caller = request.caller;
+    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::LONGEST {
+        let text =
+            "a script of more than 64 MiB, which cannot be held until it is read; an allowlist entry lets it";
+        request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
+    }
+    Ok(Script { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
+}
+
+/// The variables that can make another program of this one, and which the tree has set.
+pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let is_telling = |string: &&Vec<u8>| {
+        let end = string.iter().position(|&byte| byte == b'=').unwrap_or(string.len());
+        let (name, value) = (&string[..end], &string[(end + 1).min(string.len())..]);
+        // The supervisor's are the operator's. A name that is empty or has a NUL cannot be asked for.
+        let is_inherited = !name.is_empty()
+            && std::env::var_os(OsStr::from_bytes(name)).is_some_and(|own| own.as_bytes() == value);
+        tells(name, is_inherited)
+    };
+    environment.iter().filter(is_telling).cloned().collect()
+}
+
+/// The file that an interpreter is told to run, where its arguments say so. None for what is no file: a directory, or a
+/// pipe of the shell's (`<(…)`).
+///
+/// # Errors
+/// EACCES when it cannot be read now: nobody can approve what it will hold by the time it can.
+pub fn operand(
+    request: &Request<'_, '_>,
+    path: &[u8],
+    argv: &[Vec<u8>],
+    cwd: &[u8],
+) -> Result<Option<Named>, Errno> {
+    let Some(at) = script_operand(path, argv) else { return Ok(None) };
+    let written = &argv[at];
+    let opened =
+        find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object).and_then(|(object, path)| {
+            if object.kind() != FileType::RegularFile {
+                return Ok(None);
+            }
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?;
+            Ok(Some(Named { path, name: spelled(cwd, written), file: file.into() }))
+        });
+    opened.or_else(|_| {
+        let text = "its script cannot be read, and could be any other once that is approved";
+        request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, written), text).and(Ok(None))
+    })
+}
+
+/// Sees to it that the interpreter reads the script that was approved.
+///
+/// # Errors
+/// EACCES when it holds something else by now; the kernel's; ESRCH when the caller is gone.
+pub fn bind_script(request: &Request<'_, '_>, script: &Script, named: Named) -> Result<(), Errno> {
+    let (guard, caller) = (request.guard, request.caller);
+    match guard.scripts.bind(caller, &guard.tree, named, script.sha256) {
+        Err(Errno::ACCESS) => {
+            guard.refuse(caller, Operation::Exec, &script.path, "changed while waiting for an answer")
+        }
+        Err(Errno::NOMEM) => {
+            guard.refuse(caller, Operation::Exec, &script.path, "too many approved scripts run already")
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,65 @@
+//! One exec of a process at a time.
+//!
+//! Four threads that exec at once end each other: with several seized, a tracer can wait for a task that another
+//! one's exec has taken along.
+
+use std::collections::HashSet;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use guard_openclaw::peer::proc::Tid;
+
+/// How often a waiting exec looks whether its caller still lives.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The processes that have an exec under way.
+#[derive(Debug, Default)]
+pub struct Turns {
+    busy: Mutex<Busy>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Busy {
+    processes: HashSet<Tid>,
+    /// How many wait. As a rule nobody, and nobody need be woken.
+    waiting: usize,
+}
+
+/// The right to exec in a process, until dropped.
+#[derive(Debug)]
+pub struct Turn<'t> {
+    turns: &'t Turns,
+    tgid: Tid,
+}
+
+impl Turns {
+    /// Waits for the process's turn.
+    ///
+    /// # Errors
+    /// ESRCH when the caller is gone.
+    pub fn take(&self, caller: &Caller<'_>) -> Result<Turn<'_>, Errno> {
+        let tgid = caller.process()?;
+        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        while !busy.processes.insert(tgid) {
+            busy.waiting += 1;
+            (busy, _) = self.freed.wait_timeout(busy, LOOK).unwrap_or_else(PoisonError::into_inner);
+            busy.waiting -= 1;
+            caller.check()?;
+        }
+        Ok(Turn { turns: self, tgid })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut busy = self.turns.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.processes.remove(&self.tgid);
+        if busy.waiting > 0 {
+            self.turns.freed.notify_all();
+        }
+    }
+}

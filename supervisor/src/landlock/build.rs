@@ -1,0 +1,132 @@
+//! The floor of a tree that is about to start.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use guard_policy::{Access, Hierarchy, HierarchyKind, Policy, Tiers};
+use guard_shim::floor;
+
+use super::plan::{Held, Untrapped};
+use super::{Grants, Names, Plan};
+use crate::config::options::Tier;
+
+/// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
+const SCOPING: u8 = 6;
+
+/// A floor, ready to be entered.
+pub struct Made {
+    /// The domain; None where there is none to enter.
+    pub domain: Option<floor::Floor>,
+    /// How much of a floor the kernel can hold.
+    pub status: floor::Status,
+    /// What may be left to it.
+    pub plan: Plan,
+}
+
+/// Whether the floor is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It is.
+    Entered,
+    /// Nothing is to be blocked.
+    LeftOut,
+}
+
+/// The roots of programs, without what keeps every read from the kernel: one in which something may not be read, and where
+/// starting a program is asked for (`~/.cache`, which has tokens and built tools), becomes those parts of it that may be
+/// read as a whole. Where some program starts unasked, as in a project, one that is built later must start, too.
+fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> Vec<Vec<u8>> {
+    let parts = |root: Vec<u8>| {
+        if policy.is_uniform(&root, Access::READ) || policy.starts_unasked(&root) {
+            return vec![root];
+        }
+        let is_within = |path: &[u8]| path.strip_prefix(&*root).is_some_and(|rest| rest.starts_with(b"/"));
+        let parts = hierarchies.iter().filter(|part| {
+            part.access.contains(Access::READ)
+                && part.kind == HierarchyKind::Directory
+                && is_within(&part.path)
+        });
+        parts.map(|part| part.path.clone()).collect()
+    };
+    roots.into_iter().flat_map(parts).collect()
+}
+
+impl Made {
+    /// Of what a policy allows as a whole, for these tiers.
+    ///
+    /// # Errors
+    /// Landlock's.
+    pub fn of(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<Made, String> {
+        let mut roots = policy.exec_roots();
+        let abi = floor::abi();
+        let mut untrapped = Untrapped::default();
+        let (mut grants, mut beneath) = (Grants::default(), Vec::new());
+        let is_fast = tiers.contains(&Tier::Floored) || tiers.contains(&Tier::Kernel);
+        if is_fast && entered == Use::Entered && floor::holds_grants(abi) {
+            let names = Names::read();
+            let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.of(directory));
+            let wanted = hierarchies.len();
+            roots = readable(policy, roots, &hierarchies);
+            (grants, beneath) = Grants::open(hierarchies);
+            // One that went away meanwhile would be missing.
+            if tiers.contains(&Tier::Kernel) && grants.iter().count() == wanted {
+                untrapped.reads = classes.read.is_exact() && classes.list.is_exact();
+                untrapped.writes = classes.write.is_exact() && classes.create.is_exact();
+            }
+        }
+        let roots: Vec<PathBuf> =
+            roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
+        let floor = floor::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
+        let status = floor.status().clone();
+        let is_entered = entered == Use::Entered && status != floor::Status::None;
+        let held = if tiers.contains(&Tier::Floored) { Held::Floored } else { Held::Brokered };
+        let plan = Plan::new(is_entered.then_some(roots), Arc::new(grants), held, untrapped, policy);
+        Ok(Made { domain: is_entered.then_some(floor), status, plan })
+    }
+
+    /// How much of a floor there is, in words for the operator.
+    pub fn describe(&self) -> String {
+        match &self.status {
+            floor::Status::Full => "full".to_owned(),
+            floor::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
+            floor::Status::None => "none, this kernel has no Landlock".to_owned(),
+        }
+    }
+
+    /// Whether the floor keeps signals inside the tree.
+    pub fn scopes_signals(&self) -> bool {
+        self.domain.is_some() && floor::abi().is_some_and(|abi| abi >= SCOPING)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use guard_policy::{Host, Overrides};
+
+    use super::*;
+
+    /// Without a guard.json, too, reads go on in the kernel: a token in a cache takes them from it nowhere else.
+    #[test]
+    fn a_secret_among_programs_that_are_asked_for_leaves_reads_to_the_kernel() {
+        if !floor::holds_grants(floor::abi()) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let home = directory.path().canonicalize().unwrap();
+        for name in [".cache/huggingface", ".cache/pip", "work"] {
+            std::fs::create_dir_all(home.join(name)).unwrap();
+        }
+        std::fs::write(home.join(".cache/huggingface/token"), "secret").unwrap();
+        let cwd = home.join("work");
+        let host = Host::bare(home.as_os_str().as_bytes(), cwd.as_os_str().as_bytes());
+        let policy = Policy::without_file("main", &host, &Overrides::default());
+        let made = Made::of(&policy, &[Tier::Floored], Use::Entered).unwrap();
+        assert_eq!(made.plan.tiers(), "broker, floored (reads and writes)");
+        let starts = |name: &str| made.plan.starts(home.join(name).as_os_str().as_bytes());
+        assert!(starts("work/new/tool") && starts(".cache/pip/tool") && !starts(".cache/huggingface/token"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Notices when a hierarchy that the floor grants is moved away, replaced, or mounted upon.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+use super::Plan;
+use super::grants::Grants;
+use crate::panics::{Fault, kept_up};
+use guard_shim::failpoints::{Fallible, may_fall};
+
+/// It is looked no more often.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Watches for as long as the process lives. What the tree itself moves is looked at by who moves it
+/// ([`Grants::look_below`]); this is for the rest of the machine. Meanwhile the floor refuses what is new there. `tell` hears
+/// of panics.
+///
+/// # Errors
+/// When it cannot be watched, or no thread can be started.
+pub fn watch(plan: &Plan, tell: impl Fn(&Fault) + Send + 'static) -> std::io::Result<()> {
+    let grants = Arc::clone(plan.grants());
+    if grants.is_empty() {
+        return Ok(());
+    }
+    let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+    // The kernel wakes who polls it when something is mounted or unmounted (proc_pid_mounts(5)).
+    let mounts = std::fs::File::open("/proc/self/mountinfo")?;
+    let look = move || {
+        attend(&changes, &grants);
+        // What was moved before it was watched.
+        grants.look();
+        may_fall(Fallible::Floor, b"");
+        loop {
+            let mut ready = [
+                PollFd::new(changes.as_fd(), PollFlags::POLLIN),
+                PollFd::new(mounts.as_fd(), PollFlags::POLLPRI),
+            ];
+            if poll(&mut ready, PollTimeout::NONE).is_err() {
+                continue;
+            }
+            drain(&changes);
+            grants.look();
+            attend(&changes, &grants);
+            // Names come and go all the time beside a hierarchy in /tmp.
+            std::thread::sleep(PAUSE);
+        }
+    };
+    std::thread::Builder::new().name("floor".into()).spawn(move || kept_up(look, tell))?;
+    Ok(())
+}
+
+/// Watches the hierarchies, and the directories above: whoever moves one of those moves what is below. Of what is removed
+/// while it is open only the directory tells, and of a file its count of links.
+fn attend(changes: &OwnedFd, grants: &Grants) {
+    let itself = WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::DONT_FOLLOW;
+    let mut paths: BTreeMap<&[u8], WatchFlags> = BTreeMap::new();
+    for (path, _) in grants.iter() {
+        for end in (1..path.len()).filter(|&end| path[end] == b'/') {
+            paths.entry(&path[..end]).or_insert(itself);
+        }
+        let parent = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
+        *paths.entry(&path[..parent]).or_insert(itself) |= WatchFlags::DELETE | WatchFlags::MOVED_FROM;
+        *paths.entry(path).or_insert(itself) |= WatchFlags::ATTRIB;
+    }
+    for (path, what) in paths {
+        // One that is gone has been looked at.
+        let _ = inotify::add_watch(changes, path, what);
+    }
+}
+
+fn drain(changes: &OwnedFd) {
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(changes, &mut buffer);
+    loop {
+        match reader.next() {
+            Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => {}
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Places whose meaning depends on who asks: /proc, terminals, and objects without a path.
+//!
+//! The supervisor opens on a caller's behalf, so `/proc/self` and `/dev/tty` would be its own, and what the
+//! kernel checks of the opener would be checked of the supervisor. What a caller may reach there is said here,
+//! before the policy is asked, and only ever takes away.
+
+use std::borrow::Cow;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use crate::resolve::Object;
+use guard_openclaw::peer::proc::{self, Tid};
+use guard_openclaw::peer::process_tree::Tree;
+
+/// What a symbolic link of /proc is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcLink {
+    /// It means the caller: this is its text.
+    Text(Vec<u8>),
+    /// An ordinary link.
+    Plain,
+    /// It leads to an object, not to a path.
+    Magic,
+}
+
+/// What the link `name` in the directory `directory` of a procfs is to the caller.
+///
+/// # Errors
+/// EACCES for the links of another process.
+pub fn proc_link(caller: &Caller<'_>, directory: &[u8], name: &[u8]) -> Result<ProcLink, Errno> {
+    if directory == b"/proc" {
+        let text = match name {
+            b"self" => format!("{}", caller.process()?),
+            b"thread-self" => format!("{}/task/{}", caller.process()?, caller.tid()),
+            _ => return Ok(ProcLink::Plain),
+        };
+        return Ok(ProcLink::Text(text.into_bytes()));
+    }
+    let Some((pid, _)) = proc_pid(directory) else {
+        // A procfs mounted elsewhere may be of another namespace: its numbers mean nothing here.
+        return if directory.starts_with(b"/proc/") { Ok(ProcLink::Plain) } else { Err(Errno::ACCESS) };
+    };
+    if is_own(caller, pid)? { Ok(ProcLink::Magic) } else { Err(Errno::ACCESS) }
+}
+
+/// `/proc/N` and what is behind it.
+fn proc_pid(path: &[u8]) -> Option<(Tid, &[u8])> {
+    let rest = path.strip_prefix(b"/proc/")?;
+    let end = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
+    let number = std::str::from_utf8(&rest[..end]).ok()?;
+    if !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some((number.parse().ok()?, &rest[end..]))
+}
+
+fn is_own(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
+    let own = caller.process()?;
+    Ok(pid == own || caller.kernel().status(pid).is_ok_and(|status| status.tgid == own))
+}
+
+/// Whether the caller's process traces another, which gives it all that the other's memory file would.
+fn is_traced(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
+    match caller.kernel().status(pid)?.tracer {
+        0 => Ok(false),
+        tracer => is_own(caller, tracer),
+    }
+}
+
+/// What a real path is to the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place<'p> {
+    /// The policy decides on this path.
+    Policy(Cow<'p, [u8]>),
+    /// An object without a path that the caller already holds: a pipe, a socket, its own memory file.
+    Own,
+    /// Out of reach whatever the policy says; the sentence says why.
+    Refused(&'static str),
+    /// The same for what programs look at in passing, as ps(1) does: worth no line on a terminal.
+    Hidden(&'static str),
+}
+
+/// Files of another process of the tree that no member may open: they would carry its memory.
+const PRIVATE: [&[u8]; 2] = [b"mem", b"environ"];
+/// Files of a process outside the tree that ps(1) and pgrep(1) need.
+const PUBLIC: [&[u8]; 5] = [b"stat", b"status", b"cmdline", b"comm", b"statm"];
+
+/// Whether a device acts on the machine, or on the human before it, and not on a file. By its number, whatever node
+/// leads to it (Documentation/admin-guide/devices.txt).
+fn acts_on_machine(object: &Object) -> bool {
+    let (major, minor) = (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev));
+    match object.kind() {
+        // A disk holds every file of it.
+        FileType::BlockDevice => true,
+        FileType::CharacterDevice => match major {
+            // mem, kmem, port
+            1 => matches!(minor, 1 | 2 | 4),
+            // Virtual consoles and serial lines, their screens, keyboards and mice; kvm, fuse, tun, uinput and the like.
+            4 | 7 | 10 | 13 => true,
+            // console
+            5 => minor == 1,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether this is a device that the whole machine uses, and the supervisor's to take away: whoever may write to
+/// `/dev/null` may not remove it, nor say who else may write to it. Terminals of /dev/pts are their users' own.
+pub fn is_the_machines(path: &[u8], object: &Object) -> bool {
+    let is_device = matches!(object.kind(), FileType::CharacterDevice | FileType::BlockDevice);
+    let is_there = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/pts/");
+    // For others the kernel says so, with errors of its own.
+    is_device && is_there && object.stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+/// Whether what the path says is not what the file system is: a second /proc or /dev/pts, whose rules go by path.
+fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
+    /// `DEVPTS_SUPER_MAGIC` (linux/magic.h).
+    const DEVPTS: i64 = 0x1cd1;
+    // What is on a disk has a disk's number.
+    if rustix::fs::major(object.stat.st_dev) != 0 {
+        return Ok(false);
+    }
+    let system = rustix::fs::fstatfs(&object.fd)?.f_type;
+    Ok(match system {
+        rustix::fs::PROC_SUPER_MAGIC => path != b"/proc" && !path.starts_with(b"/proc/"),
+        DEVPTS => path != b"/dev/pts" && !path.starts_with(b"/dev/pts/") && path != b"/dev/ptmx",
+        _ => false,
+    })
+}
+
+/// Says what `path` is to the caller, with the object that is there, if there is one.
+///
+/// # Errors
+/// ESRCH when the caller is gone.
+pub fn place<'p>(
+    caller: &Caller<'_>,
+    tree: &Tree,
+    path: &'p [u8],
+    object: Option<&Object>,
+    writes: bool,
+) -> Result<Place<'p>, Errno> {
+    let unlinked = object.is_some_and(|object| object.stat.st_nlink == 0);
+    if !path.starts_with(b"/") || (path.starts_with(b"/memfd:") && unlinked) {
+        return Ok(Place::Own);
+    }
+    if let Some(object) = object {
+        if acts_on_machine(object) {
+            return Ok(Place::Refused("a device that acts on the machine"));
+        }
+        if is_displaced(path, object)? {
+            return Ok(Place::Refused("a second /proc or /dev/pts"));
+        }
+    }
+    if let Some((pid, rest)) = proc_pid(path) {
+        return proc_place(caller, tree, path, pid, rest, writes);
+    }
+    if let Some(name) = path.strip_prefix(b"/dev/pts/")
+        && name != b"ptmx"
+        && object.is_some_and(|object| object.kind() == FileType::CharacterDevice)
+        && !terminal_is_ours(caller, tree, name)
+    {
+        return Ok(Place::Refused("a terminal that the guarded programs did not open"));
+    }
+    Ok(Place::Policy(Cow::Borrowed(path)))
+}
+
+fn proc_place<'p>(
+    caller: &Caller<'_>,
+    tree: &Tree,
+    path: &'p [u8],
+    pid: Tid,
+    rest: &[u8],
+    writes: bool,
+) -> Result<Place<'p>, Errno> {
+    let as_self = || Place::Policy(Cow::Owned([b"/proc/self", rest].concat()));
+    if is_own(caller, pid)? {
+        return Ok(as_self());
+    }
+    if tree.is_guard(pid) {
+        return Ok(Place::Hidden("a process of the guard"));
+    }
+    let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    if tree.contains(pid) {
+        return Ok(if PRIVATE.contains(&file) && !(file == b"mem" && is_traced(caller, pid)?) {
+            Place::Hidden("memory of another process")
+        } else {
+            as_self()
+        });
+    }
+    let listed = rest.is_empty() || (PUBLIC.contains(&file) && rest.len() == file.len() + 1);
+    Ok(if listed && !writes {
+        Place::Policy(Cow::Borrowed(path))
+    } else {
+        Place::Hidden("a process that is not guarded")
+    })
+}
+
+/// Whether a member of the tree holds the master of /dev/pts/`name`, or it is the caller's own terminal or the guard's.
+fn terminal_is_ours(caller: &Caller<'_>, tree: &Tree, name: &[u8]) -> bool {
+    let Some(number) = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok()) else {
+        return false;
+    };
+    // The guard's own terminal, as long as it has not been hung up on: later its number may be another's.
+    let is_guards = tree.leader.is_some_and(|leader| controlling_terminal(leader) == Some(number));
+    is_guards || controlling_terminal(caller.tid()) == Some(number) || holds_master(tree, number)
+}
+
+/// The number N of the caller's controlling terminal /dev/pts/N.
+pub fn controlling_terminal(tid: Tid) -> Option<u32> {
+    /// First and last of the major numbers of Unix98 pty slaves (Documentation/admin-guide/devices.txt).
+    const MAJORS: std::ops::RangeInclusive<u32> = 136..=143;
+    let tty = proc::stat(tid).ok()?.tty;
+    let (major, minor) = (tty >> 8 & 0xfff, (tty & 0xff) | (tty >> 12 & 0xfff00));
+    MAJORS.contains(&major).then(|| (major - MAJORS.start()) * 256 + minor)
+}
+
+/// Looks at the descriptors of every member: the number of a pty that was closed is used again, so what was
+/// opened earlier says nothing.
+fn holds_master(tree: &Tree, number: u32) -> bool {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+    let index = format!("tty-index:\t{number}");
+    processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<Tid>().ok())
+        .filter(|&pid| tree.contains(pid))
+        .any(|pid| {
+            let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else { return false };
+            descriptors.flatten().any(|descriptor| {
+                std::fs::read_to_string(descriptor.path())
+                    .is_ok_and(|text| text.lines().any(|line| line == index))
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_name_processes() {
+        assert_eq!(proc_pid(b"/proc/12/stat"), Some((12, &b"/stat"[..])));
+        assert_eq!(proc_pid(b"/proc/12"), Some((12, &b""[..])));
+        assert_eq!(proc_pid(b"/proc/sys/kernel"), None);
+        assert_eq!(proc_pid(b"/proc/+12"), None);
+        assert_eq!(proc_pid(b"/proc/"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! The calls that programs make most, each answered as often as is wanted: what `make bench-check` counts the
+//! instructions of.
+//!
+//! `GUARD_HOT=NAME:CALLS` makes this a driver. It tells its thread on stderr, waits for a line, then raises SIGUSR2 before, between and after `CALLS`
+//! and three times `CALLS` calls, so that the difference of the two counts is that of calls alone. The kernel's side of
+//! the caller is the fake's; the files are real.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use guard_policy::{Access, Hierarchy, HierarchyKind, Outcome, Policy, Request as Question, decide};
+use nix::sys::signal::{Signal, raise};
+use rustix::io::Errno;
+
+use super::tests::Ground;
+use super::{Request, handle};
+use crate::caller::Caller;
+use crate::kernel::fake::Fake;
+use crate::landlock::{Grants, Held, Plan, Untrapped};
+use crate::reply::{Answer, Harmless, give};
+use guard_openclaw::peer::process_tree::Tree;
+
+const NAMES: [&str; 6] =
+    ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
+
+/// One kind of call, ready to be made.
+struct Hot {
+    ground: Ground,
+    kernel: Fake,
+    name: &'static str,
+}
+
+impl Hot {
+    fn new(name: &'static str) -> Hot {
+        // The line of parents that a denial is told with ends here, wherever the tests are started from.
+        let parent = nix::unistd::getppid().as_raw();
+        let mut ground = Ground::of(Tree { reaper: parent, supervisor: parent, front: parent, leader: None });
+        let root = ground.root().canonicalize().unwrap();
+        let below = |path: &str| root.join(path).to_str().unwrap().to_owned();
+        let path = match name {
+            "open-relative" => "open/file".to_owned(),
+            "open-missing" => below("open/missing"),
+            "open-denied" => below("shut/file"),
+            _ => below("open/file"),
+        };
+        if name == "open-floored" {
+            ground.guard.floor = floored(&root.join("open"), ground.guard.policy());
+        }
+        let kernel = Fake::new(&root, &[&path]);
+        Hot { ground, kernel, name }
+    }
+
+    /// Makes the call once. Panics if the answer is not what it should be.
+    fn once(&self) {
+        if self.name == "decide" {
+            let path = self.kernel.memory[&0x1000].split_last().unwrap().1;
+            let question = Question::File { path: black_box(path), access: Access::READ };
+            assert!(decide(self.ground.guard.policy(), &question).outcome == Outcome::Allow);
+            return;
+        }
+        let call = Fake::call(libc::SYS_openat, &[libc::AT_FDCWD as u64, 0x1000, libc::O_RDONLY as u64]);
+        let caller = Caller::new(&self.kernel, black_box(call));
+        let outcome = handle(&Request { guard: &self.ground.guard, caller: &caller });
+        let right = match self.name {
+            "open-missing" => matches!(outcome, Err(Errno::NOENT)),
+            "open-denied" => matches!(outcome, Err(Errno::ACCESS)),
+            "open-floored" => matches!(outcome, Ok(Answer::Continue(Harmless::Floored))),
+            _ => matches!(outcome, Ok(Answer::Descriptor { .. })),
+        };
+        assert!(right, "{}: {outcome:?}", self.name);
+        give(&caller, outcome);
+        // What the fake keeps would grow, and use up descriptors.
+        self.kernel.installed.lock().unwrap().clear();
+        self.kernel.answers.lock().unwrap().clear();
+    }
+
+    fn times(&self, calls: usize) {
+        (0..calls).for_each(|_| self.once());
+    }
+}
+
+/// A floor that grants what the policy does.
+fn floored(directory: &Path, policy: &Policy) -> Plan {
+    let path = directory.as_os_str().as_bytes().to_vec();
+    let access = Access::READ | Access::WRITE;
+    let (grants, _) = Grants::open(vec![Hierarchy { path, access, kind: HierarchyKind::Directory }]);
+    let roots = Some(vec![directory.to_owned()]);
+    Plan::new(roots, Arc::new(grants), Held::Floored, Untrapped::default(), policy)
+}
+
+#[test]
+fn the_hottest_calls_are_answered_again_and_again() {
+    let Ok(wanted) = std::env::var("GUARD_HOT") else {
+        return NAMES.into_iter().for_each(|name| Hot::new(name).times(3));
+    };
+    let (wanted, calls) = wanted.split_once(':').expect("GUARD_HOT is NAME:CALLS");
+    let name = NAMES.into_iter().find(|name| *name == wanted).expect("a name that is known");
+    let calls: usize = calls.parse().expect("a number of calls");
+    let hot = Hot::new(name);
+    // What is done at the first call only is not what is counted.
+    hot.times(3);
+    writeln!(std::io::stderr().lock(), "{}", nix::unistd::gettid()).expect("somebody counts");
+    std::io::stdin().read_line(&mut String::new()).expect("whoever counts says when");
+    for count in [calls, 3 * calls] {
+        raise(Signal::SIGUSR2).unwrap();
+        hot.times(count);
+    }
+    raise(Signal::SIGUSR2).unwrap();
+}

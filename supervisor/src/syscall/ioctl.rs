@@ -1,0 +1,86 @@
+//! The requests that the filter does not know to be harmless.
+
+use std::os::fd::AsFd;
+
+use guard_policy::Access;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::Request;
+use crate::audit::report::Operation;
+use crate::kernel::requests;
+use crate::reply::{Answer, OurCopy, Outcome};
+use crate::resolve::{Object, real_path};
+
+/// `TIOCGPTPEER`: opens the slave of a pty by its master.
+const TIOCGPTPEER: u32 = 0x5441;
+/// `FS_IOC_SETFLAGS`, `FS_IOC32_SETFLAGS` and `FS_IOC_FSSETXATTR` (linux/fs.h): attributes of a file.
+const SET_ATTRIBUTES: [u32; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
+
+pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> Outcome {
+    let file = Object::of(request.caller.descriptor(fd)?)?;
+    if number == TIOCGPTPEER && is_master(&file) {
+        let flags = argument as i32;
+        let slave = requests::pty_peer(file.fd.as_fd(), flags | libc::O_NOCTTY | libc::O_CLOEXEC)?;
+        return Ok(Answer::Descriptor {
+            file: slave,
+            cloexec: flags & libc::O_CLOEXEC != 0,
+            copy: OurCopy::Felt,
+        });
+    }
+    let kind = file.kind();
+    let plain = matches!(kind, FileType::RegularFile | FileType::Directory);
+    if plain && SET_ATTRIBUTES.contains(&number) {
+        let path = real_path(file.fd.as_fd())?;
+        request.guard.judge(request.caller, Operation::Write, &path, Some(&file), Access::WRITE)?;
+        // The kernel takes an int for the flags, whatever the request's number says.
+        let size = (number >> 16 & 0x3fff) as usize;
+        let read = if number == SET_ATTRIBUTES[2] { size } else { 4 };
+        let mut bytes = vec![0; size];
+        request.caller.bytes(argument, &mut bytes[..read])?;
+        requests::ioctl_write(file.fd.as_fd(), number, &bytes)?;
+        return Ok(Answer::Value(0));
+    }
+    if !plain && kind != FileType::Fifo && kind != FileType::Socket {
+        let path = real_path(file.fd.as_fd())?;
+        request.guard.refuse(
+            request.caller,
+            Operation::Ioctl,
+            &path,
+            format!("request {number:#x} is not known"),
+        )?;
+    }
+    // What a file says of a request that it does not know.
+    Err(Errno::NOTTY)
+}
+
+/// /dev/ptmx, character device 5:2. Another file could answer the request with any number.
+fn is_master(file: &Object) -> bool {
+    file.kind() == FileType::CharacterDevice
+        && (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev)) == (5, 2)
+}
+
+/// F_SETOWN and F_SETOWN_EX: who gets a descriptor's signals.
+pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64) -> Outcome {
+    /// `F_OWNER_TID`, `F_OWNER_PID` (asm-generic/fcntl.h).
+    const OWNER_PID: i32 = 1;
+    let file = request.caller.descriptor(fd)?;
+    let owner = if command == libc::F_SETOWN {
+        argument as i32
+    } else {
+        let mut raw = [0; 8];
+        request.caller.bytes(argument, &mut raw)?;
+        let (words, _) = raw.as_chunks::<4>();
+        let (kind, id) = (i32::from_ne_bytes(words[0]), i32::from_ne_bytes(words[1]));
+        if !(0..=OWNER_PID).contains(&kind) {
+            return Err(Errno::PERM);
+        }
+        id
+    };
+    let own = request.caller.process()?;
+    if owner != 0 && owner != own && owner != request.caller.tid() {
+        return Err(Errno::PERM);
+    }
+    requests::set_owner(file.as_fd(), if owner == 0 { 0 } else { own })?;
+    Ok(Answer::Value(0))
+}

@@ -1,0 +1,62 @@
+//! Mapping files as code. Hardening, no boundary: a program may copy what it can read into memory of its own.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use guard_policy::Access;
+use rustix::io::Errno;
+
+use super::Request;
+use crate::audit::report::Operation;
+use crate::kernel::maps;
+use crate::reply::{Answer, Harmless, Outcome};
+use crate::resolve::{Object, real_path};
+
+/// mmap with PROT_EXEC of a file: the file needs `x`.
+pub fn mmap(request: &Request<'_, '_>, fd: i32) -> Outcome {
+    if is_plainly_allowed(request, fd) {
+        return Ok(Answer::Continue(Harmless::Hardening));
+    }
+    // An O_PATH descriptor of it is enough to ask who it is; a bad one gets the kernel's own errno.
+    if let Ok(file) = request.caller.directory(fd) {
+        judge(request, &file)?;
+    }
+    request.caller.check()?;
+    Ok(Answer::Continue(Harmless::Hardening))
+}
+
+/// Whether the file may be mapped by what the kernel says that its path is: so it is with most libraries. What of the caller
+/// is read here, if it is gone, goes into an answer that the kernel drops.
+fn is_plainly_allowed(request: &Request<'_, '_>, fd: i32) -> bool {
+    let mut path = [0; 512];
+    let caller = request.caller;
+    let Ok(length) = caller.kernel().directory_path(caller.tid(), fd, &mut path) else { return false };
+    let path = &path[..length];
+    let is_file = length < 512 && path.starts_with(b"/") && !path.ends_with(b" (deleted)");
+    let is_same_to_all = !path.starts_with(b"/proc/") && !path.starts_with(b"/dev/");
+    let is_told = request.guard.sees_all();
+    is_file && is_same_to_all && !is_told && request.guard.allows(path, Access::MAP)
+}
+
+fn judge(request: &Request<'_, '_>, file: &OwnedFd) -> Result<(), Errno> {
+    let object = Object::of(file.try_clone().map_err(|_| Errno::MFILE)?)?;
+    let path = real_path(file.as_fd())?;
+    request.guard.judge(request.caller, Operation::Map, &path, Some(&object), Access::MAP)
+}
+
+/// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
+pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> Outcome {
+    let mapped = maps::of(request.caller.tid())?;
+    request.caller.check()?;
+    let end = start.saturating_add(length);
+    let mut judged = std::collections::HashSet::new();
+    for mapping in mapped {
+        let overlaps = mapping.range.start < end && mapping.range.end > start;
+        if !overlaps || !judged.insert((mapping.device, mapping.inode)) {
+            continue;
+        }
+        for path in mapping.paths() {
+            request.guard.judge(request.caller, Operation::Map, &path, None, Access::MAP)?;
+        }
+    }
+    Ok(Answer::Continue(Harmless::Hardening))
+}

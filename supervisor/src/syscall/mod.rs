@@ -1,0 +1,175 @@
+//! The broker: the supervisor does the call on what it checked, and the caller gets the result.
+//!
+//! Each handler reads the caller's arguments once, resolves them to descriptors of its own, asks the policy about
+//! those, and acts on those. What the caller's memory or the names in the file system become meanwhile cannot
+//! change what is done.
+
+mod attributes;
+#[cfg(test)]
+mod hot;
+mod ioctl;
+mod mmap;
+mod namespace;
+mod open;
+pub mod open_how;
+mod passthrough;
+mod process;
+mod rename;
+pub mod socket;
+#[cfg(test)]
+mod tests;
+mod truncate;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+
+use crate::caller::Caller;
+use crate::exec;
+use crate::judge::guard::Guard;
+use crate::reply::{Answer, Harmless, Outcome, let_go};
+use guard_shim::failpoints::{Layer, is_off};
+
+/// What a handler works with.
+pub struct Request<'r, 'k> {
+    /// The guard.
+    pub guard: &'r Guard,
+    /// Who calls.
+    pub caller: &'r Caller<'k>,
+}
+
+/// Numbers that the libc crate does not name yet (arch/x86/entry/syscalls/syscall_64.tbl).
+pub mod number {
+    /// fchmodat2(2).
+    pub const FCHMODAT2: i64 = 452;
+}
+
+/// Does the held call, or refuses it.
+///
+/// # Errors
+/// The errno that the caller sees: the kernel's for what it would have refused itself, EACCES for what the policy
+/// refuses, ENOSYS for a call that is held and not known here.
+pub fn handle(request: &Request<'_, '_>) -> Outcome {
+    let call = request.caller.call();
+    let here = libc::AT_FDCWD;
+    let int = |index| request.caller.int(index);
+    let word = |index| request.caller.word(index);
+    match call.number {
+        libc::SYS_execve => exec::execve(request),
+        libc::SYS_execveat => exec::execveat(request),
+
+        libc::SYS_openat => open::openat(request, int(0), word(1), int(2), int(3)),
+        libc::SYS_open => open::openat(request, here, word(0), int(1), int(2)),
+        libc::SYS_creat => {
+            open::openat(request, here, word(0), libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, int(1))
+        }
+        libc::SYS_openat2 => open::openat2(request, int(0), word(1), word(2), word(3)),
+        libc::SYS_truncate => truncate::truncate(request, word(0), word(1) as i64),
+
+        libc::SYS_mkdir => namespace::mkdir(request, here, word(0), int(1)),
+        libc::SYS_mkdirat => namespace::mkdir(request, int(0), word(1), int(2)),
+        libc::SYS_mknod => namespace::mknod(request, here, word(0), int(1), word(2)),
+        libc::SYS_mknodat => namespace::mknod(request, int(0), word(1), int(2), word(3)),
+        libc::SYS_symlink => namespace::symlink(request, word(0), here, word(1)),
+        libc::SYS_symlinkat => namespace::symlink(request, word(0), int(1), word(2)),
+        libc::SYS_unlink => namespace::unlink(request, here, word(0), 0),
+        libc::SYS_unlinkat => namespace::unlink(request, int(0), word(1), int(2)),
+        libc::SYS_rmdir => namespace::unlink(request, here, word(0), libc::AT_REMOVEDIR),
+
+        libc::SYS_rename => rename::rename(request, (here, word(0)), (here, word(1)), 0),
+        libc::SYS_renameat => rename::rename(request, (int(0), word(1)), (int(2), word(3)), 0),
+        libc::SYS_renameat2 => rename::rename(request, (int(0), word(1)), (int(2), word(3)), int(4) as u32),
+        libc::SYS_link => rename::link(request, (here, word(0)), (here, word(1)), 0),
+        libc::SYS_linkat => rename::link(request, (int(0), word(1)), (int(2), word(3)), int(4)),
+
+        libc::SYS_chmod => attributes::chmod(request, here, word(0), int(1), 0),
+        libc::SYS_fchmodat => attributes::chmod(request, int(0), word(1), int(2), 0),
+        number::FCHMODAT2 => attributes::chmod(request, int(0), word(1), int(2), int(3)),
+        libc::SYS_fchmod => attributes::fchmod(request, int(0), int(1)),
+        libc::SYS_chown => attributes::chown(request, here, word(0), (int(1), int(2)), 0),
+        libc::SYS_lchown => {
+            attributes::chown(request, here, word(0), (int(1), int(2)), libc::AT_SYMLINK_NOFOLLOW)
+        }
+        libc::SYS_fchownat => attributes::chown(request, int(0), word(1), (int(2), int(3)), int(4)),
+        libc::SYS_fchown => attributes::fchown(request, int(0), (int(1), int(2))),
+        libc::SYS_utime => attributes::utime(request, word(0), word(1)),
+        libc::SYS_utimes => attributes::utimes(request, here, word(0), word(1)),
+        libc::SYS_futimesat => attributes::utimes(request, int(0), word(1), word(2)),
+        libc::SYS_utimensat => attributes::utimensat(request, int(0), word(1), word(2), int(3)),
+        libc::SYS_setxattr => attributes::setxattr(request, true),
+        libc::SYS_lsetxattr => attributes::setxattr(request, false),
+        libc::SYS_fsetxattr => attributes::fsetxattr(request),
+        libc::SYS_removexattr => attributes::removexattr(request, true),
+        libc::SYS_lremovexattr => attributes::removexattr(request, false),
+        libc::SYS_fremovexattr => attributes::fremovexattr(request),
+
+        libc::SYS_connect => socket::connect(request, int(0), word(1), word(2)),
+        libc::SYS_bind => socket::bind(request, int(0), word(1), word(2)),
+
+        libc::SYS_ioctl => ioctl::ioctl(request, int(0), word(1) as u32, word(2)),
+        libc::SYS_fcntl => match int(1) {
+            libc::F_SETOWN | F_SETOWN_EX => ioctl::set_owner(request, int(0), int(1), word(2)),
+            // A range to lock: whatever it becomes meanwhile gives no access.
+            libc::F_OFD_SETLK | libc::F_OFD_SETLKW => locked(Harmless::NoAccess),
+            libc::F_SETLEASE => locked(Harmless::Registers),
+            _ => Err(Errno::INVAL),
+        },
+        libc::SYS_flock => locked(Harmless::Registers),
+        libc::SYS_mmap => mmap::mmap(request, int(4)),
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect => mmap::mprotect(request, word(0), word(1)),
+
+        libc::SYS_kill | libc::SYS_tkill | libc::SYS_rt_sigqueueinfo => process::signal(request, int(0)),
+        libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo => process::signal(request, int(0)),
+        libc::SYS_ptrace => process::trace(request),
+        libc::SYS_pidfd_send_signal => process::signal_by_descriptor(request, int(0)),
+        libc::SYS_setrlimit => process::limit_core(request, 0, word(1), 0),
+        libc::SYS_prlimit64 if int(1) as u32 == libc::RLIMIT_CORE => {
+            process::limit_core(request, int(0), word(2), word(3))
+        }
+        libc::SYS_prlimit64
+        | libc::SYS_sched_setaffinity
+        | libc::SYS_sched_setscheduler
+        | libc::SYS_sched_setparam
+        | libc::SYS_sched_setattr
+        | libc::SYS_migrate_pages
+        | libc::SYS_move_pages => process::adjust(request, int(0)),
+        libc::SYS_setpriority => process::adjust_group(request, int(0) == libc::PRIO_PROCESS as i32, int(1)),
+        libc::SYS_ioprio_set => process::adjust_group(request, int(0) == IOPRIO_WHO_PROCESS, int(1)),
+
+        // setxattrat, removexattrat and file_setattr: answered as a kernel without them does, for which every
+        // caller has another way.
+        _ => Err(Errno::NOSYS),
+    }
+}
+
+/// Lets the kernel take a lock that is the open file's, once no file that was handed over has a copy here: the lock
+/// would outlive the caller's last descriptor.
+fn locked(why: Harmless) -> Outcome {
+    let_go();
+    Ok(Answer::Continue(why))
+}
+
+/// fcntl(2).
+const F_SETOWN_EX: i32 = 15;
+/// ioprio_set(2).
+const IOPRIO_WHO_PROCESS: i32 = 1;
+
+impl Request<'_, '_> {
+    /// Does what was judged. EINTR becomes an interrupted call.
+    fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> Outcome {
+        if is_off(Layer::Broker) {
+            return Ok(Answer::Continue(Harmless::Untrue));
+        }
+        match act() {
+            Ok(()) => Ok(Answer::Value(0)),
+            Err(Errno::INTR) => Ok(Answer::Interrupted),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes what this worker creates get the mode that the caller's umask leaves.
+    fn take_umask(&self) -> Result<(), Errno> {
+        let umask = self.caller.status()?.umask;
+        rustix::process::umask(Mode::from_raw_mode(umask));
+        Ok(())
+    }
+}

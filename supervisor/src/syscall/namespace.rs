@@ -1,0 +1,108 @@
+//! Names in directories: mkdir, mknod, symlink, unlink, rmdir.
+
+use rustix::fs::{AtFlags, FileType, Mode};
+use rustix::io::Errno;
+
+use super::Request;
+use crate::caller::CallerPath;
+use crate::reply::Outcome;
+use crate::resolve::{Dots, Entry, Last, Target};
+
+/// The entry that a creating call names: nothing is there yet, and it may be made.
+fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry, Errno> {
+    let path = request.caller.path(path)?;
+    let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
+    match target {
+        Target::Entry(entry) => {
+            entry.free()?;
+            judge(request, &entry)?;
+            Ok(entry)
+        }
+        Target::Object { .. } => Err(Errno::EXIST),
+    }
+}
+
+fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
+}
+
+pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Outcome {
+    // A file that is being moved must not become a directory meanwhile: those are held to what lies below them.
+    let _alone = super::rename::alone(request);
+    let entry = free_entry(request, dirfd, path)?;
+    request.take_umask()?;
+    // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
+    let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
+    request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode))
+}
+
+pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device: u64) -> Outcome {
+    let mode = mode as u32;
+    let kind = match mode & libc::S_IFMT {
+        0 | libc::S_IFREG => FileType::RegularFile,
+        libc::S_IFIFO => FileType::Fifo,
+        libc::S_IFSOCK => FileType::Socket,
+        libc::S_IFCHR => FileType::CharacterDevice,
+        libc::S_IFBLK => FileType::BlockDevice,
+        libc::S_IFDIR => return Err(Errno::PERM),
+        _ => return Err(Errno::INVAL),
+    };
+    let entry = free_entry(request, dirfd, path)?;
+    request.take_umask()?;
+    // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).
+    let (major, minor) = (device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xf_ff00));
+    let device = rustix::fs::makedev(major as u32, minor as u32);
+    request.perform(|| {
+        rustix::fs::mknodat(&entry.parent, entry.written(), kind, Mode::from_raw_mode(mode & 0o7777), device)
+    })
+}
+
+pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> Outcome {
+    // The text is data: what it leads to is judged when something follows it.
+    let text = request.caller.path(text)?;
+    if text.as_bytes().is_empty() {
+        return Err(Errno::NOENT);
+    }
+    let entry = free_entry(request, dirfd, path)?;
+    request.guard.judge_link(request.caller, &entry.path)?;
+    request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
+}
+
+/// unlink, unlinkat and rmdir.
+pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -> Outcome {
+    if flags & !libc::AT_REMOVEDIR != 0 {
+        return Err(Errno::INVAL);
+    }
+    let directory = flags & libc::AT_REMOVEDIR != 0;
+    let mut path = CallerPath::default();
+    request.caller.peek(address, &mut path)?;
+    if let Some(outcome) = super::passthrough::remove(request, dirfd, path.as_bytes()) {
+        return outcome;
+    }
+    request.caller.check()?;
+    let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
+    let mut entry = match target {
+        Target::Entry(entry) => entry,
+        Target::Object { dots, .. } => return Err(no_name(dots, directory)),
+    };
+    entry.there()?;
+    judge(request, &entry)?;
+    super::rename::stay(request, &entry)?;
+    // What is held open is removed in another way: NFS renames it.
+    entry.object = None;
+    // Whether it is a directory is for the kernel to say: what else is wrong may come first.
+    let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+    let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
+    request.guard.floor.grants().look_below(&entry.path);
+    outcome
+}
+
+/// What the kernel says of `.`, `..` and `/` (fs/namei.c, do_rmdir and do_unlinkat).
+fn no_name(dots: Dots, directory: bool) -> Errno {
+    match (directory, dots) {
+        (false, _) => Errno::ISDIR,
+        (true, Dots::One) => Errno::INVAL,
+        (true, Dots::Two) => Errno::NOTEMPTY,
+        (true, Dots::No) => Errno::BUSY,
+    }
+}

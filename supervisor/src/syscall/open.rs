@@ -1,0 +1,290 @@
+//! open, openat, openat2 and creat.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use guard_policy::Access;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::Request;
+use super::open_how::How;
+use crate::audit::report::Operation;
+use crate::caller::CallerPath;
+use crate::reply::{Answer, Harmless, OurCopy, Outcome};
+use crate::resolve::special_files::controlling_terminal;
+use crate::resolve::{Entry, Last, Object, Target, link_to};
+use crate::worker::blocking;
+use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
+
+/// How often an open starts again when names change under it.
+const TRIES: usize = 16;
+const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
+
+/// open, openat, creat.
+pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> Outcome {
+    let how = How::of_open(flags, mode);
+    how.check()?;
+    let mut written = CallerPath::default();
+    request.caller.peek(path, &mut written)?;
+    let path = written.as_bytes();
+    may_fall(Fallible::Open, path);
+    if let Some(outcome) = super::passthrough::open(request, dirfd, path, how) {
+        return outcome;
+    }
+    request.caller.check()?;
+    open(request, dirfd, path, how)
+}
+
+/// openat2, whose flags and mode are in memory: read once.
+pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size: u64) -> Outcome {
+    let how = How::read(request.caller, how, size)?;
+    if how.has(libc::O_PATH) {
+        // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
+        // find another open there: what the floor lets that one do must then be what the policy does.
+        let safe = request.guard.observe || request.guard.floor.is_within_policy() || is_off(Layer::Broker);
+        return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
+    }
+    how.check()?;
+    if how.resolve().contains(ResolveFlags::CACHED) && how.changes() {
+        return Err(Errno::AGAIN);
+    }
+    let path = request.caller.path(path)?;
+    open(request, dirfd, path.as_bytes(), how)
+}
+
+fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+    if path.is_empty() {
+        return Err(Errno::NOENT);
+    }
+    // The kernel takes the caller's new descriptor before it looks at the path. For what changes nothing it is enough
+    // that this error comes first.
+    if how.changes() {
+        need_room(request)?;
+    }
+    find_and_open(request, dirfd, path, how).or_else(|error| need_room(request).and(Err(error)))
+}
+
+/// EMFILE when the caller has no descriptor left.
+fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
+    if request.caller.kernel().has_room(request.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
+}
+
+fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+    if only_reads(how) {
+        let guard = request.guard;
+        if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
+            judge(request, &real, None, how.access())?;
+            refuse_kind(&script, how)?;
+            return finish(script, how);
+        }
+    }
+    if is_plain(path)
+        && how.resolve().is_empty()
+        && let Some(outcome) = open_plain(request, path, how)
+    {
+        return outcome;
+    }
+    if how.resolve().is_empty()
+        && how.last() == Last::Follow
+        && let Some((object, real)) = request.guard.resolver.glance(request.caller, dirfd, path)?
+    {
+        return open_object(request, &object, &real, how);
+    }
+    // A file cannot be made by a name with a slash behind it, whatever is there.
+    let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
+    for _ in 0..TRIES {
+        let target =
+            request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve())?;
+        let opened = match target {
+            Target::Entry(entry) => open_entry(request, &entry, how),
+            Target::Object { object, path, .. } => open_object(request, &object, &path, how).map(Some),
+        };
+        if let Some(answer) = opened? {
+            return Ok(answer);
+        }
+    }
+    Err(Errno::LOOP)
+}
+
+/// Whether the string is a real path if no component of it is a link: absolute, nothing to be removed from it, and
+/// not in a place that means something else to each caller.
+fn is_plain(path: &[u8]) -> bool {
+    path.len() > 1
+        && path[0] == b'/'
+        && !path.starts_with(b"/proc/")
+        && !path.starts_with(b"/dev/")
+        && path[1..].split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// The short way: the policy allows the string, and the kernel finds no link in it. None: take the long way.
+fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcome> {
+    let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
+    if request.guard.sees_all() || !request.guard.allows(path, needed) {
+        return None;
+    }
+    if (how.creates() || how.unnamed())
+        && let Err(error) = request.take_umask()
+    {
+        return Some(Err(error));
+    }
+    let opened =
+        blocking(request.caller, || rustix::fs::openat2(CWD, path, how.ours(), how.our_mode(), NO_LINKS));
+    match opened {
+        Ok(file) => Some(vet(request, path, file, how)),
+        Err(Errno::LOOP) => None,
+        Err(Errno::INTR) => Some(Ok(Answer::Interrupted)),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+/// The string was judged; what it led to may be a place that strings do not show.
+fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: How) -> Outcome {
+    let object = Object::of(file)?;
+    judge(request, path, Some(&object), how.access())?;
+    match approved_script(request, &object, path, how)? {
+        Some(script) => finish(script, how),
+        None => finish(object, how),
+    }
+}
+
+/// The script that was approved for the caller, where this is it and is only read.
+fn approved_script(
+    request: &Request<'_, '_>,
+    object: &Object,
+    path: &[u8],
+    how: How,
+) -> Result<Option<Object>, Errno> {
+    if !only_reads(how) || object.kind() != FileType::RegularFile {
+        return Ok(None);
+    }
+    request.guard.scripts.instead(request.caller, &request.guard.tree, object, path)
+}
+
+fn only_reads(how: How) -> bool {
+    !how.changes() && how.access() == Access::READ
+}
+
+/// Opens or creates a name in a directory. None: the name changed meanwhile.
+fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Option<Answer>, Errno> {
+    if let Some(object) = &entry.object {
+        if how.creates() && entry.slash {
+            return Err(Errno::ISDIR);
+        }
+        // What was judged is opened, and not what its name leads to by now.
+        return open_object(request, object, &entry.path, how).map(Some);
+    }
+    if !how.creates() {
+        return Err(Errno::NOENT);
+    }
+    if entry.slash {
+        return Err(Errno::ISDIR);
+    }
+    judge(request, &entry.path, None, how.access() | Access::WRITE)?;
+    request.take_umask()?;
+    // Nothing was there: what has come since, a link included, was not judged.
+    let ours = how.ours() | OFlags::EXCL;
+    match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, how.our_mode(), NO_LINKS) {
+        Ok(file) => finish(Object::of(file)?, how).map(Some),
+        Err(Errno::LOOP) => Ok(None),
+        Err(Errno::EXIST) if !how.has(libc::O_EXCL) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens an object that exists, by its descriptor.
+fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
+    refuse_kind(object, how)?;
+    judge(request, path, Some(object), how.access())?;
+    if let Some(script) = approved_script(request, object, path, how)? {
+        return finish(script, how);
+    }
+    if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {
+        // Opening it is felt at the other end.
+        need_room(request)?;
+    }
+    if is_own_terminal(object) {
+        return open_terminal(request, how);
+    }
+    if how.unnamed() {
+        request.take_umask()?;
+    }
+    let ours = how.ours() - (OFlags::CREATE | OFlags::NOFOLLOW);
+    let mode = if how.unnamed() { how.our_mode() } else { Mode::empty() };
+    let link = link_to(object.fd.as_fd());
+    match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
+        Ok(file) => finish(Object::of(file)?, how),
+        Err(Errno::INTR) => Ok(Answer::Interrupted),
+        Err(error) => Err(error),
+    }
+}
+
+/// The errors that depend on what is there and come before any question of rights.
+fn refuse_kind(object: &Object, how: How) -> Result<(), Errno> {
+    let kind = object.kind();
+    if how.creates() && how.has(libc::O_EXCL) {
+        return Err(Errno::EXIST);
+    }
+    match kind {
+        FileType::Symlink if how.has(libc::O_DIRECTORY) => Err(Errno::NOTDIR),
+        FileType::Symlink => Err(Errno::LOOP),
+        FileType::Directory if how.creates() => Err(Errno::ISDIR),
+        FileType::Directory if how.access().contains(Access::WRITE) && !how.unnamed() => Err(Errno::ISDIR),
+        FileType::Directory => Ok(()),
+        _ if how.has(libc::O_DIRECTORY) => Err(Errno::NOTDIR),
+        FileType::Socket => Err(Errno::NXIO),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn judge(
+    request: &Request<'_, '_>,
+    path: &[u8],
+    object: Option<&Object>,
+    access: Access,
+) -> Result<(), Errno> {
+    // A refused read-and-write is told as the half that is refused.
+    let reading = !access.contains(Access::WRITE)
+        || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
+    let operation = if reading { Operation::Read } else { Operation::Write };
+    request.guard.judge(request.caller, operation, path, object, access)
+}
+
+/// `/dev/tty`, character device 5:0: the terminal of whoever opens it.
+fn is_own_terminal(object: &Object) -> bool {
+    object.kind() == FileType::CharacterDevice
+        && (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev)) == (5, 0)
+}
+
+/// The caller's terminal, which the supervisor does not have.
+fn open_terminal(request: &Request<'_, '_>, how: How) -> Outcome {
+    let number = controlling_terminal(request.caller.tid()).ok_or(Errno::NXIO)?;
+    request.caller.check()?;
+    let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
+    let path = format!("/dev/pts/{number}");
+    let file = blocking(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
+    finish(Object::of(file)?, how)
+}
+
+fn finish(opened: Object, how: How) -> Outcome {
+    let harmless = !how.access().contains(Access::WRITE)
+        && matches!(opened.kind(), FileType::RegularFile | FileType::Directory);
+    let copy = if harmless { OurCopy::Harmless } else { OurCopy::Felt };
+    Ok(Answer::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_that_say_themselves_are_plain() {
+        for plain in ["/etc/passwd", "/a", "/home/u/..x", "/procs/x"] {
+            assert!(is_plain(plain.as_bytes()), "{plain}");
+        }
+        for other in
+            ["", "/", "a", "a/b", "/a//b", "/a/./b", "/a/../b", "/a/", "/a/.", "/proc/self/mem", "/dev/tty"]
+        {
+            assert!(!is_plain(other.as_bytes()), "{other}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! rename and link: what is judged by its path gets another path, and must not gain rights by it.
+
+use std::os::fd::AsFd;
+use std::sync::{MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
+use rustix::io::Errno;
+
+use super::Request;
+use crate::reply::{Answer, Outcome};
+use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
+use guard_shim::failpoints::{Fallible, may_fall};
+
+/// A directory descriptor and the address of a path.
+type At = (i32, u64);
+
+/// One move at a time, from judgement to operation: two that interleave could each be right alone.
+pub fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
+    request.guard.moving.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A name in a directory, or what a path leads to that ends in none.
+fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
+    let path = request.caller.path(path)?;
+    request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)
+}
+
+fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+    request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
+}
+
+/// A link that is moved leads elsewhere at its new place.
+fn judge_link(request: &Request<'_, '_>, entry: &Entry, new: &[u8]) -> Result<(), Errno> {
+    match entry.there()?.kind() {
+        FileType::Symlink => request.guard.judge_link(request.caller, new),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to take away a name by which an approved script is about to be opened, and one that must go on leading to what
+/// the floor grants, as the kernel does for what is mounted upon.
+///
+/// # Errors
+/// EBUSY.
+pub fn stay(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+    let guard = request.guard;
+    let must_stay = guard.floor.needs(&entry.path) || guard.scripts.await_entry(&guard.tree, &entry.path);
+    if must_stay { Err(Errno::BUSY) } else { Ok(()) }
+}
+
+/// Refuses what would gain rights by its new path, as the kernel refuses a move between file systems: mv(1) and the
+/// like then copy, and the copy is judged.
+fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
+    let guard = request.guard;
+    // What the floor grants moves along, and may be more than is allowed there.
+    let may_move =
+        || guard.policy().may_move(old, new, directory) && guard.floor.may_move(guard.policy(), old, new);
+    if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
+}
+
+/// rename, renameat and renameat2.
+pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcome {
+    let flags = RenameFlags::from_bits_retain(flags);
+    let exchange = flags.contains(RenameFlags::EXCHANGE);
+    if flags.bits() & !0x7 != 0 || (exchange && flags != RenameFlags::EXCHANGE) {
+        return Err(Errno::INVAL);
+    }
+    let _alone = alone(request);
+    // Both paths are walked before either is refused, as the kernel does.
+    let (old, new) = (name(request, old)?, name(request, new)?);
+
+    let mounts = [&old, &new].map(|target| mount_of(target.directory()));
+    let (mut old, mut new) = both(old, new, flags).map_err(|error| match mounts {
+        // What the kernel finds out first.
+        [Ok(old), Ok(new)] if old != new => Errno::XDEV,
+        _ => error,
+    })?;
+    may_fall(Fallible::Rename, &old.path);
+    let is_directory = |entry: &Entry| Ok(entry.there()?.kind() == FileType::Directory);
+    judge(request, &old)?;
+    judge(request, &new)?;
+    judge_link(request, &old, &new.path)?;
+    if exchange {
+        judge_link(request, &new, &old.path)?;
+        keep_rights(request, &new.path, &old.path, is_directory(&new)?)?;
+    }
+    keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
+    stay(request, &old)?;
+    stay(request, &new)?;
+    // What is held open is replaced in another way: NFS renames it.
+    (old.object, new.object) = (None, None);
+    // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.
+    let outcome = request
+        .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
+    let grants = request.guard.floor.grants();
+    if matches!(outcome, Ok(Answer::Value(0))) {
+        let there: (&[u8], &[u8]) = (&old.path, &new.path);
+        let both = [there, (there.1, there.0)];
+        grants.moved(if exchange { &both } else { &both[..1] });
+    }
+    for path in [&old.path, &new.path] {
+        grants.look_below(path);
+    }
+    outcome
+}
+
+/// The names of a rename, if there is something to move and somewhere to move it (fs/namei.c, do_renameat2).
+fn both(old: Target, new: Target, flags: RenameFlags) -> Result<(Entry, Entry), Errno> {
+    let Target::Entry(old) = old else { return Err(Errno::BUSY) };
+    let Target::Entry(new) = new else {
+        return Err(if flags.contains(RenameFlags::NOREPLACE) { Errno::EXIST } else { Errno::BUSY });
+    };
+    old.there()?;
+    match new.free() {
+        Err(Errno::EXIST) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EXIST),
+        Ok(()) if flags.contains(RenameFlags::EXCHANGE) => return Err(Errno::NOENT),
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error),
+    }
+    Ok((old, new))
+}
+
+/// link and linkat.
+pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome {
+    if flags & !(libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH) != 0 {
+        return Err(Errno::INVAL);
+    }
+    let _alone = alone(request);
+    let (object, old) = link_source(request, old, flags)?;
+    let Target::Entry(new) = name(request, new)? else { return Err(Errno::EXIST) };
+    new.free()?;
+    request.guard.judge_place(request.caller, &old, &object)?;
+    judge(request, &new)?;
+    if object.kind() == FileType::Symlink {
+        request.guard.judge_link(request.caller, &new.path)?;
+    }
+    keep_rights(request, &old, &new.path, false)?;
+    // By the descriptor: the name that was judged may be another file's by now.
+    let source = link_to(object.fd.as_fd());
+    request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))
+}
+
+fn link_source(request: &Request<'_, '_>, (dirfd, path): At, flags: i32) -> Result<(Object, Vec<u8>), Errno> {
+    let path = request.caller.path(path)?;
+    if path.as_bytes().is_empty() && flags & libc::AT_EMPTY_PATH != 0 {
+        return request.guard.resolver.descriptor(request.caller, dirfd)?.into_object();
+    }
+    let last = if flags & libc::AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
+    request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), last)?.into_object()
+}

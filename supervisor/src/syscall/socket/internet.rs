@@ -1,0 +1,194 @@
+//! Addresses of TCP and UDP.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use guard_policy::Transport;
+use rustix::io::Errno;
+use rustix::net::{Shutdown, SocketType, sockopt};
+
+use super::address::{IPV4_AT, IPV6_AT};
+use crate::kernel::requests;
+use crate::reply::Outcome;
+use crate::syscall::Request;
+
+/// Connects to the address, if the policy lets it.
+pub fn connect(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], to: SocketAddr) -> Outcome {
+    let (to, transport) = (aimed(to, bound(socket)?), transport(socket)?);
+    let judge = |page| request.guard.judge_connection(request.caller, to, transport, page);
+    let page = request.guard.page(transport);
+    judge(page)?;
+    let done = request.connect(socket, &readdressed(raw, to.ip()));
+    // One may have begun to be served there meanwhile.
+    let now = request.guard.page(transport);
+    if now != page
+        && let Err(error) = judge(now)
+    {
+        // What did not connect is not connected.
+        let _ = rustix::net::shutdown(socket, Shutdown::Both);
+        return Err(error);
+    }
+    done
+}
+
+/// Binds to the address, if the policy lets it.
+pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: SocketAddr) -> Outcome {
+    request.guard.judge_bind(request.caller, at, transport(socket)?)?;
+    request.perform(|| requests::bind(socket, raw))
+}
+
+fn transport(socket: BorrowedFd<'_>) -> Result<Transport, Errno> {
+    let is_stream = sockopt::socket_type(socket)? == SocketType::STREAM;
+    Ok(if is_stream { Transport::Tcp } else { Transport::Udp })
+}
+
+/// The address that the socket has; none in particular where it has none yet.
+fn bound(socket: BorrowedFd<'_>) -> Result<IpAddr, Errno> {
+    let own = SocketAddr::try_from(rustix::net::getsockname(socket)?);
+    Ok(own.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |own| own.ip()))
+}
+
+/// Where the kernel goes from a socket with this address of its own: to no address in particular means to this host
+/// (net/ipv4/route.c, `ip_route_output_key_hash_rcu`; net/ipv6/tcp_ipv6.c, `tcp_v6_connect`). It is said here, since the
+/// socket may be bound by another thread until the kernel looks.
+fn aimed(mut to: SocketAddr, own: IpAddr) -> SocketAddr {
+    let v4 = match own.to_canonical() {
+        IpAddr::V4(v4) if !v4.is_unspecified() => v4,
+        _ => Ipv4Addr::LOCALHOST,
+    };
+    let is_mapped = |v6: Ipv6Addr| v6.to_ipv4_mapped().is_some();
+    match (to.ip(), own) {
+        (IpAddr::V4(ip), _) if ip.is_unspecified() => to.set_ip(v4.into()),
+        (IpAddr::V6(ip), IpAddr::V6(own)) if ip.is_unspecified() && is_mapped(own) => {
+            to.set_ip(Ipv4Addr::LOCALHOST.to_ipv6_mapped().into());
+        }
+        (IpAddr::V6(ip), _) if ip.is_unspecified() => to.set_ip(Ipv6Addr::LOCALHOST.into()),
+        (IpAddr::V6(ip), _) if ip.to_ipv4_mapped().is_some_and(|ip| ip.is_unspecified()) => {
+            to.set_ip(v4.to_ipv6_mapped().into());
+        }
+        _ => {}
+    }
+    to
+}
+
+/// The structure with this address in it, which is of its family.
+fn readdressed(raw: &[u8], ip: IpAddr) -> Vec<u8> {
+    let mut raw = raw.to_vec();
+    match ip {
+        IpAddr::V4(v4) => raw[IPV4_AT..][..4].copy_from_slice(&v4.octets()),
+        IpAddr::V6(v6) => raw[IPV6_AT..][..16].copy_from_slice(&v6.octets()),
+    }
+    raw
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::fd::{AsFd, OwnedFd};
+
+    use rustix::net::{AddressFamily, SocketType, socket};
+
+    use super::super::address::{Address, Use};
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_one_stays_as_it_is() {
+        for own in ["0.0.0.0", "10.0.0.1", "::", "::ffff:10.0.0.1", "fd00::1"] {
+            for to in [
+                "10.0.0.9:1",
+                "0.0.0.1:1",
+                "127.0.0.1:1",
+                "[::1]:1",
+                "[::2]:1",
+                "[::ffff:10.0.0.9]:1",
+                "[fe80::1%3]:1",
+            ] {
+                let to: SocketAddr = to.parse().unwrap();
+                assert_eq!(aimed(to, own.parse().unwrap()), to);
+            }
+        }
+    }
+
+    #[test]
+    fn none_in_particular_is_this_host() {
+        let aimed = |to: &str, own: &str| aimed(to.parse().unwrap(), own.parse().unwrap()).to_string();
+        assert_eq!(aimed("0.0.0.0:1", "0.0.0.0"), "127.0.0.1:1");
+        assert_eq!(aimed("0.0.0.0:1", "10.0.0.1"), "10.0.0.1:1");
+        assert_eq!(aimed("[::]:1", "::"), "[::1]:1");
+        assert_eq!(aimed("[::]:1", "fd00::1"), "[::1]:1");
+        assert_eq!(aimed("[::]:1", "::ffff:10.0.0.1"), "[::ffff:127.0.0.1]:1");
+        assert_eq!(aimed("[::ffff:0.0.0.0]:1", "::"), "[::ffff:127.0.0.1]:1");
+        assert_eq!(aimed("[::ffff:0.0.0.0]:1", "::ffff:10.0.0.1"), "[::ffff:10.0.0.1]:1");
+    }
+
+    /// Where it is said to go is where the kernel goes that is told nothing.
+    #[test]
+    fn the_kernel_aims_there_too() {
+        let owns: [(AddressFamily, Option<&str>); 6] = [
+            (AddressFamily::INET, None),
+            (AddressFamily::INET, Some("127.0.0.7:0")),
+            (AddressFamily::INET6, None),
+            (AddressFamily::INET6, Some("[::1]:0")),
+            (AddressFamily::INET6, Some("[::ffff:127.0.0.7]:0")),
+            (AddressFamily::INET6, Some("[::ffff:0.0.0.0]:0")),
+        ];
+        let listeners: Vec<TcpListener> =
+            ["127.0.0.1:0", "127.0.0.7:0", "[::1]:0"].map(|at| TcpListener::bind(at).unwrap()).into();
+        let datagrams = UdpSocket::bind("0.0.0.0:0").unwrap();
+        let mut checked = 0;
+        for (family, own) in owns {
+            for to in ["0.0.0.0", "[::]", "[::ffff:0.0.0.0]"] {
+                for kind in [SocketType::STREAM, SocketType::DGRAM] {
+                    let ports = if kind == SocketType::STREAM {
+                        listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+                    } else {
+                        vec![datagrams.local_addr().unwrap().port()]
+                    };
+                    for port in ports {
+                        let to: SocketAddr = format!("{to}:{port}").parse().unwrap();
+                        checked += usize::from(is_aimed_right(family, kind, own, to));
+                    }
+                }
+            }
+        }
+        // Each of them at one listener of three at least, but for addresses that do not fit their socket.
+        assert!(checked >= 16, "{checked}");
+    }
+
+    /// Whether the kernel connected both with and without our word; the same way, then.
+    fn is_aimed_right(family: AddressFamily, kind: SocketType, own: Option<&str>, to: SocketAddr) -> bool {
+        let new = || -> OwnedFd {
+            let new = socket(family, kind, None).unwrap();
+            if let Some(own) = own {
+                rustix::net::bind(&new, &own.parse::<SocketAddr>().unwrap()).unwrap();
+            }
+            new
+        };
+        let (plain, told) = (new(), new());
+        let natively = rustix::net::connect(&plain, &to);
+        let aimed = aimed(to, bound(told.as_fd()).unwrap());
+        let ours = rustix::net::connect(&told, &aimed);
+        assert_eq!(natively, ours, "{family:?} {kind:?} {own:?} {to}");
+        if natively.is_err() {
+            return false;
+        }
+        let peer = |socket: &OwnedFd| {
+            SocketAddr::try_from(rustix::net::getpeername(socket).unwrap().unwrap()).unwrap()
+        };
+        assert_eq!(peer(&plain), peer(&told), "{family:?} {kind:?} {own:?} {to}");
+        assert_eq!(peer(&told).ip().to_canonical(), aimed.ip().to_canonical());
+        true
+    }
+
+    #[test]
+    fn only_the_address_is_replaced() {
+        let mut raw = vec![2, 0, 0x12, 0x34, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let new = readdressed(&raw, "127.0.0.1".parse().unwrap());
+        assert_eq!(
+            Address::of(&new, AddressFamily::INET, Use::Connect),
+            Address::Internet("127.0.0.1:4660".parse().unwrap())
+        );
+        raw[4..8].copy_from_slice(&[127, 0, 0, 1]);
+        assert_eq!(new, raw);
+    }
+}

@@ -1,0 +1,74 @@
+//! connect and bind. The supervisor does both on the caller's own socket, with the address that it read.
+
+pub mod address;
+mod internet;
+mod unix;
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::net::sockopt;
+
+use super::Request;
+use crate::kernel::requests;
+use crate::reply::Outcome;
+use crate::worker::blocking;
+use address::{Address, Use};
+
+/// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
+const ADDRESS_MAX: u64 = 128;
+
+/// The address in the caller's memory, not yet looked at.
+///
+/// # Errors
+/// EINVAL for a length that no address has, EFAULT; ESRCH when the caller is gone.
+pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
+    let length = length as u32 as i32;
+    if length < 0 || length as u64 > ADDRESS_MAX {
+        return Err(Errno::INVAL);
+    }
+    let mut raw = vec![0; length as usize];
+    if length > 0 {
+        request.caller.bytes(address, &mut raw)?;
+    }
+    Ok(raw)
+}
+
+pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
+    let socket = request.caller.descriptor(fd)?;
+    let raw = match read_address(request, address, length) {
+        // What can only be named is no descriptor to connect(2), and it looks at that first.
+        Err(_) if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
+        read => read?,
+    };
+    match Address::of(&raw, sockopt::socket_domain(&socket)?, Use::Connect) {
+        Address::Path(path) => unix::connect_path(request, socket.as_fd(), path),
+        Address::Abstract => unix::connect_name(request, socket.as_fd(), &raw),
+        Address::Internet(to) => internet::connect(request, socket.as_fd(), &raw, to),
+        Address::Other => request.connect(socket.as_fd(), &raw),
+    }
+}
+
+pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
+    let socket = request.caller.descriptor(fd)?;
+    // Unlike connect(2), bind looks whether it is a socket before it looks at the address.
+    let domain = sockopt::socket_domain(&socket)?;
+    let raw = read_address(request, address, length)?;
+    match Address::of(&raw, domain, Use::Bind) {
+        Address::Path(path) => unix::bind_path(request, &socket, &raw, path),
+        Address::Internet(at) => internet::bind(request, socket.as_fd(), &raw, at),
+        Address::Abstract | Address::Other => {
+            let done = request.perform(|| requests::bind(socket.as_fd(), &raw))?;
+            request.guard.servers.add_name(socket.as_fd());
+            Ok(done)
+        }
+    }
+}
+
+impl Request<'_, '_> {
+    /// Connects to what was judged, which may take long.
+    fn connect(&self, socket: BorrowedFd<'_>, address: &[u8]) -> Outcome {
+        self.perform(|| blocking(self.caller, || requests::connect(socket, address)))
+    }
+}

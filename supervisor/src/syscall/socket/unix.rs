@@ -1,0 +1,215 @@
+//! Sockets of this machine: in the file system, and by abstract names.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ::landlock::{
+    AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
+    RulesetStatus,
+};
+use guard_policy::Access;
+use guard_policy::learn::Used;
+use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
+use rustix::io::Errno;
+use rustix::net::Shutdown;
+
+use super::address::FAMILY;
+use crate::audit::report::Operation;
+use crate::exec::spelled;
+use crate::judge::bound_sockets::{Whose, may_be_served};
+use crate::kernel::{errno, requests};
+use crate::reply::Outcome;
+use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
+use crate::syscall::Request;
+use guard_shim::failpoints::{Fallible, may_fall};
+
+/// `struct sockaddr_un` with this path.
+fn unix_address(path: &[u8]) -> Vec<u8> {
+    let mut raw = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
+    raw.extend_from_slice(path);
+    raw.push(0);
+    raw
+}
+
+/// Connects to a socket in the file system.
+pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u8]) -> Outcome {
+    let there = find_server(request, path)?;
+    request.connect(socket, &unix_address(link_to(there.fd.as_fd()).as_bytes()))
+}
+
+/// Connects to a socket whose name is no path.
+pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> Outcome {
+    let name = &raw[FAMILY..];
+    match request.guard.servers.of_name(name) {
+        Whose::Trees => {}
+        Whose::Nobodys => return Err(Errno::CONNREFUSED),
+        Whose::Others => refuse_outsider(request, name)?,
+    }
+    let done = request.connect(socket, raw)?;
+    // The name may be another server's by now.
+    if !request.guard.tree.contains(peer(socket)?)
+        && let Err(error) = refuse_outsider(request, name)
+    {
+        rustix::net::shutdown(socket, Shutdown::Both)?;
+        return Err(error);
+    }
+    Ok(done)
+}
+
+/// The socket at a path. Most sockets of a host act for whoever speaks to them, outside the tree: so a right to write
+/// where they lie is not enough, unless the tree made the socket or a rule names it.
+fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> {
+    may_fall(Fallible::Connect, path);
+    let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
+    let (object, path) = target.into_object()?;
+    if object.kind() != FileType::Socket {
+        rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
+        return Err(Errno::CONNREFUSED);
+    }
+    request.guard.judge(request.caller, Operation::Connect, &path, Some(&object), Access::WRITE)?;
+    if request.guard.servers.has_file(&object)? || request.guard.policy().names(&path) {
+        request.guard.saw(&path, Used::WRITTEN);
+    } else {
+        if !may_be_served(&object, &path) {
+            // A server left it behind. There is nobody who could be reached, and a program makes its own.
+            rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
+            return Err(Errno::CONNREFUSED);
+        }
+        // Recorded, it goes on: what is learned from is trusted so far.
+        if !request.guard.saw(&path, Used::SPOKEN_TO) {
+            let text = "a socket that the tree did not make; a rule must name it, not only its directory";
+            request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
+        }
+    }
+    Ok(object)
+}
+
+/// An abstract socket has no path that could be judged: only the tree's own servers may be reached.
+///
+/// # Errors
+/// ECONNREFUSED, as where nobody listens.
+fn refuse_outsider(request: &Request<'_, '_>, name: &[u8]) -> Result<(), Errno> {
+    let path = [b"@", &name[1..]].concat();
+    let text = "a socket of a process that is not guarded";
+    request.guard.refuse(request.caller, Operation::Connect, &path, text).map_err(|_| Errno::CONNREFUSED)
+}
+
+/// The process that listens at the other end; 0 for one of another pid namespace.
+fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
+    nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::PeerCredentials)
+        .map(|peer| peer.pid())
+        .map_err(errno::from_nix)
+}
+
+/// Makes a socket in the file system.
+pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> Outcome {
+    let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
+    let entry = match target {
+        Target::Entry(entry) if entry.object.is_none() => entry,
+        Target::Entry(_) | Target::Object { .. } => return Err(Errno::ADDRINUSE),
+    };
+    request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
+    request.take_umask()?;
+    let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
+    request.guard.servers.add_file(&entry);
+    Ok(done)
+}
+
+/// Binds at the entry that was judged, by the name that the caller wrote where that is safe.
+fn bind_at(
+    request: &Request<'_, '_>,
+    socket: &OwnedFd,
+    address: &[u8],
+    path: &[u8],
+    entry: &Entry,
+) -> Result<(), Errno> {
+    let name = entry.written();
+    if path == name {
+        // This worker's directory is its own (CLONE_FS).
+        rustix::process::fchdir(&entry.parent)?;
+        let bound = requests::bind(socket.as_fd(), &unix_address(&name));
+        rustix::process::chdir(c"/")?;
+        return bound;
+    }
+    let parent = parent_of(&entry.path);
+    let here = request.caller.directory(libc::AT_FDCWD)?;
+    // Only where everything below may be written: should the name change meanwhile, it leads no further. Or where the
+    // name leads down through directories alone: what has a place below it that may not be written cannot be moved away.
+    if (request.guard.policy().may_move(parent, parent, true)
+        || leads_straight(&real_path(here.as_fd())?, path, &entry.path))
+        && let Some(Ok(())) = bind_as_written(&here, socket, address, entry)
+    {
+        return Ok(());
+    }
+    // A name that means something else to us, as those through /proc/self do, comes here too.
+    requests::bind(
+        socket.as_fd(),
+        &unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat()),
+    )
+}
+
+fn parent_of(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(0) | None => b"/",
+        Some(at) => &path[..at],
+    }
+}
+
+/// Whether a name is, letter for letter, the way down to `real`: no link and no `..` is part of it.
+fn leads_straight(directory: &[u8], written: &[u8], real: &[u8]) -> bool {
+    spelled(directory, written) == real
+}
+
+/// Binds by the name that the caller wrote, which is what getsockname(2) and every peer will see. The kernel walks that
+/// name again, so a thread does it that Landlock lets make sockets below the judged directory and nowhere else.
+/// None where there is no Landlock.
+fn bind_as_written(
+    directory: &OwnedFd,
+    socket: &OwnedFd,
+    address: &[u8],
+    entry: &Entry,
+) -> Option<Result<(), Errno>> {
+    let bind = || {
+        // A directory of its own, for names that are relative. The umask is the worker's.
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).ok()?;
+        rustix::process::fchdir(directory).ok()?;
+        let only = PathBeneath::new(&entry.parent, AccessFs::MakeSock);
+        let status = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::MakeSock)
+            .and_then(Ruleset::create)
+            .and_then(|ruleset| ruleset.add_rule(only))
+            .and_then(RulesetCreated::restrict_self)
+            .ok()?;
+        if status.ruleset != RulesetStatus::FullyEnforced {
+            return None;
+        }
+        Some(requests::bind(socket.as_fd(), address))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, bind).ok()?;
+        thread.join().ok().flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leads_straight;
+
+    #[test]
+    fn a_straight_way_says_itself() {
+        for (directory, written, real) in
+            [("/", "a/s", "/a/s"), ("/d", "./a//s", "/d/a/s"), ("/d", "/a/./s", "/a/s"), ("/d", "s", "/d/s")]
+        {
+            assert!(leads_straight(directory.as_bytes(), written.as_bytes(), real.as_bytes()), "{written}");
+        }
+        // By way of a link, or up: what they lead to can change.
+        for (directory, written, real) in [
+            ("/d", "link/s", "/d/a/s"),
+            ("/d", "a/../s", "/d/s"),
+            ("/d/a", "../s", "/d/s"),
+            ("/d", "/s", "/d/s"),
+        ] {
+            assert!(!leads_straight(directory.as_bytes(), written.as_bytes(), real.as_bytes()), "{written}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The broker on a real directory, with a caller of the test's making.
+
+use std::fs;
+use std::path::Path;
+
+use guard_policy::{Document, Host, Overrides, Policy};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+use super::{Request, handle};
+use crate::audit::report::{Manner, Reporter};
+use crate::audit::{Context, Writer};
+use crate::caller::Caller;
+use crate::judge::guard::Guard;
+use crate::kernel::fake::{Fake, last_installed};
+use crate::kernel::{Notification, Response};
+use crate::landlock;
+use crate::reply::{Answer, give};
+use crate::resolve::Resolver;
+use guard_openclaw::peer::process_tree::Tree;
+
+const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
+
+/// A directory with `open/` that may be read and written, and `shut/` that may not.
+pub struct Ground {
+    directory: TempDir,
+    /// With a policy that says so.
+    pub guard: Guard,
+}
+
+impl Ground {
+    fn new() -> Ground {
+        Ground::of(Tree { reaper: 1, supervisor: 1, front: 1, leader: None })
+    }
+
+    /// For callers of this tree.
+    pub fn of(tree: Tree) -> Ground {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        for (name, text) in [("open", "fine"), ("shut", "secret")] {
+            fs::create_dir(root.join(name)).unwrap();
+            fs::write(root.join(name).join("file"), text).unwrap();
+        }
+        let text = format!(
+            r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"filesystem": {{
+                "rules": {{"{0}/open/**": "rw-", "{0}/exec/**": "r-x"}}, "default": "---"}}}}}}"#,
+            root.display()
+        );
+        let host = Host::bare(b"/nowhere", b"/");
+        let document = Document::parse("test", &text).unwrap();
+        let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
+        let manner = Manner { lines: false, observe: false, allowed: false };
+        let context = Context::default();
+        let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
+        let resolver = Resolver::new().unwrap();
+        let guard = Guard::new(policy, resolver, tree, reporter, false, landlock::Plan::default(), "");
+        Ground { directory, guard }
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What a caller in this directory gets for a call.
+    fn answer(&self, kernel: &Fake, call: Notification) -> Result<Answer, Errno> {
+        let caller = Caller::new(kernel, call);
+        handle(&Request { guard: &self.guard, caller: &caller })
+    }
+
+    /// The errno of a call with these strings in memory, 0 for success.
+    fn errno(&self, strings: &[&str], number: i64, args: &[u64]) -> i32 {
+        let kernel = Fake::new(self.root(), strings);
+        self.answer(&kernel, Fake::call(number, args)).err().map_or(0, Errno::raw_os_error)
+    }
+}
+
+#[test]
+fn an_allowed_file_is_put_into_the_caller() {
+    let ground = Ground::new();
+    let kernel = Fake::new(ground.root(), &["open/file"]);
+    let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_RDONLY as u64]);
+    let caller = Caller::new(&kernel, call);
+    give(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
+    assert!(last_installed(&kernel).unwrap().ends_with("/open/file"));
+    // A regular file open for reading: installed and answered in one step.
+    assert!(kernel.installed.lock().unwrap()[0].1);
+    assert!(kernel.answers.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_file_open_for_writing_is_ours_no_longer_when_the_caller_goes_on() {
+    let ground = Ground::new();
+    let kernel = Fake::new(ground.root(), &["open/file"]);
+    let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_WRONLY as u64]);
+    let caller = Caller::new(&kernel, call);
+    give(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
+    assert!(!kernel.installed.lock().unwrap()[0].1);
+    assert_eq!(*kernel.answers.lock().unwrap(), [Response::Value(7)]);
+}
+
+#[test]
+fn a_denied_file_is_eacces_and_a_missing_one_enoent() {
+    let ground = Ground::new();
+    let open =
+        |path: &str, flags: i32| ground.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
+    assert_eq!(open("shut/file", libc::O_RDONLY), libc::EACCES);
+    assert_eq!(open("shut/none", libc::O_RDONLY), libc::ENOENT);
+    assert_eq!(open("shut/none", libc::O_CREAT | libc::O_WRONLY), libc::EACCES);
+    assert!(!ground.root().join("shut/none").exists());
+    assert_eq!(open("open/../shut/file", libc::O_RDONLY), libc::EACCES);
+    assert_eq!(open("shut/file/x", libc::O_RDONLY), libc::ENOTDIR);
+}
+
+#[test]
+fn a_link_is_judged_by_what_it_leads_to() {
+    let ground = Ground::new();
+    std::os::unix::fs::symlink("../shut/file", ground.root().join("open/link")).unwrap();
+    std::os::unix::fs::symlink("../shut/new", ground.root().join("open/dangling")).unwrap();
+    std::os::unix::fs::symlink("loop", ground.root().join("open/loop")).unwrap();
+    let open =
+        |path: &str, flags: i32| ground.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
+    assert_eq!(open("open/link", libc::O_RDONLY), libc::EACCES);
+    assert_eq!(open("open/link", libc::O_RDONLY | libc::O_NOFOLLOW), libc::ELOOP);
+    assert_eq!(open("open/dangling", libc::O_CREAT | libc::O_WRONLY), libc::EACCES);
+    assert!(!ground.root().join("shut/new").exists());
+    assert_eq!(open("open/loop", libc::O_RDONLY), libc::ELOOP);
+}
+
+#[test]
+fn entries_are_judged_by_their_own_path() {
+    let ground = Ground::new();
+    let call = |strings: &[&str], number, args: &[u64]| ground.errno(strings, number, args);
+    assert_eq!(call(&["shut/d"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EACCES);
+    assert_eq!(call(&["shut"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EEXIST);
+    assert_eq!(call(&["open/d"], libc::SYS_mkdir, &[0x1000, 0o755]), 0);
+    assert_eq!(call(&["shut/file"], libc::SYS_unlink, &[0x1000]), libc::EACCES);
+    assert_eq!(call(&["shut/none"], libc::SYS_unlink, &[0x1000]), libc::ENOENT);
+    assert_eq!(call(&["open/d"], libc::SYS_rmdir, &[0x1000]), 0);
+    assert_eq!(call(&["open/file", "shut/moved"], libc::SYS_rename, &[0x1000, 0x2000]), libc::EACCES);
+    assert_eq!(call(&["shut/file", "open/stolen"], libc::SYS_rename, &[0x1000, 0x2000]), libc::EACCES);
+    assert_eq!(call(&["shut/file", "open/stolen"], libc::SYS_link, &[0x1000, 0x2000]), libc::EXDEV);
+    assert_eq!(fs::read_to_string(ground.root().join("shut/file")).unwrap(), "secret");
+    assert!(!ground.root().join("open/stolen").exists());
+}
+
+#[test]
+fn what_was_read_of_a_caller_that_is_gone_is_not_acted_on() {
+    let ground = Ground::new();
+    for lives in 0..2 {
+        let mut kernel = Fake::new(ground.root(), &["open/file"]);
+        kernel.lives = Some(lives);
+        let result = ground.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1000]));
+        assert_eq!(result.err(), Some(Errno::SRCH), "alive for {lives} checks");
+    }
+    assert!(ground.root().join("open/file").exists());
+}
+
+#[test]
+fn memory_that_ends_is_efault_and_a_path_that_does_not_enametoolong() {
+    let ground = Ground::new();
+    let mut kernel = Fake::new(ground.root(), &[]);
+    kernel.memory.insert(0x1ff0, b"open/file/withou".to_vec());
+    kernel.memory.insert(0x4000, vec![b'a'; 8192]);
+    let unlink = |address| ground.answer(&kernel, Fake::call(libc::SYS_unlink, &[address])).err();
+    assert_eq!(unlink(0x1ff0), Some(Errno::FAULT));
+    assert_eq!(unlink(0), Some(Errno::FAULT));
+    assert_eq!(unlink(u64::MAX), Some(Errno::FAULT));
+    assert_eq!(unlink(0x4000), Some(Errno::NAMETOOLONG));
+}
+
+#[test]
+fn a_path_may_lie_across_pages() {
+    let ground = Ground::new();
+    let mut kernel = Fake::new(ground.root(), &[]);
+    kernel.memory.insert(0x1ffb, b"open/".to_vec());
+    kernel.memory.insert(0x2000, b"file\0".to_vec());
+    assert!(ground.answer(&kernel, Fake::call(libc::SYS_unlink, &[0x1ffb])).is_ok());
+    assert!(!ground.root().join("open/file").exists());
+}
+
+#[test]
+fn openat2_refuses_what_it_does_not_know() {
+    let ground = Ground::new();
+    let how = |flags: u64, mode: u64, resolve: u64, size: u64| {
+        let mut kernel = Fake::new(ground.root(), &["open/file"]);
+        let raw = [flags, mode, resolve, u64::from(flags == 1)]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect::<Vec<_>>();
+        kernel.memory.insert(0x9000, raw);
+        ground.answer(&kernel, Fake::call(libc::SYS_openat2, &[AT_FDCWD, 0x1000, 0x9000, size])).err()
+    };
+    assert_eq!(how(0, 0, 0, 24), None);
+    assert_eq!(how(0, 0, 0, 32), None);
+    assert_eq!(how(0, 0, 0, 16), Some(Errno::INVAL));
+    assert_eq!(how(0, 0, 0, 8192), Some(Errno::TOOBIG));
+    assert_eq!(how(1 << 40, 0, 0, 24), Some(Errno::INVAL));
+    assert_eq!(how(0, 0o644, 0, 24), Some(Errno::INVAL));
+    assert_eq!(how(0, 0, 1 << 30, 24), Some(Errno::INVAL));
+    assert_eq!(how(1, 0, 0, 32), Some(Errno::TOOBIG));
+    assert_eq!(how(1, 0, 0, 40), Some(Errno::TOOBIG));
+    // Memory ends behind 32 bytes.
+    assert_eq!(how(0, 0, 0, 40), Some(Errno::FAULT));
+    // The kernel would read the flags again, and there is no floor here to catch what they become.
+    assert_eq!(how(libc::O_PATH as u64, 0, 0, 24), Some(Errno::NOSYS));
+}
+
+#[test]
+fn a_call_that_is_not_known_here_is_enosys() {
+    let ground = Ground::new();
+    assert_eq!(ground.errno(&[], 463, &[]), libc::ENOSYS);
+    assert_eq!(ground.errno(&[], -1, &[]), libc::ENOSYS);
+}
+
+#[test]
+fn a_group_that_cannot_be_is_esrch() {
+    let ground = Ground::new();
+    for number in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
+        assert_eq!(ground.errno(&[], number, &[i32::MIN as u64, 15]), libc::ESRCH);
+        // Process groups that nobody has.
+        assert_eq!(ground.errno(&[], number, &[i32::MIN as u64 + 1, 15]), libc::EPERM);
+    }
+}
+
+#[test]
+fn a_program_is_judged_before_anything_goes_on() {
+    let ground = Ground::new();
+    let mut strings = vec!["open/file"];
+    let kernel = Fake::new(ground.root(), &strings);
+    let result = ground.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));
+    // Not executable: the kernel's own errno.
+    assert_eq!(result.err(), Some(Errno::ACCESS));
+    strings[0] = "nowhere/at/all";
+    let kernel = Fake::new(ground.root(), &strings);
+    let result = ground.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));
+    assert_eq!(result.err(), Some(Errno::NOENT));
+    assert!(!kernel.followed.load(std::sync::atomic::Ordering::Relaxed));
+}

@@ -1,0 +1,402 @@
+//! Takes apart what the command writes, and keeps back what its terminal should not be told (`refused`).
+//!
+//! What comes out ends between characters and sequences, whatever the reads were: something else can be shown then.
+
+mod deny;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2};
+
+/// Longer control sequences are none.
+const LONGEST_CSI: usize = 256;
+/// A string is judged by so much of it.
+const LONGEST_HEAD: usize = 4096;
+
+const ESC: u8 = 0x1b;
+const ENQ: u8 = 0x05;
+const BEL: u8 = 0x07;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Characters and the controls among them.
+    Text,
+    /// An escape sequence that is none of the others.
+    Escape,
+    /// A control sequence.
+    Csi,
+    /// A string, or its first part.
+    String(Text),
+    /// More of a long string.
+    More,
+}
+
+/// What a string is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// The operating system: titles, colours, links.
+    Osc,
+    /// The device: pictures.
+    Dcs,
+    /// The application: kitty's pictures.
+    Apc,
+    /// The window of screen(1) and tmux: its title.
+    Title,
+    /// Nobody that is known (SOS, PM).
+    Other,
+}
+
+/// What may be shown.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// As it is.
+    pub bytes: Vec<u8>,
+    pieces: Vec<(Kind, Range<usize>)>,
+}
+
+/// The state between two reads.
+#[derive(Debug, Default)]
+pub struct Sieve {
+    state: State,
+    /// The beginning of what is not complete.
+    held: Vec<u8>,
+    /// Whether the terminal is screen(1) or tmux, to which `ESC k` begins a string.
+    in_window: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Between sequences; `held` may be the beginning of a character.
+    #[default]
+    Ground,
+    Escape,
+    Csi,
+    /// A control sequence that is no such; until its end.
+    NoCsi,
+    String(Text, Way),
+    /// After an ESC within a string.
+    StringEscape(Text, Way),
+}
+
+/// What becomes of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Held,
+    Shown,
+    Dropped,
+}
+
+impl Passed {
+    /// The pieces, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = (Kind, &[u8])> {
+        self.pieces.iter().map(|(kind, range)| (*kind, &self.bytes[range.clone()]))
+    }
+
+    /// Nothing again.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.pieces.clear();
+    }
+
+    /// A reset leaves the alternate screen in some terminals only: here it always does, and where it is is known.
+    pub fn leave_before_resets(&mut self) {
+        const RESET: &[u8] = b"\x1bc";
+        if !self.pieces().any(|(kind, bytes)| kind == Kind::Escape && bytes == RESET) {
+            return;
+        }
+        let mut passed = Passed::default();
+        for (kind, bytes) in self.pieces() {
+            if kind == Kind::Escape && bytes == RESET {
+                passed.push(Kind::Csi, b"\x1b[?1049l");
+            }
+            passed.push(kind, bytes);
+        }
+        *self = passed;
+    }
+
+    fn push(&mut self, kind: Kind, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        match self.pieces.last_mut() {
+            Some((Kind::Text, range)) if kind == Kind::Text => range.end = self.bytes.len(),
+            _ => self.pieces.push((kind, start..self.bytes.len())),
+        }
+    }
+}
+
+impl Sieve {
+    /// For a terminal of this kind (`TERM`).
+    pub fn new(term: &str) -> Sieve {
+        let in_window = ["screen", "tmux"].iter().any(|name| term.starts_with(name));
+        Sieve { in_window, ..Sieve::default() }
+    }
+
+    /// Takes what was written.
+    pub fn take(&mut self, mut bytes: &[u8], passed: &mut Passed) {
+        while !bytes.is_empty() {
+            let count = match self.state {
+                State::Ground => self.ground(bytes, passed),
+                State::Escape => self.escape(bytes[0], passed),
+                State::Csi | State::NoCsi => self.csi(bytes[0], passed),
+                State::String(kind, way) => self.string(kind, way, bytes, passed),
+                State::StringEscape(kind, way) => self.string_escape(kind, way, bytes[0], passed),
+            };
+            bytes = &bytes[count..];
+        }
+    }
+
+    /// Whether the terminal is in the middle of a long string.
+    #[cfg(test)]
+    fn is_within(&self) -> bool {
+        matches!(self.state, State::String(_, Way::Shown) | State::StringEscape(_, Way::Shown))
+    }
+
+    /// Ends a string that is under way; the rest of it is dropped.
+    pub fn interrupt(&mut self) -> &'static [u8] {
+        match self.state {
+            State::String(kind, Way::Shown) => self.state = State::String(kind, Way::Dropped),
+            State::StringEscape(kind, Way::Shown) => self.state = State::StringEscape(kind, Way::Dropped),
+            _ => return b"",
+        }
+        b"\x18\x1b\\"
+    }
+
+    /// The last that was held back of a character, when nothing more comes.
+    pub fn finish(&mut self, passed: &mut Passed) {
+        if self.state == State::Ground {
+            let rest = std::mem::take(&mut self.held);
+            passed.push(Kind::Text, &rest);
+        }
+    }
+
+    fn ground(&mut self, bytes: &[u8], passed: &mut Passed) -> usize {
+        let end = memchr2(ESC, ENQ, bytes);
+        let text = &bytes[..end.unwrap_or(bytes.len())];
+        if self.held.is_empty() && text.is_ascii() {
+            passed.push(Kind::Text, text);
+        } else if self.held.is_empty() {
+            self.text(text, end.is_none(), passed);
+        } else {
+            let mut whole = std::mem::take(&mut self.held);
+            whole.extend_from_slice(text);
+            self.text(&whole, end.is_none(), passed);
+        }
+        match end {
+            Some(at) => {
+                if bytes[at] == ESC {
+                    self.begin();
+                }
+                at + 1
+            }
+            None => bytes.len(),
+        }
+    }
+
+    /// Text without C1 controls: some terminals take them for sequences, coded in UTF-8 or not. The beginning of a
+    /// character at the end is held back where more may come.
+    fn text(&mut self, mut text: &[u8], may_go_on: bool, passed: &mut Passed) {
+        while let Some(chunk) = text.utf8_chunks().next() {
+            let mut valid = chunk.valid().as_bytes();
+            while let Some(at) = memchr(0xc2, valid) {
+                let is_control = valid.get(at + 1).is_some_and(|byte| *byte < 0xa0);
+                passed.push(Kind::Text, &valid[..if is_control { at } else { at + 2 }]);
+                valid = &valid[at + 2..];
+            }
+            passed.push(Kind::Text, valid);
+            let bad = chunk.invalid();
+            text = &text[chunk.valid().len() + bad.len()..];
+            let is_begun = str::from_utf8(bad).is_err_and(|error| error.error_len().is_none());
+            if may_go_on && text.is_empty() && is_begun {
+                self.held = bad.to_vec();
+                return;
+            }
+            for byte in bad {
+                let is_control = (0x80..0xa0).contains(byte);
+                passed.push(
+                    Kind::Text,
+                    if is_control { "\u{fffd}".as_bytes() } else { std::slice::from_ref(byte) },
+                );
+            }
+        }
+    }
+
+    /// An ESC came.
+    fn begin(&mut self) {
+        self.held.clear();
+        self.held.push(ESC);
+        self.state = State::Escape;
+    }
+
+    fn end(&mut self) {
+        self.held.clear();
+        self.state = State::Ground;
+    }
+
+    /// A control within a sequence acts at once, and the sequence goes on. False when it ends it.
+    fn control(&mut self, byte: u8, passed: &mut Passed) -> bool {
+        match byte {
+            ESC => self.begin(),
+            CAN | SUB => self.end(),
+            ENQ | 0x7f => {}
+            _ => passed.push(Kind::Text, &[byte]),
+        }
+        !matches!(byte, ESC | CAN | SUB)
+    }
+
+    fn escape(&mut self, byte: u8, passed: &mut Passed) -> usize {
+        match byte {
+            0x00..=0x1f | 0x7f => drop(self.control(byte, passed)),
+            b' '..=b'/' if self.held.len() < 4 => self.held.push(byte),
+            b'[' if self.held.len() == 1 => {
+                self.held.push(byte);
+                self.state = State::Csi;
+            }
+            b']' | b'P' | b'_' | b'X' | b'^' if self.held.len() == 1 => {
+                self.held.push(byte);
+                let kind = match byte {
+                    b']' => Text::Osc,
+                    b'P' => Text::Dcs,
+                    b'_' => Text::Apc,
+                    _ => Text::Other,
+                };
+                self.state = State::String(kind, Way::Held);
+            }
+            b'k' if self.in_window && self.held.len() == 1 => {
+                self.held.push(byte);
+                self.state = State::String(Text::Title, Way::Held);
+            }
+            b'0'..=b'~' => {
+                self.held.push(byte);
+                if !deny::escape(&self.held) {
+                    passed.push(Kind::Escape, &self.held);
+                }
+                self.end();
+            }
+            // No sequence has so many, or such bytes.
+            b' '..=b'/' => self.end(),
+            0x80.. => {
+                self.end();
+                return 0;
+            }
+        }
+        1
+    }
+
+    fn csi(&mut self, byte: u8, passed: &mut Passed) -> usize {
+        match byte {
+            0x00..=0x1f | 0x7f => drop(self.control(byte, passed)),
+            b' '..=b'?' => {
+                let after_intermediate = self.held.last().is_some_and(|last| (b' '..=b'/').contains(last));
+                let is_late = byte >= b'0' && after_intermediate || byte >= b'<' && self.held.len() > 2;
+                if is_late || self.held.len() >= LONGEST_CSI {
+                    self.state = State::NoCsi;
+                } else {
+                    self.held.push(byte);
+                }
+            }
+            b'@'..=b'~' => {
+                self.held.push(byte);
+                if self.state == State::Csi && !deny::csi(&self.held) {
+                    passed.push(Kind::Csi, &self.held);
+                }
+                self.end();
+            }
+            0x80.. => {
+                self.end();
+                return 0;
+            }
+        }
+        1
+    }
+
+    fn string(&mut self, kind: Text, way: Way, bytes: &[u8], passed: &mut Passed) -> usize {
+        let ends = |byte: &u8| matches!(*byte, ESC | CAN | SUB) || (*byte == BEL && kind == Text::Osc);
+        let end = bytes.iter().position(ends);
+        let part = &bytes[..end.unwrap_or(bytes.len())];
+        let way = self.more(kind, way, part, passed);
+        match end.map(|at| bytes[at]) {
+            None => self.state = State::String(kind, way),
+            Some(ESC) => self.state = State::StringEscape(kind, way),
+            Some(BEL) => self.end_string(kind, way, &[BEL], passed),
+            Some(_) => self.abandon(way, passed),
+        }
+        end.map_or(bytes.len(), |at| at + 1)
+    }
+
+    /// More of a string. One that is long is shown, or dropped, by what it begins with.
+    fn more(&mut self, kind: Text, way: Way, part: &[u8], passed: &mut Passed) -> Way {
+        match way {
+            Way::Dropped => Way::Dropped,
+            Way::Shown if hides_controls(part) => {
+                passed.push(Kind::More, &[CAN]);
+                Way::Dropped
+            }
+            Way::Shown => {
+                passed.push(Kind::More, part);
+                Way::Shown
+            }
+            Way::Held => {
+                self.held.extend_from_slice(part);
+                if self.held.len() < LONGEST_HEAD {
+                    return Way::Held;
+                }
+                if hides_controls(&self.held) || deny::string(kind, &self.held[2..], false) {
+                    return Way::Dropped;
+                }
+                passed.push(Kind::String(kind), &self.held);
+                Way::Shown
+            }
+        }
+    }
+
+    fn end_string(&mut self, kind: Text, way: Way, end: &[u8], passed: &mut Passed) {
+        match way {
+            Way::Held if !hides_controls(&self.held) && !deny::string(kind, &self.held[2..], true) => {
+                self.held.extend_from_slice(end);
+                passed.push(Kind::String(kind), &self.held);
+            }
+            Way::Shown => passed.push(Kind::More, end),
+            Way::Held | Way::Dropped => {}
+        }
+        self.end();
+    }
+
+    fn abandon(&mut self, way: Way, passed: &mut Passed) {
+        if way == Way::Shown {
+            passed.push(Kind::More, &[CAN]);
+        }
+        self.end();
+    }
+
+    fn string_escape(&mut self, kind: Text, way: Way, byte: u8, passed: &mut Passed) -> usize {
+        if byte == b'\\' {
+            self.end_string(kind, way, b"\x1b\\", passed);
+            return 1;
+        }
+        // Another sequence begins.
+        self.abandon(way, passed);
+        self.begin();
+        0
+    }
+}
+
+/// Whether some terminal would see the end of a string in it: a C1 control, coded in UTF-8 or not. Or a question, where
+/// it knows no such strings.
+fn hides_controls(part: &[u8]) -> bool {
+    if memchr(ENQ, part).is_some() {
+        return true;
+    }
+    if part.is_ascii() {
+        return false;
+    }
+    let is_control = |character: char| ('\u{80}'..'\u{a0}').contains(&character);
+    part.utf8_chunks().any(|chunk| chunk.valid().contains(is_control) || !chunk.invalid().is_empty())
+}

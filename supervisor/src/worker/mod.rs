@@ -1,0 +1,374 @@
+//! The workers: plain threads, for a notification is a blocking ioctl and ptrace belongs to a thread.
+//!
+//! As a rule one waits for the next call: a call wakes all that wait (kernel/seccomp.c, recv_wait_event). One that is about
+//! to do what may take long sees to it that another waits, and where calls come while others are being answered more go
+//! on waiting, so that callers on several processors are answered there. A worker that is stuck in a blocking open or
+//! connect is woken when its caller dies or gets a signal.
+
+mod idle;
+mod load;
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::audit::report::print;
+use crate::caller::Caller;
+use crate::judge::active::Current;
+use crate::judge::consent;
+use crate::kernel::fork::quit;
+use crate::kernel::{Kernel, requests};
+use crate::panics::{Fault, caught, kept_up};
+use crate::reply::give;
+use guard_approvals::Cancel;
+use guard_shim::failpoints::{Fallible, may_fall};
+use idle::Parked;
+use load::{Counts, Pulse};
+
+/// Workers that wait where calls come at the same time, at most: one for each processor.
+const BUSY: usize = 4;
+/// Several wait where more than one call in so many meets another, or makes way: to call one each time takes longer than to
+/// wake one too many.
+const CROWDED: u64 = 16;
+/// More than this many calls at once wait for a worker: a bound on threads.
+const MOST: usize = 4096;
+/// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
+const WATCH: Duration = Duration::from_millis(5);
+/// So often in a row nothing is there to be received without a pause.
+const VAIN: u32 = 16;
+/// How often it is looked whether any is blocked.
+const GLANCE: Duration = Duration::from_millis(50);
+/// Callers that wait for a human and are looked at in one glance: with hundreds of them each is looked at less often.
+const LOOKS: usize = 32;
+
+/// What one worker is blocked in; all zero when it is not.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The worker's own thread.
+    worker: AtomicU64,
+    /// The held call's cookie.
+    call: AtomicU64,
+    /// Its caller.
+    caller: AtomicU64,
+    /// Whether the blocking call is under way.
+    blocked: AtomicBool,
+    /// What ends the waiting for a human, while that is under way.
+    asks: Mutex<Option<Cancel>>,
+}
+
+impl Slot {
+    /// For whom this worker is about to wait.
+    fn take(&self, caller: &Caller<'_>) {
+        self.call.store(caller.call().id, Ordering::Relaxed);
+        self.caller.store(caller.tid() as u64, Ordering::Relaxed);
+    }
+
+    fn asks(&self) -> MutexGuard<'_, Option<Cancel>> {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+thread_local! {
+    static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
+    static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
+    /// Whether this worker is counted among those that answer.
+    static ANSWERS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sees to it that the next call finds a worker, before this one does what may take long.
+pub fn make_way() {
+    POOL.with_borrow(|pool| {
+        if let Some(pool) = pool {
+            pool.make_way();
+        }
+    });
+}
+
+/// Does a call that may block for long. EINTR when the caller died or has a signal to take.
+pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    make_way();
+    SLOT.with_borrow(|slot| {
+        let Some(slot) = slot else { return call() };
+        slot.take(caller);
+        slot.blocked.store(true, Ordering::Release);
+        let result = call();
+        slot.blocked.store(false, Ordering::Release);
+        result
+    })
+}
+
+/// Waits for a human. The waiting is cancelled when the caller died or has a signal to take.
+pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
+    make_way();
+    SLOT.with_borrow(|slot| {
+        let Some(slot) = slot else { return wait() };
+        slot.take(caller);
+        *slot.asks() = Some(cancel);
+        let answer = wait();
+        *slot.asks() = None;
+        answer
+    })
+}
+
+/// The workers of one tree.
+pub struct Pool {
+    kernel: Arc<dyn Kernel>,
+    current: Arc<Current>,
+    waiting: AtomicUsize,
+    running: AtomicUsize,
+    /// How many may wait for calls.
+    wanted: AtomicUsize,
+    /// How many may where several are wanted.
+    busy: usize,
+    parked: Parked,
+    pulse: Pulse,
+    slots: Mutex<Vec<Arc<Slot>>>,
+}
+
+impl Pool {
+    /// Starts the first workers and the watcher.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(kernel: Arc<dyn Kernel>, current: Arc<Current>) -> std::io::Result<Arc<Pool>> {
+        requests::handle_wake()?;
+        let pool = Arc::new(Pool {
+            kernel,
+            current,
+            waiting: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(1),
+            busy: std::thread::available_parallelism().map_or(BUSY, |processors| BUSY.min(processors.get())),
+            parked: Parked::default(),
+            pulse: Pulse::default(),
+            slots: Mutex::new(Vec::new()),
+        });
+        pool.spawn()?;
+        let watcher = Arc::clone(&pool);
+        let tell = Arc::clone(&pool);
+        let watch = move || kept_up(|| watcher.watch(), |fault| tell.tell(fault));
+        std::thread::Builder::new().name("watch".into()).spawn(watch)?;
+        Ok(pool)
+    }
+
+    fn spawn(self: &Arc<Self>) -> std::io::Result<()> {
+        let pool = Arc::clone(self);
+        self.running.fetch_add(1, Ordering::Relaxed);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let started = std::thread::Builder::new()
+            .name("worker".into())
+            .stack_size(256 * 1024)
+            .spawn(move || pool.work());
+        if started.is_err() {
+            self.running.fetch_sub(1, Ordering::Relaxed);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        started.map(drop)
+    }
+
+    fn work(self: &Arc<Self>) {
+        let slot = Arc::new(Slot::default());
+        slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
+        SLOT.set(Some(Arc::clone(&slot)));
+        POOL.set(Some(Arc::clone(self)));
+        // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
+        if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
+            if let Err(fault) = caught(|| self.serve()) {
+                // No handler: what is counted, and whether the call was answered, nobody knows.
+                self.end(&fault);
+            }
+        } else {
+            print("openclaw-guard: a worker cannot have a umask of its own and does not start");
+        }
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, &slot));
+    }
+
+    fn serve(self: &Arc<Self>) {
+        let mut current = self.current.view();
+        let mut vain = 0_u32;
+        let mut since = Instant::now();
+        loop {
+            let call = match self.kernel.receive() {
+                Ok(call) => call,
+                // The caller died before we looked, or a wake-up came late. When nobody is left who could call, this comes
+                // at once each time, until the process ends.
+                Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => {
+                    vain += 1;
+                    if vain > VAIN {
+                        std::thread::sleep(WATCH);
+                    }
+                    continue;
+                }
+                Err(error) => {
+                    tracing::error!("cannot receive: {error}");
+                    return;
+                }
+            };
+            self.waiting.fetch_sub(1, Ordering::AcqRel);
+            vain = 0;
+            let mut caller = Caller::new(&*self.kernel, call);
+            self.pulse.begin(caller.received().saturating_duration_since(since));
+            ANSWERS.set(true);
+            let done = caught(|| {
+                let outcome = consent::answer(&mut current, &mut caller);
+                give(&caller, outcome);
+            });
+            if let Err(fault) = &done {
+                self.refuse(&caller, fault);
+            }
+            if ANSWERS.replace(false) {
+                self.pulse.end();
+            }
+            if done.is_err() && self.replace() {
+                return;
+            }
+            may_fall(Fallible::Worker, consent::name(call.number).as_bytes());
+            while !self.wait_again() {
+                if !self.parked.sleep() {
+                    self.waiting.fetch_add(1, Ordering::AcqRel);
+                    return;
+                }
+            }
+            since = Instant::now();
+        }
+    }
+
+    /// Ends the call of a handler that panicked, if that had not.
+    fn refuse(&self, caller: &Caller<'_>, fault: &Fault) {
+        give(caller, Err(Errno::ACCESS));
+        let call = (caller.tid(), consent::name(caller.call().number));
+        self.current.guard().reporter.fault(fault, Some(call));
+    }
+
+    fn tell(&self, fault: &Fault) {
+        self.current.guard().reporter.fault(fault, None);
+    }
+
+    /// Starts a worker in the place of this one, whose thread the panic may have left in any state: its locals, its umask,
+    /// a process that it traces. False when none can be started: then this one goes on.
+    fn replace(self: &Arc<Self>) -> bool {
+        if self.spawn().is_ok() {
+            // As if it waited: so it is counted when it ends.
+            self.waiting.fetch_add(1, Ordering::AcqRel);
+            return true;
+        }
+        SLOT.with_borrow(|slot| {
+            if let Some(slot) = slot {
+                slot.blocked.store(false, Ordering::Release);
+                *slot.asks() = None;
+            }
+        });
+        false
+    }
+
+    /// Ends the supervisor: the kernel answers every call with ENOSYS then.
+    fn end(&self, fault: &Fault) -> ! {
+        print(&format!("openclaw-guard: {fault}; nothing is let any more"));
+        let reporter = &self.current.guard().reporter;
+        reporter.fault(fault, None);
+        reporter.flush();
+        quit()
+    }
+
+    /// Counts one more that waits, unless enough do. In one step: who makes way must not see one that then goes to sleep.
+    fn wait_again(&self) -> bool {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        let more = |waiting| (waiting < wanted).then_some(waiting + 1);
+        self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    fn make_way(self: &Arc<Self>) {
+        if ANSWERS.replace(false) {
+            self.pulse.end();
+        }
+        self.pulse.way();
+        if self.waiting.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        if !self.parked.call() && self.running.load(Ordering::Relaxed) < MOST {
+            // If no thread can be had, the next call waits for this one.
+            let _ = self.spawn();
+        }
+    }
+
+    /// How many are to wait, by the calls since the last look; and helps where none waits and none gets on: something takes
+    /// long that nobody expected to.
+    fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
+        let now = self.pulse.counts();
+        let (calls, met) = now.since(before);
+        if calls == 0 {
+            if self.waiting.load(Ordering::Acquire) == 0 {
+                self.make_way();
+            }
+        } else {
+            let wanted = if met * CROWDED > calls { self.busy } else { 1 };
+            self.wanted.store(wanted, Ordering::Relaxed);
+        }
+        now
+    }
+
+    /// Wakes workers whose caller no longer waits.
+    fn watch(self: &Arc<Self>) {
+        // Calls that were under way at the last look: most opens are over before anybody could be waiting for them.
+        let mut seen = Vec::new();
+        let mut glanced = Instant::now();
+        let mut turn = 0;
+        let mut counts = Counts::default();
+        loop {
+            std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
+            may_fall(Fallible::Watch, b"");
+            let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut now = Vec::new();
+            for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {
+                let call = slot.call.load(Ordering::Relaxed);
+                now.push(call);
+                if seen.contains(&call) && self.is_moot(call, slot.caller.load(Ordering::Relaxed) as i32) {
+                    requests::wake_thread(slot.worker.load(Ordering::Relaxed) as i32);
+                }
+            }
+            seen = now;
+            if glanced.elapsed() >= GLANCE {
+                turn = self.cancel_moot(&slots, turn);
+                counts = self.adapt(counts);
+                glanced = Instant::now();
+            }
+        }
+    }
+
+    /// Takes back what was asked for callers that no longer wait. Looks at some, from this one on; returns where the next
+    /// turn begins.
+    fn cancel_moot(&self, slots: &[Arc<Slot>], turn: usize) -> usize {
+        let mut looks = 0;
+        for at in 0..slots.len() {
+            let at = (turn + at) % slots.len();
+            let slot = &slots[at];
+            // Not under its lock: whoever cancels is told of what ends by it.
+            let asks = slot.asks().clone();
+            let Some(cancel) = asks else { continue };
+            looks += 1;
+            if looks > LOOKS {
+                return at;
+            }
+            // Of another call that the worker has come to meanwhile nothing is cancelled: the handle is for this one.
+            let (call, caller) =
+                (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
+            if !self.kernel.valid(call) {
+                cancel.cancel();
+            } else if self.kernel.is_signalled(caller) {
+                cancel.pause();
+            }
+        }
+        0
+    }
+
+    /// Whether the caller is gone, or has a signal to take.
+    fn is_moot(&self, call: u64, caller: i32) -> bool {
+        !self.kernel.valid(call) || self.kernel.is_signalled(caller)
+    }
+}
