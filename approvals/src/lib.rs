@@ -21,6 +21,7 @@ pub mod resolved;
 pub mod routes;
 pub mod runtime;
 pub mod settings;
+mod surroundings;
 // Names that say what they are; no part of what is shipped.
 #[allow(missing_docs)]
 #[cfg(any(test, feature = "test-support"))]
@@ -40,5 +41,6 @@ pub use lifecycle::{Ending, Going, Reason, Told};
 pub use manager::{Asked, Cancel, Manager, Ticket};
 pub use page_lock::served;
 pub use question::{Exec, Executable, Id, Process, Question, Repeat, Script, Subject};
-pub use runtime::{Approvals, Surroundings};
+pub use runtime::Approvals;
 pub use settings::Settings;
+pub use surroundings::Surroundings;

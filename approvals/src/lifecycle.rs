@@ -3,13 +3,8 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::time::Duration;
 
-use guard_policy::analysis::quoted;
-use tokio::time::timeout;
-
-use super::manager::Manager;
-use super::question::{Exec, Id};
+use super::question::Id;
 
 /// One thing that is told of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,28 +98,4 @@ impl fmt::Display for Told {
             }
         }
     }
-}
-
-/// A program's arguments as a line, cut where nobody would read on.
-pub fn command(exec: &Exec) -> String {
-    const LONGEST: usize = 1024;
-    let words: Vec<_> = exec.argv.iter().map(|word| String::from_utf8_lossy(word)).collect();
-    let line = quoted(&words);
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
-/// Tells of a program until its end. It waits for nothing but that: the process has a parent of its own.
-pub async fn follow(manager: Manager, id: Id, command: String, mut process: Process, notice: Duration) {
-    let tell = |going| manager.tell(Told { id, command: command.clone(), going });
-    let ending = match timeout(notice, &mut process).await {
-        Ok(ending) => ending,
-        Err(_) => {
-            tell(Going::Running);
-            process.await
-        }
-    };
-    tell(Going::Finished(ending));
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use guard_policy::analysis::quoted;
 use guard_policy::approval::Saving;
 pub use guard_policy::approval::{Always, Repeat};
 use guard_policy::{Access, Because};
@@ -139,7 +140,7 @@ impl Question {
     /// The program's arguments as a line; None for a file.
     pub fn command(&self) -> Option<String> {
         match &self.subject {
-            Subject::Exec(exec) => Some(super::lifecycle::command(exec)),
+            Subject::Exec(exec) => Some(command(exec)),
             Subject::File { .. } => None,
         }
     }
@@ -175,4 +176,15 @@ fn size(saving: &Saving) -> usize {
         Saving::Rule(rule) => rule.pattern.len(),
     };
     size_of::<Saving>() + own
+}
+
+/// A program's arguments as a line, cut where nobody would read on.
+fn command(exec: &Exec) -> String {
+    const LONGEST: usize = 1024;
+    let words: Vec<_> = exec.argv.iter().map(|word| String::from_utf8_lossy(word)).collect();
+    let line = quoted(&words);
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }

@@ -1,7 +1,5 @@
 //! The thread on which time is kept and routes run: started by the first question, for most runs ask nothing.
 
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,7 +11,7 @@ use tokio::time::timeout;
 
 use super::decision::Refusal;
 use super::event::Log;
-use super::lifecycle::{self, Process};
+use super::lifecycle::{Going, Process, Told};
 use super::manager::{Asked, Manager};
 use super::persist::Keeper;
 use super::question::{Id, Question};
@@ -22,32 +20,13 @@ use super::routes::guard_socket::{Server, Socket};
 use super::routes::notify::Notifier;
 use super::routes::openclaw_socket::{Client, Find, Meeting, Probe};
 use super::settings::Settings;
-use guard_openclaw::gateway::{Access, Follower, Wanted};
-use guard_openclaw::ports::{Complain, IsMember};
+use super::surroundings::Surroundings;
+use guard_openclaw::gateway::{Access, Wanted};
 use guard_openclaw::tasks::kept_up_task;
 use guard_shim::failpoints::{Fallible, may_fall};
 
 /// How long the guard's end waits for the gateway to hear of it.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// What routes need of the guard.
-#[derive(Clone)]
-pub struct Surroundings {
-    /// The real path of the state directory.
-    pub state: PathBuf,
-    /// What `~` means.
-    pub home: PathBuf,
-    /// OpenClaw's key of the session that started the guard, where there is one.
-    pub session_key: Option<String>,
-    /// What saves with the gateway.
-    pub follower: Follower,
-    /// Who may not answer.
-    pub is_member: IsMember,
-    /// Where problems go.
-    pub complain: Complain,
-    /// The way to the front, where the operator has a terminal.
-    pub terminal: Option<Arc<UnixStream>>,
-}
 
 /// Asking a human, for the workers.
 pub struct Approvals {
@@ -102,7 +81,7 @@ impl Approvals {
         // It was asked for: so the thread runs.
         if let Some(handle) = self.handle.get() {
             let notice = self.manager.running_notice();
-            handle.spawn(lifecycle::follow(self.manager.clone(), id, command, process, notice));
+            handle.spawn(follow(self.manager.clone(), id, command, process, notice));
         }
     }
 
@@ -207,4 +186,17 @@ impl Approvals {
         // One that panicked has closed the manager by that.
         let _ = thread.map(JoinHandle::join);
     }
+}
+
+/// Tells of a program until its end. It waits for nothing but that: the process has a parent of its own.
+async fn follow(manager: Manager, id: Id, command: String, mut process: Process, notice: Duration) {
+    let tell = |going| manager.tell(Told { id, command: command.clone(), going });
+    let ending = match timeout(notice, &mut process).await {
+        Ok(ending) => ending,
+        Err(_) => {
+            tell(Going::Running);
+            process.await
+        }
+    };
+    tell(Going::Finished(ending));
 }

@@ -1,16 +1,14 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 
 use crate::approvals::command;
-use crate::audit;
 use crate::bench;
+use crate::check;
 use crate::doctor::Doctor;
 use crate::edit;
 use crate::init;
@@ -58,7 +56,7 @@ impl Cli {
     /// What is wrong with it; --help and --version come this way, too.
     pub fn read() -> Result<Cli, clap::Error> {
         let matches = Cli::command().try_get_matches().map_err(|error| match error.kind() {
-            ErrorKind::DisplayHelp => help::asked_for(error),
+            ErrorKind::DisplayHelp => help::asked_for(&Cli::command(), error),
             _ => error,
         })?;
         let mut cli = Cli::from_arg_matches(&matches)?;
@@ -71,7 +69,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Task {
     /// Ask the policy without running anything
-    Check(Question),
+    Check(check::Question),
     /// Change guard.json so that something is allowed
     #[command(
         subcommand,
@@ -116,48 +114,6 @@ pub enum Task {
     Policy(Action),
     /// Why something was denied, or would be, and what would allow it
     Why(why::Question),
-}
-
-/// What `check` is asked.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
-    openclaw-guard check --write ./notes.txt\n  \
-    openclaw-guard check -- git status\n  \
-    openclaw-guard check --connect 127.0.0.1:18789\n  \
-    openclaw-guard check -- 'ls -la | rg x'\n  \
-    openclaw-guard check --batch < questions.jsonl\n\n\
-    A batch is JSON Lines, one answer a line:\n  \
-    {\"op\":\"read\",\"path\":\"~/x\"}\n  \
-    {\"op\":\"exec\",\"argv\":[\"rg\",\"-n\",\"main\"],\"resolved\":\"/usr/bin/rg\",\"cwd\":\"/tmp\"}\n  \
-    {\"op\":\"connect\",\"address\":\"127.0.0.1:18789\"}\n  \
-    {\"op\":\"env\",\"base\":{\"LD_PRELOAD\":\"x\"},\"overrides\":{\"PATH\":\"/x\"}}\n\
-    docs/policy.md lists more.\n\n\
-    Exit status: 0 allow, 1 deny, 2 ask, 125 error.")]
-pub struct Question {
-    /// Answer as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// May this file be read?
-    #[arg(long, value_name = "PATH", group = "question")]
-    pub read: Option<PathBuf>,
-    /// May this file be written, made or removed?
-    #[arg(long, value_name = "PATH", group = "question")]
-    pub write: Option<PathBuf>,
-    /// May this program be run?
-    #[arg(long, value_name = "PATH", group = "question")]
-    pub exec: Option<PathBuf>,
-    /// May TCP be connected to this address? (127.0.0.1:80, [::1]:80)
-    #[arg(long, value_name = "ADDRESS", group = "question")]
-    pub connect: Option<SocketAddr>,
-    /// May a TCP socket listen at this address?
-    #[arg(long, value_name = "ADDRESS", group = "question")]
-    pub bind: Option<SocketAddr>,
-    /// Answer the questions on standard input; paths are taken as they are, the disk is not looked at
-    #[arg(long, group = "question")]
-    pub batch: bool,
-    /// May this command be run? A single argument that no program is called is read as a shell's command line
-    #[arg(last = true, value_name = "CMD", group = "question")]
-    pub command: Vec<OsString>,
 }
 
 #[cfg(test)]

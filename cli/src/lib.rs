@@ -17,6 +17,8 @@ mod manual;
 mod policy;
 mod why;
 
+use clap::CommandFactory;
+
 use crate::cli::{Cli, Task};
 use guard_supervisor::exit::Exit;
 
@@ -46,15 +48,16 @@ pub fn main() -> std::process::ExitCode {
         Some(Task::Bench(arguments)) => {
             bench::run(&cli.options, arguments).map_err(|error| error.to_string())
         }
-        Some(Task::Completions(arguments)) => {
-            manual::completions::act(arguments).map_err(|error| format!("cannot write: {error}"))
-        }
+        Some(Task::Completions(arguments)) => manual::completions::act(&Cli::command(), arguments)
+            .map_err(|error| format!("cannot write: {error}")),
         Some(Task::Doctor(doctor)) => doctor::act(&cli.options, doctor).map_err(|error| error.to_string()),
         Some(Task::Init(arguments)) => init::act(&cli.options, arguments).map_err(|error| error.to_string()),
         Some(Task::Learn(arguments)) => {
             learn::act(&cli.options, arguments).map_err(|error| error.to_string())
         }
-        Some(Task::Man(arguments)) => manual::act(arguments).map_err(|error| error.to_string()),
+        Some(Task::Man(arguments)) => {
+            manual::act(Cli::command(), arguments).map_err(|error| error.to_string())
+        }
         Some(Task::Policy(action)) => policy::act(&cli.options, action).map_err(|error| error.to_string()),
         Some(Task::Why(question)) => why::act(&cli.options, question).map_err(|error| error.to_string()),
         None => guard_supervisor::run::run(&cli.options, &cli.command).map_err(|error| error.to_string()),

@@ -66,7 +66,7 @@ pub type Outcome = Result<Answer, Errno>;
 pub fn give(caller: &Caller<'_>, outcome: Outcome) {
     let id = caller.call().id;
     if outcome.is_ok() {
-        may_fall(Fallible::Answer, crate::judge::consent::name(caller.call().number).as_bytes());
+        may_fall(Fallible::Answer, crate::syscall::number::name(caller.call().number).as_bytes());
     }
     if is_off(Layer::Broker) && matches!(outcome, Ok(Answer::Descriptor { .. })) {
         let _ = caller.kernel().respond(id, Response::Continue);

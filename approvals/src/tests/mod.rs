@@ -11,18 +11,17 @@ mod signals;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use guard_policy::Access;
 use guard_policy::analysis::Entry;
-use guard_policy::approval::{Forwarding, Route, Saving};
-use guard_policy::{Access, Because, Source};
+use guard_policy::approval::{Route, Saving};
 
 use super::decision::{Decision, End, Refusal, ResolveError, Width};
 use super::digest::Digest;
 use super::event::{Event, Log, What};
 use super::manager::{Asked, Manager, Ticket};
-use super::question::{Always, Exec, Executable, Process, Question, Repeat, Request, Subject};
+use super::question::{Always, Exec, Question, Repeat, Request, Subject};
 use super::settings::Settings;
 pub use super::testing::*;
-use guard_openclaw::gateway::Wanted;
 
 /// Keeps what it is told.
 #[derive(Clone, Debug, Default)]

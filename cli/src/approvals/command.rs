@@ -2,15 +2,15 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
+use super::card::told;
 use super::client::{Answer, Guards};
 use guard_approvals::decision::{Decision, ResolveError};
-use guard_approvals::routes::guard_socket::protocol::{Approval, Method, Said, Saved, State};
+use guard_approvals::routes::guard_socket::protocol::{Method, Said, State};
 use guard_openclaw::clock::now_ms;
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::options::Options;
@@ -147,57 +147,6 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
     }
     out.flush()?;
     Ok(exit)
-}
-
-/// A question for a human, each argument on a line of its own. Nothing in it acts on a terminal.
-pub fn told(pid: u32, approval: &Approval, now_ms: u64) -> String {
-    let show = |text: &str| shown(text.as_bytes());
-    let left = Duration::from_millis(approval.expires_at_ms.saturating_sub(now_ms)).as_secs();
-    let mut lines = vec![format!(
-        "{}  {} {}  ({left} s left)",
-        show(&approval.id),
-        show(&approval.operation),
-        show(&approval.resolved_path)
-    )];
-    let mut add = |name: &str, text: String| lines.push(format!("  {name:<9} {text}"));
-    for (i, argument) in approval.argv.iter().enumerate() {
-        add(&format!("argv[{i}]"), show(argument));
-    }
-    if !approval.is_text {
-        add("note", "not all of it is UTF-8: \u{fffd} stands for other bytes".to_owned());
-    }
-    if let Some(cwd) = &approval.cwd {
-        add("in", show(cwd));
-    }
-    if let Some(call) = &approval.call {
-        add("call", show(call));
-    }
-    for variable in &approval.environment {
-        add("with", show(variable));
-    }
-    if let Some(sha256) = &approval.sha256 {
-        add("sha256", show(sha256));
-    }
-    let through = approval.through.iter().map(|script| ("through", script));
-    for (name, script) in approval.script.iter().map(|script| ("script", script)).chain(through) {
-        add(name, format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
-    }
-    let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", show(&by.name), by.pid)).collect();
-    add("asked by", format!("{} (agent {}, guard {pid})", line.join(" < "), show(&approval.agent_id)));
-    add("because", format!("{} ({})", show(&approval.because.text), show(&approval.because.rule)));
-    match &approval.always {
-        Saved::Saves { saves, directory } => {
-            for (name, all) in [("always", saves), ("directory", directory)] {
-                for one in all {
-                    add(name, format!("would save {}", show(&one.text)));
-                }
-            }
-        }
-        Saved::Never { never } => add("always", format!("would save nothing: {}", show(never))),
-    }
-    let calls = if approval.calls == 1 { String::new() } else { format!(", {} calls wait", approval.calls) };
-    add("card", format!("{}, revision {}{calls}", approval.card, approval.revision));
-    lines.join("\n") + "\n"
 }
 
 async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, ApprovalsError> {

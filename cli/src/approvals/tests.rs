@@ -11,16 +11,16 @@ use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::approvals::card::told;
 use crate::approvals::client::Guards;
-use crate::approvals::command::told;
 use guard_approvals::decision::{Decision, End};
 use guard_approvals::manager::{Asked, Manager, Ticket};
 use guard_approvals::protocol::{Approval, LONGEST_REQUEST, Method, Said, State};
 use guard_approvals::question::Request;
 use guard_approvals::routes::guard_socket::place::{Place, Socket};
-use guard_approvals::runtime::{Approvals, Surroundings};
 use guard_approvals::settings::Settings;
 use guard_approvals::testing::{ALWAYS, question, settings};
+use guard_approvals::{Approvals, Surroundings};
 
 fn state() -> TempDir {
     tempfile::Builder::new().prefix("guard-control-").tempdir().expect("a directory")

@@ -90,7 +90,7 @@ pub fn of(path: &Path) -> Result<Stats, ReadError> {
             paths.add(&decision.path);
             rules.add(decision.because.rule());
             by.add(decision.chain.first().map_or("?", |parent| &parent.name));
-        } else if decision.operation == guard_supervisor::audit::report::Operation::Exec {
+        } else if decision.operation == guard_supervisor::audit::Operation::Exec {
             programs.add(&decision.path);
         }
     }

@@ -14,7 +14,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::{CheckError, Reason, lookup};
+use super::output::Reason;
+use super::{CheckError, lookup};
 use guard_policy::text::shown;
 use guard_supervisor::config::Places;
 use guard_supervisor::config::environment;
@@ -42,7 +43,7 @@ pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Places) -> 
         out.write_all(told(text, &evaluation, &verdicts).as_bytes())
     };
     written.map_err(CheckError::Output)?;
-    Ok(super::status(verdicts.whole.outcome))
+    Ok(super::output::status(verdicts.whole.outcome))
 }
 
 /// Reads a command in a directory. Without variables the disk is not looked at, and only paths lead to programs.

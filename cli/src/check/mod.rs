@@ -1,19 +1,18 @@
 //! `openclaw-guard check`: asks the policy what it would say, by the same function that enforces it.
 
+mod arguments;
 pub mod batch;
 mod command;
 pub mod lookup;
+mod output;
 mod question;
 
+pub use arguments::Question;
 pub use question::originals;
 
 use std::sync::Arc;
 
-use guard_policy::{Because, Outcome, Source, Verdict};
-use serde::Serialize;
-
-use crate::cli::Question;
-use guard_policy::text::{shown, shown_json};
+use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Places, SetupError};
 use guard_supervisor::exit::Exit;
@@ -51,40 +50,4 @@ pub fn check(options: &Options, question: &Question) -> Result<Exit, CheckError>
         eprintln!("openclaw-guard: {}", shown(warning.as_bytes()));
     }
     question::answer(question, &policy, &places)
-}
-
-#[derive(Serialize)]
-struct Answer<'a> {
-    outcome: Outcome,
-    because: Reason<'a>,
-}
-
-#[derive(Serialize)]
-struct Reason<'a> {
-    source: Source,
-    path: &'a str,
-    text: &'a str,
-}
-
-impl<'a> Reason<'a> {
-    fn of(because: &'a Because<'_>) -> Reason<'a> {
-        Reason { source: because.source, path: &because.path, text: &because.text }
-    }
-}
-
-/// The status that stands for an outcome.
-fn status(outcome: Outcome) -> Exit {
-    match outcome {
-        Outcome::Allow => Exit::Success,
-        Outcome::Deny => Exit::Denied,
-        Outcome::Ask => Exit::Ask,
-    }
-}
-
-/// A verdict as one line of JSON.
-fn json(verdict: &Verdict<'_>) -> String {
-    let because = Reason::of(&verdict.because);
-    // Strings and names of enums: there is nothing that could fail.
-    let json = serde_json::to_string(&Answer { outcome: verdict.outcome, because }).unwrap_or_default();
-    shown_json(&json).into_owned()
 }

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, Verdict, decide};
 use rustix::fs::{Mode, OFlags};
 
-use super::{CheckError, command, json, lookup};
-use crate::cli::Question;
+use super::arguments::Question;
+use super::output::json;
+use super::{CheckError, command, lookup};
 use guard_approvals::served;
 use guard_policy::text::shown;
 use guard_supervisor::config::Places;
@@ -108,5 +109,5 @@ fn told(
         writeln!(out, "{word} {operation} {}\n  {rule}\n  {text}", shown(subject))
     };
     written.map_err(CheckError::Output)?;
-    Ok(super::status(verdict.outcome))
+    Ok(super::output::status(verdict.outcome))
 }

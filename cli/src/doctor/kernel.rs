@@ -7,13 +7,11 @@ use std::path::Path;
 use guard_shim::floor as landlock;
 use rustix::io::Errno;
 
+use super::feature::{Above, INSIDE, feature, lacking};
 use super::finding::Findings;
-use super::listener::{self, Above, Filters};
-use guard_supervisor::kernel::probe::{self, Others, Probed};
+use super::listener::{self, Filters};
+use guard_supervisor::kernel::probe::{self, Others};
 use guard_supervisor::kernel::trace;
-
-/// What is said of the kernel's features inside of a guard.
-const INSIDE: &str = "not told inside of a guard, whose filter answers for the kernel";
 
 /// All of it.
 pub fn look(above: Above, findings: &mut Findings) {
@@ -68,35 +66,6 @@ pub fn look(above: Above, findings: &mut Findings) {
     yama(trace::yama(), findings);
     modules(Path::new("/sys/kernel/security/lsm"), findings);
     findings.ok("user-namespaces", "not needed, whatever this machine allows of them");
-}
-
-/// Something that the guard does not do without.
-pub fn feature(
-    findings: &mut Findings,
-    above: Above,
-    name: &'static str,
-    probed: Probed,
-    since: &'static str,
-    what: &str,
-) {
-    match probed {
-        Ok(()) => findings.ok(name, what),
-        Err(_) if above == Above::Guard => findings.note(name, INSIDE),
-        Err(error) => {
-            let text = format!("missing: {what}; the kernel says: {error}");
-            findings.problem(name, text, lacking(error, since));
-        }
-    }
-}
-
-/// What to do where the kernel says no.
-pub fn lacking(error: Errno, since: &str) -> String {
-    match error {
-        Errno::PERM | Errno::ACCESS => "start it where no container or sandbox refuses that \
-            (docker: --security-opt seccomp=unconfined, or a profile that allows it)"
-            .to_owned(),
-        _ => format!("use Linux {since} or newer, and a container or sandbox that does not hide it"),
-    }
 }
 
 fn system(findings: &mut Findings) {

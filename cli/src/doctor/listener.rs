@@ -5,27 +5,16 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use super::feature::{Above, feature, lacking};
 use super::finding::Findings;
-use super::kernel::{feature, lacking};
 use guard_openclaw::peer::nested_guard::guard_above;
 use guard_supervisor::kernel::probe::{self, Listening, NoListener};
 
-/// What stands above this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Above {
-    /// No guard.
-    Nothing,
-    /// A guard, whose filter answers for the kernel.
-    Guard,
-}
-
-impl Above {
-    /// By the filters of this process, and by its line of parents.
-    pub fn find() -> Above {
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let is_filtered = Filters::of_this().is_some_and(|filters| filters.mode == FILTERED);
-        if is_filtered && guard_above(own).is_some() { Above::Guard } else { Above::Nothing }
-    }
+/// What stands above this process, by its filters and by its line of parents.
+pub fn above() -> Above {
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let is_filtered = Filters::of_this().is_some_and(|filters| filters.mode == FILTERED);
+    if is_filtered && guard_above(own).is_some() { Above::Guard } else { Above::Nothing }
 }
 
 /// `SECCOMP_MODE_FILTER` (linux/seccomp.h).

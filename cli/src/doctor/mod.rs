@@ -4,6 +4,7 @@
 //! is changed and nobody is asked, but for the topic `gateway`.
 
 mod environment;
+mod feature;
 mod files;
 mod finding;
 mod floor;
@@ -23,11 +24,11 @@ mod space;
 use clap::{Args, Subcommand};
 use guard_policy::Policy;
 
+use feature::Above;
 use finding::{Findings, Section};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{Places, SetupError};
 use guard_supervisor::exit::Exit;
-use listener::Above;
 use print::Colours;
 use reach::Reach;
 
@@ -110,7 +111,7 @@ pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
 /// All that can be looked at without asking anybody.
 fn all(options: &Options) -> Result<Findings, DoctorError> {
     // The probes come first: they need a process with one thread.
-    let above = Above::find();
+    let above = listener::above();
     let mut findings = Findings::about(Section::Kernel);
     kernel::look(above, &mut findings);
     let places = Places::find(options)?;

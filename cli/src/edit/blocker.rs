@@ -3,7 +3,7 @@
 
 use guard_policy::Source;
 
-use guard_supervisor::audit::report::Operation;
+use guard_supervisor::audit::Operation;
 
 /// What would have to change.
 #[derive(Clone, Debug, PartialEq, Eq)]

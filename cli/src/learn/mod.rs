@@ -140,7 +140,7 @@ pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, LearnError>
             home: &places.home,
         };
         told.summary(options, &places);
-        let written = target.write(arguments.yes, &told)?;
+        let written = target.write(arguments.yes, told.proposal, told.merge)?;
         told.result(options, arguments, &target, written).map_err(LearnError::Output)?;
         Ok(if written == Written::Refused { Exit::Wrong } else { ended })
     })

@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 
 use super::Arguments;
 use super::target::{Target, Written};
-use crate::edit::{Colour, unified};
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::Places;
 use guard_supervisor::config::options::Options;
@@ -150,11 +149,6 @@ impl Told<'_> {
         if count > SHOWN {
             eprintln!("  … and {} more (--json lists all)", count - SHOWN);
         }
-    }
-
-    /// What would change in a policy that exists, before it is asked about.
-    pub fn diff(&self, path: &Path, old: &str, new: &str) {
-        eprint!("{}", unified(&path.display().to_string(), old, new, Colour::No));
     }
 
     /// What became of it; on standard output what belongs there.

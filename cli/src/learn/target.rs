@@ -5,11 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use guard_policy::learn::{Merge, Proposal};
 use guard_policy::{Document, Problem};
 
-use super::print::Told;
 use super::{LearnError, confirm};
-use crate::edit::replace;
+use crate::edit::{Colour, replace, unified};
 use guard_policy::text::shown;
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::temporary;
@@ -119,22 +119,27 @@ impl Target {
     ///
     /// # Errors
     /// When it cannot be written, or somebody else has changed the policy meanwhile.
-    pub fn write(&self, yes: bool, told: &Told<'_>) -> Result<Written, LearnError> {
+    pub fn write(
+        &self,
+        yes: bool,
+        proposal: &Proposal,
+        merge: Option<&Merge>,
+    ) -> Result<Written, LearnError> {
         match self {
             Target::Stdout => Ok(Written::Done),
             Target::New(spot) => {
                 spot.check()?;
-                replace(&spot.path, None, told.proposal.text.as_bytes())?;
+                replace(&spot.path, None, proposal.text.as_bytes())?;
                 Ok(Written::Done)
             }
             Target::Existing { spot, text } => {
                 spot.check()?;
                 let path = &spot.path;
-                let new = told.merge.map_or(text, |merge| &merge.text);
+                let new = merge.map_or(text, |merge| &merge.text);
                 if new == text {
                     return Ok(Written::Needless);
                 }
-                told.diff(path, text, new);
+                eprint!("{}", unified(&path.display().to_string(), text, new, Colour::No));
                 let question = format!("openclaw-guard: change {}?", shown(path.as_os_str().as_bytes()));
                 if !yes && !confirm::yes(&question).unwrap_or(false) {
                     return Ok(Written::Refused);

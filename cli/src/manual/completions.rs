@@ -2,11 +2,10 @@
 
 use std::io;
 
-use clap::{Args, Command, CommandFactory, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
 use super::print;
-use crate::cli::Cli;
 use guard_supervisor::exit::Exit;
 
 /// For which shell.
@@ -84,17 +83,17 @@ complete -c openclaw-guard -n "contains -- -- (commandline -opc)" -f -a "(__fish
 "#,
 };
 
-/// Prints the script.
+/// Prints the script for `program`.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn act(arguments: &Arguments) -> io::Result<Exit> {
+pub fn act(program: &Command, arguments: &Arguments) -> io::Result<Exit> {
     let (shell, patch) = match arguments.shell {
         Known::Bash => (Shell::Bash, BASH),
         Known::Zsh => (Shell::Zsh, ZSH),
         Known::Fish => (Shell::Fish, FISH),
     };
-    let mut command = before_command(&Cli::command());
+    let mut command = before_command(program);
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);

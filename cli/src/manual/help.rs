@@ -3,23 +3,21 @@
 
 use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command, CommandFactory};
-
-use crate::cli::Cli;
+use clap::{Arg, ArgAction, Command};
 
 /// The heading of what holds for every command.
 const GLOBAL: &str = "Global options";
 
-/// The help that the command line asks for, where clap has found that it asks for one.
-pub fn asked_for(found: clap::Error) -> clap::Error {
+/// The help that the command line of `program` asks for, where clap has found that it asks for one.
+pub fn asked_for(program: &Command, found: clap::Error) -> clap::Error {
     let is_help = |error: &clap::Error| error.kind() == ErrorKind::DisplayHelp;
     // Only -h is known here: the other ways to ask are errors.
     let brief = Arg::new("brief").short('h').global(true).action(ArgAction::HelpShort);
-    let brief = Cli::command().disable_help_flag(true).disable_help_subcommand(true).arg(brief);
+    let brief = program.clone().disable_help_flag(true).disable_help_subcommand(true).arg(brief);
     if brief.try_get_matches().is_err_and(|error| is_help(&error)) {
         return found;
     }
-    whole(Cli::command()).try_get_matches().err().filter(is_help).unwrap_or(found)
+    whole(program.clone()).try_get_matches().err().filter(is_help).unwrap_or(found)
 }
 
 /// The same command with everything in its short help, and built.

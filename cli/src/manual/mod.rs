@@ -9,9 +9,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 
-use crate::cli::Cli;
 use guard_policy::text::shown;
 use guard_supervisor::exit::Exit;
 
@@ -42,12 +41,12 @@ pub enum ManualError {
     Output(io::Error),
 }
 
-/// Prints a page as roff, or writes all of them.
+/// Prints a page of `program` as roff, or writes all of them.
 ///
 /// # Errors
 /// When there is none of this name, or it cannot be written.
-pub fn act(arguments: &Arguments) -> Result<Exit, ManualError> {
-    let top = page::built(Cli::command());
+pub fn act(program: Command, arguments: &Arguments) -> Result<Exit, ManualError> {
+    let top = page::built(program);
     if let Some(directory) = &arguments.directory {
         write_all(&top, directory)?;
         return Ok(Exit::Success);

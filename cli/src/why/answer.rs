@@ -1,37 +1,14 @@
 //! What the engine says now, what comes nearest, and what would change it.
 
+use guard_policy::Outcome;
 use guard_policy::remedy::{Near, Nearest};
-use guard_policy::{Because, Outcome, Source};
 
 use super::asked::Asked;
+use super::reason::Reason;
 use super::remedy::{Remedy, remedy};
 use crate::edit::{Ground, Part, obstacle};
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
-
-/// A reason, with its place where it has one.
-#[derive(Clone, Debug)]
-pub struct Reason {
-    /// Who wrote it.
-    pub source: Source,
-    /// Where; empty where it was no policy's.
-    pub path: String,
-    /// In short.
-    pub rule: String,
-    /// One sentence.
-    pub text: String,
-}
-
-impl Reason {
-    fn of(because: &Because<'_>) -> Reason {
-        Reason {
-            source: because.source,
-            path: because.path.to_string(),
-            rule: because.rule().to_owned(),
-            text: because.text.to_string(),
-        }
-    }
-}
 
 /// What the engine says now.
 #[derive(Clone, Debug)]

@@ -6,6 +6,7 @@
 mod answer;
 mod asked;
 mod print;
+mod reason;
 mod remedy;
 
 use std::ffi::OsString;

@@ -6,7 +6,8 @@ use guard_policy::remedy::Near;
 use guard_policy::{Outcome, locate};
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Reason};
+use super::answer::Answer;
+use super::reason::Reason;
 use super::remedy::{Command, Remedy};
 use crate::edit::{Colour, Ground, colour, place};
 use guard_policy::text::{command_line, shown};

@@ -8,10 +8,10 @@ use std::path::Path;
 use guard_policy::remedy::{Near, Object, fitting};
 use guard_policy::{Access, Bits, Outcome, Scope};
 
-use super::answer::Reason;
 use super::asked::Asked;
+use super::reason::Reason;
 use crate::edit::{Aim, Denials, Effect, Ground, Limit, NoPlan, Obstacle, Part, Wish, obstacle, plan};
-use guard_supervisor::audit::report::Operation;
+use guard_supervisor::audit::Operation;
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme};
 
 use super::identity::Identity;
+use super::listens::URL;
 use super::secret::{self, Kind, Secret};
 use super::settings::Wanted;
 use super::tls::Trust;
@@ -22,8 +23,6 @@ pub const APPROVALS: &str = "operator.approvals";
 /// What may read and change OpenClaw's own approvals store.
 pub const ADMIN: &str = "operator.admin";
 
-/// Where a client goes.
-pub(super) const URL: &str = "OPENCLAW_GATEWAY_URL";
 /// Where openclaw.json has secrets.
 pub(super) const AUTH: &str = "gateway.auth";
 /// Where it has those of another host's gateway.

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use guard_policy::approval::GatewayUrl;
 use guard_policy::{Gateway, GatewayConfig};
 
-use super::access::URL;
 use crate::config::{Config, REMOTE_URL};
 use crate::plain_file::read as read_plain;
+
+/// Where a client goes.
+pub(super) const URL: &str = "OPENCLAW_GATEWAY_URL";
 
 /// Its configuration: `OPENCLAW_CONFIG_PATH`, else `openclaw.json` in the state directory.
 pub fn config(state: &Path) -> PathBuf {

@@ -5,6 +5,7 @@
 //! and `command` is what an operator does with it.
 
 pub mod chain;
+mod event;
 pub mod files;
 mod head;
 mod journal;
@@ -16,6 +17,7 @@ pub mod report;
 mod secrets;
 mod writer;
 
+pub use event::{Event, Operation, shortened};
 pub use files::beside;
 pub use journal::Journal;
 pub use log::{AuditLog, Limits};

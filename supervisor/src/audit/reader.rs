@@ -17,7 +17,7 @@ use super::chain::Hash;
 use super::files::{Files, PATIENCE, lock};
 use super::head::Head;
 use super::lines::{Backward, Forward, Line};
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::text::{quoted, shown};
 

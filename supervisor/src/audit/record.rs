@@ -4,7 +4,7 @@ use guard_policy::{Outcome, Source};
 use serde::Serialize;
 
 use super::Secrets;
-use crate::audit::report::{Event, shortened};
+use crate::audit::{Event, shortened};
 use crate::panics::Fault;
 use guard_approvals::{self, Question, Subject, What};
 use guard_openclaw::peer::proc::Tid;
@@ -164,7 +164,7 @@ struct Line<'a> {
     agent: &'a str,
     pid: i32,
     chain: Vec<Parent<'a>>,
-    operation: crate::audit::report::Operation,
+    operation: crate::audit::Operation,
     path: std::borrow::Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     argv: Vec<String>,

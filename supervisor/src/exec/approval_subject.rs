@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::find;
 use super::script_paths::spelled;
 use super::scripts::{self, Named};
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
 use crate::syscall::Request;

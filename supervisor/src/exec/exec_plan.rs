@@ -2,14 +2,14 @@
 
 use std::os::fd::AsFd;
 
-use guard_policy::{Exec, Outcome, Policy, Request as Asked, Role, Verdict};
+use guard_policy::{Because, Exec, Outcome, Policy, Request as Asked, Role, Verdict};
 use rustix::io::Errno;
 
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::judge::consent::{Stand, about_exec};
 use crate::resolve::Object;
 use crate::syscall::Request;
-use guard_approvals::{self, Reason};
+use guard_approvals::{Question, Reason};
 
 /// One file of a program's start, and what the policy says of it.
 #[derive(Debug)]
@@ -93,6 +93,14 @@ impl<'p> Steps<'p> {
         self.0.iter().filter(|step| step.verdict.outcome == Outcome::Ask)
     }
 
+    fn question(&self, request: &Request<'_, '_>, subject: guard_approvals::Exec) -> Question {
+        // There is one: without any, nobody is asked.
+        let because = self.asked().next().map(|step| step.verdict().because.clone());
+        let because = because.unwrap_or_else(|| Because::unmentioned("nothing is asked"));
+        let asked: Vec<_> = self.asked().flat_map(Step::requests).collect();
+        about_exec(&request.guard.background(), request.caller, subject, &because, &asked)
+    }
+
     /// Settles the start as a whole. Where a human has approved it, returns what was approved: `subject` is that.
     ///
     /// # Errors
@@ -107,7 +115,7 @@ impl<'p> Steps<'p> {
         let mut stand = Stand::Unanswered(Reason::Failed, String::new());
         if self.asked().next().is_some() && guard.approvals().is_some() {
             let subject = subject()?;
-            stand = guard.stand(caller, || about_exec(guard, caller, subject.clone(), self));
+            stand = guard.stand(caller, || self.question(request, subject.clone()));
             approved = Some(subject);
         }
         if stand == Stand::Unasked {

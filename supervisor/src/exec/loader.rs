@@ -4,7 +4,7 @@ use guard_policy::{Exec, Role};
 use rustix::io::Errno;
 
 use super::{Steps, find, runnable};
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::syscall::Request;
 
 /// Options of glibc's loader that take a value (ld.so(8), glibc 2.41).

@@ -25,7 +25,7 @@ pub use exec_plan::{Step, Steps};
 use scripts::Named;
 pub use scripts::Scripts;
 
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::caller::CallerPath;
 use crate::kernel::{Followed, requests};
 use crate::reply::{Answer, Harmless, Outcome};

@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use crate::config::reload::Reload;
 use crate::judge::guard::Guard;
+
+/// What has the approvals stores read again, if they say something else now.
+type CatchUp = Box<dyn Fn() + Send + Sync>;
 
 /// What a call takes when it is received. Another guard that takes over meanwhile is for the calls after it.
 pub struct Current {
@@ -12,13 +14,13 @@ pub struct Current {
     /// How often it was replaced.
     changes: AtomicU64,
     /// What reads the approvals stores again, where something does.
-    reload: OnceLock<Reload>,
+    catch_up: OnceLock<CatchUp>,
 }
 
 impl Current {
     /// With this guard in force.
     pub fn new(guard: Guard) -> Current {
-        Current { guard: RwLock::new(Arc::new(guard)), changes: AtomicU64::new(0), reload: OnceLock::new() }
+        Current { guard: RwLock::new(Arc::new(guard)), changes: AtomicU64::new(0), catch_up: OnceLock::new() }
     }
 
     /// The guard in force.
@@ -30,16 +32,16 @@ impl Current {
     /// The guard in force once what the approvals stores say now is, if that is another than `judged`. To be asked before
     /// a human is: another guard may have saved the answer just now.
     pub fn newer(&self, judged: &Arc<Guard>) -> Option<Arc<Guard>> {
-        if let Some(reload) = self.reload.get() {
-            reload.catch_up();
+        if let Some(catch_up) = self.catch_up.get() {
+            catch_up();
         }
         Some(self.guard()).filter(|guard| !Arc::ptr_eq(guard, judged))
     }
 
     /// Has the approvals stores read again by this.
-    pub fn read_again_by(&self, reload: Reload) {
+    pub fn read_again_by(&self, catch_up: impl Fn() + Send + Sync + 'static) {
         // The first one stays: there is one for each tree.
-        let _ = self.reload.set(reload);
+        let _ = self.catch_up.set(Box::new(catch_up));
     }
 
     /// Puts another guard in force.

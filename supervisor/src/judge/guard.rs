@@ -12,11 +12,12 @@ use guard_policy::{
 };
 use rustix::io::Errno;
 
-use crate::audit::report::{Event, Logged, Operation, Reporter, shortened};
+use crate::audit::report::{Logged, Reporter};
+use crate::audit::{Event, Operation, shortened};
 use crate::caller::Caller;
 use crate::exec::{Copies, Scripts, Turns};
 use crate::judge::bound_sockets::Servers;
-use crate::judge::consent::{Stand, about_file};
+use crate::judge::consent::{Background, Stand, about_file};
 use crate::judge::local_address::interface_of;
 use crate::judge::recorder::Recorder;
 use crate::landlock;
@@ -211,7 +212,8 @@ impl Guard {
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
         }
-        let stand = self.stand(caller, || about_file(self, caller, &asked, access, &verdict.because));
+        let stand =
+            self.stand(caller, || about_file(&self.background(), caller, &asked, access, &verdict.because));
         if stand == Stand::Unasked {
             return Err(Errno::ACCESS);
         }
@@ -248,6 +250,11 @@ impl Guard {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
             None => Ok(()),
         }
+    }
+
+    /// What of it is in a question.
+    pub fn background(&self) -> Background<'_> {
+        Background { policy: self.policy(), session: self.session(), tree: &self.tree }
     }
 
     /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.

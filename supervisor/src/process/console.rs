@@ -151,7 +151,7 @@ impl Console {
         }
         // Held so far, it stops this process now, until it is continued.
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&set), None);
-        if super::front::holds(signal) {
+        if super::front_signals::holds(signal) {
             let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
         }
         is_pending(Signal::SIGCONT as i32)

@@ -15,6 +15,7 @@
 mod console;
 mod ending;
 mod front;
+mod front_signals;
 mod leader;
 mod message;
 mod reaper;
@@ -112,7 +113,7 @@ pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
         jobs
     });
     // Before the fork: a signal that comes in between must not end the front alone.
-    let signals = front::hold_signals(console.is_some());
+    let signals = front_signals::hold_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
             drop((to_front, jobs, link));

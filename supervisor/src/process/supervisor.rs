@@ -140,7 +140,10 @@ fn supervise(
     }
     let current = Arc::new(Current::new(guard));
     let reload = Reload::new(source, Arc::clone(&current), reporter.clone(), follower);
-    current.read_again_by(reload.clone());
+    current.read_again_by({
+        let reload = reload.clone();
+        move || reload.catch_up()
+    });
     let listener = match guard_shim::receive_listener(ours.as_fd()) {
         Ok(listener) => listener,
         Err(Failure::Child(report)) => return Ok(Some(End::Status(explain(&name, report)))),

@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, readlinkat_raw};
 use rustix::io::Errno;
 
-use super::real::short_link_to;
+use super::proc_fd::short_link_to;
 use crate::caller::{Caller, PATH_MAX};
 use crate::landlock::Plan;
 

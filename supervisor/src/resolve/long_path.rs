@@ -2,14 +2,14 @@
 //! names between.
 //!
 //! The names are read one after another, and directories may move meanwhile. That gains nothing: each name was right
-//! when it was read, and nothing moves to where it, or what is below it, would have more rights (broker/moves.rs).
+//! when it was read, and nothing moves to where it, or what is below it, would have more rights (syscall/rename.rs).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::real::{link_to, told_path};
+use super::proc_fd::{link_to, told_path};
 
 /// How far up it is looked.
 const LEVELS: usize = 4096;

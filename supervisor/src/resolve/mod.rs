@@ -7,6 +7,7 @@
 
 mod fast_path;
 mod long_path;
+mod proc_fd;
 mod real;
 mod restrictions;
 pub mod special_files;
@@ -20,7 +21,8 @@ use rustix::io::Errno;
 use crate::caller::Caller;
 
 pub use fast_path::{Found, Spelling};
-pub use real::{link_to, real_path};
+pub use proc_fd::link_to;
+pub use real::real_path;
 use restrictions::Scope;
 pub use restrictions::mount_of;
 use walk::{Pending, Walk};

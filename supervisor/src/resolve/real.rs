@@ -1,13 +1,11 @@
 //! What an open file is called.
 
-use std::fmt::Write as _;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use rustix::fs::CWD;
 use rustix::io::Errno;
 
 use super::long_path::deep_path;
-use guard_openclaw::peer::proc::Text;
+use super::proc_fd::told_path;
 
 /// A descriptor's path. For an object that was removed: the path that it had.
 ///
@@ -19,37 +17,4 @@ pub fn real_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
         Err(Errno::NAMETOOLONG) => deep_path(fd),
         told => told,
     }
-}
-
-/// What the kernel says a descriptor's path is.
-pub(super) fn told_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
-    const DELETED: &[u8] = b" (deleted)";
-    let mut path = rustix::fs::readlinkat(CWD, link_to(fd), Vec::with_capacity(256))?.into_bytes();
-    if path.starts_with(b"(unreachable)") {
-        return Err(Errno::ACCESS);
-    }
-    // A file may really be called so: then the path leads to it.
-    if path.ends_with(DELETED) && path[0] == b'/' && !names(&path, fd) {
-        path.truncate(path.len() - DELETED.len());
-    }
-    Ok(path)
-}
-
-/// The same as [`link_to`], on the stack.
-pub(super) fn short_link_to(fd: BorrowedFd<'_>) -> Text<32> {
-    let mut link = Text::default();
-    // Ten digits at most.
-    let _ = write!(link, "/proc/self/fd/{}", fd.as_raw_fd());
-    link
-}
-
-/// A path by which the kernel finds the object behind one of our descriptors.
-pub fn link_to(fd: BorrowedFd<'_>) -> String {
-    format!("/proc/self/fd/{}", fd.as_raw_fd())
-}
-
-fn names(path: &[u8], fd: BorrowedFd<'_>) -> bool {
-    let there = rustix::fs::lstat(path);
-    let here = rustix::fs::fstat(fd);
-    matches!((there, here), (Ok(a), Ok(b)) if (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
 }

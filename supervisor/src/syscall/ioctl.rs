@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::Request;
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::kernel::requests;
 use crate::reply::{Answer, OurCopy, Outcome};
 use crate::resolve::{Object, real_path};

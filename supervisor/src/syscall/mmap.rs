@@ -6,7 +6,7 @@ use guard_policy::Access;
 use rustix::io::Errno;
 
 use super::Request;
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::kernel::maps;
 use crate::reply::{Answer, Harmless, Outcome};
 use crate::resolve::{Object, real_path};

@@ -10,11 +10,13 @@ mod hot;
 mod ioctl;
 mod mmap;
 mod namespace;
+pub mod number;
 mod open;
 pub mod open_how;
 mod passthrough;
 mod process;
 mod rename;
+mod request;
 pub mod socket;
 #[cfg(test)]
 mod tests;
@@ -23,25 +25,11 @@ mod truncate;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
-use crate::caller::Caller;
+pub use request::Request;
+
 use crate::exec;
-use crate::judge::guard::Guard;
 use crate::reply::{Answer, Harmless, Outcome, let_go};
 use guard_shim::failpoints::{Layer, is_off};
-
-/// What a handler works with.
-pub struct Request<'r, 'k> {
-    /// The guard.
-    pub guard: &'r Guard,
-    /// Who calls.
-    pub caller: &'r Caller<'k>,
-}
-
-/// Numbers that the libc crate does not name yet (arch/x86/entry/syscalls/syscall_64.tbl).
-pub mod number {
-    /// fchmodat2(2).
-    pub const FCHMODAT2: i64 = 452;
-}
 
 /// Does the held call, or refuses it.
 ///

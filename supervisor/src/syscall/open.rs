@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use super::open_how::How;
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::caller::CallerPath;
 use crate::reply::{Answer, Harmless, OurCopy, Outcome};
 use crate::resolve::special_files::controlling_terminal;

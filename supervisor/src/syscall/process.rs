@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use rustix::io::Errno;
 
 use super::Request;
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::reply::{Answer, Harmless, Outcome};
 
 const BY_REGISTERS: Outcome = Ok(Answer::Continue(Harmless::Registers));

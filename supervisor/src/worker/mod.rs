@@ -5,12 +5,13 @@
 //! on waiting, so that callers on several processors are answered there. A worker that is stuck in a blocking open or
 //! connect is woken when its caller dies or gets a signal.
 
+mod blocking;
 mod idle;
 mod load;
 
-use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -23,7 +24,9 @@ use crate::kernel::fork::quit;
 use crate::kernel::{Kernel, requests};
 use crate::panics::{Fault, caught, kept_up};
 use crate::reply::give;
-use guard_approvals::Cancel;
+use crate::syscall::number::name;
+use blocking::Slot;
+pub use blocking::{asking, blocking, make_way};
 use guard_shim::failpoints::{Fallible, may_fall};
 use idle::Parked;
 use load::{Counts, Pulse};
@@ -44,73 +47,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// Callers that wait for a human and are looked at in one glance: with hundreds of them each is looked at less often.
 const LOOKS: usize = 32;
 
-/// What one worker is blocked in; all zero when it is not.
-#[derive(Debug, Default)]
-struct Slot {
-    /// The worker's own thread.
-    worker: AtomicU64,
-    /// The held call's cookie.
-    call: AtomicU64,
-    /// Its caller.
-    caller: AtomicU64,
-    /// Whether the blocking call is under way.
-    blocked: AtomicBool,
-    /// What ends the waiting for a human, while that is under way.
-    asks: Mutex<Option<Cancel>>,
-}
-
-impl Slot {
-    /// For whom this worker is about to wait.
-    fn take(&self, caller: &Caller<'_>) {
-        self.call.store(caller.call().id, Ordering::Relaxed);
-        self.caller.store(caller.tid() as u64, Ordering::Relaxed);
-    }
-
-    fn asks(&self) -> MutexGuard<'_, Option<Cancel>> {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 thread_local! {
-    static SLOT: RefCell<Option<Arc<Slot>>> = const { RefCell::new(None) };
-    static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
     /// Whether this worker is counted among those that answer.
     static ANSWERS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Sees to it that the next call finds a worker, before this one does what may take long.
-pub fn make_way() {
-    POOL.with_borrow(|pool| {
-        if let Some(pool) = pool {
-            pool.make_way();
-        }
-    });
-}
-
-/// Does a call that may block for long. EINTR when the caller died or has a signal to take.
-pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    make_way();
-    SLOT.with_borrow(|slot| {
-        let Some(slot) = slot else { return call() };
-        slot.take(caller);
-        slot.blocked.store(true, Ordering::Release);
-        let result = call();
-        slot.blocked.store(false, Ordering::Release);
-        result
-    })
-}
-
-/// Waits for a human. The waiting is cancelled when the caller died or has a signal to take.
-pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
-    make_way();
-    SLOT.with_borrow(|slot| {
-        let Some(slot) = slot else { return wait() };
-        slot.take(caller);
-        *slot.asks() = Some(cancel);
-        let answer = wait();
-        *slot.asks() = None;
-        answer
-    })
 }
 
 /// The workers of one tree.
@@ -173,8 +112,8 @@ impl Pool {
         let slot = Arc::new(Slot::default());
         slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
-        SLOT.set(Some(Arc::clone(&slot)));
-        POOL.set(Some(Arc::clone(self)));
+        let pool = Arc::clone(self);
+        blocking::enter(Arc::clone(&slot), move || pool.make_way());
         // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             if let Err(fault) = caught(|| self.serve()) {
@@ -228,7 +167,7 @@ impl Pool {
             if done.is_err() && self.replace() {
                 return;
             }
-            may_fall(Fallible::Worker, consent::name(call.number).as_bytes());
+            may_fall(Fallible::Worker, name(call.number).as_bytes());
             while !self.wait_again() {
                 if !self.parked.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -242,7 +181,7 @@ impl Pool {
     /// Ends the call of a handler that panicked, if that had not.
     fn refuse(&self, caller: &Caller<'_>, fault: &Fault) {
         give(caller, Err(Errno::ACCESS));
-        let call = (caller.tid(), consent::name(caller.call().number));
+        let call = (caller.tid(), name(caller.call().number));
         self.current.guard().reporter.fault(fault, Some(call));
     }
 
@@ -258,12 +197,7 @@ impl Pool {
             self.waiting.fetch_add(1, Ordering::AcqRel);
             return true;
         }
-        SLOT.with_borrow(|slot| {
-            if let Some(slot) = slot {
-                slot.blocked.store(false, Ordering::Release);
-                *slot.asks() = None;
-            }
-        });
+        blocking::clear();
         false
     }
 

@@ -16,11 +16,11 @@ use super::super::feed::{Change, Questions};
 use super::ask::{Asking, Nobody, Stage, There, take_back};
 use super::card::{Others, Told};
 use super::line::{Down, Line};
+use crate::Surroundings;
 use crate::decision::{Decision, Lack};
 use crate::manager::Manager;
 use crate::persist::Keeper;
 use crate::question::{Id, Request};
-use crate::runtime::Surroundings;
 
 /// So shortly before its end a question is not ended sooner.
 const NEARLY: Duration = Duration::from_secs(2);

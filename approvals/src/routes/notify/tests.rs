@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::*;
 use crate::manager::{Asked, Ticket};
-use crate::runtime::{Approvals, Surroundings};
 use crate::settings::Settings;
 use crate::tests::{question, settings};
+use crate::{Approvals, Surroundings};
 
 /// A guard whose cards a shell's command is told of; `OUT` in it is a file.
 struct Told {

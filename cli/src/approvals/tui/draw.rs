@@ -9,7 +9,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Paragraph};
 
 use super::super::watch::queue::{Key, Queue, Row};
-use super::super::watch::view::text;
+use super::super::watch::row_text::text;
 use super::wrap::wrapped;
 use super::{Page, Screen};
 use guard_policy::text::shown;

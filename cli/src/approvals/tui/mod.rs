@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use super::watch::act::Act;
 use super::watch::event::Sender;
 use super::watch::queue::{Key, Queue};
-use super::watch::view::Act;
 use guard_approvals::decision::{Decision, Span, Width};
 use guard_approvals::routes::guard_socket::Saved;
 use guard_openclaw::clock::now_ms;

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::super::client::Guards;
+use super::act::Act;
 use super::admission::Gate;
 use super::endpoint::{Place, PlaceError};
 use super::event::{Choice, News, Sender, Unanswered};
@@ -19,7 +20,7 @@ use super::guards;
 use super::lines::{Form, Lines};
 use super::queue::{Key, Queue, Way};
 use super::server::Server;
-use super::view::{Act, Face};
+use super::view::Face;
 use guard_approvals::decision::Decision;
 use guard_approvals::routes::guard_socket::{Method, Said};
 use guard_openclaw::clock::now_ms;

@@ -7,9 +7,10 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
 
+use super::act::Act;
 use super::event::{News, Sender};
 use super::queue::{Change, Key, Queue};
-use super::view::{Act, text};
+use super::row_text::text;
 use guard_approvals::decision::Decision;
 use guard_openclaw::clock::now_ms;
 use guard_policy::text::shown;

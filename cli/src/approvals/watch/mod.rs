@@ -5,6 +5,7 @@
 //! All of it comes as `news` to the `queue`, which a `face` shows: a `screen`, lines, or a `page`
 //! (`openclaw-guard approvals serve`).
 
+pub(crate) mod act;
 pub mod admission;
 pub mod command;
 pub mod endpoint;
@@ -12,6 +13,7 @@ pub mod event;
 mod guards;
 mod lines;
 pub mod queue;
+pub(crate) mod row_text;
 pub mod server;
 #[cfg(test)]
 pub mod tests;

@@ -5,15 +5,12 @@ use std::io;
 use ratatui::crossterm::event::Event;
 use tokio::time::Instant;
 
-use super::super::command::told;
+use super::act::Act;
 use super::event::Sender;
 use super::lines::Lines;
-use super::queue::{Change, Key, Queue, Row};
+use super::queue::{Change, Key, Queue};
 use crate::approvals::tui::Screen;
 use crate::approvals::web::Page;
-use guard_approvals::decision::Decision;
-use guard_approvals::routes::openclaw_socket::Asked;
-use guard_policy::text::shown;
 
 /// A face.
 pub enum Face {
@@ -23,14 +20,6 @@ pub enum Face {
     Lines(Lines),
     /// A page in a browser.
     Page(Box<Page>),
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    Nothing,
-    Answer(Key, Decision),
-    End,
 }
 
 impl Face {
@@ -135,34 +124,4 @@ impl Face {
             Face::Lines(lines) => lines.line(line, queue),
         }
     }
-}
-
-/// A row for a human: what is asked first, then each thing on a line of its own. Nothing in it acts on a terminal.
-pub fn text(key: &Key, row: &Row, now_ms: u64) -> String {
-    match (&row.approval, &row.asked) {
-        (Some(approval), _) => told(key.pid, approval, now_ms),
-        (None, Some(asked)) => told_on_socket(key, asked),
-        (None, None) => String::new(),
-    }
-}
-
-fn told_on_socket(key: &Key, asked: &Asked) -> String {
-    let show = |text: &str| shown(text.as_bytes());
-    let mut lines = vec![format!("{}  {}", show(&key.id), show(&asked.command))];
-    for (name, value) in [
-        ("program", &asked.resolved_path),
-        ("in", &asked.cwd),
-        ("host", &asked.host),
-        ("agent", &asked.agent_id),
-        ("session", &asked.session_key),
-        ("security", &asked.security),
-        ("ask", &asked.ask),
-    ] {
-        if let Some(value) = value {
-            lines.push(format!("  {name:<9} {}", show(value)));
-        }
-    }
-    lines.push(format!("  {:<9} process {} on the approvals socket", "asked by", key.pid));
-    lines.push(format!("  {:<9} whoever asks decides what it saves", "always"));
-    lines.join("\n") + "\n"
 }

@@ -12,11 +12,11 @@ pub use super::super::watch::command::{WatchError, follow, outside};
 use super::super::watch::endpoint::{Place, PlaceError};
 use super::super::watch::view::Face;
 use super::Page;
-use super::admission::Origin;
 use super::links::{self, Links};
 use super::listen::Service;
-use super::routes;
+use super::origin::Origin;
 use super::sessions::Sessions;
+use super::state::link;
 use guard_approvals::page_lock::{Serving, ServingError};
 use guard_openclaw::ids;
 use guard_supervisor::config::Places;
@@ -95,7 +95,7 @@ pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> 
     };
     let (_links, socket) = Links::bind(state).map_err(ServeError::Links)?;
     let mut sessions = Sessions::default();
-    let url = routes::link(&Origin::new(serving.address()), &mut sessions);
+    let url = link(&Origin::new(serving.address()), &mut sessions);
     tell(options, arguments, &url)?;
     if !options.quiet {
         eprintln!(

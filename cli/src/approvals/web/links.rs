@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
 use super::super::watch::event::{News, Sender};
-use super::routes::Desk;
+use super::state::Desk;
 use guard_approvals::routes::openclaw_socket::Peer;
 use guard_openclaw::approvals_store::Directory;
 use guard_openclaw::ports::IsMember;

@@ -14,8 +14,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
 
 use super::super::watch::event::{News, Sender};
-use super::routes::{self, Desk};
+use super::routes;
 use super::sessions::Sessions;
+use super::state::Desk;
 use super::{Board, links, peer};
 use guard_approvals::page_lock::Serving;
 use guard_supervisor::config::options::Options;

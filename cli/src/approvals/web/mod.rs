@@ -13,10 +13,13 @@ mod headers;
 mod history;
 mod links;
 mod listen;
+mod origin;
 mod peer;
+mod reply;
 mod routes;
 mod rules;
 mod sessions;
+mod state;
 #[cfg(test)]
 mod tests;
 

@@ -2,8 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -17,111 +16,29 @@ use axum::routing::{get, post};
 use futures_util::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
-use super::super::watch::event::{Choice, News, Sender, Unanswered};
+use super::super::watch::event::{Choice, News, Unanswered};
 use super::super::watch::queue::Key;
-use super::admission::{self, Admitted, Arrival, Known, Origin};
+use super::admission::{self, Admitted, Known};
 use super::assets::{self, Asset};
 use super::history::{self, Wanted};
-use super::sessions::{Found, Sessions};
+use super::origin::{Arrival, OPEN, Refused};
+use super::reply::{html, object, problem};
+use super::sessions::Found;
+use super::state::Desk;
 use super::{Board, headers, rules};
 use guard_approvals::decision::Decision;
 use guard_openclaw::clock::now_ms;
 use guard_supervisor::config::options::Options;
 
-/// Where a link leads.
-pub const OPEN: &str = "/open";
 /// A longer answer is none.
 const LONGEST: usize = 16 * 1024;
 /// How long one may take to be said, and a guard to take it: it may wait for a disk.
 const SLOWEST: Duration = Duration::from_secs(15);
 /// How often a page is told that it is still connected.
 const BEAT: Duration = Duration::from_secs(5);
-/// Pages that are told what happens, at a time.
-const MOST_PAGES: usize = 32;
-/// Readers of files at a time.
-const MOST_READERS: usize = 2;
-
-/// What the routes work with.
-#[derive(Debug)]
-pub struct Desk {
-    origin: Origin,
-    sessions: Mutex<Sessions>,
-    board: watch::Receiver<Board>,
-    news: Sender,
-    options: Options,
-    pages: Arc<Semaphore>,
-    readers: Semaphore,
-}
-
-impl Desk {
-    /// Of the page at this address.
-    pub fn new(
-        address: SocketAddr,
-        sessions: Sessions,
-        board: watch::Receiver<Board>,
-        news: Sender,
-        options: Options,
-    ) -> Desk {
-        Desk {
-            origin: Origin::new(address),
-            sessions: Mutex::new(sessions),
-            board,
-            news,
-            options,
-            pages: Arc::new(Semaphore::new(MOST_PAGES)),
-            readers: Semaphore::new(MOST_READERS),
-        }
-    }
-
-    pub fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    /// Does something with the sessions.
-    pub fn sessions<T>(&self, act: impl FnOnce(&mut Sessions) -> T) -> T {
-        act(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Another link.
-    pub fn link(&self) -> String {
-        self.sessions(|sessions| link(&self.origin, sessions))
-    }
-
-    /// Reads files, on a thread that may wait for a disk.
-    async fn read<T: Send + 'static>(
-        &self,
-        _: &Admitted,
-        read: impl FnOnce(&Options) -> T + Send + 'static,
-    ) -> Option<T> {
-        // It is never closed.
-        let _reader = self.readers.acquire().await.ok()?;
-        let options = self.options.clone();
-        tokio::task::spawn_blocking(move || read(&options)).await.ok()
-    }
-
-    /// Has something answered, and waits for what comes of it.
-    async fn choose(&self, _: &Admitted, answer: Answer) -> Result<String, Unanswered> {
-        let Answer { guard, id, version, decision } = answer;
-        let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
-        let (outcome, told) = oneshot::channel();
-        let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
-        self.news.send(News::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
-        let silence = |why: &str| Unanswered::Refused(why.to_owned());
-        match timeout(SLOWEST, told).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(silence("openclaw-guard is ending")),
-            Err(_) => Err(silence("the guard does not say whether it has taken the answer: see what waits")),
-        }
-    }
-}
-
-/// Another link that opens the page at this place.
-pub fn link(origin: &Origin, sessions: &mut Sessions) -> String {
-    format!("{}{OPEN}?token={}", origin.url(), sessions.link(Instant::now()).text())
-}
 
 /// All of them.
 pub fn all(desk: Arc<Desk>) -> Router {
@@ -155,25 +72,37 @@ pub fn turned_away(why: &str) -> Router {
         .layer(axum::middleware::map_response(headers::set))
 }
 
-/// What is wrong, for a program.
-pub fn problem(status: StatusCode, code: &str, message: &str) -> Response {
-    object(status, &json!({"error": code, "message": message}))
-}
-
-fn object(status: StatusCode, value: &impl Serialize) -> Response {
-    // Strings, numbers and lists of them: nothing that could fail.
-    let text = serde_json::to_string(value).unwrap_or_default();
-    (status, [(CONTENT_TYPE, assets::JSON)], text).into_response()
-}
-
-fn html(status: StatusCode, text: &'static str) -> Response {
-    (status, [(CONTENT_TYPE, assets::HTML)], text).into_response()
-}
-
-async fn page(known: Result<Known, admission::Refused>) -> Response {
+async fn page(known: Result<Known, Refused>) -> Response {
     match known {
         Ok(_) => html(StatusCode::OK, assets::PAGE),
         Err(_) => html(StatusCode::FORBIDDEN, assets::CLOSED),
+    }
+}
+
+/// Reads files, on a thread that may wait for a disk.
+async fn read<T: Send + 'static>(
+    desk: &Desk,
+    _: &Admitted,
+    read: impl FnOnce(&Options) -> T + Send + 'static,
+) -> Option<T> {
+    // It is never closed.
+    let _reader = desk.readers.acquire().await.ok()?;
+    let options = desk.options.clone();
+    tokio::task::spawn_blocking(move || read(&options)).await.ok()
+}
+
+/// Has something answered, and waits for what comes of it.
+async fn choose(desk: &Desk, _: &Admitted, answer: Answer) -> Result<String, Unanswered> {
+    let Answer { guard, id, version, decision } = answer;
+    let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
+    let (outcome, told) = oneshot::channel();
+    let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
+    desk.news.send(News::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
+    let silence = |why: &str| Unanswered::Refused(why.to_owned());
+    match timeout(SLOWEST, told).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(silence("openclaw-guard is ending")),
+        Err(_) => Err(silence("the guard does not say whether it has taken the answer: see what waits")),
     }
 }
 
@@ -254,7 +183,7 @@ async fn answer(State(desk): State<Arc<Desk>>, admitted: Admitted, body: Bytes) 
             );
         }
     };
-    match desk.choose(&admitted, answer).await {
+    match choose(&desk, &admitted, answer).await {
         Ok(said) => object(StatusCode::OK, &json!({"said": guard_policy::text::shown(said.as_bytes())})),
         Err(why) => {
             let code = match why {
@@ -275,11 +204,11 @@ async fn history(
     let Ok(Query(wanted)) = wanted else {
         return problem(StatusCode::BAD_REQUEST, "history", "before is the number of a line");
     };
-    said(desk.read(&admitted, move |options| history::read(options, &wanted)).await)
+    said(read(&desk, &admitted, move |options| history::read(options, &wanted)).await)
 }
 
 async fn policy(State(desk): State<Arc<Desk>>, admitted: Admitted) -> Response {
-    said(desk.read(&admitted, rules::read).await)
+    said(read(&desk, &admitted, rules::read).await)
 }
 
 fn said<T: Serialize>(read: Option<Result<T, String>>) -> Response {

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::Reason;
+use crate::check::output::Reason;
 use guard_policy::text::shown_json;
 
 /// `env`: what a command gets of `base`, with what it wants to set.

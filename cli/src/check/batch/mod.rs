@@ -11,8 +11,9 @@ use std::path::Path;
 use guard_policy::{Access, Because, Outcome, Policy, Source, Verdict};
 use serde::Deserialize;
 
+use super::CheckError;
 use super::command::CommandQuestion;
-use super::{CheckError, json};
+use super::output::json;
 use environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
 use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion};
 use guard_supervisor::exit::Exit;

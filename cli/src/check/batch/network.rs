@@ -6,7 +6,7 @@ use guard_policy::{Connection, Interface, Page, Policy, Request, Transport, deci
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::super::json;
+use crate::check::output::json;
 
 /// `connect`.
 #[derive(Deserialize)]

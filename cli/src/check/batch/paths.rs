@@ -7,7 +7,7 @@ use guard_policy::{Access, Exec, Policy, Request, Role, decide};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::super::json;
+use crate::check::output::json;
 
 /// `read` and `write`.
 #[derive(Deserialize)]

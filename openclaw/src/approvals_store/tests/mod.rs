@@ -8,13 +8,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use guard_policy::store::{Added, BaseHash, NewEntry, Store};
+use guard_policy::store::BaseHash;
 use tempfile::TempDir;
 
+use super::NAME;
 use super::load::{File, load};
 use super::testing::{add, text};
 use super::update::{UpdateError, apply, apply_on, update};
-use super::{NAME, new_id};
 use crate::approvals_store::testing::{MOMENTS, Stopping};
 
 const STORE: &str = "{\n  \"version\": 1,\n  \"socket\": {\n    \"token\": \"t\"\n  },\n  \"agents\": {\n    \"main\": \

@@ -13,100 +13,18 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use guard_policy::{Because, Outcome};
+use guard_policy::Outcome;
 
 pub use hint::hint;
 pub use printer::print;
 
-use crate::audit::{Asked, Change, Context, Failed, Record, Writer};
+use crate::audit::{Asked, Change, Context, Event, Failed, Record, Writer};
 use crate::panics::{Fault, kept_up};
 use guard_openclaw::peer::proc::Tid;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::text::shown;
 use logger::Logger;
 use printer::Printer;
-
-/// What a caller wanted to do, in the words of the policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Operation {
-    /// Read a file or list a directory.
-    Read,
-    /// Change a file, or an entry of a directory.
-    Write,
-    /// Start a program.
-    Exec,
-    /// Map a file as code.
-    Map,
-    /// Connect a socket.
-    Connect,
-    /// Give a socket an address, to listen there.
-    Bind,
-    /// Act on another process.
-    Signal,
-    /// Trace a process (ptrace).
-    Trace,
-    /// Send a request to a device or file (ioctl).
-    Ioctl,
-}
-
-impl Operation {
-    /// The word in a denied line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Operation::Read => "read",
-            Operation::Write => "write",
-            Operation::Exec => "exec",
-            Operation::Map => "map",
-            Operation::Connect => "connect",
-            Operation::Bind => "bind",
-            Operation::Signal => "signal",
-            Operation::Trace => "trace",
-            Operation::Ioctl => "ioctl",
-        }
-    }
-}
-
-/// One decision.
-#[derive(Clone, Debug)]
-pub struct Event {
-    /// The process.
-    pub pid: Tid,
-    /// It and its parents up to the first command; filled in later where it is empty.
-    pub chain: Vec<(Tid, String)>,
-    /// What it wanted.
-    pub operation: Operation,
-    /// The real path.
-    pub path: Vec<u8>,
-    /// The arguments, for an exec.
-    pub argv: Vec<Vec<u8>>,
-    /// What was decided.
-    pub outcome: Outcome,
-    /// Why.
-    pub because: Because<'static>,
-    /// Microseconds from receiving the call to the decision.
-    pub micros: u64,
-}
-
-/// Arguments as they are told: a caller chooses how long they are, and the log keeps them.
-pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    const TOLD: usize = 4096;
-    let mut left = TOLD;
-    let mut told = Vec::new();
-    for (index, argument) in argv.iter().enumerate() {
-        let length = argument.len().min(left);
-        let mut text = argument[..length].to_vec();
-        if length < argument.len() || left == 0 {
-            let (bytes, more) = (argument.len() - length, argv.len() - index - 1);
-            text.extend_from_slice(format!("… (+{bytes} bytes, {more} more arguments)").as_bytes());
-            told.push(text);
-            break;
-        }
-        left -= length;
-        told.push(text);
-    }
-    told
-}
 
 /// For the log.
 enum Entry {
@@ -315,9 +233,10 @@ fn denied_line(event: &Event, observe: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use guard_policy::Source;
+    use guard_policy::{Because, Source};
 
     use super::*;
+    use crate::audit::Operation;
 
     fn event(path: &[u8]) -> Event {
         Event {

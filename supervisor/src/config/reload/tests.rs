@@ -65,7 +65,10 @@ impl Ground {
         let source = Source { options, places, text, stores };
         let follower = Follower::new(state, Arc::new(|_| false), Arc::new(|_| {}));
         let reload = Reload::new(source, Arc::clone(&current), reporter, follower);
-        current.read_again_by(reload.clone());
+        current.read_again_by({
+            let reload = reload.clone();
+            move || reload.catch_up()
+        });
         Ground { directory, current, reload }
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 pub use log::{Announce, ApprovalLog, Way};
-pub use question::{about_exec, about_file, name};
+pub use question::{Background, about_exec, about_file};
 pub use state::{Consent, Stand};
 
 use crate::caller::Caller;

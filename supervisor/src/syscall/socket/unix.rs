@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::net::Shutdown;
 
 use super::address::FAMILY;
-use crate::audit::report::Operation;
+use crate::audit::Operation;
 use crate::exec::spelled;
 use crate::judge::bound_sockets::{Whose, may_be_served};
 use crate::kernel::{errno, requests};

@@ -15,12 +15,12 @@ use tokio::time::timeout;
 
 use super::line::Down;
 use super::*;
+use crate::Surroundings;
 use crate::decision::{Decision, End, Lack, ResolveError, Span};
 use crate::lifecycle::{Going, Reason, Told};
 use crate::manager::{Asked, Manager, Ticket};
 use crate::persist::Keeper;
 use crate::question::{Always, Question, Subject};
-use crate::runtime::Surroundings;
 use crate::settings::Settings;
 use crate::tests::{ALWAYS, file, question, settings};
 use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};

@@ -22,9 +22,9 @@ use crate::decision::{Decision, End, Refusal, Width};
 use crate::manager::{Asked, Ticket};
 use crate::outcome::Found;
 use crate::question::{Always, Question, Repeat, Subject};
-use crate::runtime::{Approvals, Surroundings};
 use crate::settings::Settings;
 use crate::tests::{question, settings};
+use crate::{Approvals, Surroundings};
 
 const TOKEN: &str = "of-the-store";
 

@@ -3,9 +3,9 @@
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
+use super::super::act::Act;
 use super::super::lines::{Form, Lines};
 use super::super::queue::{CannotAnswer, Change, Key, Queue, Way};
-use super::super::view::Act;
 use super::{approvals, asked};
 use guard_approvals::decision::{Decision, Span, Width};
 use guard_approvals::question::{Always, Question};

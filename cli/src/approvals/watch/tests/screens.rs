@@ -7,8 +7,8 @@ use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tokio::sync::oneshot;
 
+use super::super::act::Act;
 use super::super::queue::{Key, Queue};
-use super::super::view::Act;
 use super::{approvals, asked};
 use crate::approvals::tui::{Screen, draw};
 use guard_approvals::decision::{Decision, Span, Width};

@@ -1,0 +1,75 @@
+//! The program that is told, found when the policy is read.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use guard_policy::Policy;
+use guard_policy::text::shown;
+use rustix::fs::MemfdFlags;
+
+/// A program with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    pub(super) argv: Vec<String>,
+    /// Its file's real path, or why it is not run.
+    file: Result<PathBuf, String>,
+}
+
+impl Program {
+    /// Of a policy. The operator's PATH and directory are those of now.
+    pub fn of(policy: &Policy) -> Option<Program> {
+        let argv = policy.approvals().notify()?.to_vec();
+        let found = find(argv.first()?);
+        let may_be_the_trees = |file: &PathBuf| policy.writable(file.as_os_str().as_bytes());
+        let file = match found {
+            Some(file) if may_be_the_trees(&file) => Err(format!(
+                "{} may be written by the guarded command, and would run unguarded: put it elsewhere",
+                shown(file.as_os_str().as_bytes())
+            )),
+            Some(file) => Ok(file),
+            None => Err(format!("there is no program {}", shown(argv[0].as_bytes()))),
+        };
+        Some(Program { argv, file })
+    }
+
+    #[cfg(test)]
+    pub fn new(argv: &[&str]) -> Program {
+        let argv: Vec<_> = argv.iter().map(|argument| (*argument).to_owned()).collect();
+        let file = find(&argv[0]).ok_or_else(|| format!("there is no program {}", argv[0]));
+        Program { argv, file }
+    }
+
+    /// Starts it, with a text to read.
+    pub(super) fn start(&self, text: &[u8]) -> io::Result<Child> {
+        let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
+        // Not a pipe, which a program that does not read would leave full.
+        let mut input = File::from(rustix::fs::memfd_create("openclaw-guard-approval", MemfdFlags::CLOEXEC)?);
+        input.write_all(text)?;
+        input.rewind()?;
+        let mut command = Command::new(file);
+        command.arg0(&self.argv[0]).args(&self.argv[1..]);
+        command.stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
+        // Interpreters look for modules where they are started: the operator's directory is often the tree's.
+        command.current_dir("/");
+        guard_shim::detach(&mut command);
+        command.spawn()
+    }
+}
+
+/// The real path of a program, as execvp(3) finds it.
+fn find(name: &str) -> Option<PathBuf> {
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return Path::new(name).canonicalize().ok().filter(|path| is_program(path));
+    }
+    let path = std::env::var_os("PATH")?;
+    let all = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    all.filter_map(|directory| directory.join(name).canonicalize().ok()).find(|path| is_program(path))
+}

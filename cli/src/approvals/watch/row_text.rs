@@ -1,0 +1,37 @@
+//! A row of the queue in words.
+
+use guard_approvals::routes::openclaw_socket::Asked;
+use guard_policy::text::shown;
+
+use super::queue::{Key, Row};
+use crate::approvals::card::told;
+
+/// A row for a human: what is asked first, then each thing on a line of its own. Nothing in it acts on a terminal.
+pub fn text(key: &Key, row: &Row, now_ms: u64) -> String {
+    match (&row.approval, &row.asked) {
+        (Some(approval), _) => told(key.pid, approval, now_ms),
+        (None, Some(asked)) => told_on_socket(key, asked),
+        (None, None) => String::new(),
+    }
+}
+
+fn told_on_socket(key: &Key, asked: &Asked) -> String {
+    let show = |text: &str| shown(text.as_bytes());
+    let mut lines = vec![format!("{}  {}", show(&key.id), show(&asked.command))];
+    for (name, value) in [
+        ("program", &asked.resolved_path),
+        ("in", &asked.cwd),
+        ("host", &asked.host),
+        ("agent", &asked.agent_id),
+        ("session", &asked.session_key),
+        ("security", &asked.security),
+        ("ask", &asked.ask),
+    ] {
+        if let Some(value) = value {
+            lines.push(format!("  {name:<9} {}", show(value)));
+        }
+    }
+    lines.push(format!("  {:<9} process {} on the approvals socket", "asked by", key.pid));
+    lines.push(format!("  {:<9} whoever asks decides what it saves", "always"));
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,70 @@
+//! What the routes work with.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use guard_supervisor::config::options::Options;
+use tokio::sync::{Semaphore, watch};
+
+use super::super::watch::event::Sender;
+use super::Board;
+use super::origin::{OPEN, Origin};
+use super::sessions::Sessions;
+
+/// Readers of files at a time.
+const MOST_READERS: usize = 2;
+
+/// Pages that are told what happens, at a time.
+const MOST_PAGES: usize = 32;
+/// What the routes work with.
+#[derive(Debug)]
+pub struct Desk {
+    pub(super) origin: Origin,
+    pub(super) sessions: Mutex<Sessions>,
+    pub(super) board: watch::Receiver<Board>,
+    pub(super) news: Sender,
+    pub(super) options: Options,
+    pub(super) pages: Arc<Semaphore>,
+    pub(super) readers: Semaphore,
+}
+
+impl Desk {
+    /// Of the page at this address.
+    pub fn new(
+        address: SocketAddr,
+        sessions: Sessions,
+        board: watch::Receiver<Board>,
+        news: Sender,
+        options: Options,
+    ) -> Desk {
+        Desk {
+            origin: Origin::new(address),
+            sessions: Mutex::new(sessions),
+            board,
+            news,
+            options,
+            pages: Arc::new(Semaphore::new(MOST_PAGES)),
+            readers: Semaphore::new(MOST_READERS),
+        }
+    }
+
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Does something with the sessions.
+    pub fn sessions<T>(&self, act: impl FnOnce(&mut Sessions) -> T) -> T {
+        act(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Another link.
+    pub fn link(&self) -> String {
+        self.sessions(|sessions| link(&self.origin, sessions))
+    }
+}
+
+/// Another link that opens the page at this place.
+pub fn link(origin: &Origin, sessions: &mut Sessions) -> String {
+    format!("{}{OPEN}?token={}", origin.url(), sessions.link(Instant::now()).text())
+}

@@ -1,0 +1,44 @@
+//! An answer for programs: a line of JSON, and an exit status.
+
+use guard_policy::text::shown_json;
+use guard_policy::{Because, Outcome, Source, Verdict};
+use guard_supervisor::exit::Exit;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    outcome: Outcome,
+    because: Reason<'a>,
+}
+
+/// Why, for a program.
+#[derive(Serialize)]
+pub struct Reason<'a> {
+    source: Source,
+    path: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Reason<'a> {
+    /// Of a verdict.
+    pub fn of(because: &'a Because<'_>) -> Reason<'a> {
+        Reason { source: because.source, path: &because.path, text: &because.text }
+    }
+}
+
+/// The status that stands for an outcome.
+pub fn status(outcome: Outcome) -> Exit {
+    match outcome {
+        Outcome::Allow => Exit::Success,
+        Outcome::Deny => Exit::Denied,
+        Outcome::Ask => Exit::Ask,
+    }
+}
+
+/// A verdict as one line of JSON.
+pub fn json(verdict: &Verdict<'_>) -> String {
+    let because = Reason::of(&verdict.because);
+    // Strings and names of enums: there is nothing that could fail.
+    let json = serde_json::to_string(&Answer { outcome: verdict.outcome, because }).unwrap_or_default();
+    shown_json(&json).into_owned()
+}

@@ -1,0 +1,28 @@
+//! Why something is so, as `why` says it.
+
+use guard_policy::{Because, Source};
+
+/// A reason, with its place where it has one.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// Who wrote it.
+    pub source: Source,
+    /// Where; empty where it was no policy's.
+    pub path: String,
+    /// In short.
+    pub rule: String,
+    /// One sentence.
+    pub text: String,
+}
+
+impl Reason {
+    /// Of a verdict.
+    pub fn of(because: &Because<'_>) -> Reason {
+        Reason {
+            source: because.source,
+            path: because.path.to_string(),
+            rule: because.rule().to_owned(),
+            text: because.text.to_string(),
+        }
+    }
+}
