@@ -9,7 +9,6 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::io::{self};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
