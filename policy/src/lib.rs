@@ -10,75 +10,63 @@
 //! told through [`Host`].
 #![forbid(unsafe_code)]
 
-mod allowlist;
-pub mod analysis;
-mod answers;
-pub mod approval;
-mod audit;
-mod base;
-mod because;
-mod build;
-mod builtin;
+mod command_text;
 mod compile;
-mod copies;
+mod config;
 mod decide;
-mod document;
-mod edit;
 pub mod environment;
-mod examples;
-mod explain;
-mod glob;
-mod index;
-pub mod known;
 pub mod learn;
-mod lint;
-mod lists;
-mod mode;
-mod modes;
-mod moves;
 mod network;
-mod normalize;
-mod openclaw;
-mod pattern;
-mod permission;
-mod persistence;
+mod oracle;
+mod paths;
 mod policy;
-mod problem;
 mod programs;
-mod reach;
-mod read;
-mod reasons;
 pub mod redact;
 pub mod remedy;
 mod request;
-mod roots;
-mod rwx;
-pub mod safe_bins;
-mod saved;
-mod schema;
 pub mod store;
 pub mod text;
-mod tiers;
-mod token;
+mod verdict;
 
-pub use allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
-pub use audit::{AuditSettings, OnError};
-pub use because::{Because, Outcome, Source, Verdict};
-pub use copies::{Withheld, decide_copy};
+pub use compile::builtin::templates as known;
+pub use compile::stores::guard::OwnStore;
+pub use compile::stores::openclaw::OpenclawStore;
+pub use config::audit::{AuditSettings, OnError};
+pub use config::document::Document;
+pub use config::edit::{BadPattern, Change, Draft, Scope};
+pub use config::examples::{EntryExample, Example};
+pub use config::explain::{Section, Setting};
+pub use config::mode::{Ask, Preset, Security};
+pub use config::problem::Problem;
+pub use config::reader::{Place, locate};
+pub use config::schema::schema;
 pub use decide::decide;
-pub use document::Document;
-pub use edit::{BadPattern, Change, Draft, Scope};
-pub use examples::{EntryExample, Example};
-pub use explain::{Section, Setting};
-pub use mode::{Ask, Preset, Security};
 pub use network::{Connection, Gateway, GatewayConfig, Interface, Page, Transport};
-pub use openclaw::OpenclawStore;
-pub use permission::{Bits, Grant, Permission, Rights};
-pub use persistence::Premises;
+pub use paths::permission::{Bits, Grant, Permission, Rights};
+pub use paths::persistence::Premises;
+pub use paths::tiers::{
+    Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
+};
 pub use policy::{Host, Overrides, Policy};
-pub use problem::Problem;
-pub use read::{Place, locate};
+pub use programs::allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
+pub use programs::program_copies::{Withheld, decide_copy};
+pub use programs::safe_bins;
 pub use request::{Access, Exec, Request, Role};
-pub use saved::OwnStore;
-pub use schema::schema;
-pub use tiers::{Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers};
+pub use verdict::{Because, Outcome, Source, Verdict};
+
+/// A command given as text, and what "allow always" saves of a program.
+pub mod analysis {
+    pub use crate::command_text::*;
+    pub use crate::programs::allow_always::{AllowAlways, Entry, Once, StrictInlineEval, derive};
+    pub use crate::programs::command_line::quoted;
+    pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
+    pub use crate::programs::script::script_operand;
+}
+
+/// How a human is asked, what is shown of a command, and what an "always" saves.
+pub mod approval {
+    pub use crate::config::approvals::*;
+    pub use crate::oracle::{Binding, EnvBinding, Mismatch};
+    pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
+    pub use crate::remedy::always::{Always, FileRule, Repeat, Saving, always};
+}

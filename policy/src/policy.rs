@@ -1,14 +1,14 @@
 //! The compiled policy and what the supervisor asks of it.
 
-use crate::analysis::StrictInlineEval;
-use crate::approval::Approvals;
-use crate::audit::AuditSettings;
+use crate::config::approvals::Approvals;
+use crate::config::audit::AuditSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
-use crate::persistence::Premises;
+use crate::paths::exec_roots::is_below;
+use crate::paths::path_rules::Map;
+use crate::paths::persistence::Premises;
 use crate::programs::Programs;
-use crate::roots::is_below;
-use crate::rwx::Map;
+use crate::programs::allow_always::StrictInlineEval;
 use crate::{Ask, Gateway, OpenclawStore, OwnStore, Rights, Security};
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.

@@ -1,8 +1,8 @@
 //! `exec.pathPrepend`.
 
 use super::Variable;
-use crate::pattern::{Paths, expand_home, replaceable_link};
-use crate::rwx::Map;
+use crate::paths::path_rules::Map;
+use crate::paths::pattern::{Paths, expand_home, replaceable_link};
 
 /// Where execvp(3) looks when there is no PATH.
 const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use super::proposal::accesses;
 use super::{LeftOut, Observation, Proposal, Session, Used, Why};
-use crate::edit::{Draft, Scope};
-use crate::glob::{Below, Glob};
-use crate::pattern::{expand, show};
-use crate::rwx::Entry;
+use crate::config::edit::{Draft, Scope};
+use crate::paths::glob::{Below, Glob};
+use crate::paths::path_rules::Entry;
+use crate::paths::pattern::{expand, show};
 use crate::{
     Access, Document, Exec, Grant, Outcome, Overrides, Permission, Policy, Problem, Request, Rights,
     Security, Source, Verdict, decide, matches_allowlist_pattern,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::zone::around;
-use crate::roots::is_below;
+use crate::paths::exec_roots::is_below;
 use crate::{Grant, Permission, Rights};
 
 /// A path, or a directory with everything that is in it.

@@ -8,9 +8,9 @@ use super::text::{Line, Parts, text};
 use super::widen::{Standing, Widened, widen};
 use super::zone::{Kind, Zones, around};
 use super::{LeftOut, Observation, Session, Used, Why, Width};
-use crate::lists::DENIED;
-use crate::pattern::expand;
-use crate::roots::is_below;
+use crate::compile::builtin::system::DENIED;
+use crate::paths::exec_roots::is_below;
+use crate::paths::pattern::expand;
 use crate::{Access, Document, Exec, Outcome, Overrides, Permission, Policy, Request, Rights, Role, decide};
 
 /// What always stands in `deny`, for whoever adds rules later.
@@ -255,7 +255,7 @@ fn deny(home: &[u8], settled: &BTreeMap<Pattern, Bits>, left_out: &[LeftOut]) ->
         }
     }
     for left in left_out.iter().filter(|left| left.why == Why::Secret && opened(&left.path)) {
-        let is_denied = |other: &String| crate::pattern::expand(other, home).glob(true).covers(&left.path);
+        let is_denied = |other: &String| expand(other, home).glob(true).covers(&left.path);
         // A wildcard in a name means that name, too.
         let Ok(path) = std::str::from_utf8(&left.path) else { continue };
         let home = std::str::from_utf8(home).unwrap_or_default();

@@ -4,7 +4,7 @@ use super::patterns::Bits;
 use super::proposal::accesses;
 use super::zone::{Kind, Zones, is_gone};
 use super::{Observation, Session, Stands, Used, Width, secrets};
-use crate::lists::DENIED;
+use crate::compile::builtin::system::DENIED;
 use crate::{Access, Document, Grant, Outcome, Overrides, Policy, Request, Rights, decide};
 
 /// Why something that a session did is not proposed.

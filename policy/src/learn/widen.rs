@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::patterns::{Bits, Pattern, Wanted, collapsed};
 use super::zone::{Kind, Shape, Zone, Zones, around, is_gone};
 use super::{Observation, Stands, Used, Width};
+use crate::paths::exec_roots::is_below;
 use crate::programs::{DEFAULT_CARRIERS, basename};
 
 /// What is to be granted: files, and programs.
@@ -43,7 +44,7 @@ pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zone
         for (top, patterns) in loose {
             let is_named = zones.find(&top).kind;
             let is_whole = |dir: &[u8]| {
-                crate::roots::is_below(dir, &top)
+                is_below(dir, &top)
                     && zones.find(dir).kind == is_named
                     && (!matches!(is_named, Kind::Home | Kind::Elsewhere) || !zones.is_too_much(dir))
             };
@@ -54,7 +55,7 @@ pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zone
     }
     // Libraries and programs lie side by side there, and neither is the tree's to write.
     for (pattern, bits) in widened.wanted.patterns_mut() {
-        let is_settings = crate::roots::is_below(&pattern.path, b"/etc");
+        let is_settings = is_below(&pattern.path, b"/etc");
         bits.x |= pattern.is_deep && !is_settings && zones.find(&pattern.path).kind.holds_programs();
     }
     widened.wanted.level(|dir| zones.find(dir).kind);
@@ -198,8 +199,7 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
             _ => widened.programs.insert(itself),
         };
     }
-    let whole =
-        |dir: &[u8]| zones.project.as_ref().is_some_and(|project| crate::roots::is_below(dir, project));
+    let whole = |dir: &[u8]| zones.project.as_ref().is_some_and(|project| is_below(dir, project));
     widened.programs.extend(collapsed(built, whole));
 }
 

@@ -1,10 +1,10 @@
 //! Where a path lies: what an operator would call the place.
 
 use super::{Session, Stands, Used};
-use crate::known;
-use crate::lists::{PROGRAMS, RULES};
-use crate::pattern::expand;
-use crate::roots::is_below;
+use crate::compile::builtin::system::{PROGRAMS, RULES};
+use crate::compile::builtin::templates;
+use crate::paths::exec_roots::is_below;
+use crate::paths::pattern::expand;
 
 /// A kind of place, in the order in which a proposal names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -204,7 +204,7 @@ impl Zones {
 }
 
 fn is_wide_for(dir: &[u8], home: &[u8]) -> bool {
-    dir.len() <= 1 || is_below(home, dir) || known::secret_in(dir, home).is_some()
+    dir.len() <= 1 || is_below(home, dir) || templates::secret_in(dir, home).is_some()
 }
 
 fn find<'z>(zones: &'z [Zone], path: &[u8]) -> &'z Zone {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::problem::nearest;
+use crate::config::problem::nearest;
 
 /// Addresses, and a port or every port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::destination::port;
-use crate::approval::{GatewayHost, GatewayUrl, Scheme};
+use crate::config::approvals::{GatewayHost, GatewayUrl, Scheme};
 
 /// The ports of OpenClaw's gateway on this host, as far as the caller could find out.
 #[derive(Clone, Debug, PartialEq, Eq)]

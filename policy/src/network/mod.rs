@@ -10,10 +10,10 @@ pub(crate) use destination::{Destination, is_loopback, port};
 pub use gateway::{Gateway, GatewayConfig};
 pub use page::Page;
 
-use crate::approval::{GatewayHost, GatewayUrl};
-use crate::because::ABSOLUTE;
-use crate::document::{Connect, GatewayAccess};
-use crate::rwx::Reason;
+use crate::config::approvals::{GatewayHost, GatewayUrl};
+use crate::config::document::{Connect, GatewayAccess};
+use crate::paths::path_rules::Reason;
+use crate::verdict::ABSOLUTE;
 use crate::{Outcome, Policy, Source, Verdict};
 
 /// What a socket speaks.

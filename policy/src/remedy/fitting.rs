@@ -1,10 +1,10 @@
 //! Patterns for what was asked for: how much one covers, and which one covers enough.
 
-use crate::approval::literal;
+use super::always::literal;
+use crate::compile::builtin::system::DENIED;
 use crate::learn::secrets::is_named_so;
-use crate::lists::DENIED;
-use crate::pattern::{Expanded, expand, show};
-use crate::roots::is_below;
+use crate::paths::exec_roots::is_below;
+use crate::paths::pattern::{Expanded, expand, show};
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

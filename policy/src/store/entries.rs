@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Store, key, lists, object};
-use crate::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
-use crate::pattern::trim;
+use crate::paths::pattern::trim;
+use crate::programs::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
 
 /// How OpenClaw marks what an "allow always" made.
 const ALLOW_ALWAYS: &str = "allow-always";

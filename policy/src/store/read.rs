@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::normalise::normalise;
 use super::{Store, rules};
-use crate::{Problem, problem};
+use crate::Problem;
+use crate::config::problem;
 
 /// A store as read.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::read::{Misshapen, OBJECT};
 use super::{Added, Store, key, lists, object, place};
 use crate::Bits;
-use crate::approval::FileRule;
+use crate::remedy::always::FileRule;
 
 /// Where an agent's section has them.
 const SECTION: [&str; 3] = ["permissions", "filesystem", "rules"];

@@ -1,0 +1,291 @@
+//! Whether a command is satisfied by the allowlist, and by what.
+
+use std::ops::Range;
+
+use super::builtins::is_safe_builtin;
+use super::entries;
+use super::packages::{self, Runner};
+use super::plan::{self, Trust};
+use super::reason::Reason;
+use super::risks::Risk;
+use super::shells::{self, Start};
+use super::syntax::{Place, Step};
+use super::wrappers;
+use crate::paths::path_rules;
+use crate::programs::allow_always::{Entry, Once};
+use crate::programs::allowlist::Found;
+use crate::programs::name::is_path;
+use crate::programs::starters::is_shell;
+use crate::{Because, Exec, Policy, Role, Source};
+
+/// A program as the caller found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Where the name led: along PATH, or from the current directory.
+    pub path: String,
+    /// The real path of that.
+    pub real: String,
+}
+
+/// Where the command would run.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The current directory.
+    pub cwd: &'a str,
+    /// What `~` means in the name of a program.
+    pub home: &'a str,
+    /// The program that a name leads to: a search along PATH, or a path from `cwd`. Asked once or more for each name.
+    pub resolve: &'a dyn Fn(&str) -> Option<Resolved>,
+}
+
+/// What says yes to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SatisfiedBy {
+    /// An entry.
+    Allowlist,
+    /// It is a safe bin, and its arguments keep it to standard input.
+    SafeBins,
+    /// A skill brings it.
+    Skills,
+    /// It is one of the shell's own words and harmless.
+    Builtin,
+    /// Nothing.
+    None,
+}
+
+impl SatisfiedBy {
+    /// OpenClaw's name for it, where it has one.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            SatisfiedBy::Allowlist => Some("allowlist"),
+            SatisfiedBy::SafeBins => Some("safeBins"),
+            SatisfiedBy::Skills => Some("skills"),
+            SatisfiedBy::Builtin => Some("safeBuiltins"),
+            SatisfiedBy::None => None,
+        }
+    }
+}
+
+/// One command of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its words, without quotes.
+    pub argv: Vec<String>,
+    /// Where it stands in the text; for a command in a shell's code, where the shell does.
+    pub span: Range<usize>,
+    /// What says yes to it.
+    pub by: SatisfiedBy,
+    /// The pattern of the entry that does.
+    pub matched: Option<String>,
+    /// Where the policy says so.
+    pub because: Option<Because<'static>>,
+    /// What runs, without the wrappers before it.
+    pub program: Vec<String>,
+    /// The file of it.
+    pub resolved: Option<Resolved>,
+    /// The wrapper that cannot be looked through.
+    pub blocked: Option<String>,
+    /// What a human should see.
+    pub risks: Vec<Risk>,
+}
+
+/// What is known of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluation {
+    /// Why it could not be read as a whole.
+    pub reason: Option<Reason>,
+    /// Its commands, as far as they were read.
+    pub segments: Vec<Segment>,
+    /// The entries that "allow always" would make of it.
+    pub allow_always: Vec<Entry>,
+    /// Why the answer would count only once all the same.
+    pub once: Option<Once>,
+}
+
+impl Evaluation {
+    /// Whether the command could be read: OpenClaw's `analysisOk`.
+    pub fn analysis_ok(&self) -> bool {
+        self.reason.is_none()
+    }
+
+    /// Whether something says yes to each of its commands: OpenClaw's `allowlistSatisfied`.
+    pub fn satisfied(&self) -> bool {
+        self.analysis_ok() && self.segments.iter().all(|segment| segment.by != SatisfiedBy::None)
+    }
+}
+
+/// Reads a command and asks the policy's allowlist for each part. Total: every text has an answer.
+pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Evaluation {
+    let plan = plan::plan(command);
+    let steps = &plan.script.steps;
+    let ask = Asked { policy, around };
+    let strict = policy.strict_inline_eval();
+    match &plan.outcome {
+        Err(reason) => {
+            let (top, nested): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.place == Place::Top);
+            let in_order = top.into_iter().chain(nested);
+            let segments: Vec<_> = in_order.map(|step| ask.segment(step, None)).collect();
+            let allow_always = entries::entries(&segments, around, strict);
+            Evaluation { reason: Some(*reason), segments, allow_always, once: Some(Once::NotRead) }
+        }
+        Ok(candidates) => {
+            let segments: Vec<_> = candidates
+                .iter()
+                .map(|candidate| ask.segment(&steps[candidate.step], Some(candidate.trust)))
+                .collect();
+            let allow_always = entries::entries(&segments, around, strict);
+            let is_unnamed = |segment: &Segment| {
+                segment.by == SatisfiedBy::None && entries::entry(segment, around, strict).is_none()
+            };
+            let once = if candidates.iter().any(|candidate| !candidate.is_reusable) {
+                Some(Once::AskedEachTime)
+            } else if allow_always.is_empty() || segments.iter().any(is_unnamed) {
+                Some(Once::PartUnnamed)
+            } else {
+                None
+            };
+            Evaluation { reason: None, segments, allow_always, once }
+        }
+    }
+}
+
+struct Asked<'a> {
+    policy: &'a Policy,
+    around: &'a Surroundings<'a>,
+}
+
+/// What says yes, and the pattern of the entry that does.
+struct Answer {
+    by: SatisfiedBy,
+    matched: Option<String>,
+    because: Option<Because<'static>>,
+}
+
+impl Answer {
+    const NO: Answer = Answer { by: SatisfiedBy::None, matched: None, because: None };
+
+    fn by(by: SatisfiedBy, reason: &path_rules::Reason) -> Answer {
+        Answer { by, matched: None, because: Some(reason.because().into_owned()) }
+    }
+
+    fn entry(found: &Found<'_>) -> Answer {
+        let matched = Some(found.pattern().to_owned());
+        Answer { matched, ..Answer::by(SatisfiedBy::Allowlist, found.reason()) }
+    }
+}
+
+impl Asked<'_> {
+    /// A command, judged if it is to be.
+    fn segment(&self, step: &Step, trust: Option<Trust>) -> Segment {
+        let unwrapped = wrappers::unwrap(&step.argv);
+        let resolved = unwrapped.argv.first().and_then(|name| self.resolve(name));
+        let answer = match trust {
+            None | Some(Trust::Asked) => Answer::NO,
+            Some(_) => self.judge(step, unwrapped.argv, unwrapped.listed, resolved.as_ref()),
+        };
+        Segment {
+            argv: step.argv.clone(),
+            span: step.span.clone(),
+            by: answer.by,
+            matched: answer.matched,
+            because: answer.because,
+            program: unwrapped.argv.to_vec(),
+            resolved,
+            blocked: unwrapped.blocked,
+            risks: step.risks.clone(),
+        }
+    }
+
+    fn resolve(&self, name: &str) -> Option<Resolved> {
+        (self.around.resolve)(&entries::expanded(name, self.around))
+    }
+
+    fn judge(
+        &self,
+        step: &Step,
+        program: &[String],
+        listed: &[String],
+        resolved: Option<&Resolved>,
+    ) -> Answer {
+        let entry = match packages::tool(program) {
+            Runner::Hidden => None,
+            Runner::No => self.listed(program, listed, resolved),
+            Runner::Runs(tool) => {
+                let unwrapped = wrappers::unwrap(&tool);
+                let is_known = unwrapped.blocked.is_none() && shells::code(unwrapped.argv).is_none();
+                let resolved = unwrapped.argv.first().and_then(|name| self.resolve(name));
+                is_known.then(|| self.listed(unwrapped.argv, unwrapped.listed, resolved.as_ref())).flatten()
+            }
+        };
+        if let Some(found) = entry {
+            return Answer::entry(&found);
+        }
+        let programs = &self.policy.programs;
+        let argv = bytes(program);
+        let exec = resolved.map(|resolved| self.exec(&resolved.real, &argv));
+        // Only where the tree cannot write the file is it what its name says.
+        let exec = exec.filter(|(_, is_protected)| *is_protected).map(|(exec, _)| exec);
+        if let Some(reason) = exec.as_ref().and_then(|exec| programs.safe_bins.allow(exec)) {
+            return Answer::by(SatisfiedBy::SafeBins, reason);
+        }
+        if is_safe_builtin(step) {
+            let text = "one of the shell's own words, which starts nothing";
+            let because = Because::new(Source::Builtin, "builtin.shell", text, text);
+            return Answer { by: SatisfiedBy::Builtin, matched: None, because: Some(because) };
+        }
+        let by_name = exec.filter(|_| program.first().is_some_and(|name| !is_path(name)));
+        let skill = by_name.as_ref().and_then(|exec| programs.skills.allow(exec, true));
+        skill.map_or(Answer::NO, |reason| Answer::by(SatisfiedBy::Skills, reason))
+    }
+
+    /// The entry that names this program.
+    fn listed(
+        &self,
+        program: &[String],
+        listed: &[String],
+        resolved: Option<&Resolved>,
+    ) -> Option<Found<'_>> {
+        let is_shell = program.first().is_some_and(is_shell)
+            || resolved.is_some_and(|resolved| is_shell(&resolved.real));
+        let code = shells::code(program).filter(|code| code.start == Start::Plain);
+        if let Some(code) = code
+            && shells::is_carrier(code.text)
+        {
+            // Which of the arguments the code passes on is not looked at: an entry that names some is none.
+            let carried = [shells::carried(program, &code)?.to_owned()];
+            let found = self.entry(&carried, &self.resolve(&carried[0])?);
+            return found.filter(|found| !found.names_arguments());
+        }
+        let target =
+            if listed.len() == program.len() { resolved.cloned() } else { self.resolve(listed.first()?) };
+        let of_program = target.and_then(|target| self.entry(program, &target)).filter(|found| {
+            // An entry for a shell is none for all that it can be told.
+            let is_told = is_shell && program.len() > 1;
+            !is_told || found.names_arguments() || found.is_for_any()
+        });
+        of_program.or_else(|| {
+            let (at, script) = shells::script(program).filter(|_| code.is_none())?;
+            let path = entries::absolute(script, self.around);
+            let real = self.resolve(&path).map_or_else(|| path.clone(), |found| found.real);
+            let argv: Vec<_> =
+                std::iter::once(path.clone()).chain(program[at + 1..].iter().cloned()).collect();
+            self.entry(&argv, &Resolved { path, real })
+        })
+    }
+
+    fn entry(&self, argv: &[String], target: &Resolved) -> Option<Found<'_>> {
+        let argv = bytes(argv);
+        let (exec, is_protected) = self.exec(&target.real, &argv);
+        self.policy.programs.allowlist.find(&exec, is_protected)
+    }
+
+    /// The exec that the policy would be asked about, and whether the tree cannot write its file.
+    fn exec<'e>(&'e self, real: &'e str, argv: &'e [Vec<u8>]) -> (Exec<'e>, bool) {
+        let exec = Exec { path: real.as_bytes(), argv, cwd: self.around.cwd.as_bytes(), role: Role::Program };
+        (exec, !self.policy.writable(exec.path))
+    }
+}
+
+fn bytes(argv: &[String]) -> Vec<Vec<u8>> {
+    argv.iter().map(|argument| argument.as_bytes().to_vec()).collect()
+}

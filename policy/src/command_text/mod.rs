@@ -1,0 +1,37 @@
+//! What a command given as text would run, as OpenClaw 2026.9.6 sees it before the shell does.
+//!
+//! For `check -- 'string'`, for display, and for what "allow always" saves. **Enforcement never uses it**: the kernel
+//! shows each program with its real arguments when it starts, which no reading of a text can do. So nothing here can
+//! let anything through; at worst it tells a human something wrong.
+//!
+//! The text is read by tree-sitter's bash grammar, which OpenClaw uses too. What programs resolve to is as of before
+//! the first command runs: the policy crate does no I/O, and the caller says.
+
+mod builtins;
+mod display;
+mod entries;
+mod evaluate;
+mod packages;
+mod plan;
+mod reason;
+mod risks;
+mod shells;
+mod syntax;
+mod verdict;
+mod words;
+mod wrappers;
+
+pub use display::{display, is_line_of};
+pub use evaluate::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings, evaluate};
+pub use reason::Reason;
+pub use risks::Risk;
+pub use verdict::{Verdicts, verdicts};
+
+/// The longest command that is read, in bytes. The parser's time can grow with the square of it.
+pub const MAX_LENGTH: usize = 8192;
+
+/// The most commands that are read in one text.
+pub const MAX_STEPS: usize = 500;
+
+/// How deep commands are read within the substitutions of others.
+pub const MAX_NESTING: usize = 16;

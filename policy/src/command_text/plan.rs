@@ -1,0 +1,139 @@
+//! Which commands of a text are to be authorized, or why it cannot be.
+
+use super::MAX_LENGTH;
+use super::reason::Reason;
+use super::risks::Risk;
+use super::shells::{self, Start};
+use super::syntax::{self, Place, Script, Step};
+use super::wrappers;
+use crate::programs::name;
+use crate::programs::starters::is_shell;
+
+/// How far an entry can stand for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// An entry for its program is enough.
+    Executable,
+    /// Only one for just this command: a shell's code that is not looked into.
+    Exact,
+    /// No entry is: it is asked for each time.
+    Asked,
+}
+
+/// One command to authorize.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// Its index among the steps.
+    pub(super) step: usize,
+    pub(super) trust: Trust,
+    /// Whether an answer may stand for next time.
+    pub(super) is_reusable: bool,
+}
+
+/// What is known of a text.
+pub(super) struct Plan {
+    pub(super) script: Script,
+    pub(super) outcome: Result<Vec<Candidate>, Reason>,
+}
+
+/// Reads a command.
+pub(super) fn plan(command: &str) -> Plan {
+    if command.len() > MAX_LENGTH || command.contains('\0') {
+        let outcome = Err(if command.len() > MAX_LENGTH { Reason::TooLong } else { Reason::SyntaxError });
+        return Plan { script: Script::default(), outcome };
+    }
+    let script = syntax::read(command);
+    if let Some(bound) = script.bound {
+        return Plan { script: Script::default(), outcome: Err(bound) };
+    }
+    let asked = asked(&script);
+    let outcome = candidates(&script, &asked);
+    Plan { script, outcome }
+}
+
+fn candidates(script: &Script, asked: &[bool]) -> Result<Vec<Candidate>, Reason> {
+    let top: Vec<usize> = indices(script, |step| step.place == Place::Top);
+    let obstacle = script.obstacles.first();
+    // Arguments of a command that is asked for each time may be anything.
+    let excused = |owner: &Option<usize>| chain(script, *owner).any(|step| asked[step]);
+    let dynamic = script.dynamic.iter().any(|owner| !excused(owner)).then_some(Reason::DynamicArgument);
+    let blocking = obstacle.map(|(reason, _)| *reason).or_else(|| script.shapes.first().copied()).or(dynamic);
+    // One shell and its code stand for themselves, whatever the code is.
+    let only_shell = match top[..] {
+        [only] => Some(only).filter(|only| is_shell_code(&script.steps[*only])),
+        _ => None,
+    };
+    let is_inside =
+        |step: usize| obstacle.is_none_or(|(_, owner)| chain(script, *owner).any(|owner| owner == step));
+    if script.is_broken || blocking.is_some() && !only_shell.is_some_and(is_inside) {
+        return Err(blocking.unwrap_or(Reason::Unparsed));
+    }
+    let payload = only_shell.filter(|_| blocking.is_none()).and_then(|shell| payload(script, shell));
+    let (steps, is_direct) = payload.map_or((top, true), |steps| (steps, false));
+    if steps.is_empty() {
+        return Err(Reason::NoCommands);
+    }
+    Ok(steps.into_iter().map(|step| candidate(script, step, asked[step], is_direct)).collect())
+}
+
+fn indices(script: &Script, is_wanted: impl Fn(&Step) -> bool) -> Vec<usize> {
+    let steps = script.steps.iter().enumerate();
+    steps.filter(|(_, step)| is_wanted(step)).map(|(index, _)| index).collect()
+}
+
+/// A command and those that it stands in.
+fn chain(script: &Script, step: Option<usize>) -> impl Iterator<Item = usize> {
+    std::iter::successors(step, |step| script.steps[*step].within)
+}
+
+/// Which commands are asked for each time, for a risk of their own or of one in them.
+fn asked(script: &Script) -> Vec<bool> {
+    let mut asked = vec![false; script.steps.len()];
+    for (index, step) in script.steps.iter().enumerate() {
+        if step.risks.iter().any(|risk| risk.is_asked() && *risk != Risk::EnvAssignment) {
+            chain(script, Some(index)).for_each(|step| asked[step] = true);
+        }
+    }
+    asked
+}
+
+fn is_shell_code(step: &Step) -> bool {
+    shells::code(&step.argv).is_some()
+}
+
+/// The commands of a shell's code, where they can stand for the shell.
+fn payload(script: &Script, shell: usize) -> Option<Vec<usize>> {
+    let wrapper = &script.steps[shell];
+    let code = shells::code(&wrapper.argv)?;
+    let is_plain = !name::is_path(&wrapper.argv[0])
+        && shells::is_read(&wrapper.argv[0])
+        && code.start == Start::Plain
+        && !wrapper.risks.contains(&Risk::EnvAssignment);
+    let steps = indices(script, |step| step.place == Place::Payload && step.within == Some(shell));
+    // A program by its path, or a skill's wrapper, is not what an entry for a name means.
+    let by_name = |step: &usize| {
+        let first = &script.steps[*step].argv[0];
+        !name::is_path(first) && !name::program_name(first).ends_with("-wrapper")
+    };
+    (is_plain && !steps.is_empty() && steps.iter().all(by_name)).then_some(steps)
+}
+
+fn candidate(script: &Script, index: usize, is_asked: bool, is_direct: bool) -> Candidate {
+    let step = &script.steps[index];
+    let trust = if wrappers::unwrap(&step.argv).blocked.is_some() || step.risks.contains(&Risk::EnvAssignment)
+    {
+        Trust::Asked
+    } else if is_direct
+        && shells::behind_wrappers(&step.argv).is_some_and(|(_, code)| code.start == Start::Plain)
+    {
+        Trust::Exact
+    } else if is_asked {
+        Trust::Asked
+    } else {
+        Trust::Executable
+    };
+    let is_piped_shell = step.is_piped && is_shell(&step.argv[0]);
+    let is_reusable =
+        trust == Trust::Executable && !is_piped_shell && !step.risks.contains(&Risk::InlineEval);
+    Candidate { step: index, trust, is_reusable }
+}

@@ -1,0 +1,166 @@
+//! What a human should see before saying yes to a command, although it can be read.
+
+use std::fmt;
+
+use super::shells;
+use super::wrappers::{self, Layer};
+use crate::programs::inline_eval::FIND;
+use crate::programs::inline_eval::{Hit, inline_eval};
+use crate::programs::name::program_name;
+
+/// A risk of one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Risk {
+    /// `eval`: text becomes code.
+    Eval,
+    /// `source`, `.`: a file becomes code of this shell.
+    Source,
+    /// `alias`: names change their meaning.
+    Alias,
+    /// A shell's code behind another program: `nice bash -c …`.
+    ShellThroughCarrier,
+    /// A program that starts others which are not shown, or cannot be looked through.
+    CommandCarrier,
+    /// An interpreter's code as an argument.
+    InlineEval,
+    /// `NAME=value` before the command.
+    EnvAssignment,
+}
+
+impl Risk {
+    /// OpenClaw's name for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Risk::Eval => "eval",
+            Risk::Source => "source",
+            Risk::Alias => "alias",
+            Risk::ShellThroughCarrier => "shell-wrapper-through-carrier",
+            Risk::CommandCarrier => "command-carrier",
+            Risk::InlineEval => "inline-eval",
+            Risk::EnvAssignment => "shell-env-assignment",
+        }
+    }
+
+    /// Whether a command with this risk is always asked for, listed or not. An entry may allow inline code, but an
+    /// answer never makes one for it.
+    pub(super) const fn is_asked(self) -> bool {
+        !matches!(self, Risk::InlineEval)
+    }
+}
+
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The risks of one argv.
+pub(super) fn risks(argv: &[String]) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    if is_shell_behind(argv) {
+        risks.push(Risk::ShellThroughCarrier);
+    }
+    if layers(argv).any(starts_unseen) || is_opaque(argv) {
+        risks.push(Risk::CommandCarrier);
+    }
+    if inline_eval_behind(argv).is_some() {
+        risks.push(Risk::InlineEval);
+    }
+    match builtin_behind(argv).as_deref() {
+        Some("eval") => risks.push(Risk::Eval),
+        Some("source" | ".") => risks.push(Risk::Source),
+        Some("alias") => risks.push(Risk::Alias),
+        _ => {}
+    }
+    risks
+}
+
+/// A program that finds out by itself what it starts.
+fn starts_unseen(argv: &[String]) -> bool {
+    match argv.first().map(program_name).as_deref() {
+        Some("xargs") => true,
+        Some("find") => argv.iter().any(|argument| FIND.contains(&argument.as_str())),
+        Some("env") => argv.iter().skip(1).any(|argument| splits(argument)),
+        _ => false,
+    }
+}
+
+/// `env -S`.
+fn splits(argument: &str) -> bool {
+    argument.starts_with("--split-string") || argument.starts_with("-S") || argument == "-s"
+}
+
+/// A dispatching program that cannot be looked through. `env` can, whatever it changes.
+fn is_opaque(argv: &[String]) -> bool {
+    wrappers::dispatch(argv) == Layer::Blocked
+        && !(program_name(&argv[0]) == "env" && wrappers::env_command(argv).is_some())
+}
+
+/// The command behind one wrapper or one of the shell's own words, whatever the wrapper changes.
+fn behind(argv: &[String]) -> Option<&[String]> {
+    let first = argv.first()?;
+    if matches!(first.trim(), "command" | "builtin" | "exec") {
+        return wrappers::word(argv);
+    }
+    match wrappers::dispatch(argv) {
+        Layer::Starts(inner) => Some(inner),
+        Layer::Blocked if program_name(first) == "env" => wrappers::env_command(argv),
+        _ => None,
+    }
+}
+
+/// A command and what is behind it, as far as it can be told.
+fn layers(argv: &[String]) -> impl Iterator<Item = &[String]> {
+    // More layers than are ever looked through; each is a part of the one before.
+    std::iter::successors(Some(argv), |argv| behind(argv)).take(8)
+}
+
+fn is_shell_behind(argv: &[String]) -> bool {
+    let is_code = |argv: &[String]| shells::code(argv).is_some();
+    !is_code(argv) && (shells::behind_wrappers(argv).is_some() || layers(argv).any(is_code))
+}
+
+/// Code for an interpreter, behind wrappers too.
+pub(super) fn inline_eval_behind(argv: &[String]) -> Option<Hit> {
+    layers(argv).find_map(inline_eval)
+}
+
+/// The shell's own word that a command is, or that `command` and its like run.
+fn builtin_behind(argv: &[String]) -> Option<String> {
+    let innermost = std::iter::successors(Some(argv), |argv| {
+        matches!(argv.first()?.trim(), "command" | "builtin" | "exec").then(|| wrappers::word(argv))?
+    });
+    innermost.take(8).last()?.first().map(program_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn risks_are_named() {
+        use Risk::{Alias, CommandCarrier, Eval, InlineEval, ShellThroughCarrier, Source};
+        let cases: &[(&[&str], &[Risk])] = &[
+            (&["ls"], &[]),
+            (&["bash", "-c", "ls"], &[]),
+            (&["nice", "bash", "-c", "ls"], &[ShellThroughCarrier]),
+            (&["env", "A=1", "bash", "-c", "ls"], &[ShellThroughCarrier]),
+            (&["exec", "bash", "-c", "ls"], &[ShellThroughCarrier]),
+            (&["busybox", "sh", "-c", "ls"], &[ShellThroughCarrier]),
+            (&["sudo", "ls"], &[CommandCarrier]),
+            (&["env", "-S", "ls -la"], &[CommandCarrier]),
+            (&["env", "A=1", "ls"], &[]),
+            (&["xargs", "ls"], &[CommandCarrier, InlineEval]),
+            (&["find", ".", "-exec", "ls", ";"], &[CommandCarrier, InlineEval]),
+            (&["nice", "python3", "-c", "1"], &[InlineEval]),
+            (&["eval", "ls"], &[Eval]),
+            (&["builtin", "command", "eval", "ls"], &[Eval]),
+            (&[".", "x"], &[Source]),
+            (&["alias", "a=b"], &[Alias]),
+        ];
+        for (argv, expected) in cases {
+            let argv: Vec<_> = argv.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(risks(&argv), *expected, "{argv:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What the policy makes of a command as text.
+
+use super::evaluate::{Evaluation, SatisfiedBy, Segment};
+use super::risks::inline_eval_behind;
+use crate::programs::inline_eval::Inline;
+use crate::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};
+
+/// The verdict on a whole command, and on each of its segments.
+pub struct Verdicts<'p> {
+    /// The strictest of the parts; with `security: allowlist`, also for what cannot be read.
+    pub whole: Verdict<'p>,
+    /// In the order of the segments.
+    pub segments: Vec<Verdict<'p>>,
+}
+
+/// Judges a command that was read with the same policy. What cannot be read is asked for, as an allowlist miss is.
+pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p> {
+    let unread = evaluation.reason.map(|reason| {
+        let rule = format!("not read as a whole: {reason}");
+        let text = "the command as text cannot be authorized; what it starts is judged when it starts";
+        let because = Because::new(Source::Builtin, "analysis", rule, text);
+        match policy.security() {
+            Security::Full => Verdict { outcome: Outcome::Allow, because },
+            Security::Allowlist => Verdict { outcome: missed(policy), because },
+            Security::Deny => denied(policy),
+        }
+    });
+    let of_one = |segment: &Segment| one(policy, segment, unread.as_ref());
+    let segments: Vec<_> = evaluation.segments.iter().map(of_one).collect();
+    let strictest = unread.iter().chain(&segments).min_by_key(|verdict| verdict.outcome).cloned();
+    // A text without commands is not read either.
+    Verdicts { whole: strictest.unwrap_or_else(|| denied(policy)), segments }
+}
+
+fn denied(policy: &Policy) -> Verdict<'_> {
+    Verdict { outcome: Outcome::Deny, because: policy.programs.reasons.denied.because() }
+}
+
+fn missed(policy: &Policy) -> Outcome {
+    if policy.ask() == Ask::Off { Outcome::Deny } else { Outcome::Ask }
+}
+
+/// `unread` when the command was not read as a whole: no part of it is then compared with the allowlist.
+fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) -> Verdict<'p> {
+    let reasons = &policy.programs.reasons;
+    let yes = segment.because.clone().map(|because| Verdict { outcome: Outcome::Allow, because });
+    if policy.security() == Security::Deny {
+        return denied(policy);
+    }
+    // Nothing starts: no file is judged.
+    if let (SatisfiedBy::Builtin, Some(yes)) = (segment.by, &yes) {
+        return yes.clone();
+    }
+    let found = segment.resolved.as_ref().map(|found| policy.map.find_program(found.real.as_bytes()));
+    match found {
+        Some(found) if found.rights.x == Grant::No => {
+            return Verdict { outcome: Outcome::Deny, because: found.x.because() };
+        }
+        Some(found) if found.rights.x == Grant::Ask => {
+            return Verdict { outcome: Outcome::Ask, because: found.x.because() };
+        }
+        _ => {}
+    }
+    let has_code = || inline_eval_behind(&segment.argv).is_some_and(|hit| hit.kind == Inline::Code);
+    if let Some(reason) = policy.programs.strict_inline_eval.as_ref().filter(|_| has_code()) {
+        return Verdict { outcome: Outcome::Ask, because: reason.because() };
+    }
+    match yes {
+        _ if policy.security() == Security::Full => {
+            Verdict { outcome: Outcome::Allow, because: reasons.full.because() }
+        }
+        None => unread
+            .cloned()
+            .unwrap_or_else(|| Verdict { outcome: missed(policy), because: reasons.miss.because() }),
+        Some(_) if policy.ask() == Ask::Always => {
+            Verdict { outcome: Outcome::Ask, because: reasons.always.because() }
+        }
+        Some(yes) => yes,
+    }
+}

@@ -1,0 +1,201 @@
+//! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
+//! rest is asked for. The lists are in `lists.rs`.
+
+use super::system::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
+use crate::compile::builder::MapBuilder;
+use crate::compile::modes::Modes;
+use crate::compile::stores::openclaw::Stores;
+use crate::compile::{
+    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs,
+};
+use crate::config::approvals::Approvals;
+use crate::config::audit::AuditSettings;
+use crate::config::document::{AllowlistEntry, Connect};
+use crate::environment::Inherit;
+use crate::network::Network;
+use crate::paths::exec_roots;
+use crate::paths::exec_roots::is_below;
+use crate::paths::path_rules::Reason;
+use crate::paths::pattern::{Expanded, Paths, expand, show};
+use crate::paths::persistence;
+use crate::paths::persistence::Hint;
+use crate::programs::DEFAULT_CARRIERS;
+use crate::programs::allowlist::Entry;
+use crate::programs::safe_bins::SafeBins;
+use crate::verdict::UNMENTIONED;
+use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
+
+const ASKED: Permission = Permission(Rights::all(Grant::Ask));
+const PROJECT: Permission = Permission(Rights::ALL);
+const TOOLS: Permission = Permission(Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes });
+const LISTED: Permission = Permission(Rights { r: Grant::Yes, w: Grant::No, x: Grant::No });
+const TEMPORARY: Permission = Permission(Rights { r: Grant::Yes, w: Grant::Yes, x: Grant::Ask });
+
+impl Policy {
+    /// The policy where there is no `guard.json`.
+    pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
+        let paths = Paths { home: host.home, realpath: host.realpath };
+        let modes = default_modes(agent, host, overrides);
+        let project = !is_below(host.home, host.cwd);
+        let toolchains = toolchains(host, &modes);
+
+        let mut builder = lists(host, &modes);
+        for dir in &toolchains {
+            rule(&mut builder, &hierarchy(dir), TOOLS);
+        }
+        if !project {
+            builder.warnings.push(format!(
+                "{} is your home directory or contains it: what is in it is asked for. Start in a \
+                 project's directory to work there unasked.",
+                show(host.cwd)
+            ));
+        }
+        builder.base();
+        let default = default_reason(ASKED, Source::Builtin, "builtin.default");
+        builder.answers(&host.own, agent);
+        builder.persistence(persistence::kept(host, Hint::WithoutFile, |_| true));
+        let (map, mut warnings) = builder.finish(ASKED, default);
+
+        let listed = |pattern: &&str| {
+            let entry = AllowlistEntry { pattern: (*pattern).to_owned(), ..AllowlistEntry::default() };
+            Entry::compile(&entry, &paths, &map, allowlist_reason(pattern)).entry
+        };
+        let mut entries: Vec<Entry> = PROGRAMS.iter().chain(&TOOLCHAINS).filter_map(listed).collect();
+        let built = project.then(|| host.cwd.to_vec());
+        entries.extend(toolchains.iter().chain(&built).map(|dir| {
+            let Expanded { literal, pattern } = hierarchy(dir);
+            Entry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
+        }));
+        let (openclaw, notes) = Stores::of(host, false).entries(agent, &paths, &map, false);
+        entries.extend(openclaw);
+        warnings.extend(notes);
+        let (saved, notes) = host.own.entries(agent, &paths, &map);
+        entries.extend(saved);
+        warnings.extend(notes);
+        let carriers = (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Builtin);
+        let roots = exec_roots::roots(None, &map, &paths, &mut warnings);
+        let (network, notes) = Network::compile(&Connect::default(), &host.gateway, None);
+        warnings.extend(notes);
+        Policy {
+            agent: agent.to_owned(),
+            home: host.home.to_vec(),
+            map,
+            programs: programs(&modes, entries, Vec::new(), carriers, SafeBins::default(), None),
+            roots,
+            timeout_ms: DEFAULT_TIMEOUT_MS,
+            running_notice_ms: DEFAULT_RUNNING_NOTICE_MS,
+            approvals: Approvals::default(),
+            gateway_token: None,
+            unix_datagram: false,
+            network,
+            allow_ptrace: false,
+            audit: AuditSettings::default(),
+            inherit: Inherit::default(),
+            path_prepend: Vec::new(),
+            warnings,
+        }
+    }
+}
+
+/// All but the toolchains.
+fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
+    let paths = Paths { home: host.home, realpath: host.realpath };
+    let mut builder = MapBuilder::new(paths, modes.ask());
+    always_denied(&mut builder, host);
+    for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()) {
+        let reason = Reason {
+            source: Source::Builtin,
+            path: format!("builtin.deny[\"{pattern}\"]"),
+            rule: format!("builtin deny \"{pattern}\""),
+            text: format!("\"{pattern}\" holds secrets"),
+        };
+        builder.deny(&expand(pattern, host.home), &reason);
+    }
+    for (permission, list) in RULES {
+        // The lists are checked by a test.
+        let Some(permission) = Permission::parse(permission) else { continue };
+        for pattern in list.split_whitespace() {
+            rule(&mut builder, &expand(pattern, host.home), permission);
+        }
+    }
+    for dir in &host.temp_dirs {
+        if dir.len() > 1 {
+            rule(&mut builder, &hierarchy(dir), TEMPORARY);
+        }
+    }
+    // A home below a temporary directory is still a home.
+    if host.temp_dirs.iter().any(|dir| dir.len() > 1 && is_below(host.home, dir)) {
+        rule(&mut builder, &hierarchy(host.home), ASKED);
+    }
+    let project = !is_below(host.home, host.cwd);
+    rule(&mut builder, &hierarchy(host.cwd), if project { PROJECT } else { ASKED });
+    // Tools look upward for a project's top. The names there are no secret.
+    let above = (0..host.cwd.len()).filter(|i| host.cwd[*i] == b'/').map(|i| &host.cwd[..i.max(1)]);
+    for dir in above.chain([host.home]) {
+        if dir != host.cwd {
+            rule(&mut builder, &Expanded { literal: dir.to_vec(), pattern: String::new() }, LISTED);
+        }
+    }
+    builder
+}
+
+/// The directories of `$PATH` that the tree cannot write, with what stands beside them: a `bin`
+/// directory's parent holds its libraries.
+pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
+    let reason = default_reason(ASKED, Source::Builtin, "builtin.default");
+    let (map, _) = lists(host, modes).finish(ASKED, reason);
+    let too_wide = |dir: &[u8]| {
+        let local = [host.home, b"/.local"].concat();
+        dir.len() <= 1 || dir == local || is_below(host.home, dir) || is_below(host.cwd, dir)
+    };
+    let mut dirs: Vec<Vec<u8>> = Vec::new();
+    for dir in &host.path_dirs {
+        let dir = dir.strip_suffix(b"/").unwrap_or(dir);
+        let known = map.find(dir).rights;
+        let elsewhere = known.w != Grant::Yes && !known.within(TOOLS.0) && !too_wide(dir);
+        if !elsewhere || !dir.starts_with(b"/") {
+            continue;
+        }
+        // What npm has in node_modules/.bin are links to the packages beside it.
+        let links = dir.strip_suffix(b"/.bin").filter(|parent| parent.ends_with(b"/node_modules"));
+        let parent = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin")).or(links);
+        let top = parent.filter(|p| p.iter().filter(|b| **b == b'/').count() > 1 && !too_wide(p));
+        dirs.push(top.unwrap_or(dir).to_vec());
+    }
+    dirs.sort();
+    dirs.dedup();
+    dirs
+}
+
+fn hierarchy(dir: &[u8]) -> Expanded {
+    Expanded { literal: dir.strip_suffix(b"/").unwrap_or(dir).to_vec(), pattern: "/**".to_owned() }
+}
+
+fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permission) {
+    let home = builder.paths.home.to_vec();
+    let shown = match expanded.literal.strip_prefix(&*home) {
+        Some(rest) if home.len() > 1 && (rest.is_empty() || rest.starts_with(b"/")) => {
+            format!("~{}{}", show(rest), expanded.pattern)
+        }
+        _ => format!("{}{}", show(&expanded.literal), expanded.pattern),
+    };
+    // Shells open their histories at every start and go on without: a line each time would say nothing.
+    let unmentioned = permission.0 == Rights::NONE && shown.starts_with('~');
+    let section = if unmentioned { UNMENTIONED } else { "builtin.rules" };
+    let reason = Reason {
+        source: Source::Builtin,
+        path: format!("{section}[\"{shown}\"]"),
+        rule: format!("builtin \"{shown}\": \"{permission}\""),
+        text: format!("without a guard.json, \"{shown}\" grants {permission}"),
+    };
+    builder.rule(expanded, permission, reason);
+}
+
+fn allowlist_reason(pattern: &str) -> Reason {
+    Reason {
+        source: Source::Builtin,
+        path: format!("builtin.allowlist[\"{pattern}\"]"),
+        rule: format!("builtin allowlist \"{pattern}\""),
+        text: format!("without a guard.json, programs at \"{pattern}\" may start"),
+    }
+}

@@ -1,0 +1,155 @@
+//! What the policy without a file knows of a usual system and of usual tools.
+
+/// The system's programs, which the tree cannot write.
+pub(crate) const PROGRAMS: [&str; 9] = [
+    "/usr/**",
+    "/bin/**",
+    "/sbin/**",
+    "/lib/**",
+    "/lib64/**",
+    "/opt/**",
+    "/snap/**",
+    "/nix/store/**",
+    "/gnu/store/**",
+];
+
+/// Programs that an operator installs below the home directory.
+pub(crate) const TOOLCHAINS: [&str; 22] = [
+    "~/.cargo/bin/**",
+    "~/.rustup/toolchains/**",
+    "~/.nvm/**",
+    "~/.fnm/**",
+    "~/.volta/**",
+    "~/.bun/bin/**",
+    "~/.deno/bin/**",
+    "~/.pyenv/**",
+    "~/.rbenv/**",
+    "~/.asdf/**",
+    "~/.sdkman/**",
+    "~/.ghcup/**",
+    "~/.local/bin/**",
+    "~/.local/lib/**",
+    "~/.local/share/fnm/**",
+    "~/.local/share/mise/**",
+    "~/.local/share/uv/**",
+    "~/.local/share/pnpm/**",
+    "~/.local/share/pipx/**",
+    "~/.local/pipx/**",
+    "~/.local/share/virtualenv/**",
+    "~/go/bin/**",
+];
+
+/// Secrets: denied to everything, and no one is asked.
+pub(crate) const DENIED: [&str; 8] = [
+    "~/.ssh ~/.gnupg ~/.aws ~/.azure ~/.config/gcloud ~/.kube ~/.docker/config.json \
+     ~/.docker/contexts ~/.config/doctl ~/.oci ~/.terraform.d/credentials.tfrc.json ~/.terraformrc \
+     ~/.vault-token ~/.config/sops ~/.age",
+    "~/.netrc ~/.npmrc ~/.yarnrc.yml ~/.pypirc ~/.git-credentials ~/.config/git/credentials \
+     ~/.cargo/credentials ~/.cargo/credentials.toml ~/.gem/credentials ~/.m2/settings.xml \
+     ~/.m2/settings-security.xml ~/.gradle/gradle.properties ~/.config/pip ~/.pip ~/.pgpass \
+     ~/.my.cnf ~/.mylogin.cnf ~/.s3cfg ~/.boto ~/.config/rclone ~/.composer/auth.json",
+    "~/.config/gh ~/.config/glab-cli ~/.config/hub ~/.config/hcloud ~/.config/op ~/.config/op-ssh \
+     ~/.config/heroku ~/.config/netlify ~/.config/vercel ~/.local/share/com.vercel.cli ~/.wrangler \
+     ~/.config/containers/auth.json",
+    "~/.password-store ~/.local/share/keyrings ~/.local/share/kwalletd ~/.config/keepassxc \
+     ~/.config/Bitwarden ~/.config/1Password ~/.pki ~/.electrum ~/.bitcoin ~/.ethereum",
+    "~/.mozilla ~/.thunderbird ~/.config/google-chrome ~/.config/chromium ~/.config/BraveSoftware \
+     ~/.config/microsoft-edge ~/.config/vivaldi ~/.config/opera ~/snap/firefox ~/snap/chromium \
+     ~/.cache/mozilla ~/.cache/google-chrome ~/.cache/chromium ~/.cache/BraveSoftware",
+    "~/.openclaw ~/.claude ~/.claude.json ~/.codex ~/.gemini ~/.config/openai ~/.config/anthropic \
+     ~/.config/github-copilot ~/.cursor ~/.aider.conf.yml ~/.huggingface ~/.cache/huggingface/token \
+     ~/.cache/huggingface/stored_tokens ~/.config/Signal ~/.config/Slack ~/.config/discord",
+    "/etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d \
+     /etc/security/opasswd /etc/ssl/private /etc/pki/tls/private /etc/letsencrypt \
+     /etc/ssh/ssh_host_*_key /etc/krb5.keytab /etc/NetworkManager/system-connections \
+     /etc/wireguard /etc/openvpn /etc/ppp /etc/docker/key.json /etc/rancher /etc/kubernetes \
+     /etc/openclaw",
+    // Sockets that act for whoever reaches them.
+    "/run/docker.sock /run/containerd/containerd.sock /run/podman /run/crio /run/dbus/system_bus_socket \
+     /run/systemd/private /proc/sysrq-trigger /proc/kcore",
+];
+
+/// What each list of patterns grants. A longer pattern wins, so that the short ones may be wide.
+pub(crate) const RULES: &[(&str, &str)] = &[
+    (
+        "r-x",
+        "/usr/** /bin/** /sbin/** /lib/** /lib32/** /lib64/** /libx32/** /opt/** /snap/** /nix/store/** \
+         /gnu/store/**",
+    ),
+    (
+        "r-x",
+        "~/.cargo/bin/** ~/.rustup/** ~/.nvm/** ~/.fnm/** ~/.volta/** ~/.bun/** ~/.deno/** ~/.pyenv/** \
+         ~/.rbenv/** ~/.asdf/** ~/.sdkman/** ~/.ghcup/** ~/.local/bin/** ~/.local/lib/** \
+         ~/.local/share/fnm/** ~/.local/share/mise/** ~/.local/share/uv/** ~/.local/share/pnpm/** \
+         ~/.local/share/pipx/** ~/.local/pipx/** ~/.local/share/virtualenv/** ~/go/bin/**",
+    ),
+    (
+        "r--",
+        "/etc/** /sys/** /boot/config-* /var/cache/fontconfig/** /var/lib/dpkg/** /var/lib/apt/lists/** \
+             /run/systemd/resolve/*.conf /var/lib/dbus/machine-id /dev /dev/shm",
+    ),
+    // Not the processes of others: their memory and environment hold secrets.
+    ("r--", "/proc/**"),
+    ("---", "/proc/*/?**"),
+    (
+        "r--",
+        "/proc/sys/** /proc/net/** /proc/bus/** /proc/irq/** /proc/tty/** /proc/driver/** \
+             /proc/pressure/** /proc/sysvipc/** \
+             /proc/*/stat /proc/*/status /proc/*/cmdline /proc/*/comm /proc/*/statm",
+    ),
+    (
+        "rw-",
+        "/proc/self/** /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx \
+         /dev/pts/** /dev/shm/**",
+    ),
+    (
+        "r--",
+        "~/.gitconfig ~/.config/git/** ~/.gitignore ~/.gitignore_global ~/.gitattributes ~/.git-templates/** \
+         ~/.profile ~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.bash_completion \
+         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.oh-my-zsh/** ~/.inputrc ~/.dircolors ~/.terminfo/** \
+         ~/.vimrc ~/.vim/** ~/.config/nvim/** ~/.nanorc ~/.tmux.conf ~/.screenrc ~/.lesskey ~/.editorconfig \
+         ~/.gdbinit ~/.selected_editor ~/.config/locale.conf ~/.config/user-dirs.dirs ~/.fonts/** \
+         ~/.local/share/fonts/** ~/.config/fontconfig/** ~/.local/share/bash-completion/** \
+         ~/.cargo/** ~/.clang-format ~/.config/go/** ~/.condarc ~/.yarnrc ~/.config/yarn/** ~/.config/uv/** \
+         ~/.config/mise/** ~/.tool-versions ~/.node-version ~/.python-version ~/.config/configstore/** ~/.gemrc \
+         ~/.m2/** ~/.gradle/** ~/.config",
+    ),
+    (
+        "rw-",
+        "~/.cargo/registry/** ~/.cargo/git/** ~/.cargo/.package-cache* ~/.cargo/.global-cache* \
+         ~/.rustup/tmp/** ~/.rustup/downloads/** ~/.rustup/update-hashes/** \
+         ~/.npm/** ~/.yarn/** ~/.pnpm-store/** ~/.local/share/pnpm/store/** ~/.local/state/pnpm/** \
+         ~/.bun/install/cache/** ~/.node-gyp/** ~/go/pkg/** ~/.config/go/telemetry/** ~/.ccache/** \
+         ~/.m2/repository/** ~/.gradle/caches/** ~/.gradle/wrapper/** ~/.gradle/daemon/** \
+         ~/.gradle/native/** ~/.cabal/packages/** ~/.stack/** ~/.gem/ruby/** ~/.nuget/packages/** \
+         ~/.composer/cache/** ~/.matplotlib/** ~/.keras/**",
+    ),
+    // Caches hold built tools too; running one is asked for.
+    ("rw?", "~/.cache/**"),
+    // Shells and interpreters open these at every start, and do without: neither shown nor asked for.
+    (
+        "---",
+        "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \
+         ~/.psql_history ~/.mysql_history ~/.sqlite_history ~/.local/share/nano/** ~/.wget-hsts",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Permission;
+    use crate::paths::pattern;
+
+    #[test]
+    fn the_lists_are_well_formed() {
+        for (permission, list) in RULES {
+            assert!(Permission::parse(permission).is_some(), "{permission}");
+            for p in list.split_whitespace() {
+                assert_eq!(pattern::problem(p), None, "{p}");
+            }
+        }
+        for p in DENIED.iter().flat_map(|l| l.split_whitespace()).chain(PROGRAMS).chain(TOOLCHAINS) {
+            assert_eq!(pattern::problem(p), None, "{p}");
+        }
+    }
+}

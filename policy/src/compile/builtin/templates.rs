@@ -1,0 +1,140 @@
+//! What the built-in policy knows of a usual machine, as patterns: for policies that are written for somebody.
+
+use super::policy::toolchains;
+use super::system::{DENIED, RULES};
+use crate::compile::default_modes;
+use crate::paths::exec_roots::is_below;
+use crate::paths::pattern;
+use crate::paths::pattern::expand;
+use crate::{Grant, Host, Overrides, Permission};
+
+/// What holds secrets, as the built-in policy denies it.
+pub fn secrets() -> impl Iterator<Item = &'static str> {
+    DENIED.iter().flat_map(|list| list.split_whitespace())
+}
+
+/// Where programs are on this host that the built-in policy lets run and nobody write: the system's, those of toolchains
+/// below the home, and the directories of `PATH` with what stands beside them. Only what is there (`host.realpath`), is
+/// not below another one, and can be named by a pattern.
+pub fn programs(host: &Host) -> Vec<String> {
+    let listed = RULES
+        .iter()
+        .filter(|(permission, _)| Permission::parse(permission).is_some_and(|p| p.0.x == Grant::Yes))
+        .flat_map(|(_, list)| list.split_whitespace().map(str::to_owned));
+    let modes = default_modes("main", host, &Overrides::default());
+    let detected = toolchains(host, &modes);
+    let detected = detected.iter().filter_map(|dir| hierarchy(dir, host.home));
+    let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    for pattern in listed.chain(detected) {
+        let Some(directory) = pattern.strip_suffix("/**") else { continue };
+        let directory = expand(directory, host.home);
+        let directory = [&directory.literal, directory.pattern.as_bytes()].concat();
+        let Some(real) = (host.realpath)(&directory) else { continue };
+        if !found.iter().any(|(_, other)| is_below(&real, other)) {
+            found.push((pattern, real));
+        }
+    }
+    found.into_iter().map(|(pattern, _)| pattern).collect()
+}
+
+/// Whether a directory that `TMPDIR` names can be one for temporary files, where the built-in policy and those that are
+/// written for somebody let everything be written: it holds neither the home, nor programs, nor places of secrets.
+pub fn may_be_temporary(dir: &[u8], home: &[u8]) -> bool {
+    let listed = RULES
+        .iter()
+        .filter(|(permission, _)| Permission::parse(permission).is_some_and(|p| p.0.x == Grant::Yes))
+        .flat_map(|(_, list)| list.split_whitespace());
+    !is_below(home, dir) && !holds(dir, home, listed.chain(secrets()))
+}
+
+/// A place of secrets that lies in this directory. (One that is itself such a place is denied as a whole.)
+pub fn secret_in(dir: &[u8], home: &[u8]) -> Option<&'static str> {
+    let is_in = |secret: &&str| holds(dir, home, std::iter::once(*secret));
+    let is_it = |secret: &&str| expand(secret, home).glob(true).literal() == dir;
+    if secrets().any(|secret| is_it(&secret)) { None } else { secrets().find(is_in) }
+}
+
+fn holds<'p>(dir: &[u8], home: &[u8], mut patterns: impl Iterator<Item = &'p str>) -> bool {
+    patterns.any(|pattern| is_below(expand(pattern, home).glob(true).literal(), dir))
+}
+
+/// The pattern of a directory and all below it, from `~` where it is below the home. None where no pattern stands for it
+/// alone: it has a wildcard in its name, or is no UTF-8.
+pub fn hierarchy(dir: &[u8], home: &[u8]) -> Option<String> {
+    let written = match dir.strip_prefix(home) {
+        Some(rest) if home.len() > 1 && is_below(dir, home) => [b"~", rest].concat(),
+        _ => dir.strip_suffix(b"/").unwrap_or(dir).to_vec(),
+    };
+    let pattern = String::from_utf8(written).ok().filter(|dir| !dir.contains(['*', '?']))? + "/**";
+    pattern::problem(&pattern).is_none().then_some(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_there_is_named_and_once() {
+        let real = |path: &[u8]| match path {
+            b"/usr" | b"/home/u/.cargo/bin" | b"/srv/node" | b"/odd*" => Some(path.to_vec()),
+            b"/srv/a/node_modules" | b"/srv/b/.bin" => Some(path.to_vec()),
+            b"/bin" => Some(b"/usr/bin".to_vec()),
+            _ => None,
+        };
+        let host = Host {
+            path_dirs: [
+                "/usr/bin",
+                "/srv/node/bin",
+                "/odd*/bin",
+                "/srv/a/node_modules/.bin",
+                "/srv/b/.bin",
+                "/gone/bin",
+                "/home/u/work/bin",
+                "/home/u/.cargo/bin",
+            ]
+            .map(|dir| dir.as_bytes().to_vec())
+            .to_vec(),
+            realpath: &real,
+            ..Host::bare(b"/home/u", b"/home/u/work")
+        };
+        assert_eq!(
+            programs(&host),
+            ["/usr/**", "~/.cargo/bin/**", "/srv/a/node_modules/**", "/srv/b/.bin/**", "/srv/node/**"]
+        );
+    }
+
+    #[test]
+    fn a_directory_has_one_pattern_or_none() {
+        let of = |dir: &str| hierarchy(dir.as_bytes(), b"/home/u");
+        assert_eq!(of("/home/u/a b").as_deref(), Some("~/a b/**"));
+        assert_eq!(of("/home/uu/").as_deref(), Some("/home/uu/**"));
+        for none in ["/a*", "/a?b", "relative"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(hierarchy(b"/a\xff", b"/home/u"), None);
+        assert_eq!(hierarchy(b"/root/x", b"/").as_deref(), Some("/root/x/**"));
+    }
+
+    #[test]
+    fn a_directory_of_others_is_not_for_temporary_files() {
+        let may = |dir: &str| may_be_temporary(dir.as_bytes(), b"/home/u");
+        for dir in ["/tmp/a", "/var/tmp/x", "/home/u/tmp", "/home/u/.cache/tmp", "/build", "/run/user/1000"] {
+            assert!(may(dir), "{dir}");
+        }
+        for dir in
+            ["/", "/home", "/home/u", "/home/u/.config", "/home/u/.ssh", "/etc", "/usr", "/home/u/.cargo"]
+        {
+            assert!(!may(dir), "{dir}");
+        }
+        assert!(secret_in(b"/home/u/.config", b"/home/u").is_some());
+        for dir in ["/home/u/work", "/home/u/.ssh", "/srv/app", "/home/u/.config/app", "/home/v/work"] {
+            assert_eq!(secret_in(dir.as_bytes(), b"/home/u"), None, "{dir}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_patterns() {
+        assert!(secrets().any(|pattern| pattern == "~/.ssh"));
+        assert!(secrets().all(|pattern| pattern::problem(pattern).is_none()));
+    }
+}

@@ -1,0 +1,68 @@
+//! The file that holds the gateway's token: whoever reads it answers what the guard asks.
+
+use super::builder::MapBuilder;
+use crate::paths::path_rules::{Map, Reason};
+use crate::paths::pattern::{Expanded, Paths, expand_home, replaceable_link, show};
+use crate::{Grant, Source};
+
+const KEY: &str = "approvals.gateway.tokenFile";
+
+/// `approvals.gateway.tokenFile`, to be denied whatever the document says of it.
+pub(crate) struct Token<'d> {
+    written: &'d str,
+    expanded: Expanded,
+}
+
+impl<'d> Token<'d> {
+    pub(crate) fn new(written: &'d str, home: &[u8]) -> Token<'d> {
+        Token { written, expanded: expand_home(written, home) }
+    }
+
+    /// Denies it to the tree.
+    pub(crate) fn deny(&self, builder: &mut MapBuilder<'_>) {
+        let reason = Reason {
+            source: Source::Builtin,
+            path: KEY.to_owned(),
+            rule: format!("builtin deny \"{}\"", self.written),
+            text: format!("\"{}\" is always denied: it holds the gateway's token", self.written),
+        };
+        builder.deny(&self.expanded, &reason);
+    }
+
+    /// Its real path, or why it is not to be opened.
+    ///
+    /// # Errors
+    /// When rules of the document open it: the tree could have read it, or put it there, before it was denied.
+    pub(crate) fn place(&self, map: &Map, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
+        let without = map.without(|reason| reason.path == KEY);
+        let written = [&self.expanded.literal, self.expanded.pattern.as_bytes()].concat();
+        let real = self.expanded.resolved(paths, true);
+        let real =
+            real.map_or_else(|| written.clone(), |real| [&real.literal, real.pattern.as_bytes()].concat());
+        let elsewhere = "keep it where no rule leads, as in OpenClaw's state directory, or name it in permissions.filesystem.deny";
+        for path in [&written, &real] {
+            let rights = without.find(path).rights;
+            for (grant, verb) in [(rights.w, "write"), (rights.r, "read")] {
+                if grant == Grant::Yes {
+                    let path = show(path);
+                    return Err(format!(
+                        "but for this key the guarded command could {verb} {path}: {elsewhere}"
+                    ));
+                }
+            }
+        }
+        let is_the_trees = |path: &[u8]| without.find(path).is_the_trees();
+        match replaceable_link(&written, paths, is_the_trees) {
+            Some(link) => Err(format!(
+                "{} is a symbolic link that the guarded command may replace: {elsewhere}",
+                show(&link)
+            )),
+            None => Ok(real),
+        }
+    }
+}
+
+/// The refusal as a warning of the policy.
+pub(crate) fn warning(place: Option<&Result<Vec<u8>, String>>) -> Option<String> {
+    place?.as_ref().err().map(|why| format!("{KEY}: is not used, for {why}"))
+}

@@ -1,0 +1,329 @@
+//! Given a document to a policy for one agent: agents.NAME over agents."*" over the top level.
+
+mod builder;
+pub(crate) mod builtin;
+mod gateway_token;
+pub(crate) mod modes;
+pub(crate) mod stores;
+
+use std::collections::BTreeMap;
+
+use crate::config::audit::AuditSettings;
+use crate::config::document::{Agent, AllowlistEntry, Document, Mode, Permissions, Persistence, SkillBin};
+use crate::environment::path_directories;
+use crate::network::Network;
+use crate::paths::exec_roots;
+use crate::paths::path_rules::{Map, Reason};
+use crate::paths::pattern::{Expanded, Paths, expand, expand_home, show};
+use crate::paths::persistence::{self, Hint};
+use crate::programs::allowlist::{Allowlist, Entry};
+use crate::programs::reasons::ExecReasons;
+use crate::programs::safe_bins::SafeBins;
+use crate::programs::{DEFAULT_CARRIERS, Programs};
+use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source};
+use builder::MapBuilder;
+use gateway_token::Token;
+use modes::{Given, Modes};
+use stores::openclaw::Stores;
+
+/// What a scalar is where `guard.json` leaves it out.
+pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+/// As OpenClaw 2026.4.12 says "still running" (src/agents/bash-tools.exec-runtime.ts).
+pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
+
+/// A section of the document that speaks for the agent.
+pub(crate) struct Layer<'d> {
+    pub(crate) source: Source,
+    /// `agents.main.`, or nothing for the top level.
+    pub(crate) prefix: String,
+    pub(crate) mode: Mode,
+    permissions: &'d Permissions,
+    pub(crate) agent: Option<&'d Agent>,
+}
+
+impl<'d> Layer<'d> {
+    /// What it says of persistence, and who it is.
+    pub(crate) fn persistence(&self) -> (Option<&'d Persistence>, Source, &str) {
+        (self.permissions.persistence.as_ref(), self.source, &self.prefix)
+    }
+}
+
+impl Policy {
+    /// Compiles a document for one agent.
+    pub fn compile(
+        doc: &Document,
+        agent: &str,
+        host: &Host,
+        overrides: &Overrides,
+    ) -> Result<Policy, Vec<Problem>> {
+        let layers = layers(doc, agent);
+        let paths = Paths { home: host.home, realpath: host.realpath };
+        let stores = Stores::of(host, doc.approvals.gateway.admin());
+        let modes = modes(&layers).tightened(agent, &stores, overrides);
+
+        let mut builder = MapBuilder::new(paths, modes.ask());
+        always_denied(&mut builder, host);
+        let token = doc.approvals.gateway.token_file().map(|written| Token::new(written, host.home));
+        if let Some(token) = &token {
+            token.deny(&mut builder);
+        }
+        denies(&mut builder, &layers);
+        rules(&mut builder, &layers);
+        if layers.iter().find_map(|l| l.permissions.base).unwrap_or(true) {
+            builder.base();
+        }
+        let (default, default_reason) = default(&layers);
+        builder.answers(&host.own, agent);
+        let is_on = |set| persistence::switched_off(layers.iter().map(Layer::persistence), set).is_none();
+        builder.persistence(persistence::kept(host, Hint::Key, is_on));
+        let (map, mut warnings) = builder.finish(default, default_reason);
+        let gateway_token = token.map(|token| token.place(&map, &paths));
+        warnings.extend(gateway_token::warning(gateway_token.as_ref()));
+
+        let mut entries = Vec::new();
+        for layer in &layers {
+            let list = layer.agent.map_or(&[][..], |a| &a.allowlist);
+            for (i, entry) in list.iter().enumerate() {
+                let path = format!("{}allowlist[{i}]", layer.prefix);
+                let reason = Reason {
+                    source: layer.source,
+                    rule: format!("{}allowlist \"{}\"", layer.prefix, entry.pattern),
+                    text: format!("the allowlist has \"{}\"", entry.pattern),
+                    path,
+                };
+                let compiled = Entry::compile(entry, &paths, &map, reason);
+                entries.extend(compiled.entry);
+                warnings.extend(compiled.warning);
+            }
+        }
+        let has_skills = has_skills(&layers);
+        let (openclaw, notes) = stores.entries(agent, &paths, &map, has_skills);
+        entries.extend(openclaw);
+        warnings.extend(notes);
+        let (saved, notes) = host.own.entries(agent, &paths, &map);
+        entries.extend(saved);
+        warnings.extend(notes);
+        let skills = if has_skills { skills(doc, &paths, &map) } else { Vec::new() };
+        let carriers = match &doc.exec.carriers {
+            Some(list) => (list.clone(), Source::Global),
+            None => (DEFAULT_CARRIERS.map(str::to_owned).to_vec(), Source::Default),
+        };
+        let (safe_bins, unsafe_bins) = SafeBins::compile(&doc.exec, &paths);
+        warnings.extend(unsafe_bins);
+        let configured: Option<Vec<Vec<u8>>> = doc.exec.roots.as_ref().map(|list| {
+            let root = |dir: &String| {
+                let Expanded { literal, pattern } = expand_home(dir, host.home);
+                let whole = [&literal, pattern.as_bytes()].concat();
+                if whole.len() > 1 { whole.strip_suffix(b"/").unwrap_or(&whole).to_vec() } else { whole }
+            };
+            list.iter().map(root).collect()
+        });
+        let path_prepend = path_directories(
+            doc.exec.path_prepend.as_deref().unwrap_or_default(),
+            &paths,
+            &map,
+            &mut warnings,
+        );
+        let roots = exec_roots::roots(configured.as_deref(), &map, &paths, &mut warnings);
+        let asked = doc.approvals.gateway.url();
+        let (network, notes) = Network::compile(&doc.network.connect, &host.gateway, asked);
+        warnings.extend(notes);
+        Ok(Policy {
+            agent: agent.to_owned(),
+            home: host.home.to_vec(),
+            map,
+            programs: programs(&modes, entries, skills, carriers, safe_bins, strict(&layers)),
+            roots,
+            timeout_ms: doc.exec.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
+            running_notice_ms: doc.exec.running_notice_ms.unwrap_or(DEFAULT_RUNNING_NOTICE_MS),
+            approvals: doc.approvals.clone(),
+            gateway_token,
+            unix_datagram: doc.network.unix_datagram.unwrap_or(false),
+            network,
+            allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
+            audit: AuditSettings::of(&doc.audit),
+            inherit: doc.exec.environment.unwrap_or_default(),
+            path_prepend,
+            warnings,
+        })
+    }
+}
+
+/// Whether the programs of skills count.
+fn has_skills(layers: &[Layer<'_>]) -> bool {
+    layers.iter().find_map(|layer| layer.mode.auto_allow_skills).unwrap_or(false)
+}
+
+/// Who set `strictInlineEval`, if it is on.
+fn strict(layers: &[Layer<'_>]) -> Option<(Source, String)> {
+    let (layer, on) = layers.iter().find_map(|layer| layer.mode.strict_inline_eval.map(|on| (layer, on)))?;
+    on.then(|| (layer.source, format!("{}exec.strictInlineEval", layer.prefix)))
+}
+
+/// The programs of skills.
+fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
+    let entry = |(i, bin): (usize, &SkillBin)| {
+        let reason = Reason {
+            source: Source::Global,
+            path: format!("exec.skills.bins[{i}]"),
+            rule: format!("exec.skills.bins \"{}\"", bin.name),
+            text: format!("{} belongs to a skill, and exec.autoAllowSkills is on", bin.name),
+        };
+        let written = AllowlistEntry { pattern: bin.resolved_path.clone(), ..AllowlistEntry::default() };
+        Entry::compile(&written, paths, map, reason).entry
+    };
+    doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
+}
+
+/// The sections that apply, the most specific first.
+pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
+    let mut layers = Vec::new();
+    let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
+    for name in names {
+        if let Some(section) = doc.agents.get(name) {
+            let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+            layers.push(Layer {
+                source: Source::Agent,
+                prefix: if plain { format!("agents.{name}.") } else { format!("agents[\"{name}\"].") },
+                mode: section.exec,
+                permissions: &section.permissions,
+                agent: Some(section),
+            });
+        }
+    }
+    layers.push(Layer {
+        source: Source::Global,
+        prefix: String::new(),
+        mode: doc.exec.mode,
+        permissions: &doc.permissions,
+        agent: None,
+    });
+    layers
+}
+
+fn modes(layers: &[Layer<'_>]) -> Modes {
+    Modes {
+        security: scalar(layers, Mode::security, (Security::Allowlist, "security")),
+        ask: scalar(layers, Mode::ask, (Ask::OnMiss, "ask")),
+        fallback: scalar(layers, Mode::fallback, (Security::Deny, "askFallback")),
+        broken: None,
+    }
+}
+
+/// The modes of the policy without a file.
+pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
+    modes(&[]).tightened(agent, &Stores::of(host, false), overrides)
+}
+
+fn scalar<T>(
+    layers: &[Layer<'_>],
+    get: impl Fn(&Mode) -> Option<(T, &'static str)>,
+    default: (T, &'static str),
+) -> Given<T> {
+    for layer in layers {
+        if let Some((value, key)) = get(&layer.mode) {
+            return Given { value, source: layer.source, path: format!("{}exec.{key}", layer.prefix) };
+        }
+    }
+    Given { value: default.0, source: Source::Default, path: format!("exec.{}", default.1) }
+}
+
+/// The state directory, the guard's own files.
+pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
+    for path in &host.always_denied {
+        let shown = show(path);
+        let reason = Reason {
+            source: Source::Builtin,
+            path: format!("builtin.deny[\"{shown}\"]"),
+            rule: format!("builtin deny \"{shown}\""),
+            text: format!("{shown} is always denied: the guarded tree may not reach what guards it"),
+        };
+        let literal = path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        builder.deny(&Expanded { literal, pattern: String::new() }, &reason);
+    }
+}
+
+fn denies(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
+    for layer in layers {
+        let section = format!("{}permissions.filesystem.deny", layer.prefix);
+        for pattern in &layer.permissions.filesystem.deny {
+            let reason = Reason {
+                source: layer.source,
+                path: format!("{section}[\"{pattern}\"]"),
+                rule: format!("{section} \"{pattern}\""),
+                text: format!("\"{pattern}\" is denied"),
+            };
+            builder.deny(&expand(pattern, builder.paths.home), &reason);
+        }
+    }
+}
+
+fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
+    // By the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. Two spellings in one layer
+    // both stay, and a tie grants what both grant.
+    let mut decided: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
+    for (depth, layer) in layers.iter().enumerate() {
+        let section = format!("{}permissions.filesystem.rules", layer.prefix);
+        for (pattern, permission) in &layer.permissions.filesystem.rules {
+            let expanded = expand(pattern, builder.paths.home);
+            let key = [&expanded.literal, expanded.pattern.as_bytes()].concat();
+            if *decided.entry(key).or_insert(depth) != depth {
+                continue;
+            }
+            let reason = Reason {
+                source: layer.source,
+                path: format!("{section}[\"{pattern}\"]"),
+                rule: format!("{section} \"{pattern}\": \"{permission}\""),
+                text: format!("\"{pattern}\" grants {permission}"),
+            };
+            builder.rule(&expanded, *permission, reason);
+        }
+    }
+}
+
+fn default(layers: &[Layer<'_>]) -> (Permission, Reason) {
+    let found = layers.iter().find_map(|l| l.permissions.filesystem.default.map(|d| (d, l)));
+    let (permission, source, prefix) = match found {
+        Some((permission, layer)) => (permission, layer.source, layer.prefix.as_str()),
+        None => (Permission(Rights::NONE), Source::Default, ""),
+    };
+    (permission, default_reason(permission, source, &format!("{prefix}permissions.filesystem.default")))
+}
+
+pub(crate) fn default_reason(permission: Permission, source: Source, path: &str) -> Reason {
+    Reason {
+        source,
+        path: path.to_owned(),
+        rule: format!("{path} \"{permission}\""),
+        text: format!("no rule covers the path, and the default is {permission}"),
+    }
+}
+
+/// The exec side, with its reasons made.
+pub(crate) fn programs(
+    modes: &Modes,
+    entries: Vec<Entry>,
+    skills: Vec<Entry>,
+    carriers: (Vec<String>, Source),
+    safe_bins: SafeBins,
+    strict: Option<(Source, String)>,
+) -> Programs {
+    let reasons = ExecReasons::new(modes, carriers.1);
+    let strict_inline_eval = strict.map(|source| Reason {
+        source: source.0,
+        path: source.1.clone(),
+        rule: source.1,
+        text: "its arguments hold code, which is asked for each time".to_owned(),
+    });
+    Programs {
+        strict_inline_eval,
+        security: modes.security.value,
+        ask: modes.ask.value,
+        fallback: modes.fallback.value,
+        allowlist: Allowlist::new(entries),
+        skills: Allowlist::new(skills),
+        carriers: carriers.0,
+        safe_bins,
+        reasons,
+    }
+}

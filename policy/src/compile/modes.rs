@@ -1,0 +1,108 @@
+//! Security, ask and askFallback, each with who set it, and what may only tighten them.
+
+use super::stores::openclaw::{Holder, OpenclawStore, Stores};
+use crate::paths::path_rules::Reason;
+use crate::store::{Setting, Store};
+use crate::{Ask, Overrides, Security, Source};
+
+/// A value with where it comes from.
+#[derive(Clone)]
+pub(crate) struct Given<T> {
+    pub(crate) value: T,
+    pub(crate) source: Source,
+    pub(crate) path: String,
+}
+
+/// The three exec scalars with their sources.
+pub(crate) struct Modes {
+    pub(crate) security: Given<Security>,
+    pub(crate) ask: Given<Ask>,
+    pub(crate) fallback: Given<Security>,
+    /// Why nothing may start, where that is not what somebody wrote.
+    pub(crate) broken: Option<Reason>,
+}
+
+impl Modes {
+    pub(crate) fn ask(&self) -> Ask {
+        self.ask.value
+    }
+
+    /// With OpenClaw's own stores and the command line, which only tighten: `minSecurity` of both securities, `maxAsk`
+    /// of both asks, `minSecurity` of both fallbacks and of the security (OpenClaw 2026.9.6).
+    pub(crate) fn tightened(self, agent: &str, stores: &Stores<'_>, overrides: &Overrides) -> Modes {
+        let asked = self.ask.value;
+        let mut modes = self;
+        for (holder, store) in stores.iter() {
+            match store {
+                OpenclawStore::Absent => {}
+                OpenclawStore::Broken(line) => modes = closed(holder, line, modes.broken),
+                OpenclawStore::Present(reading) => modes.tighten(agent, holder, &reading.store),
+            }
+        }
+        let path = |key: &str| format!("exec.{key}");
+        modes.security.least(overrides.security.map(|value| (value, path("security"))), Source::Operator);
+        modes.ask.most(overrides.ask.map(|value| (value, path("ask"))), Source::Operator);
+        modes.fallback.value = modes.fallback.value.min_security(modes.security.value);
+        // Where guard.json asks nobody, what nobody has answered must not be more than it allows.
+        if asked == Ask::Off && modes.ask.value != Ask::Off {
+            let source = modes.ask.source;
+            modes.fallback.least(Some((Security::Allowlist, path("askFallback"))), source);
+        }
+        modes
+    }
+}
+
+impl Modes {
+    fn tighten(&mut self, agent: &str, holder: Holder, store: &Store) {
+        fn given<T>(holder: Holder, set: Option<Setting<T>>) -> Option<(T, String)> {
+            set.map(|set| (set.value, holder.place(&set.path)))
+        }
+        self.security.least(given(holder, store.security(agent)), Source::Openclaw);
+        self.ask.most(given(holder, store.ask(agent)), Source::Openclaw);
+        self.fallback.least(given(holder, store.ask_fallback(agent)), Source::Openclaw);
+    }
+}
+
+impl<T: Ord> Given<T> {
+    fn least(&mut self, other: Option<(T, String)>, source: Source) {
+        if let Some((value, path)) = other.filter(|(value, _)| *value < self.value) {
+            *self = Given { value, source, path };
+        }
+    }
+
+    fn most(&mut self, other: Option<(T, String)>, source: Source) {
+        if let Some((value, path)) = other.filter(|(value, _)| *value > self.value) {
+            *self = Given { value, source, path };
+        }
+    }
+}
+
+/// A store that is not known may have denied anything.
+fn closed(holder: Holder, line: &str, before: Option<Reason>) -> Modes {
+    fn given<T>(value: T, path: String) -> Given<T> {
+        Given { value, source: Source::Openclaw, path }
+    }
+    let (prefix, path) = (holder.prefix(), holder.prefix().to_owned());
+    let (rule, text) = match holder {
+        Holder::File => (
+            "exec-approvals.json cannot be read",
+            "nothing may start while OpenClaw's approvals cannot be read",
+        ),
+        Holder::Gateway => (
+            "its exec approvals are not known",
+            "nothing may start while the gateway's exec approvals are not known",
+        ),
+    };
+    let reason = Reason {
+        source: Source::Openclaw,
+        path: path.clone(),
+        rule: format!("{prefix}: {rule}"),
+        text: format!("{text}: {line}"),
+    };
+    Modes {
+        security: given(Security::Deny, path.clone()),
+        ask: given(Ask::Off, path.clone()),
+        fallback: given(Security::Deny, path),
+        broken: before.or(Some(reason)),
+    }
+}

@@ -1,0 +1,94 @@
+//! What the guard's own approvals store adds to a policy. Its only power is to allow: a broken one is as good as none.
+
+use super::openclaw::listed;
+use crate::paths::path_rules::{Map, Reason};
+use crate::paths::pattern::{Paths, expand, problem};
+use crate::paths::saved_rules::Answer;
+use crate::programs::allowlist;
+use crate::store::{Entry, Reading};
+use crate::{Ask, Source};
+
+/// The store's name in the state directory, as reasons say it.
+const NAME: &str = "guard/approvals.json";
+
+/// The guard's own approvals store, as the host has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum OwnStore<'a> {
+    /// There is none.
+    #[default]
+    Absent,
+    /// It was read.
+    Present(&'a Reading),
+    /// It is there and cannot be read: the line that says where and why. Nothing of it counts.
+    Broken(&'a str),
+}
+
+impl OwnStore<'_> {
+    /// The file rules that speak for an agent, with what the operator should know of the store.
+    pub(crate) fn answers(&self, agent: &str, home: &[u8], ask: Ask) -> (Vec<Answer>, Vec<String>) {
+        let reading = match self {
+            OwnStore::Absent => return (Vec::new(), Vec::new()),
+            OwnStore::Broken(line) => return (Vec::new(), vec![broken(line)]),
+            OwnStore::Present(reading) => reading,
+        };
+        let mut warnings: Vec<String> = reading.notes.iter().map(|note| format!("{NAME}: {note}")).collect();
+        let mut answers = Vec::new();
+        for (path, rule) in reading.store.rules(agent) {
+            let path = own_place(&path);
+            if let Some(problem) = problem(&rule.pattern) {
+                warnings.push(format!("{path}: {problem}"));
+                continue;
+            }
+            // As written: it is a real path, and a link that has come into it since leads where nobody was asked.
+            let glob = expand(&rule.pattern, home).glob(true);
+            let reason = Reason {
+                source: Source::Saved,
+                rule: format!("allowed always: {rule} ({NAME})"),
+                text: format!("{rule} was allowed always ({NAME})"),
+                path,
+            };
+            answers.push(Answer { glob, bits: rule.bits, reason });
+        }
+        if ask == Ask::Off && !answers.is_empty() {
+            warnings.push(format!("{NAME}: its rules for files do nothing while exec.ask is off"));
+        }
+        (answers, warnings)
+    }
+
+    /// The entries that speak for an agent, with what the operator should know of them.
+    pub(crate) fn entries(
+        &self,
+        agent: &str,
+        paths: &Paths<'_>,
+        map: &Map,
+    ) -> (Vec<allowlist::Entry>, Vec<String>) {
+        match self {
+            OwnStore::Present(reading) => {
+                listed(&reading.store, agent, paths, map, |path, entry| reason(own_place(&path), entry))
+            }
+            OwnStore::Absent | OwnStore::Broken(_) => (Vec::new(), Vec::new()),
+        }
+    }
+}
+
+/// A place in the store, which says those of OpenClaw's.
+fn own_place(path: &str) -> String {
+    path.replacen("openclaw.", "saved.", 1)
+}
+
+fn reason(path: String, entry: Entry<'_>) -> Reason {
+    let list = path.rsplit_once('[').map_or(&*path, |(list, _)| list);
+    Reason {
+        source: Source::Saved,
+        rule: format!("{list} \"{}\"", entry.pattern()),
+        text: format!("\"{}\" was allowed always ({NAME})", entry.pattern()),
+        path,
+    }
+}
+
+fn broken(line: &str) -> String {
+    format!(
+        "{line}; nothing that was allowed always counts, and nothing more is saved there, until it is repaired or moved \
+         away"
+    )
+}

@@ -1,0 +1,184 @@
+//! What OpenClaw's own stores add to a policy, the file's and the gateway's: their entries, and what is to be said of them.
+//! How they tighten the modes is in `modes`.
+
+use std::collections::BTreeMap;
+
+use crate::config::document::AllowlistEntry;
+use crate::paths::path_rules::{Map, Reason};
+use crate::paths::pattern::Paths;
+use crate::programs::allowlist;
+use crate::store::{Entry, Inactive, Reading, Store};
+use crate::{Host, Source};
+
+/// A store of OpenClaw's, as the host has it.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum OpenclawStore<'a> {
+    /// There is none.
+    #[default]
+    Absent,
+    /// It was read.
+    Present(&'a Reading),
+    /// It is there and is not known: the line that says where and why. Nothing may start.
+    Broken(&'a str),
+}
+
+/// Which of OpenClaw's stores one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// `exec-approvals.json`.
+    File,
+    /// The gateway, which was asked for it.
+    Gateway,
+}
+
+impl Holder {
+    /// What places in it begin with.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            Holder::File => "openclaw",
+            Holder::Gateway => "gateway",
+        }
+    }
+
+    /// A place in it, as the store says it of the file.
+    pub(crate) fn place(self, path: &str) -> String {
+        path.replacen("openclaw", self.prefix(), 1)
+    }
+
+    /// Its name in a sentence.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Holder::File => "exec-approvals.json",
+            Holder::Gateway => "exec approvals of the gateway",
+        }
+    }
+}
+
+/// OpenClaw's stores of which each counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Stores<'a>(Vec<(Holder, OpenclawStore<'a>)>);
+
+impl<'a> Stores<'a> {
+    /// Of a host. The gateway's counts where guard.json has it asked as an administrator.
+    pub(crate) fn of(host: &Host<'a>, is_admin: bool) -> Stores<'a> {
+        let mut stores = vec![(Holder::File, host.openclaw)];
+        let is_the_file = match (host.openclaw, host.gateways) {
+            // A gateway up to 2026.7 on this host has the file.
+            (OpenclawStore::Present(file), OpenclawStore::Present(gateways)) => {
+                file.store.says_the_same(&gateways.store)
+            }
+            _ => false,
+        };
+        if is_admin && !is_the_file {
+            stores.push((Holder::Gateway, host.gateways));
+        }
+        Stores(stores)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Holder, OpenclawStore<'a>)> {
+        self.0.iter().copied()
+    }
+
+    /// The entries that speak for an agent, with what the operator should know of the stores.
+    pub(crate) fn entries(
+        &self,
+        agent: &str,
+        paths: &Paths<'_>,
+        map: &Map,
+        has_skills: bool,
+    ) -> (Vec<allowlist::Entry>, Vec<String>) {
+        let (mut entries, mut warnings) = (Vec::new(), Vec::new());
+        for (holder, store) in self.iter() {
+            let reading = match store {
+                OpenclawStore::Absent => continue,
+                OpenclawStore::Broken(line) => {
+                    warnings.push(broken(holder, line));
+                    continue;
+                }
+                OpenclawStore::Present(reading) => reading,
+            };
+            warnings.extend(reading.notes.iter().map(|note| format!("{}: {note}", holder.name())));
+            let reason = |path: String, entry: Entry<'_>| reason(holder, &path, entry);
+            let (listed, more) = listed(&reading.store, agent, paths, map, reason);
+            entries.extend(listed);
+            warnings.extend(more);
+            let skills = reading.store.auto_allow_skills(agent).filter(|set| set.value && !has_skills);
+            warnings.extend(skills.map(|set| {
+                format!(
+                    "{} is on, but skills count only by exec.autoAllowSkills and exec.skills of guard.json",
+                    holder.place(&set.path)
+                )
+            }));
+        }
+        (entries, warnings)
+    }
+}
+
+/// The entries of a store that speak for an agent, and warnings of those that match nothing. `reason` is given an
+/// entry's place.
+pub(crate) fn listed(
+    store: &Store,
+    agent: &str,
+    paths: &Paths<'_>,
+    map: &Map,
+    reason: impl Fn(String, Entry<'_>) -> Reason,
+) -> (Vec<allowlist::Entry>, Vec<String>) {
+    let (mut entries, mut warnings) = (Vec::new(), Vec::new());
+    let mut inactive: BTreeMap<Inactive, Vec<String>> = BTreeMap::new();
+    for (path, entry) in store.allowlist(agent) {
+        let reason = reason(path, entry);
+        if let Some(why) = entry.inactive() {
+            inactive.entry(why).or_default().push(reason.path);
+            continue;
+        }
+        let compiled = allowlist::Entry::compile(&written(entry), paths, map, reason);
+        entries.extend(compiled.entry);
+        warnings.extend(compiled.warning);
+    }
+    warnings.extend(inactive.iter().map(|(why, places)| asleep(*why, places)));
+    (entries, warnings)
+}
+
+fn written(entry: Entry<'_>) -> AllowlistEntry {
+    AllowlistEntry {
+        pattern: entry.pattern().to_owned(),
+        arg_pattern: entry.arg_pattern().map(str::to_owned),
+        ..AllowlistEntry::default()
+    }
+}
+
+fn reason(holder: Holder, path: &str, entry: Entry<'_>) -> Reason {
+    let path = holder.place(path);
+    let list = path.rsplit_once('[').map_or(&*path, |(list, _)| list);
+    let whose = match holder {
+        Holder::File => "OpenClaw's exec-approvals.json",
+        Holder::Gateway => "the gateway's exec approvals",
+    };
+    Reason {
+        source: Source::Openclaw,
+        rule: format!("{list} \"{}\"", entry.pattern()),
+        text: format!("the allowlist of {whose} has \"{}\"", entry.pattern()),
+        path,
+    }
+}
+
+fn broken(holder: Holder, line: &str) -> String {
+    match holder {
+        Holder::File => format!(
+            "{line}; nothing may start until it is repaired or moved away (OpenClaw up to 2026.7 reads such a file as \
+             an empty one, and allows everything)"
+        ),
+        Holder::Gateway => format!(
+            "{line}; nothing may start until the gateway has said what its exec approvals are, or approvals.gateway.admin \
+             is false"
+        ),
+    }
+}
+
+fn asleep(why: Inactive, places: &[String]) -> String {
+    match places {
+        [] => String::new(),
+        [place] => format!("{place} matches nothing: {}", why.reason()),
+        [place, more @ ..] => format!("{place} and {} more match nothing: {}", more.len(), why.reason()),
+    }
+}

@@ -1,0 +1,225 @@
+//! `approvals.exec`: into which chats a question is forwarded, as OpenClaw 2026.7.35 and 2026.9.6 have it
+//! (src/infra/exec-approval-forwarder.ts, approval-request-filters.ts).
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use serde_json::Number;
+
+use crate::config::schema::NOT_EMPTY;
+use crate::paths::pattern::trim;
+use crate::programs::allowlist::expression;
+
+/// `approvals.exec`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct Forwarding {
+    /// Whether questions are forwarded. False where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enabled: Option<bool>,
+    /// Where to; session where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mode: Option<ForwardingMode>,
+    /// The only agents whose questions are; where it is empty or left out, every agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent_filter: Option<Vec<String>>,
+    /// The only sessions whose questions are, each as a part of the session's key or a regular expression; where it is
+    /// empty or left out, every session's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session_filter: Option<Vec<String>>,
+    /// The chats. A question carries one place only: the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) targets: Option<Vec<TurnSource>>,
+}
+
+/// `approvals.exec.mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ForwardingMode {
+    /// To the chat of the session.
+    #[default]
+    Session,
+    /// To `targets`.
+    Targets,
+    /// To both.
+    Both,
+}
+
+impl ForwardingMode {
+    /// Every value, as written.
+    pub(crate) const NAMES: [&'static str; 3] = ["session", "targets", "both"];
+
+    pub(crate) fn from_name(name: &str) -> Option<ForwardingMode> {
+        match name {
+            "session" => Some(ForwardingMode::Session),
+            "targets" => Some(ForwardingMode::Targets),
+            "both" => Some(ForwardingMode::Both),
+            _ => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// A chat, as the `turnSource…` fields of `exec.approval.request` name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct TurnSource {
+    /// The channel: slack, telegram, discord.
+    #[schemars(regex(pattern = NOT_EMPTY))]
+    pub channel: String,
+    /// Whom or what there, as the channel names it.
+    #[schemars(regex(pattern = NOT_EMPTY))]
+    pub to: String,
+    /// Which account of OpenClaw's on that channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account_id: Option<String>,
+    /// Which thread or topic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<ThreadId>,
+}
+
+/// A thread: Slack's are text, Telegram's numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
+pub enum ThreadId {
+    /// As text.
+    Text(String),
+    /// As a number.
+    Number(Number),
+}
+
+impl JsonSchema for ThreadId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ThreadId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "oneOf": [{ "type": "string" }, { "type": "number" }] })
+    }
+}
+
+/// To whom a question goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn<'f> {
+    /// To the chat that the gateway knows for the session: the session's key says it all.
+    Session,
+    /// To this one.
+    Target(&'f TurnSource),
+}
+
+/// As much of a session's key as OpenClaw tries an expression on, from either end, in UTF-16 units.
+const WINDOW: usize = 2048;
+
+impl Forwarding {
+    /// To whom a question of this agent's and session's goes, in OpenClaw's order, each once. Nobody where forwarding is
+    /// off or a filter leaves it out. A request has room for the first only.
+    pub fn turns(&self, agent: &str, session_key: Option<&str>) -> Vec<Turn<'_>> {
+        let session_key = session_key.map(trim).filter(|key| !key.is_empty());
+        if !self.enabled.unwrap_or(false) || !self.lets(agent, session_key) {
+            return Vec::new();
+        }
+        let mode = self.mode.unwrap_or_default();
+        let mut turns = Vec::new();
+        if mode != ForwardingMode::Targets && session_key.is_some() {
+            turns.push(Turn::Session);
+        }
+        if mode != ForwardingMode::Session {
+            for target in self.targets.iter().flatten().map(Turn::Target) {
+                if !turns.contains(&target) {
+                    turns.push(target);
+                }
+            }
+        }
+        turns
+    }
+
+    /// Whether the filters let it through. Both take what says nothing (no session) for a no.
+    fn lets(&self, agent: &str, session_key: Option<&str>) -> bool {
+        let of_key = session_key.and_then(agent_of);
+        let agent = Some(trim(agent)).filter(|agent| !agent.is_empty()).or(of_key.as_deref());
+        let agents = self.agent_filter.as_deref().unwrap_or_default();
+        let sessions = self.session_filter.as_deref().unwrap_or_default();
+        (agents.is_empty() || agent.is_some_and(|agent| agents.iter().any(|allowed| allowed == agent)))
+            && (sessions.is_empty()
+                || session_key.is_some_and(|key| sessions.iter().any(|pattern| is_meant(pattern, key))))
+    }
+
+    /// `policy show`: what is forwarded in a few words.
+    pub(crate) fn summary(&self) -> String {
+        if !self.enabled.unwrap_or(false) {
+            return "off".to_owned();
+        }
+        let targets = self.targets.iter().flatten().map(|target| format!("{}:{}", target.channel, target.to));
+        let mode = self.mode.unwrap_or_default().as_str().to_owned();
+        std::iter::once(mode).chain(targets).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What an operator may have meant otherwise.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        if !self.enabled.unwrap_or(false) {
+            return if *self == Forwarding::default() {
+                Vec::new()
+            } else {
+                vec!["approvals.exec: does nothing without \"enabled\": true".to_owned()]
+            };
+        }
+        let mut remarks = Vec::new();
+        let targets = self.targets.as_deref().unwrap_or_default();
+        match self.mode.unwrap_or_default() {
+            ForwardingMode::Session if !targets.is_empty() => {
+                remarks.push("approvals.exec.targets: do nothing with \"mode\": \"session\"".to_owned());
+            }
+            ForwardingMode::Targets if targets.is_empty() => remarks.push(
+                "approvals.exec.targets: is empty, so \"mode\": \"targets\" forwards to nobody".to_owned(),
+            ),
+            ForwardingMode::Both if !targets.is_empty() => remarks.push(format!(
+                "approvals.exec.targets: {ONE_PLACE}: the session's chat where a session is known, else the first \
+                 target. {ELSEWHERE}"
+            )),
+            ForwardingMode::Targets if targets.len() > 1 => {
+                remarks.push(format!("approvals.exec.targets: {ONE_PLACE}, the first. {ELSEWHERE}"));
+            }
+            _ => {}
+        }
+        for (i, pattern) in self.session_filter.iter().flatten().enumerate() {
+            if !trim(pattern).is_empty() && expression::compile(trim(pattern)).is_none() {
+                remarks.push(format!(
+                    "approvals.exec.sessionFilter[{i}]: is no regular expression, or one with look-around or that could \
+                     take forever, so it is only looked for as it is written"
+                ));
+            }
+        }
+        remarks
+    }
+}
+
+const ONE_PLACE: &str = "a request names one place only";
+const ELSEWHERE: &str = "For the others set approvals.exec in OpenClaw's own configuration";
+
+/// Whether a filter means a session: as a part of its key, else as an expression.
+fn is_meant(pattern: &str, key: &str) -> bool {
+    if key.contains(pattern) {
+        return true;
+    }
+    let pattern = trim(pattern);
+    // What is empty now finds everything, and is no expression to OpenClaw.
+    let Some(regex) = expression::compile(pattern).filter(|_| !pattern.is_empty()) else { return false };
+    let units: Vec<char> = expression::subject(key).chars().collect();
+    let finds = |units: &[char]| regex.is_match(units.iter().collect::<String>().as_bytes());
+    match units.len().checked_sub(WINDOW) {
+        None => finds(&units),
+        Some(over) => finds(&units[..WINDOW]) || finds(&units[over..]),
+    }
+}
+
+/// The agent that a session's key names, `agent:NAME:…`, in small letters.
+fn agent_of(key: &str) -> Option<String> {
+    let key = key.to_lowercase();
+    let (agent, rest) = key.strip_prefix("agent:")?.split_once(':')?;
+    let agent = trim(agent);
+    (!agent.is_empty() && !rest.is_empty() && !rest.starts_with(':')).then(|| agent.to_owned())
+}

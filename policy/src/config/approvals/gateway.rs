@@ -1,0 +1,137 @@
+//! `approvals.gateway`: which of OpenClaw's gateways is asked, and as whom.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+use super::url::GatewayUrl;
+use crate::config::schema::{FILE, FINGERPRINT, GATEWAY_URL};
+
+/// `approvals.gateway`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct GatewayRoute {
+    /// Where it is: `ws://HOST:PORT`, or `wss://` for TLS. Where it is left out, on this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", regex(pattern = GATEWAY_URL))]
+    pub(crate) url: Option<GatewayUrl>,
+    /// A file that holds its token. The guarded tree can never open it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = FILE))]
+    pub(crate) token_file: Option<String>,
+    /// Whether `ws` may lead to another host, where everybody on the way reads the token. False where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) allow_insecure: Option<bool>,
+    /// The SHA-256 of the only certificate that is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", regex(pattern = FINGERPRINT))]
+    pub(crate) fingerprint: Option<Fingerprint>,
+    /// Whether operator.admin is asked for, to read the gateway's own approvals and to save there. False where it is left
+    /// out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) admin: Option<bool>,
+}
+
+impl GatewayRoute {
+    /// `url`; `None` stands for the gateway of this host.
+    pub fn url(&self) -> Option<&GatewayUrl> {
+        self.url.as_ref()
+    }
+
+    /// `tokenFile` as written. Where it really is says [`crate::Policy::gateway_token`].
+    pub fn token_file(&self) -> Option<&str> {
+        self.token_file.as_deref()
+    }
+
+    /// `allowInsecure`.
+    pub fn allow_insecure(&self) -> bool {
+        self.allow_insecure.unwrap_or(false)
+    }
+
+    /// `fingerprint`.
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.fingerprint
+    }
+
+    /// `admin`: whether operator.admin is asked for beside operator.approvals.
+    pub fn admin(&self) -> bool {
+        self.admin.unwrap_or(false)
+    }
+}
+
+/// The SHA-256 of a certificate in its DER form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// That digest.
+    pub fn new(bytes: [u8; 32]) -> Fingerprint {
+        Fingerprint(bytes)
+    }
+
+    /// 64 hexadecimal digits; a colon may stand between two bytes.
+    pub fn parse(text: &str) -> Option<Fingerprint> {
+        let mut bytes = [0; 32];
+        let mut rest = text;
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            rest = if i > 0 { rest.strip_prefix(':').unwrap_or(rest) } else { rest };
+            let (digits, after) = rest.split_at_checked(2)?;
+            if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return None;
+            }
+            *byte = u8::from_str_radix(digits, 16).ok()?;
+            rest = after;
+        }
+        rest.is_empty().then_some(Fingerprint(bytes))
+    }
+
+    /// The digest.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// As OpenSSL prints it: `AB:CD:…`.
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02X}", if i > 0 { ":" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fingerprint;
+
+    #[test]
+    fn a_fingerprint_is_32_bytes() {
+        let plain = "0123456789abcdef".repeat(4);
+        let shown = Fingerprint::parse(&plain).unwrap().to_string();
+        assert!(shown.starts_with("01:23:45:67:89:AB:CD:EF:01:") && shown.len() == 95, "{shown}");
+        assert_eq!(Fingerprint::parse(&shown), Fingerprint::parse(&plain));
+        for wrong in [
+            "",
+            &plain[1..],
+            &format!("{plain}0"),
+            &format!("{plain}:"),
+            &format!(":{plain}"),
+            &plain.replacen("23", "2:3", 1),
+            &plain.replacen("23", "::23", 1),
+            &plain.replacen("23", "+3", 1),
+            &plain.replacen("23", "\u{e4}", 1),
+            &format!("sha256:{plain}"),
+        ] {
+            assert_eq!(Fingerprint::parse(wrong), None, "{wrong}");
+        }
+    }
+}

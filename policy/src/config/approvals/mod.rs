@@ -1,0 +1,123 @@
+//! `approvals` of guard.json: how a human is asked.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+mod forwarding;
+mod gateway;
+mod url;
+
+pub(crate) use forwarding::ForwardingMode;
+pub use forwarding::{Forwarding, ThreadId, Turn, TurnSource};
+pub use gateway::{Fingerprint, GatewayRoute};
+pub use url::{GatewayHost, GatewayUrl, Scheme};
+
+/// A way by which an answer can come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Route {
+    /// `openclaw-guard approvals`.
+    Cli,
+    /// A prompt on the operator's terminal.
+    Terminal,
+    /// Programs of the operator's, by way of a socket.
+    Socket,
+    /// OpenClaw's gateway.
+    Gateway,
+}
+
+impl Route {
+    /// Every route.
+    pub const ALL: [Route; 4] = [Route::Cli, Route::Terminal, Route::Socket, Route::Gateway];
+
+    /// Every value, as written in `guard.json`.
+    pub const NAMES: [&'static str; 4] = ["cli", "terminal", "socket", "gateway"];
+
+    /// The value's name in `guard.json`.
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The value of that name.
+    pub fn from_name(name: &str) -> Option<Route> {
+        Route::ALL.into_iter().find(|route| route.as_str() == name)
+    }
+}
+
+/// Cards that wait for an answer, where guard.json says nothing.
+const MAX_PENDING: usize = 16;
+
+/// `approvals`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct Approvals {
+    /// How a human can be asked; where it is left out, in every way there is. Where none of them can be reached, nobody
+    /// is waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) routes: Option<Vec<Route>>,
+    /// How many cards may wait for an answer; 16 where it is left out. What would be asked beyond that is denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1024))]
+    pub(crate) max_pending: Option<u64>,
+    /// A program of the operator's, with its arguments, that is run for each new card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub(crate) notify: Option<Vec<String>>,
+    /// Which of OpenClaw's gateways is asked, and as whom.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) gateway: GatewayRoute,
+    /// Into which chats the gateway forwards a question.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) exec: Forwarding,
+}
+
+fn is_empty<T: Default + PartialEq>(section: &T) -> bool {
+    *section == T::default()
+}
+
+impl Approvals {
+    /// The most that `maxPending` may say: more cards than anybody reads, and a bound on memory.
+    pub const MOST_PENDING: u64 = 1024;
+
+    /// `routes`; `None` stands for every way there is.
+    pub fn routes(&self) -> Option<&[Route]> {
+        self.routes.as_deref()
+    }
+
+    /// `maxPending`.
+    pub fn max_pending(&self) -> usize {
+        self.max_pending.and_then(|most| usize::try_from(most).ok()).unwrap_or(MAX_PENDING)
+    }
+
+    /// `notify`: a program and its arguments.
+    pub fn notify(&self) -> Option<&[String]> {
+        self.notify.as_deref()
+    }
+
+    /// What an operator may have meant otherwise.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut remarks = self.exec.remarks();
+        let has_no_gateway = self.routes().is_some_and(|routes| !routes.contains(&Route::Gateway));
+        if has_no_gateway && !is_empty(&self.gateway) {
+            remarks
+                .push("approvals.gateway: asks nobody, for approvals.routes has no \"gateway\"".to_owned());
+        }
+        if self.gateway.allow_insecure()
+            && self.gateway.url().is_none_or(|url| url.scheme() == Scheme::Wss || url.is_loopback())
+        {
+            remarks.push("approvals.gateway.allowInsecure: is only for a ws url of another host".to_owned());
+        }
+        remarks
+    }
+
+    /// `gateway`.
+    pub fn gateway(&self) -> &GatewayRoute {
+        &self.gateway
+    }
+
+    /// `exec`.
+    pub fn forwarding(&self) -> &Forwarding {
+        &self.exec
+    }
+}

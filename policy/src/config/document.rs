@@ -1,0 +1,377 @@
+//! `guard.json` as written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::approvals::Approvals;
+use super::audit::OnError;
+use super::reader;
+use super::schema::{Bookkeeping, DESTINATION, DIRECTORY, FILE, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
+use crate::environment::Inherit;
+use crate::paths::persistence::Set;
+use crate::programs::safe_bins::Profile;
+use crate::{Ask, Outcome, Permission, Preset, Problem, Security};
+
+/// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "guard.json", description = "The policy of openclaw-guard.", deny_unknown_fields)]
+pub struct Document {
+    /// Where an editor finds the schema of this file. The guard does not look at it.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
+    pub(crate) schema: Option<String>,
+    /// The version of this format.
+    #[schemars(extend("const" = 1))]
+    pub(crate) version: u64,
+    /// Which programs may start.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) exec: ExecSection,
+    /// Which files may be read, written and run.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) permissions: Permissions,
+    /// What holds for one agent, by its name; "*" holds for every agent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) agents: BTreeMap<String, Agent>,
+    /// How a human is asked.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) approvals: Approvals,
+    /// Sockets.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) network: Network,
+    /// The audit log.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) audit: Audit,
+    /// Questions with the answers that this policy must give. `openclaw-guard policy test` asks them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) examples: Vec<Example>,
+}
+
+/// `exec`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct ExecSection {
+    #[serde(flatten)]
+    pub(crate) mode: Mode,
+    /// How long a human has to answer, in milliseconds; 120000 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) timeout_ms: Option<u64>,
+    /// How long an approved program may run until that is told, in milliseconds; 10000 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) running_notice_ms: Option<u64>,
+    /// Programs that only start others: they need `x` and no entry in an allowlist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = PROGRAM)))]
+    pub(crate) carriers: Option<Vec<String>>,
+    /// The directories from which programs can start at all; where it is left out, those that the map lets run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = DIRECTORY)))]
+    pub(crate) roots: Option<Vec<String>>,
+    /// Whether the tree may trace its own processes (strace, gdb). False where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) allow_ptrace: Option<bool>,
+    /// Programs that run without an entry while their arguments keep them to standard input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = PROGRAM)))]
+    pub(crate) safe_bins: Option<Vec<String>>,
+    /// Where safe bins must lie; /bin and /usr/bin where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = DIRECTORY)))]
+    pub(crate) safe_bin_trusted_dirs: Option<Vec<String>>,
+    /// What a safe bin may be given, by the program's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": PROGRAM }))]
+    pub(crate) safe_bin_profiles: BTreeMap<String, Profile>,
+    /// Programs that skills bring.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) skills: Skills,
+    /// Directories that stand first in the PATH of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(regex(pattern = PATH_DIRECTORY)))]
+    pub(crate) path_prepend: Option<Vec<String>>,
+    /// Which of the operator's variables the command inherits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) environment: Option<Inherit>,
+}
+
+/// `exec.skills`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Skills {
+    /// What the gateway's `skills.bins` lists.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bins: Vec<SkillBin>,
+}
+
+/// A program that a skill brings, as the gateway's `skills.bins` lists them.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct SkillBin {
+    /// The program's name.
+    #[schemars(regex(pattern = PROGRAM))]
+    pub(crate) name: String,
+    /// The real path of the program.
+    #[schemars(regex(pattern = DIRECTORY))]
+    pub(crate) resolved_path: String,
+}
+
+/// What an agent may set, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Mode {
+    /// A security and an ask in one word. Where `security` or `ask` is given too, the stricter counts.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "mode")]
+    pub(crate) preset: Option<Preset>,
+    /// Which programs may start; allowlist where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) security: Option<Security>,
+    /// When a human is asked; on-miss where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ask: Option<Ask>,
+    /// What *ask* becomes when nobody can be asked; deny where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ask_fallback: Option<Security>,
+    /// Whether programs given as an argument (`python -c`) are asked for every time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict_inline_eval: Option<bool>,
+    /// Whether the programs of `exec.skills` may start without an entry in an allowlist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) auto_allow_skills: Option<bool>,
+}
+
+impl Mode {
+    /// `security` or what `mode` says of it, with the key; with both the stricter.
+    pub(crate) fn security(&self) -> Option<(Security, &'static str)> {
+        let preset = self.preset.map(|preset| (preset.security(), "mode"));
+        self.security.map(|security| (security, "security")).into_iter().chain(preset).min_by_key(|s| s.0)
+    }
+
+    /// `ask` or what `mode` says of it, with the key; with both the one that asks more.
+    pub(crate) fn ask(&self) -> Option<(Ask, &'static str)> {
+        let preset = self.preset.map(|preset| (preset.ask(), "mode"));
+        preset.into_iter().chain(self.ask.map(|ask| (ask, "ask"))).max_by_key(|a| a.0)
+    }
+
+    /// `askFallback`, with the key.
+    pub(crate) fn fallback(&self) -> Option<(Security, &'static str)> {
+        self.ask_fallback.map(|fallback| (fallback, "askFallback"))
+    }
+}
+
+/// `permissions`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Permissions {
+    /// The path-keyed map.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) filesystem: Filesystem,
+    /// Whether the loader, the libraries, locale data and the like may be read without a rule. True where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base: Option<bool>,
+    /// What would run outside the guard later, and so may not be written: all of it where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) persistence: Option<Persistence>,
+}
+
+/// `permissions.persistence`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Persistence {
+    /// All sets on, or off.
+    All(bool),
+    /// Some of them.
+    Each(BTreeMap<Set, bool>),
+}
+
+/// `permissions.filesystem`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Filesystem {
+    /// What a path grants, by pattern. The longest matching pattern counts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = { "pattern": FILE_PATTERN }))]
+    pub(crate) rules: BTreeMap<String, Permission>,
+    /// Patterns that are denied before every rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = FILE_PATTERN)))]
+    pub(crate) deny: Vec<String>,
+    /// What a path grants that no rule covers; `---` where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) default: Option<Permission>,
+}
+
+/// `agents.NAME`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Agent {
+    /// Which programs may start.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) exec: Mode,
+    /// Programs that may start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowlist: Vec<AllowlistEntry>,
+    /// Which files may be read, written and run.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) permissions: Permissions,
+}
+
+/// An entry of `agents.NAME.allowlist`, as OpenClaw writes it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct AllowlistEntry {
+    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash: a
+    /// file's name.
+    pub(crate) pattern: String,
+    /// A regular expression for the arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) arg_pattern: Option<String>,
+    /// `id`, `source`, `lastUsedAt` and the like: bookkeeping.
+    /// Command lines that this entry is meant to let run. `openclaw-guard policy test` looks.
+    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) matching: Vec<String>,
+    /// Command lines that it is not meant to let run.
+    #[serde(rename = "not_match", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_matching: Vec<String>,
+    #[serde(flatten)]
+    #[schemars(with = "Bookkeeping")]
+    pub(crate) other: Map<String, Value>,
+}
+
+/// A question as `openclaw-guard check --batch` takes it, with its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Example {
+    /// What is asked: `read`, `write` or `exec`, with `path`; for `exec` with `argv`, too; `connect` or `bind` with
+    /// `address`.
+    pub(crate) op: String,
+    /// What the answer must be.
+    pub(crate) outcome: Outcome,
+    /// For which agent; where it is left out, for the one that `--agent` names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(flatten)]
+    pub(crate) other: Map<String, Value>,
+}
+
+impl AllowlistEntry {
+    /// Whether an "allow always" made it.
+    pub(crate) fn is_generated(&self) -> bool {
+        self.other.get("source").and_then(Value::as_str) == Some("allow-always")
+    }
+}
+
+/// `network`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Network {
+    /// AF_UNIX datagram sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unix_datagram: Option<bool>,
+    /// Whom TCP may reach.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub(crate) connect: Connect,
+}
+
+/// `network.connect`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Connect {
+    /// Whom nothing may connect to: addresses, prefixes (`10.0.0.0/8`), `localhost` or `*`, with or without a port
+    /// (`[fd00::]/8:443`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = DESTINATION)))]
+    pub(crate) deny: Vec<String>,
+    /// The only TCP ports that may be connected to; where it is left out, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(min = 1, max = 65535)))]
+    pub(crate) ports: Option<Vec<u16>>,
+    /// Whether the port of OpenClaw's gateway may be reached on this host, and listened on; deny where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gateway: Option<GatewayAccess>,
+}
+
+/// `network.connect.gateway`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum GatewayAccess {
+    /// It may not be reached.
+    Deny,
+    /// It may, as far as the rest of `network.connect` lets it.
+    Allow,
+}
+
+impl GatewayAccess {
+    /// Every value, as written.
+    pub(crate) const NAMES: [&'static str; 2] = ["deny", "allow"];
+
+    pub(crate) fn from_name(name: &str) -> Option<GatewayAccess> {
+        match name {
+            "deny" => Some(GatewayAccess::Deny),
+            "allow" => Some(GatewayAccess::Allow),
+            _ => None,
+        }
+    }
+}
+
+/// `audit`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Audit {
+    /// Where it is written; guard/audit.jsonl in the state directory where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = FILE))]
+    pub(crate) path: Option<String>,
+    /// What becomes of a call whose line cannot be written; deny where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_error: Option<OnError>,
+    /// How long the file may become before it is put away, in bytes; 67108864 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 4096))]
+    pub(crate) max_bytes: Option<u64>,
+    /// How many files that were put away are kept; 8 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<usize>,
+    /// Whether each line goes to systemd's journal, too. False where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) journald: Option<bool>,
+}
+
+impl Document {
+    /// Reads a document; `file` is only for messages. Every problem found is reported.
+    pub fn parse(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
+        reader::document(file, text)
+    }
+
+    /// The document as plain JSON, without comments.
+    pub fn to_json(&self) -> String {
+        // Strings, numbers and string-keyed maps: nothing here can fail to serialize.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// `approvals`: how a human is asked.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// The agents that have a section, `*` included.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
+    }
+
+    /// `audit.path`, as written: `~` is not expanded.
+    pub fn audit_path(&self) -> Option<&str> {
+        self.audit.path.as_deref()
+    }
+}
+
+fn is_empty<T: Default + PartialEq>(section: &T) -> bool {
+    *section == T::default()
+}

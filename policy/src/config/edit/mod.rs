@@ -1,0 +1,189 @@
+//! `guard.json` as text that a program changes and a human reads: what a change is not about stays byte for byte, with its
+//! comments, blank lines, order, indentation, trailing commas and line ends.
+
+mod layout;
+mod place;
+mod splice;
+
+use serde_json::{Value, json};
+
+use super::reader;
+use super::reader::join;
+use crate::paths::pattern::{expand, problem};
+use crate::{Document, Permission, Problem};
+
+/// For whom a section speaks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// The top level: every agent.
+    Everyone,
+    /// `agents.NAME`.
+    Agent(String),
+}
+
+impl Scope {
+    fn keys(&self) -> Vec<&str> {
+        match self {
+            Scope::Everyone => Vec::new(),
+            Scope::Agent(name) => vec!["agents", name],
+        }
+    }
+
+    /// A key below it, as messages write it: `agents.main.permissions.filesystem.rules`.
+    pub fn key(&self, below: &str) -> String {
+        match self {
+            Scope::Everyone => below.to_owned(),
+            Scope::Agent(name) => format!("{}.{below}", join("agents", name)),
+        }
+    }
+}
+
+/// What an edit did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The text is another one.
+    Made,
+    /// The text says so already.
+    Needless,
+}
+
+/// Why a pattern cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{pattern:?}: {why}")]
+pub struct BadPattern {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+const RULES: [&str; 3] = ["permissions", "filesystem", "rules"];
+const DENY: [&str; 3] = ["permissions", "filesystem", "deny"];
+
+/// The text of a `guard.json` that is right, and stays so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    text: String,
+}
+
+impl Draft {
+    /// Takes a text that is right; `name` is only for messages.
+    ///
+    /// # Errors
+    /// Every problem that [`Document::parse`] finds.
+    pub fn parse(name: &str, text: &str) -> Result<Draft, Vec<Problem>> {
+        reader::document(name, text)?;
+        Ok(Draft { text: text.to_owned() })
+    }
+
+    /// A text that says nothing but its version.
+    pub fn empty() -> Draft {
+        Draft { text: "{\n  \"version\": 1\n}\n".to_owned() }
+    }
+
+    /// Sets what a pattern grants, in the place of a rule of the same pattern.
+    ///
+    /// # Errors
+    /// When it is no pattern of the file map.
+    pub fn set_rule(
+        &mut self,
+        at: &Scope,
+        pattern: &str,
+        permission: Permission,
+    ) -> Result<Change, BadPattern> {
+        let mut keys = keys(at, RULES);
+        keys.push(right(pattern)?);
+        let text = splice::put(&self.text, &keys, &Value::String(permission.to_string()));
+        Ok(self.becomes(text))
+    }
+
+    /// Takes a rule away.
+    pub fn remove_rule(&mut self, at: &Scope, pattern: &str) -> Change {
+        let text = splice::remove_key(&self.text, &keys(at, RULES), pattern);
+        self.becomes(text)
+    }
+
+    /// Denies a pattern.
+    ///
+    /// # Errors
+    /// When it is no pattern of the file map.
+    pub fn add_deny(&mut self, at: &Scope, pattern: &str) -> Result<Change, BadPattern> {
+        let text = splice::push(&self.text, &keys(at, DENY), &right(pattern)?.into());
+        Ok(self.becomes(text))
+    }
+
+    /// Takes every mention of a pattern out of a list of denials.
+    pub fn remove_deny(&mut self, at: &Scope, pattern: &str) -> Change {
+        let text = splice::remove_element(&self.text, &keys(at, DENY), &pattern.into());
+        self.becomes(text)
+    }
+
+    /// Adds an entry to the allowlist of an agent, `*` for every agent's.
+    pub fn add_entry(&mut self, agent: &str, pattern: &str, arg_pattern: Option<&str>) -> Change {
+        let mut entry = json!({ "pattern": pattern });
+        if let Some(arguments) = arg_pattern {
+            entry["argPattern"] = arguments.into();
+        }
+        let text = splice::push(&self.text, &["agents", agent, "allowlist"], &entry);
+        self.becomes(text)
+    }
+
+    /// Takes the entries of a pattern with these arguments out of the allowlist of an agent, whatever else they say.
+    pub fn remove_entry(&mut self, agent: &str, pattern: &str, arg_pattern: Option<&str>) -> Change {
+        let keys = ["agents", agent, "allowlist"];
+        let is_it = |entry: &Value| {
+            entry["pattern"] == pattern && entry.get("argPattern").and_then(Value::as_str) == arg_pattern
+        };
+        let text = splice::remove_elements(&self.text, &keys, &is_it);
+        self.becomes(text)
+    }
+
+    /// The rule that means the same files as a pattern (`~/x/` and `/home/u/x/**`): as it is written, and what it grants.
+    pub fn rule(&self, at: &Scope, pattern: &str, home: &[u8]) -> Option<(String, Permission)> {
+        let document = self.document();
+        let permissions = match at {
+            Scope::Everyone => &document.permissions,
+            Scope::Agent(name) => &document.agents.get(name)?.permissions,
+        };
+        let mut rules = permissions.filesystem.rules.iter();
+        let (written, granted) = rules.find(|(written, _)| is_same(written, pattern, home))?;
+        Some((written.clone(), *granted))
+    }
+
+    /// The text, which [`Document::parse`] reads.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn document(&self) -> Document {
+        reader::document("", &self.text).unwrap_or_default()
+    }
+
+    fn becomes(&mut self, text: String) -> Change {
+        if text == self.text {
+            return Change::Needless;
+        }
+        self.text = text;
+        Change::Made
+    }
+}
+
+/// Whether two patterns are the same text when home is written in full.
+fn is_same(one: &str, other: &str, home: &[u8]) -> bool {
+    let whole = |pattern: &str| {
+        let expanded = expand(pattern, home);
+        [expanded.literal, expanded.pattern.into_bytes()].concat()
+    };
+    whole(one) == whole(other)
+}
+
+fn keys<'k>(at: &'k Scope, below: [&'k str; 3]) -> Vec<&'k str> {
+    at.keys().into_iter().chain(below).collect()
+}
+
+fn right(pattern: &str) -> Result<&str, BadPattern> {
+    match problem(pattern) {
+        None => Ok(pattern),
+        Some(why) => Err(BadPattern { pattern: pattern.to_owned(), why }),
+    }
+}

@@ -1,0 +1,84 @@
+//! Examples in a policy: questions with the answers that it must give.
+
+use serde_json::Value;
+
+use super::document::AllowlistEntry;
+use super::reader::join;
+use crate::{Document, Exec, Outcome, Policy};
+
+/// An item of `examples`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// `examples[0]`
+    pub key: String,
+    /// For which agent, if it says.
+    pub agent: Option<String>,
+    /// As `openclaw-guard check --batch` takes it.
+    pub question: Value,
+    /// What the answer must be.
+    pub outcome: Outcome,
+}
+
+/// An item of `match` or `not_match` of an allowlist entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryExample {
+    /// `agents.main.allowlist[0].match[1]`
+    pub key: String,
+    /// The agent that has the entry.
+    pub agent: String,
+    /// `agents.main.allowlist[0]`
+    pub entry: String,
+    /// A command line, its first word an absolute path.
+    pub command: String,
+    /// Whether the entry must let it run.
+    pub matches: bool,
+}
+
+impl Document {
+    /// The items of `examples`.
+    pub fn examples(&self) -> impl Iterator<Item = Example> {
+        self.examples.iter().enumerate().map(|(i, example)| {
+            let mut question = example.other.clone();
+            question.insert("op".to_owned(), example.op.as_str().into());
+            Example {
+                key: format!("examples[{i}]"),
+                agent: example.agent.clone(),
+                question: question.into(),
+                outcome: example.outcome,
+            }
+        })
+    }
+
+    /// The examples of allowlist entries.
+    pub fn entry_examples(&self) -> impl Iterator<Item = EntryExample> {
+        self.agents.iter().flat_map(|(agent, section)| {
+            let list = join("agents", agent) + ".allowlist";
+            let entries = section.allowlist.iter().enumerate();
+            entries.flat_map(move |(i, entry)| of_entry(agent, &format!("{list}[{i}]"), entry))
+        })
+    }
+}
+
+fn of_entry(agent: &str, key: &str, entry: &AllowlistEntry) -> Vec<EntryExample> {
+    let lists = [("match", &entry.matching, true), ("not_match", &entry.not_matching, false)];
+    let items = lists.into_iter().flat_map(|(name, list, matches)| {
+        list.iter().enumerate().map(move |(i, command)| (format!("{name}[{i}]"), command, matches))
+    });
+    items
+        .map(|(item, command, matches)| EntryExample {
+            key: format!("{key}.{item}"),
+            agent: agent.to_owned(),
+            entry: key.to_owned(),
+            command: command.clone(),
+            matches,
+        })
+        .collect()
+}
+
+impl Policy {
+    /// Whether one allowlist entry, `agents.main.allowlist[0]`, lets this program start by itself. False for an entry
+    /// that can match nothing, or that is not among those of the policy's agent.
+    pub fn entry_matches(&self, entry: &str, exec: &Exec<'_>) -> bool {
+        self.programs.allowlist.only(entry).allow(exec, !self.writable(exec.path)).is_some()
+    }
+}

@@ -1,0 +1,271 @@
+//! Everything that is in force, and who said so.
+
+use serde::Serialize;
+
+use super::approvals::Forwarding;
+use super::approvals::GatewayUrl;
+use super::approvals::Route;
+use super::document::{Connect, Document, ExecSection, Mode};
+use crate::compile::layers;
+use crate::network::listed;
+use crate::paths::path_rules::{Entry, Reason};
+use crate::paths::pattern::{show, trim};
+use crate::paths::saved_rules::Answer;
+use crate::programs::command_line::quoted;
+use crate::{Permission, Policy, Source};
+
+/// What a setting is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Section {
+    /// Modes and single values.
+    Values,
+    /// Programs that may start.
+    Programs,
+    /// Where programs may start at all.
+    Roots,
+    /// What is denied before every rule.
+    Denied,
+    /// What may not be written, whatever the rules say.
+    Persistence,
+    /// Rules, the longest pattern first.
+    Rules,
+    /// The built-in base.
+    Base,
+    /// What no rule covers.
+    Rest,
+    /// What is not asked for any more, where the files before it ask.
+    Saved,
+}
+
+/// One thing that is in force, or that was written and is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// What it is about.
+    pub section: Section,
+    /// What is set: `exec.ask`, or a pattern as it is compared.
+    pub name: String,
+    /// To what.
+    pub value: String,
+    /// Who says so.
+    pub source: Source,
+    /// Where: `agents.main.exec.ask`; empty where nobody wrote it.
+    pub path: String,
+    /// A sentence, where there is more to say.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+impl Setting {
+    fn new(
+        section: Section,
+        name: impl Into<String>,
+        value: impl Into<String>,
+        by: (Source, &str),
+    ) -> Setting {
+        let (source, path) = (by.0, by.1.to_owned());
+        Setting { section, name: name.into(), value: value.into(), source, path, note: String::new() }
+    }
+
+    fn noted(self, note: impl Into<String>) -> Setting {
+        Setting { note: note.into(), ..self }
+    }
+}
+
+impl Policy {
+    /// All settings of this policy, which was compiled from `document`, or without one.
+    pub fn explain(&self, document: Option<&Document>) -> Vec<Setting> {
+        let nothing = Document::default();
+        let document = document.unwrap_or(&nothing);
+        let mut settings = self.values(document);
+        settings.extend(self.started(document));
+        let builtin = if document.exec.roots.is_some() { Source::Global } else { Source::Default };
+        let root = |root: &Vec<u8>| Setting::new(Section::Roots, show(root), "x", (builtin, "exec.roots"));
+        settings.extend(self.roots.iter().map(root));
+        settings.extend(self.files(document));
+        settings
+    }
+
+    fn values(&self, document: &Document) -> Vec<Setting> {
+        let (programs, exec) = (&self.programs, &document.exec);
+        let reasons = &programs.reasons;
+        let mode = |name: &str, value: &str, reason: &Reason| {
+            Setting::new(Section::Values, name, value, (reason.source, reason.path.as_str()))
+        };
+        let single = |name: &str, value: String, is_given: bool| {
+            let source = if is_given { Source::Global } else { Source::Default };
+            Setting::new(Section::Values, name, value, (source, if is_given { name } else { "" }))
+        };
+        let switch = |key: &str, get: fn(&Mode) -> Option<bool>| {
+            let layers = layers(document, &self.agent);
+            let given = layers.into_iter().find_map(|layer| {
+                get(&layer.mode).map(|on| (on, layer.source, format!("{}exec.{key}", layer.prefix)))
+            });
+            let (on, source, path) = given.unwrap_or((false, Source::Default, String::new()));
+            Setting::new(Section::Values, format!("exec.{key}"), on.to_string(), (source, path.as_str()))
+        };
+        let ExecSection { timeout_ms, running_notice_ms, allow_ptrace, environment, path_prepend, .. } = exec;
+        let asked = &self.approvals;
+        let routes = asked.routes().map_or_else(
+            || Route::NAMES.join(", "),
+            |routes| routes.iter().map(|route| route.as_str()).collect::<Vec<_>>().join(", "),
+        );
+        let notify = asked.notify().map(quoted).unwrap_or_default();
+        let (gateway, forwarding) = (asked.gateway(), asked.forwarding());
+        let url = gateway.url().map_or("", GatewayUrl::as_str).to_owned();
+        let token = gateway.token_file().unwrap_or_default().to_owned();
+        let fingerprint = gateway.fingerprint().map(|print| print.to_string()).unwrap_or_default();
+        let connect = &document.network.connect;
+        let denied: Vec<_> = self.network.denials().collect();
+        let directories: Vec<_> = self.path_prepend.iter().map(|dir| show(dir)).collect();
+        vec![
+            mode("exec.security", self.security().as_str(), &reasons.full),
+            mode("exec.ask", self.ask().as_str(), &reasons.always),
+            mode("exec.askFallback", self.ask_fallback().as_str(), &reasons.fallback),
+            single("exec.timeoutMs", self.timeout_ms.to_string(), timeout_ms.is_some()),
+            single("exec.runningNoticeMs", self.running_notice_ms.to_string(), running_notice_ms.is_some()),
+            switch("strictInlineEval", |mode| mode.strict_inline_eval),
+            switch("autoAllowSkills", |mode| mode.auto_allow_skills),
+            single("exec.environment", self.inherit.as_str().to_owned(), environment.is_some()),
+            single("exec.pathPrepend", directories.join(":"), path_prepend.is_some()),
+            single("approvals.routes", routes, asked.routes.is_some()),
+            single("approvals.maxPending", asked.max_pending().to_string(), asked.max_pending.is_some()),
+            single("approvals.notify", notify, asked.notify.is_some()),
+            single("approvals.gateway.url", url, gateway.url.is_some()),
+            single("approvals.gateway.tokenFile", token, gateway.token_file.is_some()),
+            single(
+                "approvals.gateway.allowInsecure",
+                gateway.allow_insecure().to_string(),
+                gateway.allow_insecure.is_some(),
+            ),
+            single("approvals.gateway.fingerprint", fingerprint, gateway.fingerprint.is_some()),
+            single("approvals.gateway.admin", gateway.admin().to_string(), gateway.admin.is_some()),
+            single("approvals.exec", forwarding.summary(), *forwarding != Forwarding::default()),
+            single("exec.allowPtrace", self.allow_ptrace.to_string(), allow_ptrace.is_some()),
+            single(
+                "network.unixDatagram",
+                self.unix_datagram.to_string(),
+                document.network.unix_datagram.is_some(),
+            ),
+            single("network.connect.deny", denied.join(", "), !connect.deny.is_empty()),
+            single(
+                "network.connect.ports",
+                self.tcp_ports().map_or_else(|| "all".to_owned(), listed),
+                connect.ports.is_some(),
+            ),
+            self.gateway(connect),
+            single("audit.path", self.audit.path.clone().unwrap_or_default(), document.audit.path.is_some()),
+            single(
+                "audit.onError",
+                self.audit.on_error.as_str().to_owned(),
+                document.audit.on_error.is_some(),
+            ),
+            single("audit.maxBytes", self.audit.max_bytes.to_string(), document.audit.max_bytes.is_some()),
+            single("audit.keep", self.audit.keep.to_string(), document.audit.keep.is_some()),
+            single("audit.journald", self.audit.journald.to_string(), document.audit.journald.is_some()),
+        ]
+    }
+
+    fn gateway(&self, connect: &Connect) -> Setting {
+        let (source, path) = match connect.gateway {
+            Some(_) => (Source::Global, "network.connect.gateway"),
+            None => (Source::Default, ""),
+        };
+        let ports = self.network.gateway();
+        let value = if ports.is_empty() { "allow" } else { "deny" };
+        let elsewhere = self.network.gateway_elsewhere().map(|at| format!(", {at}")).unwrap_or_default();
+        let note =
+            if ports.is_empty() { String::new() } else { format!("port {}{elsewhere}", listed(ports)) };
+        Setting::new(Section::Values, "network.connect.gateway", value, (source, path)).noted(note)
+    }
+
+    /// Programs that may start, apart from the map's `x`.
+    fn started(&self, document: &Document) -> Vec<Setting> {
+        let programs = &self.programs;
+        let of = |name: String, value: &str, reason: &Reason| {
+            Setting::new(Section::Programs, name, value, (reason.source, reason.path.as_str()))
+        };
+        let mut settings: Vec<Setting> = programs
+            .carriers
+            .iter()
+            .map(|name| of(name.clone(), "carrier", &programs.reasons.carrier))
+            .collect();
+        settings.extend(programs.safe_bins.listing().map(|(name, paths, reason)| {
+            let mut paths: Vec<_> = paths.iter().map(|path| show(path)).collect();
+            paths.sort();
+            paths.dedup();
+            of(name, "safe bin", reason).noted(paths.join(", "))
+        }));
+        settings.extend(programs.skills.listing().map(|(forms, _, reason)| of(forms, "skill", reason)));
+        let active: Vec<Setting> = programs
+            .allowlist
+            .listing()
+            .map(|(forms, limit, reason)| of(forms, "entry", reason).noted(limit))
+            .collect();
+        let mut written = Vec::new();
+        for layer in layers(document, &self.agent) {
+            for (i, entry) in layer.agent.map_or(&[][..], |agent| &agent.allowlist).iter().enumerate() {
+                let path = format!("{}allowlist[{i}]", layer.prefix);
+                if active.iter().any(|setting| setting.path == path) {
+                    continue;
+                }
+                let about = |warning: &&String| warning.starts_with(&format!("{path}: "));
+                let why = self.warnings.iter().find(about).map_or("", |warning| &warning[path.len() + 2..]);
+                let inactive = Setting::new(
+                    Section::Programs,
+                    trim(&entry.pattern),
+                    "inactive entry",
+                    (layer.source, &path),
+                );
+                written.push(inactive.noted(why));
+            }
+        }
+        settings.extend(active);
+        settings.extend(written);
+        settings
+    }
+
+    fn files(&self, document: &Document) -> Vec<Setting> {
+        let map = &self.map;
+        let of = |section: Section| {
+            move |entry: &Entry| {
+                let Reason { source, path, text, .. } = &*entry.reason;
+                let setting = Setting::new(
+                    section,
+                    entry.glob.text(),
+                    entry.rights.to_string(),
+                    (*source, path.as_str()),
+                );
+                // What a rule grants, and where a link has led, is in its name and value.
+                if section == Section::Denied { setting.noted(text) } else { setting }
+            }
+        };
+        // A denied path is compared by itself and with all below it: the second covers the first.
+        let is_covered = |entry: &&Entry| {
+            let below = format!("{}/**", entry.glob.text().trim_end_matches('/'));
+            map.denies
+                .iter()
+                .any(|other| other.reason.path == entry.reason.path && other.glob.text() == below)
+        };
+        let denied = map.denies.iter().filter(|entry| !is_covered(entry)).map(of(Section::Denied));
+        let mut settings: Vec<Setting> = denied.collect();
+        settings.extend(map.kept.entries().iter().map(|entry| {
+            let Reason { source, path, .. } = &*entry.reason;
+            let set = path.rsplit('.').next().unwrap_or_default();
+            Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
+        }));
+        settings.extend(self.not_kept(document).into_iter().map(|(set, source, path)| {
+            Setting::new(Section::Persistence, set.as_str(), "off", (source, path.as_str()))
+        }));
+        settings.extend(map.rules.iter().map(of(Section::Rules)));
+        settings.extend(map.base.iter().map(of(Section::Base)));
+        let rest = map.default_reason();
+        let value = Permission(map.default).to_string();
+        settings.push(Setting::new(Section::Rest, "**", value, (rest.source, rest.path.as_str())));
+        settings.extend(map.answers.iter().map(|Answer { glob, bits, reason }| {
+            let by = (reason.source, reason.path.as_str());
+            Setting::new(Section::Saved, glob.text(), bits.to_string(), by)
+        }));
+        settings
+    }
+}

@@ -1,0 +1,56 @@
+//! What an operator may have meant otherwise. Told by `openclaw-guard policy validate`, not at every start.
+
+use crate::paths::glob::{Below, Glob};
+use crate::paths::path_rules::Reason;
+use crate::programs::safe_bins::runs_its_input;
+use crate::{Document, Grant, Policy, Rights, Source};
+
+impl Policy {
+    /// Sentences that begin with a key of the document, as [`Policy::warnings`]. `exists` says whether there is a file
+    /// at a path.
+    pub fn lint(&self, document: &Document, exists: &dyn Fn(&[u8]) -> bool) -> Vec<String> {
+        let mut found = Vec::new();
+        let written =
+            self.map.rules.iter().filter(|rule| matches!(rule.reason.source, Source::Agent | Source::Global));
+        for rule in written.filter(|rule| rule.rights != Rights::NONE) {
+            found.extend(self.denied(&rule.glob, &rule.reason));
+            if rule.rights.w != Grant::No {
+                found.extend(self.kept(&rule.glob, &rule.reason));
+            }
+        }
+        for answer in self.map.answers.iter() {
+            found.extend(self.denied(&answer.glob, &answer.reason));
+        }
+        found.extend(self.programs.allowlist.missing(exists));
+        found.extend(document.approvals.remarks());
+        for name in document.exec.safe_bins.iter().flatten() {
+            if runs_its_input(name)
+                && document.exec.safe_bin_profiles.contains_key(&name.trim().to_ascii_lowercase())
+            {
+                found.push(format!(
+                    "exec.safeBins: \"{name}\" runs what it reads from standard input, and is not safe"
+                ));
+            }
+        }
+        // A rule has two forms where a link was resolved.
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// That a pattern has no effect, if all of it is denied.
+    fn denied(&self, glob: &Glob, reason: &Reason) -> Option<String> {
+        let deny = self.map.denies.iter().find(|deny| covers_all_of(&deny.glob, glob))?;
+        Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
+    }
+}
+
+/// Whether nothing that the pattern covers escapes the denial.
+pub(crate) fn covers_all_of(deny: &Glob, glob: &Glob) -> bool {
+    let literal = glob.literal();
+    if glob.is_literal() {
+        return deny.covers(literal);
+    }
+    let end = literal.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+    end > 0 && deny.below(&literal[..end]) == Below::Everything
+}

@@ -1,0 +1,79 @@
+//! `approvals.gateway`.
+
+use jsonc_parser::ast::Value;
+
+use super::exec::root_problem;
+use super::syntax::Reader;
+use crate::config::approvals::{Fingerprint, GatewayRoute};
+use crate::config::approvals::{GatewayUrl, Scheme};
+
+pub(super) const GATEWAY: [&str; 5] = ["url", "tokenFile", "allowInsecure", "fingerprint", "admin"];
+
+impl Reader<'_> {
+    pub(super) fn gateway_route(&mut self, value: &Value<'_>, key: &str) -> GatewayRoute {
+        let mut route = GatewayRoute::default();
+        let (mut url, mut fingerprint) = (None, None);
+        for (name, key, property) in self.object(value, key, Some(&GATEWAY)) {
+            let value = &property.value;
+            match name.as_str() {
+                "url" => {
+                    route.url = self.read(value, &key, GatewayUrl::parse);
+                    url = Some((value, key));
+                }
+                "tokenFile" => {
+                    route.token_file = self.read(value, &key, |text| match file_problem(text) {
+                        Some(problem) => Err(problem),
+                        None => Ok(text.to_owned()),
+                    });
+                }
+                "allowInsecure" => route.allow_insecure = self.boolean(value, &key),
+                "fingerprint" => {
+                    let expected = "must be the SHA-256 of a certificate: 64 hexadecimal digits, AB:CD:…";
+                    route.fingerprint =
+                        self.read(value, &key, |text| Fingerprint::parse(text).ok_or(expected.to_owned()));
+                    fingerprint = Some((value, key));
+                }
+                _ => route.admin = self.boolean(value, &key),
+            }
+        }
+        let is_tls = route.url().is_some_and(|url| url.scheme() == Scheme::Wss);
+        if let (Some(given), Some((value, key))) = (route.url(), &url)
+            && !is_tls
+            && !given.is_loopback()
+            && !route.allow_insecure()
+        {
+            self.wrong(
+                value,
+                key,
+                "would send the token to another host in clear: use wss, or say \"allowInsecure\": true",
+            );
+        }
+        // One that is wrong in itself was told of already.
+        let is_wrong = url.is_some() && route.url.is_none();
+        if let (Some(_), Some((value, key))) = (route.fingerprint, &fingerprint)
+            && !is_tls
+            && !is_wrong
+        {
+            self.wrong(value, key, "is of a certificate, which only a wss url has");
+        }
+        route
+    }
+
+    /// A string that means something.
+    fn read<T>(
+        &mut self,
+        value: &Value<'_>,
+        key: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let text = self.string(value, key)?;
+        read(&text).map_err(|problem| self.wrong(value, key, problem)).ok()
+    }
+}
+
+fn file_problem(file: &str) -> Option<String> {
+    if file == "~" || file.ends_with('/') {
+        return Some("must be a file".to_owned());
+    }
+    root_problem(file)
+}

@@ -1,0 +1,98 @@
+//! Reads `guard.json` from its syntax tree, so that every problem has a line and a column.
+
+mod agents;
+mod approvals;
+mod audit;
+mod examples;
+mod exec;
+mod forwarding;
+mod gateway;
+mod locate;
+mod network;
+mod permissions;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::document::Document;
+use super::reader::syntax::Reader;
+pub(crate) use super::reader::syntax::{join, plain};
+use crate::Problem;
+pub use locate::{Place, locate};
+
+const TOP: [&str; 9] =
+    ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
+
+/// Reads the text.
+pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
+    let mut reader = Reader { file, text, problems: Vec::new() };
+    let tree = match parse_to_ast(text, &CollectOptions::default(), &options()) {
+        Ok(tree) => tree.value,
+        Err(error) => {
+            reader.at(error.range().start, "", error.kind().to_string(), None);
+            return Err(reader.problems);
+        }
+    };
+    let mut document = Document::default();
+    match &tree {
+        Some(value) => reader.top(value, &mut document),
+        None => reader.at(0, "", "the file is empty; it needs at least {\"version\": 1}".into(), None),
+    }
+    // In the order of the text, whatever was looked at first.
+    reader.problems.sort_by_key(|problem| (problem.line, problem.column));
+    if reader.problems.is_empty() { Ok(document) } else { Err(reader.problems) }
+}
+
+/// JSON with comments and trailing commas, and nothing else.
+pub(crate) fn options() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
+}
+
+impl Reader<'_> {
+    fn top(&mut self, value: &Value<'_>, document: &mut Document) {
+        let before = self.problems.len();
+        let mut version = false;
+        for (name, key, property) in self.object(value, "", Some(&TOP)) {
+            let value = &property.value;
+            match name.as_str() {
+                "version" => {
+                    version = true;
+                    document.version = 1;
+                    if !matches!(value, Value::NumberLit(n) if n.value == "1") {
+                        self.wrong(value, &key, "must be 1: this guard reads no other version");
+                    }
+                }
+                "$schema" => document.schema = self.string(value, &key),
+                "exec" => document.exec = self.exec(value, &key),
+                "permissions" => document.permissions = self.permissions(value, &key),
+                "agents" => {
+                    for (name, key, property) in self.object(value, &key, None) {
+                        let agent = self.agent(&property.value, &key);
+                        document.agents.insert(name, agent);
+                    }
+                }
+                "approvals" => document.approvals = self.approvals(value, &key),
+                "network" => document.network = self.network(value, &key),
+                "examples" => document.examples = self.examples(value, &key),
+                _ => document.audit = self.audit(value, &key),
+            }
+        }
+        if !version && self.problems.len() == before {
+            self.wrong(value, "version", "is missing: write \"version\": 1");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `network`.
+
+use jsonc_parser::ast::Value;
+
+use super::syntax::Reader;
+use crate::config::document::{Connect, GatewayAccess, Network};
+use crate::network::Destination;
+
+pub(super) const NETWORK: [&str; 2] = ["unixDatagram", "connect"];
+pub(super) const CONNECT: [&str; 3] = ["deny", "ports", "gateway"];
+
+impl Reader<'_> {
+    pub(super) fn network(&mut self, value: &Value<'_>, key: &str) -> Network {
+        let mut network = Network::default();
+        for (name, key, property) in self.object(value, key, Some(&NETWORK)) {
+            match name.as_str() {
+                "unixDatagram" => network.unix_datagram = self.boolean(&property.value, &key),
+                _ => network.connect = self.connect(&property.value, &key),
+            }
+        }
+        network
+    }
+
+    fn connect(&mut self, value: &Value<'_>, key: &str) -> Connect {
+        let mut connect = Connect::default();
+        for (name, key, property) in self.object(value, key, Some(&CONNECT)) {
+            let value = &property.value;
+            match name.as_str() {
+                "deny" => {
+                    let problem = |text: &str| Destination::parse(text).err();
+                    connect.deny = self.strings(value, &key, problem).unwrap_or_default();
+                }
+                "ports" => connect.ports = self.ports(value, &key),
+                _ => {
+                    connect.gateway = self.word(value, &key, &GatewayAccess::NAMES, GatewayAccess::from_name)
+                }
+            }
+        }
+        connect
+    }
+
+    fn ports(&mut self, value: &Value<'_>, key: &str) -> Option<Vec<u16>> {
+        let Value::Array(array) = value else {
+            self.wrong(value, key, "must be a list of ports: [80, 443]");
+            return None;
+        };
+        let mut ports = Vec::new();
+        for (i, element) in array.elements.iter().enumerate() {
+            match element {
+                Value::NumberLit(n) if n.value.parse::<u16>().is_ok_and(|port| port > 0) => {
+                    ports.extend(n.value.parse::<u16>());
+                }
+                _ => self.wrong(
+                    element,
+                    &format!("{key}[{i}]"),
+                    "must be a port, a whole number from 1 to 65535",
+                ),
+            }
+        }
+        Some(ports)
+    }
+}

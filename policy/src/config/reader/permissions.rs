@@ -1,0 +1,75 @@
+//! `permissions`, at the top and in an agent.
+
+use std::collections::BTreeMap;
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+
+use super::syntax::Reader;
+use crate::Permission;
+use crate::config::document::{Filesystem, Permissions, Persistence};
+use crate::paths::pattern;
+use crate::paths::persistence::Set;
+
+pub(super) const PERMISSIONS: [&str; 3] = ["filesystem", "base", "persistence"];
+pub(super) const FILESYSTEM: [&str; 3] = ["rules", "deny", "default"];
+
+impl Reader<'_> {
+    pub(super) fn permissions(&mut self, value: &Value<'_>, key: &str) -> Permissions {
+        let mut permissions = Permissions::default();
+        for (name, key, property) in self.object(value, key, Some(&PERMISSIONS)) {
+            match name.as_str() {
+                "filesystem" => permissions.filesystem = self.filesystem(&property.value, &key),
+                "base" => permissions.base = self.boolean(&property.value, &key),
+                _ => permissions.persistence = self.persistence(&property.value, &key),
+            }
+        }
+        permissions
+    }
+
+    fn persistence(&mut self, value: &Value<'_>, key: &str) -> Option<Persistence> {
+        match value {
+            Value::BooleanLit(on) => return Some(Persistence::All(on.value)),
+            Value::Object(_) => {}
+            _ => {
+                self.wrong(value, key, "must be true or false, or an object { \"shell\": false, … }");
+                return None;
+            }
+        }
+        let mut sets = BTreeMap::new();
+        for (name, key, property) in self.object(value, key, Some(&Set::NAMES)) {
+            let on = self.boolean(&property.value, &key);
+            sets.extend(Set::from_name(&name).zip(on));
+        }
+        Some(Persistence::Each(sets))
+    }
+
+    pub(super) fn filesystem(&mut self, value: &Value<'_>, key: &str) -> Filesystem {
+        let mut filesystem = Filesystem::default();
+        for (name, key, property) in self.object(value, key, Some(&FILESYSTEM)) {
+            let value = &property.value;
+            match name.as_str() {
+                "rules" => filesystem.rules = self.rules(value, &key),
+                "deny" => {
+                    filesystem.deny = self.strings(value, &key, pattern::problem).unwrap_or_default();
+                }
+                _ => filesystem.default = self.permission(value, &key),
+            }
+        }
+        filesystem
+    }
+
+    pub(super) fn rules(&mut self, value: &Value<'_>, key: &str) -> BTreeMap<String, Permission> {
+        let mut rules = BTreeMap::new();
+        for (pattern, _, property) in self.object(value, key, None) {
+            let key = format!("{key}[\"{pattern}\"]");
+            if let Some(message) = pattern::problem(&pattern) {
+                self.at(property.start(), &key, message, None);
+            }
+            if let Some(permission) = self.permission(&property.value, &key) {
+                rules.insert(pattern, permission);
+            }
+        }
+        rules
+    }
+}

@@ -1,0 +1,96 @@
+//! What a map grants below a directory, at least and at most, without looking at a path there.
+
+use super::glob::{Below, Glob};
+use super::path_rules::{Entry, Map};
+use super::persistence::Kept;
+use super::saved_rules::Answer;
+use crate::{Grant, Rights};
+
+/// The part of a map that can speak below some directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach<'m> {
+    denies: Vec<&'m Entry>,
+    /// The longest pattern first.
+    rules: Vec<&'m Entry>,
+    base: Vec<&'m Entry>,
+    kept: &'m Kept,
+    answers: Vec<&'m Answer>,
+    default: Rights,
+}
+
+impl<'m> Reach<'m> {
+    /// All of it.
+    pub(crate) fn of(map: &'m Map) -> Reach<'m> {
+        Reach {
+            denies: map.denies.iter().collect(),
+            rules: map.rules.iter().collect(),
+            base: map.base.iter().collect(),
+            kept: &map.kept,
+            answers: map.answers.iter().collect(),
+            default: map.default,
+        }
+    }
+
+    /// What of it can speak strictly below `dir`.
+    pub(crate) fn below(&self, dir: &[u8]) -> Reach<'m> {
+        let entries = |entries: &[&'m Entry]| {
+            entries.iter().copied().filter(|e| e.glob.below(dir) != Below::Nothing).collect()
+        };
+        Reach {
+            denies: entries(&self.denies),
+            rules: entries(&self.rules),
+            base: entries(&self.base),
+            kept: self.kept,
+            answers: self.answers.iter().copied().filter(|a| a.glob.below(dir) != Below::Nothing).collect(),
+            default: self.default,
+        }
+    }
+
+    /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are left out.
+    pub(crate) fn least(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
+        if self.denies.iter().any(|e| !skip(&e.glob) && e.glob.below(dir) != Below::Nothing) {
+            return Rights::NONE;
+        }
+        let (rules, covered) = self.deciding(dir);
+        let mut least = rules.fold(Rights::ALL, |least, e| least.meet(e.rights));
+        if !covered {
+            let base = self.base.iter().filter(|e| e.glob.below(dir) == Below::Everything);
+            least = least.meet(base.fold(self.default, |all, e| all.join(e.rights)));
+        }
+        if least.any(Grant::Ask) {
+            // What is asked for nowhere less than here, an answer for all of it answers everywhere.
+            let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) == Below::Everything);
+            least = answers.fold(least, |least, answer| answer.bits.answer(least));
+        }
+        self.kept.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
+    }
+
+    /// What anything strictly below `dir` grants at most.
+    pub(crate) fn most(&self, dir: &[u8]) -> Rights {
+        if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
+            return Rights::NONE;
+        }
+        let (rules, covered) = self.deciding(dir);
+        let mut most = rules.fold(Rights::NONE, |most, e| most.join(e.rights));
+        if !covered {
+            let base = self.base.iter().filter(|e| e.glob.below(dir) != Below::Nothing);
+            most = base.fold(most.join(self.default), |most, e| most.join(e.rights));
+        }
+        let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) != Below::Nothing);
+        let most = answers.fold(most, |most, answer| answer.bits.answer(most));
+        self.kept.all_below(dir).map_or(most, |entry| most.meet(entry.rights))
+    }
+
+    /// The rules that can decide something below `dir`, and whether a rule decides everything there.
+    fn deciding(&self, dir: &[u8]) -> (impl Iterator<Item = &'m Entry>, bool) {
+        let cover = self.rules.iter().find(|e| e.glob.below(dir) == Below::Everything);
+        let length = cover.map_or(0, |e| e.glob.length());
+        let rules = self
+            .rules
+            .iter()
+            .copied()
+            .take_while(move |e| e.glob.length() >= length)
+            .filter(move |e| e.glob.below(dir) != Below::Nothing);
+        (rules, cover.is_some())
+    }
+}

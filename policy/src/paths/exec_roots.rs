@@ -1,0 +1,70 @@
+//! Where programs may start at all: what the kernel's floor grants for execution.
+
+use super::path_rules::Map;
+use super::pattern::Paths;
+use crate::Grant;
+use crate::compile::builtin::minimal::LIBRARY_DIRS;
+
+/// The roots: `configured` if there are any, else what the map lets run, always with the
+/// directories of the loader and the libraries.
+pub(crate) fn roots(
+    configured: Option<&[Vec<u8>]>,
+    map: &Map,
+    paths: &Paths<'_>,
+    warnings: &mut Vec<String>,
+) -> Vec<Vec<u8>> {
+    let mut roots: Vec<Vec<u8>> = match configured {
+        Some(dirs) => dirs.to_vec(),
+        None => from_map(map, warnings),
+    };
+    roots.extend(LIBRARY_DIRS.iter().map(|dir| dir.as_bytes().to_vec()));
+    let mut roots: Vec<Vec<u8>> =
+        roots.into_iter().map(|root| (paths.realpath)(&root).unwrap_or(root)).collect();
+    roots.sort();
+    roots.dedup();
+    // A sorted parent comes before what is below it.
+    let mut outer: Vec<Vec<u8>> = Vec::new();
+    for root in roots {
+        if !outer.iter().any(|o| is_below(&root, o)) {
+            outer.push(root);
+        }
+    }
+    outer
+}
+
+fn from_map(map: &Map, warnings: &mut Vec<String>) -> Vec<Vec<u8>> {
+    let mut roots = Vec::new();
+    if map.default.r == Grant::Yes && map.default.x != Grant::No {
+        roots.push(b"/".to_vec());
+    }
+    for entry in map.rules.iter() {
+        if entry.rights.r != Grant::Yes || entry.rights.x == Grant::No {
+            continue;
+        }
+        let literal = entry.glob.literal();
+        if literal.is_empty() {
+            let warning = format!(
+                "{}: programs that it allows can start only below another root; name their directories \
+                 in exec.roots",
+                entry.reason.path
+            );
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+            continue;
+        }
+        let end = if entry.glob.is_literal() {
+            literal.len()
+        } else {
+            literal.iter().rposition(|b| *b == b'/').unwrap_or(0)
+        };
+        roots.push(if end == 0 { b"/".to_vec() } else { literal[..end].to_vec() });
+    }
+    roots
+}
+
+/// True for `root` itself and everything below it.
+pub(crate) fn is_below(path: &[u8], root: &[u8]) -> bool {
+    let root = root.strip_suffix(b"/").unwrap_or(root);
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}

@@ -1,0 +1,14 @@
+//! Files: what a real path grants, by patterns of paths.
+
+pub(crate) mod bounds;
+pub(crate) mod exec_roots;
+pub(crate) mod glob;
+mod hierarchy;
+pub(crate) mod index;
+pub(crate) mod normalize;
+pub(crate) mod path_rules;
+pub(crate) mod pattern;
+pub(crate) mod permission;
+pub(crate) mod persistence;
+pub(crate) mod saved_rules;
+pub(crate) mod tiers;

@@ -1,0 +1,332 @@
+//! The compiled file map: which path grants what, and who said so.
+
+use std::sync::Arc;
+
+use super::bounds::Reach;
+use super::glob::Glob;
+use super::index::Index;
+use super::normalize;
+use super::persistence::Kept;
+use super::saved_rules::Answers;
+use crate::{Because, Bits, Grant, Rights, Source};
+
+/// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
+    pub(crate) source: Source,
+    pub(crate) path: String,
+    pub(crate) rule: String,
+    pub(crate) text: String,
+}
+
+impl Reason {
+    pub(crate) fn because(&self) -> Because<'_> {
+        Because::new(self.source, self.path.as_str(), self.rule.as_str(), self.text.as_str())
+    }
+}
+
+/// One form of one pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) glob: Glob,
+    pub(crate) rights: Rights,
+    pub(crate) reason: Arc<Reason>,
+}
+
+/// What a path grants, with the reason for each bit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'m> {
+    pub(crate) rights: Rights,
+    pub(crate) r: &'m Reason,
+    pub(crate) w: &'m Reason,
+    pub(crate) x: &'m Reason,
+    /// `w` before persistence took it away.
+    granted_w: Grant,
+}
+
+impl<'m> Found<'m> {
+    fn new(rights: Rights, reason: &'m Reason) -> Found<'m> {
+        Found { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
+    }
+
+    /// Whether the tree cannot write here, persistence aside: that keeps things from being left behind, and is no reason
+    /// to trust what is there.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.granted_w == Grant::No
+    }
+
+    /// Whether the tree may write here unasked, persistence aside.
+    pub(crate) fn is_the_trees(&self) -> bool {
+        self.granted_w == Grant::Yes
+    }
+
+    fn meet(&mut self, e: &'m Entry) {
+        self.each(e, |other, own| other < own);
+    }
+
+    fn join(&mut self, e: &'m Entry) {
+        self.each(e, |other, own| other > own);
+    }
+
+    /// Grants what is asked for of these bits.
+    pub(crate) fn answer(&mut self, bits: Bits, by: &'m Reason) {
+        let answered = bits.answer(self.rights);
+        let bit = |reason: &mut &'m Reason, before: Grant, after: Grant| {
+            if before != after {
+                *reason = by;
+            }
+        };
+        bit(&mut self.r, self.rights.r, answered.r);
+        bit(&mut self.w, self.rights.w, answered.w);
+        bit(&mut self.x, self.rights.x, answered.x);
+        self.rights = answered;
+    }
+
+    fn each(&mut self, e: &'m Entry, take: impl Fn(Grant, Grant) -> bool) {
+        let bit = |own: &mut Grant, reason: &mut &'m Reason, other: Grant| {
+            if take(other, *own) {
+                (*own, *reason) = (other, &e.reason);
+            }
+        };
+        bit(&mut self.rights.r, &mut self.r, e.rights.r);
+        bit(&mut self.rights.w, &mut self.w, e.rights.w);
+        bit(&mut self.rights.x, &mut self.x, e.rights.x);
+    }
+}
+
+/// The map: denials, then the longest rule, then the base, then the default. What comes of that is asked for is
+/// answered by `answers`; at last persistence takes its `w`.
+#[derive(Clone, Debug)]
+pub(crate) struct Map {
+    pub(crate) denies: Vec<Entry>,
+    /// The longest pattern first.
+    pub(crate) rules: Vec<Entry>,
+    pub(crate) base: Vec<Entry>,
+    /// What may not be written, whoever grants it.
+    pub(crate) kept: Kept,
+    /// Of all four, in this order.
+    index: Index,
+    /// A bit that the default withholds is already `Ask` here where misses are asked.
+    pub(crate) default: Rights,
+    pub(crate) answers: Answers,
+    default_reason: Reason,
+    /// For what is no real path: never granted.
+    no_path: Reason,
+}
+
+impl Map {
+    /// What is told where nothing covers a path.
+    pub(crate) fn default_reason(&self) -> &Reason {
+        &self.default_reason
+    }
+
+    pub(crate) fn new(
+        denies: Vec<Entry>,
+        rules: Vec<Entry>,
+        base: Vec<Entry>,
+        default: Rights,
+        default_reason: Reason,
+    ) -> Map {
+        let no_path = Reason {
+            source: Source::Builtin,
+            path: "builtin".to_owned(),
+            rule: "builtin: not a real path".to_owned(),
+            text: "what has no real path cannot be covered by a rule".to_owned(),
+        };
+        let map = Map {
+            denies,
+            rules: Vec::new(),
+            base,
+            kept: Kept::default(),
+            index: Index::default(),
+            default,
+            answers: Answers::default(),
+            default_reason,
+            no_path,
+        };
+        map.with_rules(rules)
+    }
+
+    /// The same with other rules.
+    pub(crate) fn with_rules(mut self, mut rules: Vec<Entry>) -> Map {
+        rules.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
+        self.rules = rules;
+        self.indexed()
+    }
+
+    /// The same with places that may not be written.
+    pub(crate) fn with_persistence(self, kept: Kept) -> Map {
+        Map { kept, ..self }.indexed()
+    }
+
+    fn indexed(mut self) -> Map {
+        let all = self.denies.iter().chain(&self.rules).chain(&self.base).chain(self.kept.entries());
+        self.index = Index::new(all.map(|e| &e.glob));
+        self
+    }
+
+    /// The same with what was answered before.
+    pub(crate) fn with_answers(self, answers: Answers) -> Map {
+        Map { answers, ..self }
+    }
+
+    /// The same but for the denials that `skip` says.
+    pub(crate) fn without(&self, skip: impl Fn(&Reason) -> bool) -> Map {
+        let denies = self.denies.iter().filter(|entry| !skip(&entry.reason)).cloned().collect();
+        Map { denies, ..self.clone() }.indexed()
+    }
+
+    pub(crate) fn find(&self, path: &[u8]) -> Found<'_> {
+        if !is_real(path) {
+            return Found::new(Rights::NONE, &self.no_path);
+        }
+        let (denials, rules) = (self.denies.len(), self.denies.len() + self.rules.len());
+        let bases = rules + self.base.len();
+        let mut kept: Option<&Entry> = None;
+        let mut denied: Option<&Reason> = None;
+        let mut longest: Option<(usize, Found<'_>)> = None;
+        // Every bit that some part of the base grants, where no rule speaks.
+        let mut base = Found::new(self.default, &self.default_reason);
+        self.index.candidates(path, |i| {
+            if i < denials {
+                let entry = &self.denies[i];
+                denied = entry.glob.covers(path).then_some(&entry.reason);
+            } else if i < rules {
+                let entry = &self.rules[i - denials];
+                let length = entry.glob.length();
+                match &mut longest {
+                    Some((longest, _)) if length < *longest => {}
+                    _ if !entry.glob.covers(path) => {}
+                    // Of several equally long, what all grant.
+                    Some((longest, found)) if length == *longest => found.meet(entry),
+                    _ => longest = Some((length, Found::new(entry.rights, &entry.reason))),
+                }
+            } else if i >= bases {
+                let entry = &self.kept.entries()[i - bases];
+                if kept.is_none() && entry.glob.covers(path) {
+                    kept = Some(entry);
+                }
+            } else if longest.is_none() {
+                let entry = &self.base[i - rules];
+                if !entry.rights.within(base.rights) && entry.glob.covers(path) {
+                    base.join(entry);
+                }
+            }
+            denied.is_none()
+        });
+        let mut found = match (denied, longest) {
+            (Some(reason), _) => return Found::new(Rights::NONE, reason),
+            (None, Some((_, found))) => found,
+            (None, None) => base,
+        };
+        self.answers.answer(path, &mut found);
+        found.granted_w = found.rights.w;
+        if let Some(entry) = kept {
+            found.meet(entry);
+        }
+        found
+    }
+
+    /// The same for a program, whose path may be as it was written where no kernel resolved it.
+    pub(crate) fn find_program(&self, path: &[u8]) -> Found<'_> {
+        if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
+    }
+
+    /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are
+    /// left out.
+    pub(crate) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
+        Reach::of(self).least(dir, skip)
+    }
+
+    /// What anything strictly below `dir` grants at most.
+    pub(crate) fn most_below(&self, dir: &[u8]) -> Rights {
+        Reach::of(self).most(dir)
+    }
+}
+
+/// Absolute, and without components that a real path cannot have.
+fn is_real(path: &[u8]) -> bool {
+    let Some((b'/', mut rest)) = path.split_first() else { return false };
+    while let Some(slash) = rest.iter().position(|b| *b == b'/') {
+        if matches!(rest[..slash], [] | [b'.'] | [b'.', b'.']) {
+            return false;
+        }
+        rest = &rest[slash + 1..];
+    }
+    !matches!(rest, [b'.'] | [b'.', b'.'])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Document, Host, Overrides, Policy};
+
+    fn map(filesystem: Value, base: bool) -> Map {
+        let document = json!({
+            "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": filesystem, "base": base, "persistence": false },
+        });
+        let document = Document::parse("guard.json", &document.to_string()).unwrap();
+        let host = Host::bare(b"/home/u", b"/home/u");
+        Policy::compile(&document, "main", &host, &Overrides::default()).unwrap().map
+    }
+
+    #[test]
+    fn of_equally_long_patterns_both_must_grant() {
+        let map = map(json!({ "rules": { "/a/b*": "rw-", "/a/*b": "r-x", "/**": "rwx" } }), false);
+        let found = map.find(b"/a/bb");
+        assert_eq!(found.rights.to_string(), "r--");
+        // Each bit is told of by the pattern that withholds it; one that both grant by the first.
+        let paths = [found.r, found.w, found.x].map(|reason| reason.path.as_str());
+        let (first, second) =
+            ("permissions.filesystem.rules[\"/a/*b\"]", "permissions.filesystem.rules[\"/a/b*\"]");
+        assert_eq!(paths, [first, first, second]);
+        assert_eq!(map.find(b"/a/bc").rights.to_string(), "rw-");
+    }
+
+    #[test]
+    fn the_base_adds_to_the_default() {
+        let map = map(json!({ "default": "r--" }), true);
+        let found = map.find(b"/dev/null");
+        assert_eq!(found.rights.to_string(), "rw-");
+        assert_eq!((&*found.r.path, &*found.w.path), ("permissions.filesystem.default", "permissions.base"));
+    }
+
+    #[test]
+    fn what_lies_below_a_directory_has_bounds() {
+        let plain = map(json!({ "rules": { "/a/**": "rw-", "/a/b/c": "r-x" }, "default": "r--" }), false);
+        let bounds = |map: &Map, dir: &str| {
+            let dir = dir.as_bytes();
+            (map.least_below(dir, |_| false).to_string(), map.most_below(dir).to_string())
+        };
+        let expected = |least: &str, most: &str| (least.to_owned(), most.to_owned());
+        assert_eq!(bounds(&plain, "/a"), expected("r--", "rwx"));
+        assert_eq!(bounds(&plain, "/a/x"), expected("rw-", "rw-"));
+        assert_eq!(bounds(&plain, "/z"), expected("r--", "r--"));
+        assert_eq!(bounds(&plain, "/"), expected("r--", "rwx"));
+        // The base counts where no rule decides everything.
+        let based = map(json!({ "default": "r--" }), true);
+        assert_eq!(bounds(&based, "/dev/pts"), expected("rw-", "rw-"));
+        assert_eq!(bounds(&based, "/dev"), expected("r--", "rw-"));
+        assert_eq!(bounds(&based, "/usr/share/terminfo"), expected("r--", "r--"));
+        assert_eq!(bounds(&based, "/srv"), expected("r--", "r--"));
+        let covered = map(json!({ "rules": { "/dev/**": "r--" } }), true);
+        assert_eq!(bounds(&covered, "/dev/pts"), expected("r--", "r--"));
+        // A denial of something is the least, one of everything the most.
+        let denied = map(json!({ "rules": { "/**": "rwx" }, "deny": ["/a/b", "/c/**", "**/.env"] }), false);
+        assert_eq!(bounds(&denied, "/a"), expected("---", "rwx"));
+        assert_eq!(bounds(&denied, "/c"), expected("---", "---"));
+        assert_eq!(denied.least_below(b"/d", Glob::is_position_free), Rights::ALL);
+    }
+
+    #[test]
+    fn only_real_paths_are_looked_up() {
+        for path in ["/", "/a", "/a/b", "/a/.b", "/a/..b", "/...", "/a/"] {
+            assert!(is_real(path.as_bytes()), "{path}");
+        }
+        for path in ["", "a", "memfd:x", "/a/../b", "/..", "/a/.", "/./a", "//a", "/a//b"] {
+            assert!(!is_real(path.as_bytes()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Bits that a human has answered with "always": they turn what the map asks for into a yes, and nothing else. Kept
+//! apart from the rules, so that no edit of guard.json can make more of them.
+
+use super::glob::Glob;
+use super::index::Index;
+use super::path_rules::{Found, Reason};
+use crate::{Bits, Grant};
+
+/// One saved rule.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) glob: Glob,
+    pub(crate) bits: Bits,
+    pub(crate) reason: Reason,
+}
+
+/// All that are saved for the agent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    answers: Vec<Answer>,
+    index: Index,
+}
+
+impl Answers {
+    pub(crate) fn new(answers: Vec<Answer>) -> Answers {
+        let index = Index::new(answers.iter().map(|answer| &answer.glob));
+        Answers { answers, index }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Answer> {
+        self.answers.iter()
+    }
+
+    /// Answers what is asked of a path; each bit is told of by the first rule that has it.
+    #[inline]
+    pub(crate) fn answer<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
+        if !self.answers.is_empty() && found.rights.any(Grant::Ask) {
+            self.look(path, found);
+        }
+    }
+
+    #[cold]
+    fn look<'m>(&'m self, path: &[u8], found: &mut Found<'m>) {
+        self.index.candidates(path, |i| {
+            let answer = &self.answers[i];
+            if answer.glob.covers(path) {
+                found.answer(answer.bits, &answer.reason);
+            }
+            found.rights.any(Grant::Ask)
+        });
+    }
+}

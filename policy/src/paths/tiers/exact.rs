@@ -1,0 +1,228 @@
+//! Whether what is granted is all that the policy grants.
+//!
+//! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing else is
+//! allowed or asked for: that each rule with a yes or a question speaks only of paths that some hierarchy grants.
+
+use super::walk::{Standing, Walked};
+use super::{
+    Classes, DEV, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, PROC, directory,
+};
+use crate::paths::exec_roots::is_below;
+use crate::paths::glob::{Below, Glob};
+use crate::paths::path_rules::Entry;
+use crate::paths::pattern::show;
+use crate::{Access, Ask, Grant, Policy, Rights};
+
+/// Why a class is not exact.
+type Because = String;
+
+pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
+    let exactness = |found: Result<(), Because>| match found {
+        Ok(()) => Exactness::Exact,
+        Err(because) => Exactness::Not(because),
+    };
+    let read = Compared { policy, walked, bit: Access::READ };
+    let write = Compared { policy, walked, bit: Access::WRITE };
+    let reads = exactness(
+        approved_scripts(policy).and_then(|()| programs(policy, walked)).and_then(|()| read.compare()),
+    );
+    let writes = write.compare();
+    Classes {
+        list: reads.clone(),
+        read: reads,
+        create: exactness(writes.clone().and_then(|()| write.tops())),
+        write: exactness(writes),
+        execute: Exactness::Not(
+            "a program's arguments and environment are checked as it starts, which Landlock cannot do"
+                .to_owned(),
+        ),
+    }
+}
+
+/// What only the broker can do where a script was approved: its interpreter is given the bytes that were approved.
+pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Because> {
+    let programs = &policy.programs;
+    let because = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
+    match &programs.strict_inline_eval {
+        _ if programs.ask != Ask::Off => {
+            because(&format!("{} is {}", programs.reasons.always.path, programs.ask.as_str()))
+        }
+        Some(reason) => because(&format!("{} is on", reason.path)),
+        None => Ok(()),
+    }
+}
+
+/// What the floor lets be read beside the hierarchies: programs, and what lies with them.
+fn programs(policy: &Policy, walked: &Walked) -> Result<(), Because> {
+    let is_read =
+        |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == Standing::Nothing;
+    match policy.roots.iter().find(|root| !is_read(root)) {
+        Some(root) => {
+            let root = show(root);
+            Err(format!("programs can start from {root} (exec.roots), of which not everything may be read"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// One bit of the policy beside what is granted of it.
+struct Compared<'a> {
+    policy: &'a Policy,
+    walked: &'a Walked,
+    bit: Access,
+}
+
+impl Compared<'_> {
+    fn compare(&self) -> Result<(), Because> {
+        let map = &self.policy.map;
+        // The longest that speaks of everything leaves nothing to shorter ones, nor to the base and the default.
+        let all = map.rules.iter().find(|e| e.glob.covers(b"/") && e.glob.below(b"/") == Below::Everything);
+        let length = all.map_or(0, |e| e.glob.length());
+        let rules = map.rules.iter().take_while(|e| e.glob.length() >= length);
+        let base = map.base.iter().filter(|_| all.is_none());
+        if all.is_none() {
+            self.default()?;
+        }
+        let mut entries = rules.chain(base).filter(|e| self.grant(e.rights) != Grant::No);
+        entries.clone().try_for_each(|entry| self.places(entry))?;
+        entries.try_for_each(|entry| self.entry(entry))?;
+        self.replaceable()
+    }
+
+    fn grant(&self, rights: Rights) -> Grant {
+        if self.bit == Access::READ { rights.r } else { rights.w }
+    }
+
+    /// `reading` or `writing`.
+    fn word(&self) -> &'static str {
+        if self.bit == Access::READ { "reading" } else { "writing" }
+    }
+
+    fn default(&self) -> Result<(), Because> {
+        let reason = self.policy.map.default_reason();
+        match self.grant(self.policy.map.default) {
+            Grant::No => Ok(()),
+            Grant::Ask => Err(format!("{} what no rule covers is asked for ({})", self.word(), reason.path)),
+            Grant::Yes if self.is_granted_below(b"/") => Ok(()),
+            Grant::Yes => Err(format!("{} allows {} what no rule covers", reason.path, self.word())),
+        }
+    }
+
+    /// Whether a rule reaches what is something else to each process, and so is judged by more than its path.
+    fn places(&self, entry: &Entry) -> Result<(), Because> {
+        let is_harmless =
+            entry.glob.is_literal() && HARMLESS_DEVICES.iter().any(|device| entry.glob.literal() == *device);
+        let reaches = |place: &&[u8]| entry.glob.covers(place) || entry.glob.below(place) != Below::Nothing;
+        match [PROC, DEV].iter().find(|place| reaches(place) && !self.is_denied_below(place)) {
+            None => Ok(()),
+            Some(_) if is_harmless || self.is_denied(&entry.glob) => Ok(()),
+            Some(_) if entry.reason.path == BASE => Err(format!(
+                "{BASE} grants /proc/self and terminals, which mean something else to each process; \"base\": false leaves \
+                 them out"
+            )),
+            Some(place) => Err(format!(
+                "{} reaches {}, where names mean something else to each process",
+                entry.reason.path,
+                show(place)
+            )),
+        }
+    }
+
+    /// Whether everything that a rule speaks of is granted.
+    fn entry(&self, entry: &Entry) -> Result<(), Because> {
+        let Entry { glob, rights, reason } = entry;
+        let is_literal = glob.is_literal();
+        let top = top(glob);
+        let is_granted = if is_literal { self.is_granted(top) } else { self.is_granted_below(top) };
+        if is_granted || self.is_denied(glob) {
+            return Ok(());
+        }
+        let place = &reason.path;
+        if self.grant(*rights) == Grant::Ask {
+            return Err(format!("{place} asks before {}", self.word()));
+        }
+        if self.walked.is_cut {
+            return Err(format!(
+                "{place} is not all among the {MAX_HIERARCHIES} hierarchies that are granted"
+            ));
+        }
+        if !is_literal && glob.below(top) != Below::Everything {
+            return Err(format!("{place} goes by names, and a floor by directories"));
+        }
+        Err(match self.walked.standing(top) {
+            Standing::Nothing => format!("{place} names what does not exist yet"),
+            Standing::Other => format!("{place} names a link, or what is no file on a disk"),
+            Standing::Directory if is_literal => format!("{place} grants a directory without what is in it"),
+            _ => format!("{place} has exceptions, and what comes to stand beside them is not known yet"),
+        })
+    }
+
+    /// A file that is granted by itself and may be replaced: what replaces it would not be granted.
+    fn replaceable(&self) -> Result<(), Because> {
+        let is_file = |path: &[u8]| !HARMLESS_DEVICES.contains(&path);
+        let mut files = self.walked.hierarchies.iter().filter(|h| h.kind == HierarchyKind::File);
+        match files.find(|h| h.access.contains(Access::WRITE) && is_file(&h.path)) {
+            Some(file) => Err(format!(
+                "{} is granted by itself and may be replaced by another file; name its directory instead",
+                show(&file.path)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether making and removing what is granted is granted, too: the kernel looks at the directory around it.
+    fn tops(&self) -> Result<(), Because> {
+        let is_top = |h: &&Hierarchy| {
+            h.access.contains(self.bit) && h.path != b"/" && !self.is_granted_below(directory(&h.path))
+        };
+        let tops: Vec<&Hierarchy> = self.walked.hierarchies.iter().filter(is_top).collect();
+        // A directory is what an operator knows to be the tree's own.
+        let told = tops.iter().find(|h| h.kind == HierarchyKind::Directory).or(tops.first());
+        match told {
+            Some(top) => Err(format!(
+                "{} itself may be removed and made again, which Landlock grants only with the directory around it",
+                show(&top.path)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a denial speaks of everything that a pattern does.
+    fn is_denied(&self, glob: &Glob) -> bool {
+        let top = top(glob);
+        let covers = |e: &Entry| e.glob.covers(top);
+        self.is_denied_below(top) || glob.is_literal() && self.denials().any(covers)
+    }
+
+    /// Whether a directory is denied with all that is below it.
+    fn is_denied_below(&self, dir: &[u8]) -> bool {
+        self.denials().any(|e| e.glob.covers(dir))
+            && self.denials().any(|e| e.glob.below(dir) == Below::Everything)
+    }
+
+    /// What takes the bit away, whatever the rules say.
+    fn denials(&self) -> impl Iterator<Item = &Entry> {
+        let map = &self.policy.map;
+        let kept = if self.bit == Access::WRITE { map.kept.entries() } else { &[] };
+        map.denies.iter().chain(kept)
+    }
+
+    /// Whether a path is granted.
+    fn is_granted(&self, path: &[u8]) -> bool {
+        self.walked.hierarchies.iter().any(|h| h.covers(path, self.bit))
+    }
+
+    /// Whether a directory is granted with all that is below it.
+    fn is_granted_below(&self, dir: &[u8]) -> bool {
+        let mut whole = self.walked.hierarchies.iter().filter(|h| h.kind == HierarchyKind::Directory);
+        whole.any(|h| h.access.contains(self.bit) && is_below(dir, &h.path))
+    }
+}
+
+/// What the reasons of the base name.
+const BASE: &str = "permissions.base";
+
+/// What a pattern names, or the directory before its first wildcard.
+fn top(glob: &Glob) -> &[u8] {
+    if glob.is_literal() { glob.literal() } else { directory(glob.literal()) }
+}

@@ -1,0 +1,272 @@
+//! From the root downward: what is allowed as a whole is granted, what is allowed in part is taken apart.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::{DEV, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PROC};
+use crate::paths::bounds::Reach;
+use crate::paths::glob::Glob;
+use crate::{Access, Grant, Policy, Rights};
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Walked {
+    /// The shallowest first.
+    pub(super) hierarchies: Vec<Hierarchy>,
+    pub(super) is_cut: bool,
+    /// The directories that were taken apart, and what stood in them on the way to where patterns and roots lead.
+    listed: HashSet<Vec<u8>>,
+    found: HashMap<Vec<u8>, NameKind>,
+}
+
+/// What stands where a pattern leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Nothing,
+    /// A directory, whole or not.
+    Directory,
+    File,
+    /// Something that is [`NameKind::Other`], there or on the way.
+    Other,
+    /// Nobody has looked.
+    Unknown,
+}
+
+impl Walked {
+    /// What stood at a path.
+    pub(super) fn standing(&self, path: &[u8]) -> Standing {
+        if path == b"/" {
+            return Standing::Directory;
+        }
+        let parent = super::directory(path);
+        match self.standing(parent) {
+            Standing::Directory if self.listed.contains(parent) => match self.found.get(path) {
+                Some(NameKind::Directory | NameKind::Mixed) => Standing::Directory,
+                Some(NameKind::File) => Standing::File,
+                Some(NameKind::Other) => Standing::Other,
+                None => Standing::Nothing,
+            },
+            Standing::Directory => Standing::Unknown,
+            Standing::File => Standing::Nothing,
+            above => above,
+        }
+    }
+}
+
+/// What a directory grants as a whole; never empty.
+type Granted = Option<Access>;
+
+/// A directory that is to be taken apart.
+struct Part<'p> {
+    path: Vec<u8>,
+    granted: Granted,
+    reach: Reach<'p>,
+}
+
+struct Walk<'p> {
+    policy: &'p Policy,
+    beginnings: Sorted<'p>,
+    /// What persistence keeps, which names nothing that is granted.
+    kept: Sorted<'p>,
+    /// The places where programs are.
+    roots: Sorted<'p>,
+    /// The shallowest first.
+    parts: VecDeque<Part<'p>>,
+    /// How many were granted that no pattern names.
+    unnamed: usize,
+    walked: Walked,
+}
+
+pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
+    let map = &policy.map;
+    let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
+    let globs = entries.chain(map.answers.iter().map(|answer| &answer.glob));
+    let walk = Walk {
+        policy,
+        beginnings: Sorted::new(globs.map(beginning)),
+        kept: Sorted::new(map.kept.entries().iter().map(|e| beginning(&e.glob))),
+        roots: Sorted::new(policy.roots.iter().map(Vec::as_slice)),
+        parts: VecDeque::new(),
+        unnamed: 0,
+        walked: Walked::default(),
+    };
+    walk.run(names)
+}
+
+impl<'p> Walk<'p> {
+    fn run(mut self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
+        // Whether all of it may be granted is not said by a name, but by those that are in it.
+        let Some(mut top) = names(b"/") else { return self.walked };
+        let is_whole = |name: &Name| {
+            matches!(placed(&[b"/", &*name.name].concat(), name.kind), NameKind::Directory | NameKind::File)
+        };
+        let is_mixed = !top.iter().all(is_whole);
+        let kind = if is_mixed { NameKind::Mixed } else { NameKind::Directory };
+        let all = Reach::of(&self.policy.map);
+        let said = self.said(b"/");
+        self.directory(b"/".to_vec(), kind, said, None, &all);
+        while let Some(part) = self.parts.pop_front() {
+            // Nothing of what comes can stay.
+            if self.walked.hierarchies.len() - self.unnamed >= MAX_HIERARCHIES {
+                self.walked.is_cut = true;
+                break;
+            }
+            let listed = if part.path == b"/" { Some(std::mem::take(&mut top)) } else { names(&part.path) };
+            if let Some(listed) = listed {
+                self.apart(&part, listed);
+                self.walked.listed.insert(part.path);
+            }
+        }
+        self.cut();
+        self.walked
+    }
+
+    /// Leaves [`MAX_HIERARCHIES`]: those that patterns name, for there the work is, then the shallowest.
+    fn cut(&mut self) {
+        let hierarchies = &mut self.walked.hierarchies;
+        let mut left = MAX_HIERARCHIES.saturating_sub(hierarchies.len() - self.unnamed);
+        if hierarchies.len() <= MAX_HIERARCHIES {
+            return;
+        }
+        self.walked.is_cut = true;
+        hierarchies.retain(|hierarchy| {
+            if self.beginnings.said(&hierarchy.path).is_named {
+                return true;
+            }
+            let is_left = left > 0;
+            left = left.saturating_sub(1);
+            is_left
+        });
+        hierarchies.truncate(MAX_HIERARCHIES);
+    }
+
+    fn said(&self, path: &[u8]) -> Said {
+        let said = self.beginnings.said(path);
+        Said { is_below: said.is_below || self.kept.said(path).is_below, ..said }
+    }
+
+    /// Takes the names of a directory one by one.
+    fn apart(&mut self, part: &Part<'p>, mut names: Vec<Name>) {
+        // The same disk gives the same floor.
+        names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        for Name { name, kind } in names {
+            if matches!(&*name, b"" | b"." | b"..") || name.contains(&b'/') {
+                continue;
+            }
+            let path = [part.path.strip_suffix(b"/").unwrap_or(&part.path), &name].join(&b'/');
+            let kind = placed(&path, kind);
+            let said = self.said(&path);
+            if [said, self.roots.said(&path)].iter().any(|said| said.is_named || said.is_below) {
+                self.walked.found.insert(path.clone(), kind);
+            }
+            match kind {
+                NameKind::Directory | NameKind::Mixed => {
+                    self.directory(path, kind, said, part.granted, &part.reach);
+                }
+                NameKind::File if said.is_named || HARMLESS_DEVICES.contains(&&*path) => {
+                    self.grant(&path, said, part.granted, self.policy.rights(&path), HierarchyKind::File);
+                }
+                NameKind::File | NameKind::Other => {}
+            }
+        }
+    }
+
+    /// Grants what is granted of all of a directory, and remembers it for later where more is granted of parts of it.
+    fn directory(&mut self, path: Vec<u8>, kind: NameKind, said: Said, around: Granted, reach: &Reach<'p>) {
+        let own = self.policy.rights(&path);
+        let has_parts = kind == NameKind::Mixed || said.is_below;
+        let mut granted = around;
+        if kind == NameKind::Directory && !missing(around, own).is_empty() {
+            let least = reach.least(&path, |_| false);
+            granted = self.grant(&path, said, around, own.meet(least), HierarchyKind::Directory);
+        }
+        if has_parts && !missing(granted, reach.most(&path)).is_empty() {
+            let reach = reach.below(&path);
+            self.parts.push_back(Part { path, granted, reach });
+        }
+    }
+
+    /// Grants what `rights` has and the directory around it does not grant already.
+    fn grant(
+        &mut self,
+        path: &[u8],
+        said: Said,
+        around: Granted,
+        rights: Rights,
+        kind: HierarchyKind,
+    ) -> Granted {
+        let new = missing(around, rights);
+        let Some(access) = new.into_iter().chain(around).reduce(|all, bit| all | bit) else { return around };
+        if Some(access) == around {
+            return around;
+        }
+        let alike = if said.is_named { self.walked.hierarchies.len() - self.unnamed } else { self.unnamed };
+        if alike >= MAX_HIERARCHIES {
+            self.walked.is_cut = true;
+            return around;
+        }
+        self.unnamed += usize::from(!said.is_named);
+        self.walked.hierarchies.push(Hierarchy { path: path.to_vec(), access, kind });
+        Some(access)
+    }
+}
+
+/// What a path is, whatever the supervisor says of it.
+fn placed(path: &[u8], kind: NameKind) -> NameKind {
+    match kind {
+        _ if path == PROC => NameKind::Other,
+        NameKind::Directory if path == DEV => NameKind::Mixed,
+        kind => kind,
+    }
+}
+
+/// What `rights` grants of reading and writing without asking and `around` does not.
+fn missing(around: Granted, rights: Rights) -> Vec<Access> {
+    let bits = [(Access::READ, rights.r), (Access::WRITE, rights.w)];
+    let is_new = |bit: Access| around.is_none_or(|around| !around.contains(bit));
+    bits.into_iter().filter(|(bit, grant)| *grant == Grant::Yes && is_new(*bit)).map(|(bit, _)| bit).collect()
+}
+
+/// What patterns say of a path without saying what they grant.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    /// One names it, or the names in it.
+    is_named: bool,
+    /// One names something strictly below it, or the names in it.
+    is_below: bool,
+}
+
+/// Paths in the order of their bytes; one with a slash at its end means the names in it.
+struct Sorted<'p>(Vec<&'p [u8]>);
+
+impl<'p> Sorted<'p> {
+    fn new(paths: impl Iterator<Item = &'p [u8]>) -> Sorted<'p> {
+        let mut paths: Vec<&[u8]> = paths.collect();
+        paths.sort_unstable();
+        Sorted(paths)
+    }
+
+    fn said(&self, path: &[u8]) -> Said {
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let start = self.0.partition_point(|other| *other < path);
+        let mut said = Said::default();
+        for rest in self.0[start..].iter().map_while(|other| other.strip_prefix(path)) {
+            said.is_named |= matches!(rest, b"" | b"/");
+            if rest.first().is_some_and(|byte| *byte >= b'/') {
+                said.is_below = rest.starts_with(b"/");
+                break;
+            }
+        }
+        said
+    }
+}
+
+/// Where a directory has to be taken apart for a pattern: what it names, or the directory before its first wildcard.
+fn beginning(glob: &Glob) -> &[u8] {
+    let literal = glob.literal();
+    if glob.is_literal() {
+        return literal;
+    }
+    let end = literal.iter().rposition(|b| *b == b'/').unwrap_or(0);
+    // `dir/*.key` leaves the directories in `dir` whole, `dir/**` and `dir/a**` do not.
+    if glob.is_deep_at_once() { &literal[..end] } else { &literal[..literal.len().min(end + 1)] }
+}

@@ -1,0 +1,113 @@
+//! What "allow always" saves of a program: an entry for just these arguments in this directory, as OpenClaw 2026.9.6 makes it.
+
+use serde::Serialize;
+
+use super::inline_eval::{inline_eval_of, is_interpreter};
+use super::starters;
+use crate::{Exec, cwd_argv_pattern};
+
+/// An allowlist entry that binds a program, its arguments and the directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Entry {
+    /// The real path.
+    pub pattern: String,
+    /// `sha256:cwd-argv:v1:…`.
+    #[serde(rename = "argPattern")]
+    pub arg_pattern: String,
+}
+
+/// Why an answer counts for one time only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Once {
+    /// The command could not be read as a whole.
+    NotRead,
+    /// Some part of it is asked for each time.
+    AskedEachTime,
+    /// A part of it that needs an entry can have none.
+    PartUnnamed,
+    /// A shell runs whatever it is told.
+    Shell,
+    /// It starts another program, which is judged by itself.
+    Carrier,
+    /// Its arguments hold code.
+    InlineCode,
+    /// It runs what a file says, which may change.
+    Interpreter,
+    /// Its path would be read as a pattern for others, or is no text.
+    Path,
+}
+
+impl Once {
+    /// One sentence for a human.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Once::NotRead => "the command could not be read as a whole",
+            Once::AskedEachTime => "a part of it is asked for each time",
+            Once::PartUnnamed => "an entry cannot name each part of it",
+            Once::Shell => "a shell runs whatever it is told",
+            Once::Carrier => "it starts another program, which is judged by itself",
+            Once::InlineCode => "its arguments hold code",
+            Once::Interpreter => "it runs what a file says, which may change",
+            Once::Path => "its path cannot be written as a pattern",
+        }
+    }
+}
+
+/// What "allow always" makes of one exec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AllowAlways {
+    /// An entry for next time.
+    Entry(Entry),
+    /// Nothing: the answer counts for this time only.
+    Once {
+        /// Why.
+        why: Once,
+    },
+}
+
+/// `exec.strictInlineEval`: code in arguments is always asked for, and interpreters without may be remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StrictInlineEval {
+    /// Interpreters are never remembered.
+    #[default]
+    Off,
+    /// They are, without code in their arguments.
+    On,
+}
+
+/// What "allow always" makes of a program that is about to start: `exec` is what the kernel shows.
+pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
+    let called = exec.argv.first().map_or(&[][..], Vec::as_slice);
+    let arguments = exec.argv.get(1..).unwrap_or_default();
+    let names = [exec.path, called];
+    let any = |is: &dyn Fn(&[u8]) -> bool| names.iter().any(|name| is(name));
+    let starts_others = |name: &[u8]| starters::starts_others(&String::from_utf8_lossy(name));
+    let has_code = names.iter().any(|name| inline_eval_of(name, arguments).is_some());
+    let why = if any(&|name| starters::is_shell(name)) {
+        Some(Once::Shell)
+    } else if any(&starts_others) {
+        Some(Once::Carrier)
+    } else if has_code {
+        Some(Once::InlineCode)
+    } else if strict == StrictInlineEval::Off && any(&|name| is_interpreter(name)) {
+        Some(Once::Interpreter)
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        return AllowAlways::Once { why };
+    }
+    match std::str::from_utf8(exec.path).ok().and_then(literal) {
+        Some(pattern) => {
+            let arg_pattern = cwd_argv_pattern(exec.cwd, arguments);
+            AllowAlways::Entry(Entry { pattern: pattern.to_owned(), arg_pattern })
+        }
+        None => AllowAlways::Once { why: Once::Path },
+    }
+}
+
+/// A path that, as a pattern, means itself and nothing else.
+pub(crate) fn literal(path: &str) -> Option<&str> {
+    let is_literal = path.starts_with('/') && !path.contains(['*', '?', '\\', '\0']) && path.trim() == path;
+    is_literal.then_some(path)
+}

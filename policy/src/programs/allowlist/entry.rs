@@ -1,0 +1,119 @@
+//! One entry, compiled.
+
+use super::arguments::Arguments;
+use super::pattern::expand;
+use crate::Exec;
+use crate::config::document::AllowlistEntry;
+use crate::paths::glob::Glob;
+use crate::paths::path_rules::{Map, Reason};
+use crate::paths::pattern::{Paths, replaceable_link, show, trim};
+
+/// Patterns that are the hash of a whole command line.
+pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
+
+/// The programs that an entry names.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// `*`.
+    Any,
+    /// The real path, in one or two forms.
+    Path(Vec<Glob>),
+    /// A pattern without a slash: the file's name.
+    Name(Glob),
+}
+
+/// One allowlist entry.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// As it was written, white space around it aside.
+    pub(super) pattern: String,
+    pub(super) target: Target,
+    pub(super) arguments: Arguments,
+    pub(super) reason: Reason,
+}
+
+/// An entry with what the operator should know of it.
+pub(crate) struct Compiled {
+    pub(crate) entry: Option<Entry>,
+    pub(crate) warning: Option<String>,
+}
+
+impl Compiled {
+    fn nothing(path: &str, why: &str) -> Compiled {
+        Compiled { entry: None, warning: Some(format!("{path}: {why}")) }
+    }
+}
+
+impl Entry {
+    /// Compiles an entry; one that can match nothing is a warning.
+    pub(crate) fn compile(
+        written: &AllowlistEntry,
+        paths: &Paths<'_>,
+        map: &Map,
+        reason: Reason,
+    ) -> Compiled {
+        let pattern = trim(&written.pattern);
+        let Some(expanded) = expand(pattern, paths.home) else {
+            let why = if pattern.is_empty() { "a blank pattern" } else { "a pattern longer than any path" };
+            return Compiled::nothing(&reason.path, &format!("{why} matches nothing"));
+        };
+        if COMMANDS.iter().any(|prefix| pattern.starts_with(prefix)) {
+            let why = "it stands for one command's text, which is not known when a program starts; it matches nothing";
+            return Compiled::nothing(&reason.path, why);
+        }
+        let arguments = match Arguments::new(written.arg_pattern.as_deref(), written.is_generated()) {
+            Ok(arguments) => arguments,
+            Err(why) => return Compiled::nothing(&reason.path, why),
+        };
+        let mut warning = None;
+        let target = if pattern == "*" {
+            // OpenClaw 2026.9.6: only as an operator's own entry for any arguments.
+            if !arguments.is_any() {
+                let why = "\"*\" with an argPattern matches nothing: name the program";
+                return Compiled::nothing(&reason.path, why);
+            }
+            Target::Any
+        } else if pattern.contains(['/', '~', '\\']) {
+            let mut globs = vec![expanded.glob(false)];
+            // Only leading directories: an entry for a link such as /bin/ls must not become one
+            // for the multicall binary behind it.
+            let writable = |entry: &[u8]| map.find(entry).is_the_trees();
+            if let Some(real) = expanded.resolved(paths, false)
+                && replaceable_link(&expanded.leading_dir(), paths, writable).is_none()
+            {
+                globs.push(real.glob(false));
+            }
+            warning = elsewhere(&globs, paths).map(|real| {
+                format!(
+                    "{}: \"{pattern}\" is a link to {real}; programs are compared by their real path: name that",
+                    reason.path
+                )
+            });
+            Target::Path(globs)
+        } else {
+            Target::Name(Glob::new(b"", pattern, false))
+        };
+        let pattern = pattern.to_owned();
+        Compiled { entry: Some(Entry { pattern, target, arguments, reason }), warning }
+    }
+
+    /// An entry for a literal directory and all below it, or for one file, with any arguments.
+    pub(crate) fn at(path: &[u8], tail: &str, reason: Reason) -> Entry {
+        let target = Target::Path(vec![Glob::new(path, tail, false)]);
+        let pattern = format!("{}{tail}", show(path));
+        Entry { pattern, target, arguments: Arguments::Any, reason }
+    }
+}
+
+/// Where a path without wildcards leads, if the entry does not match that.
+fn elsewhere(globs: &[Glob], paths: &Paths<'_>) -> Option<String> {
+    let literal = globs.first().filter(|glob| glob.is_literal())?.literal();
+    let real = (paths.realpath)(literal)?;
+    (!globs.iter().any(|glob| glob.matches(&real))).then(|| show(&real))
+}
+
+/// Whether a program was looked up by its bare name, as far as the kernel can tell: argv[0] then has
+/// no slash. A caller may lie about it, but not about which file runs.
+pub(super) fn is_bare(exec: &Exec<'_>) -> bool {
+    exec.argv.first().is_some_and(|name| !name.contains(&b'/'))
+}

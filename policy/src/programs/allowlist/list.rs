@@ -1,0 +1,162 @@
+//! All entries, found by the path of a program.
+
+use std::collections::HashMap;
+
+use super::arguments::Given;
+use super::entry::{Entry, Target, is_bare};
+use super::pattern::subject;
+use crate::paths::glob::Glob;
+use crate::paths::index::Index;
+use crate::paths::normalize;
+use crate::paths::path_rules::Reason;
+use crate::paths::pattern::show;
+use crate::programs::basename;
+use crate::{Exec, Role};
+
+/// A compiled allowlist.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allowlist {
+    entries: Vec<Entry>,
+    /// Every form of every path, with its entry.
+    paths: Vec<(Glob, usize)>,
+    index: Index,
+    /// The entries of names without wildcards.
+    names: HashMap<Vec<u8>, Vec<usize>>,
+    /// Those of other names, and those for any program.
+    others: Vec<usize>,
+}
+
+/// An entry that names a program.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'p> {
+    entry: &'p Entry,
+}
+
+impl<'p> Found<'p> {
+    /// Its pattern as written.
+    pub(crate) fn pattern(&self) -> &'p str {
+        &self.entry.pattern
+    }
+
+    /// Where it stands.
+    pub(crate) fn reason(&self) -> &'p Reason {
+        &self.entry.reason
+    }
+
+    /// Whether it names the arguments too.
+    pub(crate) fn names_arguments(&self) -> bool {
+        !self.entry.arguments.is_any()
+    }
+
+    /// Whether it is for any program at all: `*`.
+    pub(crate) fn is_for_any(&self) -> bool {
+        matches!(self.entry.target, Target::Any)
+    }
+}
+
+impl Allowlist {
+    pub(crate) fn new(mut entries: Vec<Entry>) -> Allowlist {
+        // As OpenClaw does: an entry that names arguments before one that does not.
+        entries.sort_by_key(|entry| entry.arguments.is_any());
+        let (mut paths, mut others) = (Vec::new(), Vec::new());
+        let mut names: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+        for (i, entry) in entries.iter().enumerate() {
+            match &entry.target {
+                Target::Path(globs) => paths.extend(globs.iter().map(|glob| (glob.clone(), i))),
+                Target::Name(glob) if glob.is_literal() => {
+                    names.entry(glob.literal().to_vec()).or_default().push(i);
+                }
+                Target::Any | Target::Name(_) => others.push(i),
+            }
+        }
+        let index = Index::new(paths.iter().map(|(glob, _)| glob));
+        Allowlist { entries, paths, index, names, others }
+    }
+
+    /// The same with the entries of one config path alone.
+    pub(crate) fn only(&self, path: &str) -> Allowlist {
+        Allowlist::new(self.entries.iter().filter(|entry| entry.reason.path == path).cloned().collect())
+    }
+
+    /// Every entry, in the order in which they are compared: its patterns, what limits it, and the reason that it gives.
+    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &'static str, &Reason)> {
+        self.entries.iter().map(|entry| {
+            let forms = match &entry.target {
+                Target::Any => "*".to_owned(),
+                Target::Path(globs) => globs.iter().map(Glob::text).collect::<Vec<_>>().join(", "),
+                Target::Name(glob) => glob.text(),
+            };
+            let limit = if entry.arguments.is_any() { "" } else { "with the arguments of its argPattern" };
+            (forms, limit, &entry.reason)
+        })
+    }
+
+    /// A sentence for each entry whose one file is not there.
+    pub(crate) fn missing(&self, exists: &dyn Fn(&[u8]) -> bool) -> impl Iterator<Item = String> {
+        self.entries.iter().filter_map(move |entry| {
+            let Target::Path(globs) = &entry.target else { return None };
+            let is_missing = globs.iter().all(|glob| glob.is_literal() && !exists(glob.literal()));
+            let file = show(globs.first()?.literal());
+            is_missing.then(|| format!("{}: there is no file {file}", entry.reason.path))
+        })
+    }
+
+    /// An entry that names this program, whatever it says of the arguments.
+    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
+        let is_named = |entry: &&Entry| match &entry.target {
+            Target::Any => true,
+            Target::Path(globs) => globs.iter().any(|glob| glob.matches(&subject(glob, exec.path))),
+            Target::Name(glob) => is_protected && glob.matches(basename(exec.path)),
+        };
+        self.entries.iter().find(is_named).map(|entry| &entry.reason)
+    }
+
+    /// What stands before the first wildcard of each form of each entry, whether that is all, and the reason that it gives.
+    pub(crate) fn literals(&self) -> impl DoubleEndedIterator<Item = (&[u8], bool, &Reason)> {
+        self.paths.iter().map(|(glob, i)| (glob.literal(), glob.is_literal(), &self.entries[*i].reason))
+    }
+
+    /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
+    /// the file: a name counts only there.
+    pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
+        self.find(exec, is_protected).map(|found| &found.entry.reason)
+    }
+
+    /// The entry that says so.
+    pub(crate) fn find(&self, exec: &Exec<'_>, is_protected: bool) -> Option<Found<'_>> {
+        let mut given = Given::new(exec);
+        let mut first: Option<usize> = None;
+        let mut meet = |i: usize, is_target: bool| {
+            let is_better = is_target && first.is_none_or(|first| i < first);
+            if is_better && given.satisfy(&self.entries[i].arguments) {
+                first = Some(i);
+            }
+        };
+        // The text of the path with its dots removed may lie elsewhere in the index.
+        let mut look = |path: &[u8]| {
+            self.index.candidates(path, |n| {
+                let (glob, i) = &self.paths[n];
+                meet(*i, glob.matches(&subject(glob, exec.path)));
+                true
+            });
+        };
+        look(exec.path);
+        let normal = normalize::without_dots(exec.path);
+        if *normal != *exec.path {
+            look(&normal);
+        }
+        // A script's interpreter is named by the script; its argv[0] is the kernel's.
+        let is_name = is_protected && (is_bare(exec) || exec.role == Role::Interpreter);
+        let name = basename(exec.path);
+        for i in self.names.get(name).into_iter().flatten() {
+            meet(*i, is_name);
+        }
+        for i in &self.others {
+            meet(
+                *i,
+                !matches!(&self.entries[*i].target, Target::Name(glob) if !is_name || !glob.matches(name)),
+            );
+        }
+        first.map(|i| Found { entry: &self.entries[i] })
+    }
+}

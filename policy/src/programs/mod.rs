@@ -1,0 +1,139 @@
+//! Which programs may start, apart from the map's `x`: the allowlist and the carriers.
+
+pub(crate) mod allow_always;
+pub(crate) mod allowlist;
+pub(crate) mod command_line;
+pub(crate) mod inline_eval;
+pub(crate) mod name;
+pub(crate) mod program_copies;
+pub(crate) mod reasons;
+pub mod safe_bins;
+pub(crate) mod script;
+pub(crate) mod starters;
+
+use crate::paths::path_rules::Reason;
+use crate::{Ask, Exec, Role, Security};
+use allowlist::Allowlist;
+use inline_eval::{Inline, inline_eval_of};
+use reasons::ExecReasons;
+use safe_bins::SafeBins;
+
+/// Shells and wrappers that only start what is then judged by itself.
+pub(crate) const DEFAULT_CARRIERS: [&str; 11] =
+    ["bash", "sh", "dash", "zsh", "env", "nice", "nohup", "timeout", "stdbuf", "setsid", "xargs"];
+
+/// What `sh` resolves to, by the real names of those files.
+const SH: [&[u8]; 4] = [b"sh", b"dash", b"bash", b"ash"];
+
+/// Binaries that become what their arguments name.
+const MULTICALL: [&[u8]; 2] = [b"busybox", b"toybox"];
+
+/// The shell applets of those.
+const SHELL_APPLETS: [&[u8]; 2] = [b"sh", b"ash"];
+
+/// The exec side of a policy.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    pub(crate) security: Security,
+    pub(crate) ask: Ask,
+    pub(crate) fallback: Security,
+    pub(crate) allowlist: Allowlist,
+    /// Programs that skills bring; empty unless `autoAllowSkills` is set.
+    pub(crate) skills: Allowlist,
+    pub(crate) carriers: Vec<String>,
+    pub(crate) safe_bins: SafeBins,
+    /// Set where `strictInlineEval` is on.
+    pub(crate) strict_inline_eval: Option<Reason>,
+    pub(crate) reasons: ExecReasons,
+}
+
+/// What the exec side says of a program.
+pub(crate) enum Listed<'p> {
+    /// Yes, and `ask: always` does not ask for it: what it starts is judged by itself.
+    Carrier(&'p Reason),
+    /// Yes.
+    Yes(&'p Reason),
+    /// Its arguments hold code, and `strictInlineEval` wants an answer each time, listed or not.
+    Code(&'p Reason),
+    Miss,
+}
+
+impl Programs {
+    /// What exec.security says, `deny` aside. `protected` when the tree cannot write the file.
+    pub(crate) fn listed(&self, exec: &Exec<'_>, protected: bool) -> Listed<'_> {
+        if exec.role == Role::Loader {
+            return Listed::Carrier(&self.reasons.loader);
+        }
+        if protected && self.is_carrier(exec) {
+            return Listed::Carrier(&self.reasons.carrier);
+        }
+        if let Some(reason) = self.strict_inline_eval.as_ref().filter(|_| holds_code(exec)) {
+            return Listed::Code(reason);
+        }
+        if self.security == Security::Full {
+            return Listed::Yes(&self.reasons.full);
+        }
+        let is_program = exec.role == Role::Program;
+        let reason = self
+            .allowlist
+            .allow(exec, protected)
+            .or_else(|| self.safe_bins.allow(exec).filter(|_| protected && is_program))
+            .or_else(|| self.skills.allow(exec, protected).filter(|_| protected && is_program));
+        reason.map_or(Listed::Miss, Listed::Yes)
+    }
+
+    /// By name only: the caller has made sure that the tree cannot write the file.
+    fn is_carrier(&self, exec: &Exec<'_>) -> bool {
+        let name = basename(exec.path);
+        let has = |carrier: &[u8]| self.carriers.iter().any(|c| c.as_bytes() == carrier);
+        if has(name) {
+            return true;
+        }
+        // The real name of `sh` is another shell's: dash on Debian, bash on Fedora, ash on Alpine.
+        has(b"sh") && (SH.contains(&name) || MULTICALL.contains(&name) && is_shell_applet(name, exec.argv))
+    }
+}
+
+/// Whether the arguments are code for an interpreter: by the file's own name, or by the one it was
+/// called by, which may be the better known.
+fn holds_code(exec: &Exec<'_>) -> bool {
+    let arguments = exec.argv.get(1..).unwrap_or_default();
+    let names = [Some(exec.path), exec.argv.first().map(Vec::as_slice)];
+    let mut hits = names.into_iter().flatten().filter_map(|name| inline_eval_of(name, arguments));
+    // A command in the arguments is judged when it starts.
+    hits.any(|hit| hit.kind == Inline::Code)
+}
+
+/// A multicall binary goes by the name it was called by; called by its own, by its first argument.
+fn is_shell_applet(own: &[u8], argv: &[Vec<u8>]) -> bool {
+    let applet = |i: usize| argv.get(i).map_or(&[][..], |arg| basename(arg));
+    let called = applet(0);
+    let called = called.strip_prefix(b"-").unwrap_or(called);
+    SHELL_APPLETS.contains(&called) || called == own && SHELL_APPLETS.contains(&applet(1))
+}
+
+/// What follows the last slash.
+pub(crate) fn basename(path: &[u8]) -> &[u8] {
+    path.rsplit(|b| *b == b'/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_multicall_binary_is_a_shell_only_as_one() {
+        let shell = |args: &[&str]| {
+            is_shell_applet(b"busybox", &args.iter().map(|a| a.as_bytes().to_vec()).collect::<Vec<_>>())
+        };
+        assert!(shell(&["sh", "-c", "true"]));
+        assert!(shell(&["/bin/ash"]));
+        assert!(shell(&["-sh"]));
+        assert!(shell(&["busybox", "sh"]));
+        assert!(shell(&["/bin/busybox", "ash", "-c", "true"]));
+        assert!(!shell(&["wget", "sh"]));
+        assert!(!shell(&["busybox", "wget", "sh"]));
+        assert!(!shell(&["busybox"]));
+        assert!(!shell(&[]));
+    }
+}

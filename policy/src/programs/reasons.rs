@@ -1,0 +1,76 @@
+//! The reasons of the exec side that no entry gives.
+
+use crate::compile::modes::{Given, Modes};
+use crate::paths::path_rules::Reason;
+use crate::{Security, Source};
+
+/// Made once, so that a decision allocates nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct ExecReasons {
+    pub(crate) denied: Reason,
+    pub(crate) full: Reason,
+    pub(crate) miss: Reason,
+    pub(crate) carrier: Reason,
+    pub(crate) always: Reason,
+    pub(crate) loader: Reason,
+    pub(crate) fallback: Reason,
+}
+
+impl ExecReasons {
+    pub(crate) fn new(modes: &Modes, carriers: Source) -> ExecReasons {
+        let Modes { security, ask, fallback, broken } = modes;
+        let word = |from: &Given<Security>| written(&from.path, "security", from.value.as_str());
+        let by_security = |rule: String, text: &str| Reason {
+            source: security.source,
+            path: security.path.clone(),
+            rule,
+            text: text.to_owned(),
+        };
+        ExecReasons {
+            denied: broken
+                .clone()
+                .unwrap_or_else(|| by_security(word(security), "exec.security is deny: nothing may start")),
+            full: by_security(
+                word(security),
+                "exec.security is full: whatever the file map lets run may start",
+            ),
+            miss: by_security(
+                format!("{}: not in the allowlist", word(security)),
+                "the program is not in the allowlist",
+            ),
+            carrier: Reason {
+                source: carriers,
+                path: "exec.carriers".to_owned(),
+                rule: "exec.carriers".to_owned(),
+                text: "a carrier may start: what it starts and opens is judged by itself".to_owned(),
+            },
+            always: Reason {
+                source: ask.source,
+                path: ask.path.clone(),
+                rule: written(&ask.path, "ask", ask.value.as_str()),
+                text: "exec.ask is always: every program is asked for".to_owned(),
+            },
+            loader: Reason {
+                source: Source::Builtin,
+                path: "builtin".to_owned(),
+                rule: "builtin: loader of an allowed program".to_owned(),
+                text: "the loader of a program needs x and no allowlist entry".to_owned(),
+            },
+            fallback: Reason {
+                source: fallback.source,
+                path: fallback.path.clone(),
+                rule: word(fallback),
+                text: format!("nobody could be asked, and exec.askFallback is {}", fallback.value.as_str()),
+            },
+        }
+    }
+}
+
+/// A value at its path; `exec.mode` says another word than the value it sets.
+fn written(path: &str, key: &str, value: &str) -> String {
+    if path.ends_with("exec.mode") {
+        format!("{path} ({key} {value})")
+    } else {
+        format!("{path} \"{value}\"")
+    }
+}

@@ -1,0 +1,83 @@
+//! The safe bins of a policy: which names, in which files, with which profiles.
+
+use std::collections::BTreeMap;
+
+use super::{DEFAULT, Profile, TRUSTED_DIRS, is_interpreter, is_safe};
+use crate::config::document::ExecSection;
+use crate::paths::path_rules::Reason;
+use crate::paths::pattern::{Paths, expand_home, show};
+use crate::programs::basename;
+use crate::{Exec, Source};
+
+/// One safe bin.
+#[derive(Clone, Debug)]
+struct SafeBin {
+    /// The files that are it: in the trusted directories, and where links there lead, under the same name.
+    paths: Vec<Vec<u8>>,
+    profile: Profile,
+    reason: Reason,
+}
+
+/// The safe bins of a policy, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SafeBins {
+    bins: BTreeMap<Vec<u8>, SafeBin>,
+}
+
+impl SafeBins {
+    /// Those of `exec.safeBins`, else the default ones; and what the operator should know of them.
+    pub(crate) fn compile(exec: &ExecSection, paths: &Paths<'_>) -> (SafeBins, Vec<String>) {
+        let source = if exec.safe_bins.is_some() { Source::Global } else { Source::Default };
+        let names = exec.safe_bins.clone().unwrap_or_else(|| DEFAULT.map(str::to_owned).to_vec());
+        let dirs = exec.safe_bin_trusted_dirs.clone();
+        let dirs: Vec<_> = dirs
+            .unwrap_or_else(|| TRUSTED_DIRS.map(str::to_owned).to_vec())
+            .iter()
+            .map(|dir| expand_home(dir.trim_end_matches('/'), paths.home))
+            .map(|dir| [dir.literal, dir.pattern.into_bytes()].concat())
+            .collect();
+        let (mut safe, mut warnings) = (SafeBins::default(), Vec::new());
+        for name in names.iter().map(|name| name.trim().to_ascii_lowercase()) {
+            let custom = exec.safe_bin_profiles.get(&name).cloned();
+            let profile = custom.or_else(|| Profile::builtin(name.as_bytes()));
+            let Some(profile) = profile.filter(|_| !is_interpreter(name.as_bytes())) else {
+                let text = if is_interpreter(name.as_bytes()) {
+                    "runs programs from its arguments and is never safe"
+                } else {
+                    "has no profile in exec.safeBinProfiles and is never safe"
+                };
+                warnings.push(format!("exec.safeBins: \"{name}\" {text}"));
+                continue;
+            };
+            let reason = Reason {
+                source,
+                path: "exec.safeBins".to_owned(),
+                rule: format!("exec.safeBins \"{name}\""),
+                text: format!("{name} is a safe bin, and its arguments keep it to standard input"),
+            };
+            let files = dirs.iter().flat_map(|dir| files(dir, name.as_bytes(), paths)).collect();
+            safe.bins.insert(name.into_bytes(), SafeBin { paths: files, profile, reason });
+        }
+        (safe, warnings)
+    }
+
+    /// Every safe bin: its name, the files that are it, and the reason that it gives.
+    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &[Vec<u8>], &Reason)> {
+        self.bins.iter().map(|(name, bin)| (show(name), bin.paths.as_slice(), &bin.reason))
+    }
+
+    /// Why this program may start as a safe bin, if it may.
+    pub(crate) fn allow(&self, exec: &Exec<'_>) -> Option<&Reason> {
+        let bin = self.bins.get(&basename(exec.path).to_ascii_lowercase())?;
+        let is_trusted = bin.paths.iter().any(|path| path == exec.path);
+        let arguments = exec.argv.get(1..).unwrap_or_default();
+        (is_trusted && is_safe(exec.path, &bin.profile, arguments)).then_some(&bin.reason)
+    }
+}
+
+/// The file of this name in a trusted directory, and the one that it leads to, if that is called the same.
+fn files(dir: &[u8], name: &[u8], paths: &Paths<'_>) -> Vec<Vec<u8>> {
+    let written = [dir, b"/", name].concat();
+    let real = (paths.realpath)(&written).filter(|real| basename(real) == name);
+    std::iter::once(written).chain(real).collect()
+}

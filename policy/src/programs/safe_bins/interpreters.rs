@@ -1,0 +1,50 @@
+//! Programs whose standard input or arguments are a program: as safe bins they would run whatever they are given.
+
+use crate::Document;
+use crate::programs::inline_eval::is_interpreter;
+
+/// Those that [`is_interpreter`] does not know, for a shell is judged by what it starts.
+const SHELLS: [&str; 11] =
+    ["ash", "bash", "busybox", "dash", "fish", "ksh", "powershell", "pwsh", "sh", "toybox", "zsh"];
+
+/// Whether a program of this name runs what it is given.
+#[must_use]
+pub fn runs_its_input(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    SHELLS.contains(&name.as_str()) || is_interpreter(&name)
+}
+
+impl Document {
+    /// The interpreters among `exec.safeBins` that have no profile of their own: OpenClaw 2026.9.6's audit rule
+    /// `tools.exec.safe_bins_interpreter_unprofiled`.
+    pub fn interpreters_without_profile(&self) -> impl Iterator<Item = &str> {
+        let profiles = &self.exec.safe_bin_profiles;
+        let names = self.exec.safe_bins.iter().flatten().map(|name| name.trim());
+        names.filter(|name| runs_its_input(name) && !profiles.contains_key(&name.to_ascii_lowercase()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_and_interpreters_run_their_input() {
+        for name in
+            ["bash", "Python3", "python3.12", " node ", "awk", "pwsh", "osascript", "bun", "lua", "php"]
+        {
+            assert!(runs_its_input(name), "{name}");
+        }
+        for name in ["cut", "jq", "grep", "bashful", ""] {
+            assert!(!runs_its_input(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_profile_makes_the_difference() {
+        let text = r#"{"version": 1, "exec": {"safeBins": ["jq", "Bash", "python3", "node"],
+            "safeBinProfiles": {"node": {"maxPositional": 0}, "bash": {"maxPositional": 0}}}}"#;
+        let document = Document::parse("guard.json", text).unwrap();
+        assert_eq!(document.interpreters_without_profile().collect::<Vec<_>>(), ["python3"]);
+    }
+}

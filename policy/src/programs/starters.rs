@@ -1,0 +1,95 @@
+//! Programs that run whatever they are told, by name: shells, and those that start another program.
+
+use super::name::program_name;
+
+/// Every program that runs code in a language of its own, line by line.
+const SHELLS: [&str; 18] = [
+    "ash",
+    "bash",
+    "csh",
+    "dash",
+    "elvish",
+    "fish",
+    "ksh",
+    "mksh",
+    "nu",
+    "osh",
+    "sh",
+    "tcsh",
+    "xonsh",
+    "yash",
+    "zsh",
+    "cmd",
+    "powershell",
+    "pwsh",
+];
+
+/// Binaries that become what their arguments name.
+pub(crate) const MULTICALL: [&str; 2] = ["busybox", "toybox"];
+
+/// Programs that start others in another place, as another user or with other rights: never looked through.
+pub(crate) const OPAQUE: [&str; 42] = [
+    "arch",
+    "at",
+    "batch",
+    "bwrap",
+    "cgexec",
+    "chpst",
+    "chroot",
+    "chrt",
+    "doas",
+    "entr",
+    "fakeroot",
+    "firejail",
+    "ionice",
+    "linux32",
+    "linux64",
+    "ltrace",
+    "nsenter",
+    "numactl",
+    "parallel",
+    "pkexec",
+    "prlimit",
+    "proot",
+    "rlwrap",
+    "run0",
+    "runuser",
+    "script",
+    "setarch",
+    "setpriv",
+    "setsid",
+    "sg",
+    "start-stop-daemon",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "unbuffer",
+    "unshare",
+    "watch",
+    "xcrun",
+    "xvfb-run",
+    "dbus-run-session",
+];
+
+/// Programs that only start another one, where their options say no more.
+const TRANSPARENT: [&str; 9] =
+    ["caffeinate", "env", "flock", "nice", "nohup", "sandbox-exec", "stdbuf", "time", "timeout"];
+
+/// True for a shell's name or path.
+pub(crate) fn is_shell(token: impl AsRef<[u8]>) -> bool {
+    SHELLS.contains(&program_name(token).as_str())
+}
+
+/// Whether a name is that of a dispatching program.
+pub(crate) fn is_dispatch(token: &str) -> bool {
+    let name = program_name(token);
+    OPAQUE.contains(&name.as_str()) || TRANSPARENT.contains(&name.as_str())
+}
+
+/// Whether a program of this name starts others: an entry for it would be one for them.
+pub(crate) fn starts_others(token: &str) -> bool {
+    let name = program_name(token);
+    is_dispatch(token) || MULTICALL.contains(&name.as_str()) || name == "xargs"
+}

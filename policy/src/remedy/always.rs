@@ -1,0 +1,219 @@
+//! What "allow always" saves: no more than what was missed, and never what would speak for something else.
+
+use std::fmt;
+
+use crate::paths::pattern::problem;
+use crate::programs::Listed;
+use crate::programs::allow_always::{AllowAlways, Entry, derive};
+use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
+
+/// What "always" saves for one question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Always {
+    /// All of this: a script and its interpreter may both be missed, or an entry and the bit `x`.
+    Saves {
+        /// What just this question needs.
+        narrow: Vec<Saving>,
+        /// The second choice, where there is one: the same for the whole directory of each file.
+        directory: Vec<Saving>,
+    },
+    /// Nothing: why, in a sentence.
+    Never(String),
+}
+
+/// One thing that is saved. Its text says it to a human, exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Saving {
+    /// An entry of the allowlist.
+    Entry(Entry),
+    /// A rule for files.
+    Rule(FileRule),
+}
+
+/// Bits that are not asked for any more. It grants what the map asks for, and nothing that is withheld.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileRule {
+    /// A pattern of files, as in `permissions.filesystem.rules`.
+    pub pattern: String,
+    /// Which bits.
+    pub bits: Bits,
+}
+
+/// Whether a yes may hold for later calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// For some time, or always.
+    Allowed,
+    /// The policy asks each time (`ask: always`, `strictInlineEval`).
+    AskedEachTime,
+}
+
+impl fmt::Display for Saving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Saving::Entry(entry) => {
+                write!(f, "allowlist \"{}\" with these arguments in this directory", entry.pattern)
+            }
+            Saving::Rule(rule) => rule.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for FileRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" {}", self.pattern, self.bits)
+    }
+}
+
+/// OpenClaw's words (2026.9.6), behind "allow-always is unavailable".
+const EACH_TIME: &str = "the effective policy requires approval every time";
+const NOTHING_MISSED: &str = "nothing that is saved would change the answer";
+const IS_PATTERN: &str = "its path holds * or ?, which a rule would read as a pattern for others";
+const NO_TEXT: &str = "its path is no UTF-8 text, which a rule must be";
+const OF_PROCESS: &str = "another process may have that number later";
+const NO_RULE: &str = "no rule can name its path alone";
+
+/// What "always" saves where these requests, all of one question, are asked for. What is allowed anyway needs nothing;
+/// where one of the others can have nothing, nothing is saved, for it would be asked for all the same. `is_directory`
+/// says whether a real path is a directory: the directory of that is itself.
+pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&[u8]) -> bool) -> Always {
+    let mut savings = Savings::default();
+    for request in requests {
+        if decide(policy, request).outcome != Outcome::Ask {
+            continue;
+        }
+        let added = match request {
+            _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
+            Request::Exec(exec) => savings.exec(policy, exec),
+            Request::File { path, access } => savings.file(policy, path, *access, is_directory(path)),
+            // Never asked for.
+            Request::Connect(_) | Request::Bind { .. } => continue,
+        };
+        if let Err(why) = added {
+            return Always::Never(why);
+        }
+    }
+    let Savings { narrow, directory } = savings;
+    if narrow.is_empty() {
+        return Always::Never(NOTHING_MISSED.to_owned());
+    }
+    Always::Saves { narrow, directory: directory.0.unwrap_or_default() }
+}
+
+impl Policy {
+    /// Whether a yes to this request may hold for later ones.
+    pub fn repeats(&self, request: &Request<'_>) -> Repeat {
+        let Request::Exec(exec) = request else { return Repeat::Allowed };
+        match self.listed(exec) {
+            Listed::Code(_) => Repeat::AskedEachTime,
+            Listed::Carrier(_) => Repeat::Allowed,
+            Listed::Yes(_) | Listed::Miss if self.programs.ask == Ask::Always => Repeat::AskedEachTime,
+            Listed::Yes(_) | Listed::Miss => Repeat::Allowed,
+        }
+    }
+
+    fn listed(&self, exec: &Exec<'_>) -> Listed<'_> {
+        let is_protected = self.map.find_program(exec.path).is_protected();
+        self.programs.listed(exec, is_protected)
+    }
+}
+
+#[derive(Default)]
+struct Savings {
+    narrow: Vec<Saving>,
+    directory: Directory,
+}
+
+/// The second choice so far; gone once a part of the question has none.
+struct Directory(Option<Vec<Saving>>);
+
+impl Default for Directory {
+    fn default() -> Directory {
+        Directory(Some(Vec::new()))
+    }
+}
+
+impl Savings {
+    fn exec(&mut self, policy: &Policy, exec: &Exec<'_>) -> Result<(), String> {
+        self.directory.0 = None;
+        if let Listed::Miss = policy.listed(exec) {
+            match derive(exec, policy.strict_inline_eval()) {
+                AllowAlways::Entry(entry) => add(&mut self.narrow, Saving::Entry(entry)),
+                AllowAlways::Once { why } => return Err(why.text().to_owned()),
+            }
+        }
+        if policy.map.find_program(exec.path).rights.x == Grant::Ask {
+            add(&mut self.narrow, Saving::Rule(FileRule { pattern: literal(exec.path)?, bits: Bits::X }));
+        }
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        policy: &Policy,
+        path: &[u8],
+        access: Access,
+        is_directory: bool,
+    ) -> Result<(), String> {
+        let rights = policy.rights(path);
+        let wanted = |bit, grant| if access.contains(bit) { grant } else { Grant::No };
+        let wanted = Rights {
+            r: wanted(Access::READ, rights.r),
+            w: wanted(Access::WRITE, rights.w),
+            x: wanted(Access::MAP, rights.x),
+        };
+        let Some(bits) = Bits::of(wanted, |grant| grant == Grant::Ask) else { return Ok(()) };
+        let pattern = literal(path)?;
+        let directory = if is_directory { &*pattern } else { parent(&pattern) };
+        let wide = hierarchy(directory).filter(|_| !policy.is_home_or_above(directory.as_bytes()));
+        match (wide, &mut self.directory.0) {
+            (Some(pattern), Some(wide)) => add(wide, Saving::Rule(FileRule { pattern, bits })),
+            _ => self.directory.0 = None,
+        }
+        add(&mut self.narrow, Saving::Rule(FileRule { pattern, bits }));
+        Ok(())
+    }
+}
+
+/// Adds what is not there yet: bits of one pattern are one rule.
+fn add(savings: &mut Vec<Saving>, new: Saving) {
+    if let Saving::Rule(FileRule { pattern, bits }) = &new {
+        for saving in savings.iter_mut() {
+            if let Saving::Rule(rule) = saving
+                && rule.pattern == *pattern
+            {
+                rule.bits = rule.bits.union(*bits);
+                return;
+            }
+        }
+    }
+    if !savings.contains(&new) {
+        savings.push(new);
+    }
+}
+
+/// The pattern that matches this real path and nothing else. The dialect has no way to quote a wildcard.
+pub(crate) fn literal(path: &[u8]) -> Result<String, String> {
+    let text = str::from_utf8(path).map_err(|_| NO_TEXT)?;
+    if text.contains(['*', '?']) {
+        return Err(IS_PATTERN.to_owned());
+    }
+    if text.strip_prefix("/proc/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(OF_PROCESS.to_owned());
+    }
+    // A slash at the end would open it to everything below.
+    if !text.starts_with('/') || text.ends_with('/') || problem(text).is_some() {
+        return Err(NO_RULE.to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// The directory with all below it; not for the whole system, nor for all processes.
+fn hierarchy(directory: &str) -> Option<String> {
+    let pattern = format!("{directory}/**");
+    (!matches!(directory, "" | "/proc") && problem(&pattern).is_none()).then_some(pattern)
+}
