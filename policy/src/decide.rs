@@ -1,7 +1,7 @@
 //! The one function that answers.
 
-use crate::paths::path_rules::Reason;
 use crate::programs::Listed;
+use crate::verdict::Reason;
 use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Request, Security, Verdict};
 
 /// Answers a request. Total: every policy and every request give a verdict.

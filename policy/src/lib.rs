@@ -29,14 +29,13 @@ pub mod text;
 mod verdict;
 
 pub use compile::builtin::templates as known;
-pub use compile::stores::guard::OwnStore;
-pub use compile::stores::openclaw::OpenclawStore;
+pub use compile::host::{Host, OpenclawStore, OwnStore};
 pub use config::audit::{AuditSettings, OnError};
 pub use config::document::Document;
 pub use config::edit::{BadPattern, Change, Draft, Scope};
 pub use config::examples::{EntryExample, Example};
 pub use config::explain::{Section, Setting};
-pub use config::mode::{Ask, Preset, Security};
+pub use config::mode::{Ask, Overrides, Preset, Security};
 pub use config::problem::Problem;
 pub use config::reader::{Place, locate};
 pub use config::schema::schema;
@@ -47,7 +46,7 @@ pub use paths::persistence::Premises;
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
 };
-pub use policy::{Host, Overrides, Policy};
+pub use policy::Policy;
 pub use programs::allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
 pub use programs::program_copies::{Withheld, decide_copy};
 pub use programs::safe_bins;
@@ -67,6 +66,7 @@ pub mod analysis {
 pub mod approval {
     pub use crate::config::approvals::*;
     pub use crate::oracle::{Binding, EnvBinding, Mismatch};
+    pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
-    pub use crate::remedy::always::{Always, FileRule, Repeat, Saving, always};
+    pub use crate::remedy::always::{Always, Repeat, Saving, always};
 }

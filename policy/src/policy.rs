@@ -6,69 +6,10 @@ use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
 use crate::paths::exec_roots::is_below;
 use crate::paths::path_rules::Map;
-use crate::paths::persistence::Premises;
 use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
-use crate::{Ask, Gateway, OpenclawStore, OwnStore, Rights, Security};
-
-/// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
-pub struct Host<'a> {
-    /// What `~` means; best its real path, since requests are about real paths.
-    pub home: &'a [u8],
-    /// The real path of the start directory.
-    pub cwd: &'a [u8],
-    /// The real directories of `$PATH`: where the toolchains are, for the policy without a file.
-    pub path_dirs: Vec<Vec<u8>>,
-    /// Real paths denied with all below them, whatever the document says: OpenClaw's state
-    /// directory, the guard's own files and audit.
-    pub always_denied: Vec<Vec<u8>>,
-    /// The real paths of `/tmp`, `/var/tmp`, `$TMPDIR`.
-    pub temp_dirs: Vec<Vec<u8>>,
-    /// OpenClaw's own approvals store. Its entries count; otherwise it only tightens.
-    pub openclaw: OpenclawStore<'a>,
-    /// What OpenClaw's gateway has in its store: counts in the same way where `approvals.gateway.admin` is set.
-    pub gateways: OpenclawStore<'a>,
-    /// The guard's own approvals store. Its entries count, and its rules for files answer what the map asks for.
-    pub own: OwnStore<'a>,
-    /// Where OpenClaw's gateway listens.
-    pub gateway: Gateway,
-    /// Where things are that would run by themselves later.
-    pub premises: Premises,
-    /// The real path of something that exists; `None` otherwise. `&|_| None` in pure use.
-    pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
-    /// Each symbolic link on the way to a path, by its real path, and at last where the path leads, whether or not that
-    /// exists. `&|path| vec![path.to_vec()]` in pure use.
-    pub trail: &'a dyn Fn(&[u8]) -> Vec<Vec<u8>>,
-}
-
-impl<'a> Host<'a> {
-    /// A host of which nothing is known but these two: no toolchains, stores, links or files of the guard's own.
-    pub fn bare(home: &'a [u8], cwd: &'a [u8]) -> Host<'a> {
-        Host {
-            home,
-            cwd,
-            path_dirs: Vec::new(),
-            always_denied: Vec::new(),
-            temp_dirs: Vec::new(),
-            openclaw: OpenclawStore::Absent,
-            gateways: OpenclawStore::Absent,
-            own: OwnStore::Absent,
-            gateway: Gateway::default(),
-            premises: Premises::default(),
-            realpath: &|_| None,
-            trail: &|path| vec![path.to_vec()],
-        }
-    }
-}
-
-/// What the command line and the environment ask for. Only ever tightens.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Overrides {
-    /// `--exec-security`, `OC_EXEC_SECURITY`.
-    pub security: Option<Security>,
-    /// `--exec-ask`, `OC_EXEC_ASK`.
-    pub ask: Option<Ask>,
-}
+use crate::verdict::Because;
+use crate::{Ask, Rights, Security};
 
 /// A document compiled for one agent on one host. Immutable.
 #[derive(Clone, Debug)]
@@ -192,6 +133,22 @@ impl Policy {
     /// counts as writable: no program is trusted more for that.
     pub fn writable(&self, path: &[u8]) -> bool {
         !self.map.find(path).is_protected()
+    }
+
+    /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
+    /// and that would be somewhere else then.
+    pub fn keeps_below(&self, path: &[u8]) -> Option<Because<'_>> {
+        self.map.kept.any_below(path).map(|entry| entry.reason.because())
+    }
+
+    /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.
+    pub fn tcp_ports(&self) -> Option<&[u16]> {
+        self.network.ports()
+    }
+
+    /// Whether what is said of a port depends on whose address it is: [`crate::Connection::interface`] is to be found out.
+    pub fn needs_interfaces(&self, port: u16) -> bool {
+        self.network.needs_interfaces(port)
     }
 
     /// True for the home directory and what contains it: too much to be opened by one answer.

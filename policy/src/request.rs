@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::BitOr;
 
-use crate::{Connection, Page, Transport};
+use crate::network::{Connection, Page, Transport};
 
 /// What a process wants to do with a file. A small set; combine with `|`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

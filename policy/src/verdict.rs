@@ -120,6 +120,21 @@ impl<'p> Because<'p> {
     }
 }
 
+/// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
+    pub(crate) source: Source,
+    pub(crate) path: String,
+    pub(crate) rule: String,
+    pub(crate) text: String,
+}
+
+impl Reason {
+    pub(crate) fn because(&self) -> Because<'_> {
+        Because::new(self.source, self.path.as_str(), self.rule.as_str(), self.text.as_str())
+    }
+}
+
 /// An answer with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[must_use = "a verdict that nobody reads guards nothing"]

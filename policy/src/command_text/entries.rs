@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::evaluate::{Segment, Surroundings};
+use super::evaluation::{Segment, Surroundings};
 use super::packages::{self, Runner};
 use super::{shells, wrappers};
 use crate::cwd_argv_pattern;

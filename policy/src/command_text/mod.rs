@@ -11,6 +11,7 @@ mod builtins;
 mod display;
 mod entries;
 mod evaluate;
+mod evaluation;
 mod packages;
 mod plan;
 mod reason;
@@ -22,7 +23,8 @@ mod words;
 mod wrappers;
 
 pub use display::{display, is_line_of};
-pub use evaluate::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings, evaluate};
+pub use evaluate::evaluate;
+pub use evaluation::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings};
 pub use reason::Reason;
 pub use risks::Risk;
 pub use verdict::{Verdicts, verdicts};

@@ -1,11 +1,10 @@
 //! Which commands of a text are to be authorized, or why it cannot be.
 
-use super::MAX_LENGTH;
 use super::reason::Reason;
 use super::risks::Risk;
 use super::shells::{self, Start};
 use super::syntax::{self, Place, Script, Step};
-use super::wrappers;
+use super::{MAX_LENGTH, wrappers};
 use crate::programs::name;
 use crate::programs::starters::is_shell;
 

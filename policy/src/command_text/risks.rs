@@ -4,8 +4,7 @@ use std::fmt;
 
 use super::shells;
 use super::wrappers::{self, Layer};
-use crate::programs::inline_eval::FIND;
-use crate::programs::inline_eval::{Hit, inline_eval};
+use crate::programs::inline_eval::{FIND, Hit, inline_eval};
 use crate::programs::name::program_name;
 
 /// A risk of one command.

@@ -6,9 +6,8 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::reason::Reason;
 use super::risks::{Risk, risks};
-use super::shells;
 use super::words::{Certainty, Word, word};
-use super::{MAX_NESTING, MAX_STEPS};
+use super::{MAX_NESTING, MAX_STEPS, shells};
 use crate::programs::inline_eval::FIND;
 use crate::programs::name::program_name;
 use crate::programs::starters::is_shell;

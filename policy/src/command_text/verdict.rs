@@ -1,6 +1,6 @@
 //! What the policy makes of a command as text.
 
-use super::evaluate::{Evaluation, SatisfiedBy, Segment};
+use super::evaluation::{Evaluation, SatisfiedBy, Segment};
 use super::risks::inline_eval_behind;
 use crate::programs::inline_eval::Inline;
 use crate::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};

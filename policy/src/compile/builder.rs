@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::builtin::minimal;
-use crate::paths::path_rules::{Entry, Map, Reason};
+use crate::paths::entry::Entry;
+use crate::paths::path_rules::Map;
 use crate::paths::pattern::{Expanded, Paths, expand, replaceable_link, show};
 use crate::paths::persistence::Kept;
 use crate::paths::saved_rules::Answers;
+use crate::verdict::Reason;
 use crate::{Ask, Grant, OwnStore, Permission, Rights, Source};
 
 /// The map in the making.

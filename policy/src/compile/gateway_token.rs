@@ -1,8 +1,9 @@
 //! The file that holds the gateway's token: whoever reads it answers what the guard asks.
 
 use super::builder::MapBuilder;
-use crate::paths::path_rules::{Map, Reason};
+use crate::paths::path_rules::Map;
 use crate::paths::pattern::{Expanded, Paths, expand_home, replaceable_link, show};
+use crate::verdict::Reason;
 use crate::{Grant, Source};
 
 const KEY: &str = "approvals.gateway.tokenFile";

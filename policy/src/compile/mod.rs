@@ -3,23 +3,28 @@
 mod builder;
 pub(crate) mod builtin;
 mod gateway_token;
+pub(crate) mod host;
 pub(crate) mod modes;
 pub(crate) mod stores;
 
 use std::collections::BTreeMap;
 
+use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
-use crate::config::document::{Agent, AllowlistEntry, Document, Mode, Permissions, Persistence, SkillBin};
+use crate::config::document::{Document, Mode, SkillBin};
+use crate::config::layers::{Layer, layers};
+use crate::config::persistence::switched_off;
 use crate::environment::path_directories;
 use crate::network::Network;
 use crate::paths::exec_roots;
-use crate::paths::path_rules::{Map, Reason};
+use crate::paths::path_rules::Map;
 use crate::paths::pattern::{Expanded, Paths, expand, expand_home, show};
 use crate::paths::persistence::{self, Hint};
 use crate::programs::allowlist::{Allowlist, Entry};
 use crate::programs::reasons::ExecReasons;
 use crate::programs::safe_bins::SafeBins;
 use crate::programs::{DEFAULT_CARRIERS, Programs};
+use crate::verdict::Reason;
 use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source};
 use builder::MapBuilder;
 use gateway_token::Token;
@@ -30,23 +35,6 @@ use stores::openclaw::Stores;
 pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// As OpenClaw 2026.4.12 says "still running" (src/agents/bash-tools.exec-runtime.ts).
 pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
-
-/// A section of the document that speaks for the agent.
-pub(crate) struct Layer<'d> {
-    pub(crate) source: Source,
-    /// `agents.main.`, or nothing for the top level.
-    pub(crate) prefix: String,
-    pub(crate) mode: Mode,
-    permissions: &'d Permissions,
-    pub(crate) agent: Option<&'d Agent>,
-}
-
-impl<'d> Layer<'d> {
-    /// What it says of persistence, and who it is.
-    pub(crate) fn persistence(&self) -> (Option<&'d Persistence>, Source, &str) {
-        (self.permissions.persistence.as_ref(), self.source, &self.prefix)
-    }
-}
 
 impl Policy {
     /// Compiles a document for one agent.
@@ -74,7 +62,7 @@ impl Policy {
         }
         let (default, default_reason) = default(&layers);
         builder.answers(&host.own, agent);
-        let is_on = |set| persistence::switched_off(layers.iter().map(Layer::persistence), set).is_none();
+        let is_on = |set| switched_off(layers.iter().map(Layer::persistence), set).is_none();
         builder.persistence(persistence::kept(host, Hint::Key, is_on));
         let (map, mut warnings) = builder.finish(default, default_reason);
         let gateway_token = token.map(|token| token.place(&map, &paths));
@@ -173,32 +161,6 @@ fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
         Entry::compile(&written, paths, map, reason).entry
     };
     doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
-}
-
-/// The sections that apply, the most specific first.
-pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
-    let mut layers = Vec::new();
-    let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
-    for name in names {
-        if let Some(section) = doc.agents.get(name) {
-            let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
-            layers.push(Layer {
-                source: Source::Agent,
-                prefix: if plain { format!("agents.{name}.") } else { format!("agents[\"{name}\"].") },
-                mode: section.exec,
-                permissions: &section.permissions,
-                agent: Some(section),
-            });
-        }
-    }
-    layers.push(Layer {
-        source: Source::Global,
-        prefix: String::new(),
-        mode: doc.exec.mode,
-        permissions: &doc.permissions,
-        agent: None,
-    });
-    layers
 }
 
 fn modes(layers: &[Layer<'_>]) -> Modes {

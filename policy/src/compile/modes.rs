@@ -1,8 +1,9 @@
 //! Security, ask and askFallback, each with who set it, and what may only tighten them.
 
-use super::stores::openclaw::{Holder, OpenclawStore, Stores};
-use crate::paths::path_rules::Reason;
+use super::host::OpenclawStore;
+use super::stores::openclaw::{Holder, Stores};
 use crate::store::{Setting, Store};
+use crate::verdict::Reason;
 use crate::{Ask, Overrides, Security, Source};
 
 /// A value with where it comes from.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::document::Audit;
+use super::schema_patterns::FILE;
 
 /// How long the log's file may become where `audit.maxBytes` is left out.
 const MAX_BYTES: u64 = 64 << 20;
@@ -35,6 +35,30 @@ impl OnError {
     pub fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
+}
+
+/// `audit`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Audit {
+    /// Where it is written; guard/audit.jsonl in the state directory where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = FILE))]
+    pub(crate) path: Option<String>,
+    /// What becomes of a call whose line cannot be written; deny where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_error: Option<OnError>,
+    /// How long the file may become before it is put away, in bytes; 67108864 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 4096))]
+    pub(crate) max_bytes: Option<u64>,
+    /// How many files that were put away are kept; 8 where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) keep: Option<usize>,
+    /// Whether each line goes to systemd's journal, too. False where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) journald: Option<bool>,
 }
 
 /// `audit`, with what holds where something is left out.

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::allowlist_entry::AllowlistEntry;
 use super::approvals::Approvals;
-use super::audit::OnError;
-use super::reader;
-use super::schema::{Bookkeeping, DESTINATION, DIRECTORY, FILE, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
+use super::audit::Audit;
+use super::persistence::Persistence;
+use super::schema_patterns::{DESTINATION, DIRECTORY, FILE_PATTERN, PATH_DIRECTORY, PROGRAM};
 use crate::environment::Inherit;
-use crate::paths::persistence::Set;
 use crate::programs::safe_bins::Profile;
-use crate::{Ask, Outcome, Permission, Preset, Problem, Security};
+use crate::{Ask, Outcome, Permission, Preset, Security};
 
 /// A parsed `guard.json`. Everything it leaves out is absent here: defaults are the compiler's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -179,16 +179,6 @@ pub(crate) struct Permissions {
     pub(crate) persistence: Option<Persistence>,
 }
 
-/// `permissions.persistence`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Persistence {
-    /// All sets on, or off.
-    All(bool),
-    /// Some of them.
-    Each(BTreeMap<Set, bool>),
-}
-
 /// `permissions.filesystem`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -221,29 +211,6 @@ pub(crate) struct Agent {
     pub(crate) permissions: Permissions,
 }
 
-/// An entry of `agents.NAME.allowlist`, as OpenClaw writes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct AllowlistEntry {
-    /// The real path of a program; `*` is any text without a slash, `**` any text, `?` one character. Without a slash: a
-    /// file's name.
-    pub(crate) pattern: String,
-    /// A regular expression for the arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) arg_pattern: Option<String>,
-    /// `id`, `source`, `lastUsedAt` and the like: bookkeeping.
-    /// Command lines that this entry is meant to let run. `openclaw-guard policy test` looks.
-    #[serde(rename = "match", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) matching: Vec<String>,
-    /// Command lines that it is not meant to let run.
-    #[serde(rename = "not_match", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) not_matching: Vec<String>,
-    #[serde(flatten)]
-    #[schemars(with = "Bookkeeping")]
-    pub(crate) other: Map<String, Value>,
-}
-
 /// A question as `openclaw-guard check --batch` takes it, with its answer.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Example {
@@ -257,13 +224,6 @@ pub(crate) struct Example {
     pub(crate) agent: Option<String>,
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
-}
-
-impl AllowlistEntry {
-    /// Whether an "allow always" made it.
-    pub(crate) fn is_generated(&self) -> bool {
-        self.other.get("source").and_then(Value::as_str) == Some("allow-always")
-    }
 }
 
 /// `network`.
@@ -320,36 +280,7 @@ impl GatewayAccess {
     }
 }
 
-/// `audit`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Audit {
-    /// Where it is written; guard/audit.jsonl in the state directory where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = FILE))]
-    pub(crate) path: Option<String>,
-    /// What becomes of a call whose line cannot be written; deny where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) on_error: Option<OnError>,
-    /// How long the file may become before it is put away, in bytes; 67108864 where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 4096))]
-    pub(crate) max_bytes: Option<u64>,
-    /// How many files that were put away are kept; 8 where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) keep: Option<usize>,
-    /// Whether each line goes to systemd's journal, too. False where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) journald: Option<bool>,
-}
-
 impl Document {
-    /// Reads a document; `file` is only for messages. Every problem found is reported.
-    pub fn parse(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
-        reader::document(file, text)
-    }
-
     /// The document as plain JSON, without comments.
     pub fn to_json(&self) -> String {
         // Strings, numbers and string-keyed maps: nothing here can fail to serialize.

@@ -2,16 +2,17 @@
 
 use serde::Serialize;
 
-use super::approvals::Forwarding;
-use super::approvals::GatewayUrl;
-use super::approvals::Route;
+use super::approvals::{Forwarding, GatewayUrl, Route};
 use super::document::{Connect, Document, ExecSection, Mode};
-use crate::compile::layers;
+use super::persistence::switched_off;
+use crate::config::layers::{Layer, layers};
 use crate::network::listed;
-use crate::paths::path_rules::{Entry, Reason};
+use crate::paths::entry::Entry;
 use crate::paths::pattern::{show, trim};
+use crate::paths::persistence::Set;
 use crate::paths::saved_rules::Answer;
 use crate::programs::command_line::quoted;
+use crate::verdict::Reason;
 use crate::{Permission, Policy, Source};
 
 /// What a setting is about.
@@ -267,5 +268,15 @@ impl Policy {
             Setting::new(Section::Saved, glob.text(), bits.to_string(), by)
         }));
         settings
+    }
+
+    /// The sets that the document switches off, with who does.
+    fn not_kept(&self, document: &Document) -> Vec<(Set, Source, String)> {
+        let layers = layers(document, &self.agent);
+        let off = |set| {
+            let (source, path) = switched_off(layers.iter().map(Layer::persistence), set)?;
+            Some((set, source, path))
+        };
+        Set::ALL.into_iter().filter_map(off).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! What an operator may have meant otherwise. Told by `openclaw-guard policy validate`, not at every start.
 
-use crate::paths::glob::{Below, Glob};
-use crate::paths::path_rules::Reason;
+use crate::paths::glob::Glob;
 use crate::programs::safe_bins::runs_its_input;
+use crate::verdict::Reason;
 use crate::{Document, Grant, Policy, Rights, Source};
 
 impl Policy {
@@ -40,17 +40,13 @@ impl Policy {
 
     /// That a pattern has no effect, if all of it is denied.
     fn denied(&self, glob: &Glob, reason: &Reason) -> Option<String> {
-        let deny = self.map.denies.iter().find(|deny| covers_all_of(&deny.glob, glob))?;
+        let deny = self.map.denies.iter().find(|deny| deny.glob.covers_all_of(glob))?;
         Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
     }
-}
 
-/// Whether nothing that the pattern covers escapes the denial.
-pub(crate) fn covers_all_of(deny: &Glob, glob: &Glob) -> bool {
-    let literal = glob.literal();
-    if glob.is_literal() {
-        return deny.covers(literal);
+    /// What a rule is without effect for, if persistence takes its `w` from all that it names.
+    fn kept(&self, glob: &Glob, reason: &Reason) -> Option<String> {
+        let kept = self.map.kept.all_of(glob)?;
+        Some(format!("{}: grants no w, for {} takes it away", reason.path, kept.reason.path))
     }
-    let end = literal.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-    end > 0 && deny.below(&literal[..end]) == Below::Everything
 }

@@ -1,13 +1,17 @@
 //! `guard.json`: what it says, how it is read, changed and explained.
 
+pub(crate) mod allowlist_entry;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod document;
 pub(crate) mod edit;
 pub(crate) mod examples;
 pub(crate) mod explain;
+pub(crate) mod layers;
 pub(crate) mod lint;
 pub(crate) mod mode;
+pub(crate) mod persistence;
 pub(crate) mod problem;
 pub(crate) mod reader;
 pub(crate) mod schema;
+pub(crate) mod schema_patterns;

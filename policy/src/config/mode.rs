@@ -67,6 +67,15 @@ impl Ask {
     }
 }
 
+/// What the command line and the environment ask for. Only ever tightens.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overrides {
+    /// `--exec-security`, `OC_EXEC_SECURITY`.
+    pub security: Option<Security>,
+    /// `--exec-ask`, `OC_EXEC_ASK`.
+    pub ask: Option<Ask>,
+}
+
 /// `exec.mode`: a security and an ask in one word, as OpenClaw's `tools.exec.mode` (2026.9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use super::proposal::accesses;
 use super::{LeftOut, Observation, Proposal, Session, Used, Why};
 use crate::config::edit::{Draft, Scope};
+use crate::paths::entry::Entry;
 use crate::paths::glob::{Below, Glob};
-use crate::paths::path_rules::Entry;
 use crate::paths::pattern::{expand, show};
 use crate::{
     Access, Document, Exec, Grant, Outcome, Overrides, Permission, Policy, Problem, Request, Rights,
@@ -177,7 +176,7 @@ impl Merging<'_> {
             .collect();
         let mut wanted: BTreeSet<usize> = BTreeSet::new();
         for seen in missing {
-            let files = accesses(seen.used);
+            let files = seen.used.accesses();
             let is_missing = |access| {
                 decide(self.policy, &Request::File { path: &seen.path, access }).outcome != Outcome::Allow
             };

@@ -92,6 +92,16 @@ impl Used {
         self.0 == 0
     }
 
+    /// The accesses that a use comes down to.
+    pub(super) fn accesses(self) -> impl Iterator<Item = Access> {
+        let all = [
+            (Used::READ, Access::READ),
+            (Used::WRITTEN, Access::WRITE),
+            (Used::MAPPED | Used::STARTED | Used::LOADED, Access::MAP),
+        ];
+        all.into_iter().filter(move |(of, _)| self.meets(*of)).map(|(_, access)| access)
+    }
+
     /// For messages: `read, written`.
     #[must_use]
     pub fn words(self) -> String {

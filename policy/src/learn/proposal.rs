@@ -71,7 +71,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             if !counted.insert(i) && !is_last {
                 for (bit, bits) in [(Access::READ, Bits::R), (Access::WRITE, Bits::W), (Access::MAP, Bits::X)]
                 {
-                    if accesses(used).any(|access| access == bit) {
+                    if used.accesses().any(|access| access == bit) {
                         let own = exact.entry(Pattern::of(kept[i].path.clone())).or_default();
                         *own = own.join(bits);
                     }
@@ -111,16 +111,6 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         left_out,
         kept,
     })
-}
-
-/// The accesses that a use comes down to.
-pub(super) fn accesses(used: Used) -> impl Iterator<Item = Access> {
-    let all = [
-        (Used::READ, Access::READ),
-        (Used::WRITTEN, Access::WRITE),
-        (Used::MAPPED | Used::STARTED | Used::LOADED, Access::MAP),
-    ];
-    all.into_iter().filter(move |(of, _)| used.meets(*of)).map(|(_, access)| access)
 }
 
 /// The starts that a use comes down to.

@@ -1,6 +1,6 @@
 //! Files that hold secrets by their names.
 
-use crate::programs::basename;
+use crate::programs::name::basename;
 
 const NAMES: &str = ".env .netrc .pgpass .htpasswd .git-credentials .pypirc .vault-token .dockercfg credentials \
     credentials.json credentials.toml credentials.yml credentials.yaml credentials.db token .token token.json tokens.json \

@@ -1,7 +1,6 @@
 //! What a proposal leaves out, and why.
 
 use super::patterns::Bits;
-use super::proposal::accesses;
 use super::zone::{Kind, Zones, is_gone};
 use super::{Observation, Session, Stands, Used, Width, secrets};
 use crate::compile::builtin::system::DENIED;
@@ -114,7 +113,7 @@ impl Bounds {
     /// Whether nothing that was done with it needs a rule. Programs always do.
     pub(super) fn lets(&self, seen: &Observation) -> bool {
         !seen.used.meets(Used::STARTED)
-            && accesses(seen.used).all(|access| self.needs_none(&seen.path, access))
+            && seen.used.accesses().all(|access| self.needs_none(&seen.path, access))
     }
 
     /// Why this access is not to be learned, if it is not.

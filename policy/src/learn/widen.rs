@@ -6,7 +6,8 @@ use super::patterns::{Bits, Pattern, Wanted, collapsed};
 use super::zone::{Kind, Shape, Zone, Zones, around, is_gone};
 use super::{Observation, Stands, Used, Width};
 use crate::paths::exec_roots::is_below;
-use crate::programs::{DEFAULT_CARRIERS, basename};
+use crate::programs::DEFAULT_CARRIERS;
+use crate::programs::name::basename;
 
 /// What is to be granted: files, and programs.
 #[derive(Debug, Default)]

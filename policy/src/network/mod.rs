@@ -1,51 +1,20 @@
 //! TCP: whom the tree may connect to, and where it may not listen.
 
+mod connection;
 mod destination;
 mod gateway;
 mod page;
 
 use std::net::SocketAddr;
 
+pub use connection::{Connection, Interface, Transport};
 pub(crate) use destination::{Destination, is_loopback, port};
 pub use gateway::{Gateway, GatewayConfig};
 pub use page::Page;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
 use crate::config::document::{Connect, GatewayAccess};
-use crate::paths::path_rules::Reason;
-use crate::verdict::ABSOLUTE;
-use crate::{Outcome, Policy, Source, Verdict};
-
-/// What a socket speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transport {
-    /// A stream: TCP, and MPTCP, which is TCP to a server that does not know it.
-    Tcp,
-    /// Datagrams: UDP, and what has no ports, as the echo of ICMP.
-    Udp,
-}
-
-/// Whether an address belongs to an interface of this host. Only somebody with a look at them can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Interface {
-    /// It does: what connects there arrives here.
-    Own,
-    /// It does not, or nobody has looked.
-    Unknown,
-}
-
-/// A socket is about to be connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Connection {
-    /// To whom. An IPv4-mapped address is an IPv4 address; none in particular (`0.0.0.0`, `::`) is this host.
-    pub address: SocketAddr,
-    /// What it speaks.
-    pub transport: Transport,
-    /// Whose address that is.
-    pub interface: Interface,
-    /// Where the operator's approvals page is.
-    pub page: Page,
-}
+use crate::verdict::{ABSOLUTE, Outcome, Reason, Source, Verdict};
 
 /// `network.connect`, compiled. Reasons are made once, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
@@ -183,6 +152,17 @@ impl Network {
         self.denies.iter().map(|(destination, _)| destination.to_string())
     }
 
+    /// The only TCP ports, in order; None where every port will do.
+    pub(crate) fn ports(&self) -> Option<&[u16]> {
+        self.ports.as_deref()
+    }
+
+    /// Whether what is said of a port depends on whose address it is.
+    pub(crate) fn needs_interfaces(&self, port: u16) -> bool {
+        self.gateway.contains(&port)
+            || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
+    }
+
     /// The ports that are denied as the gateway's.
     pub(crate) fn gateway(&self) -> &[u16] {
         &self.gateway
@@ -191,20 +171,6 @@ impl Network {
     /// Where another host's is denied.
     pub(crate) fn gateway_elsewhere(&self) -> Option<SocketAddr> {
         self.gateway_elsewhere
-    }
-}
-
-impl Policy {
-    /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.
-    pub fn tcp_ports(&self) -> Option<&[u16]> {
-        self.network.ports.as_deref()
-    }
-
-    /// Whether what is said of a port depends on whose address it is: [`Connection::interface`] is to be found out.
-    pub fn needs_interfaces(&self, port: u16) -> bool {
-        let network = &self.network;
-        network.gateway.contains(&port)
-            || network.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
     }
 }
 

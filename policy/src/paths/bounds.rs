@@ -1,36 +1,24 @@
 //! What a map grants below a directory, at least and at most, without looking at a path there.
 
 use super::glob::{Below, Glob};
-use super::path_rules::{Entry, Map};
 use super::persistence::Kept;
 use super::saved_rules::Answer;
+use crate::paths::entry::Entry;
 use crate::{Grant, Rights};
 
 /// The part of a map that can speak below some directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Reach<'m> {
-    denies: Vec<&'m Entry>,
+    pub(super) denies: Vec<&'m Entry>,
     /// The longest pattern first.
-    rules: Vec<&'m Entry>,
-    base: Vec<&'m Entry>,
-    kept: &'m Kept,
-    answers: Vec<&'m Answer>,
-    default: Rights,
+    pub(super) rules: Vec<&'m Entry>,
+    pub(super) base: Vec<&'m Entry>,
+    pub(super) kept: &'m Kept,
+    pub(super) answers: Vec<&'m Answer>,
+    pub(super) default: Rights,
 }
 
 impl<'m> Reach<'m> {
-    /// All of it.
-    pub(crate) fn of(map: &'m Map) -> Reach<'m> {
-        Reach {
-            denies: map.denies.iter().collect(),
-            rules: map.rules.iter().collect(),
-            base: map.base.iter().collect(),
-            kept: &map.kept,
-            answers: map.answers.iter().collect(),
-            default: map.default,
-        }
-    }
-
     /// What of it can speak strictly below `dir`.
     pub(crate) fn below(&self, dir: &[u8]) -> Reach<'m> {
         let entries = |entries: &[&'m Entry]| {

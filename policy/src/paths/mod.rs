@@ -1,6 +1,7 @@
 //! Files: what a real path grants, by patterns of paths.
 
 pub(crate) mod bounds;
+pub(crate) mod entry;
 pub(crate) mod exec_roots;
 pub(crate) mod glob;
 mod hierarchy;

@@ -1,98 +1,14 @@
 //! The compiled file map: which path grants what, and who said so.
 
-use std::sync::Arc;
-
 use super::bounds::Reach;
+use super::entry::{Entry, Found};
 use super::glob::Glob;
 use super::index::Index;
 use super::normalize;
+use super::permission::Rights;
 use super::persistence::Kept;
 use super::saved_rules::Answers;
-use crate::{Because, Bits, Grant, Rights, Source};
-
-/// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
-#[derive(Clone, Debug)]
-pub(crate) struct Reason {
-    pub(crate) source: Source,
-    pub(crate) path: String,
-    pub(crate) rule: String,
-    pub(crate) text: String,
-}
-
-impl Reason {
-    pub(crate) fn because(&self) -> Because<'_> {
-        Because::new(self.source, self.path.as_str(), self.rule.as_str(), self.text.as_str())
-    }
-}
-
-/// One form of one pattern.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) glob: Glob,
-    pub(crate) rights: Rights,
-    pub(crate) reason: Arc<Reason>,
-}
-
-/// What a path grants, with the reason for each bit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'m> {
-    pub(crate) rights: Rights,
-    pub(crate) r: &'m Reason,
-    pub(crate) w: &'m Reason,
-    pub(crate) x: &'m Reason,
-    /// `w` before persistence took it away.
-    granted_w: Grant,
-}
-
-impl<'m> Found<'m> {
-    fn new(rights: Rights, reason: &'m Reason) -> Found<'m> {
-        Found { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
-    }
-
-    /// Whether the tree cannot write here, persistence aside: that keeps things from being left behind, and is no reason
-    /// to trust what is there.
-    pub(crate) fn is_protected(&self) -> bool {
-        self.granted_w == Grant::No
-    }
-
-    /// Whether the tree may write here unasked, persistence aside.
-    pub(crate) fn is_the_trees(&self) -> bool {
-        self.granted_w == Grant::Yes
-    }
-
-    fn meet(&mut self, e: &'m Entry) {
-        self.each(e, |other, own| other < own);
-    }
-
-    fn join(&mut self, e: &'m Entry) {
-        self.each(e, |other, own| other > own);
-    }
-
-    /// Grants what is asked for of these bits.
-    pub(crate) fn answer(&mut self, bits: Bits, by: &'m Reason) {
-        let answered = bits.answer(self.rights);
-        let bit = |reason: &mut &'m Reason, before: Grant, after: Grant| {
-            if before != after {
-                *reason = by;
-            }
-        };
-        bit(&mut self.r, self.rights.r, answered.r);
-        bit(&mut self.w, self.rights.w, answered.w);
-        bit(&mut self.x, self.rights.x, answered.x);
-        self.rights = answered;
-    }
-
-    fn each(&mut self, e: &'m Entry, take: impl Fn(Grant, Grant) -> bool) {
-        let bit = |own: &mut Grant, reason: &mut &'m Reason, other: Grant| {
-            if take(other, *own) {
-                (*own, *reason) = (other, &e.reason);
-            }
-        };
-        bit(&mut self.rights.r, &mut self.r, e.rights.r);
-        bit(&mut self.rights.w, &mut self.w, e.rights.w);
-        bit(&mut self.rights.x, &mut self.x, e.rights.x);
-    }
-}
+use crate::verdict::{Reason, Source};
 
 /// The map: denials, then the longest rule, then the base, then the default. What comes of that is asked for is
 /// answered by `answers`; at last persistence takes its `w`.
@@ -232,15 +148,27 @@ impl Map {
         if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
     }
 
+    /// All of it, to be asked of directories.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        Reach {
+            denies: self.denies.iter().collect(),
+            rules: self.rules.iter().collect(),
+            base: self.base.iter().collect(),
+            kept: &self.kept,
+            answers: self.answers.iter().collect(),
+            default: self.default,
+        }
+    }
+
     /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are
     /// left out.
     pub(crate) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
-        Reach::of(self).least(dir, skip)
+        self.reach().least(dir, skip)
     }
 
     /// What anything strictly below `dir` grants at most.
     pub(crate) fn most_below(&self, dir: &[u8]) -> Rights {
-        Reach::of(self).most(dir)
+        self.reach().most(dir)
     }
 }
 

@@ -1,8 +1,11 @@
 //! The three-character permission (`rw-`, `r-x`, `???`) and what it grants.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use crate::Access;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::request::Access;
 
 /// What one bit grants. `No < Ask < Yes`, so the stricter of two is the smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -181,6 +184,20 @@ impl serde::Serialize for Permission {
 impl serde::Serialize for Rights {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Permission {
+    fn schema_name() -> Cow<'static, str> {
+        "Permission".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "`r`, `-` or `?` (ask), then `w`, `-` or `?`, then `x`, `-` or `?`.",
+            "type": "string",
+            "pattern": "^[r?-][w?-][x?-]$",
+        })
     }
 }
 

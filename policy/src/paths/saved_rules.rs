@@ -1,10 +1,28 @@
 //! Bits that a human has answered with "always": they turn what the map asks for into a yes, and nothing else. Kept
 //! apart from the rules, so that no edit of guard.json can make more of them.
 
+use std::fmt;
+
 use super::glob::Glob;
 use super::index::Index;
-use super::path_rules::{Found, Reason};
+use crate::paths::entry::Found;
+use crate::verdict::Reason;
 use crate::{Bits, Grant};
+
+/// Bits that are not asked for any more. It grants what the map asks for, and nothing that is withheld.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileRule {
+    /// A pattern of files, as in `permissions.filesystem.rules`.
+    pub pattern: String,
+    /// Which bits.
+    pub bits: Bits,
+}
+
+impl fmt::Display for FileRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" {}", self.pattern, self.bits)
+    }
+}
 
 /// One saved rule.
 #[derive(Clone, Debug)]

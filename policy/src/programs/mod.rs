@@ -11,10 +11,11 @@ pub mod safe_bins;
 pub(crate) mod script;
 pub(crate) mod starters;
 
-use crate::paths::path_rules::Reason;
+use crate::verdict::Reason;
 use crate::{Ask, Exec, Role, Security};
 use allowlist::Allowlist;
 use inline_eval::{Inline, inline_eval_of};
+use name::basename;
 use reasons::ExecReasons;
 use safe_bins::SafeBins;
 
@@ -110,11 +111,6 @@ fn is_shell_applet(own: &[u8], argv: &[Vec<u8>]) -> bool {
     let called = applet(0);
     let called = called.strip_prefix(b"-").unwrap_or(called);
     SHELL_APPLETS.contains(&called) || called == own && SHELL_APPLETS.contains(&applet(1))
-}
-
-/// What follows the last slash.
-pub(crate) fn basename(path: &[u8]) -> &[u8] {
-    path.rsplit(|b| *b == b'/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

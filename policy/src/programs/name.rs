@@ -1,5 +1,10 @@
 //! The name by which the tables of this room know a program.
 
+/// What follows the last slash.
+pub(crate) fn basename(path: &[u8]) -> &[u8] {
+    path.rsplit(|b| *b == b'/').next().unwrap_or(path)
+}
+
 /// The last component in lower case, without a Windows extension: `/usr/bin/Python3` is `python3`.
 pub(crate) fn program_name(token: impl AsRef<[u8]>) -> String {
     let token = token.as_ref().trim_ascii();

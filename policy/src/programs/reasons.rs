@@ -1,7 +1,7 @@
 //! The reasons of the exec side that no entry gives.
 
 use crate::compile::modes::{Given, Modes};
-use crate::paths::path_rules::Reason;
+use crate::verdict::Reason;
 use crate::{Security, Source};
 
 /// Made once, so that a decision allocates nothing.

@@ -1,6 +1,6 @@
 //! Text for a log: what is secret in it is masked.
 //!
-//! Unlike a text that is shown for approval (`approval::display_text`), where what is masked must be no more than a token,
+//! Unlike a text that is shown for approval (`display`), where what is masked must be no more than a token,
 //! nothing is decided by this one: more is masked rather than less.
 
 pub(crate) mod display;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::programs::basename;
+use crate::programs::name::basename;
 
 /// Stands for a secret.
 const MASK: &str = "***";

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::paths::pattern::problem;
+use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, Entry, derive};
 use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
@@ -30,15 +31,6 @@ pub enum Saving {
     Rule(FileRule),
 }
 
-/// Bits that are not asked for any more. It grants what the map asks for, and nothing that is withheld.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FileRule {
-    /// A pattern of files, as in `permissions.filesystem.rules`.
-    pub pattern: String,
-    /// Which bits.
-    pub bits: Bits,
-}
-
 /// Whether a yes may hold for later calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
@@ -56,12 +48,6 @@ impl fmt::Display for Saving {
             }
             Saving::Rule(rule) => rule.fmt(f),
         }
-    }
-}
-
-impl fmt::Display for FileRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" {}", self.pattern, self.bits)
     }
 }
 

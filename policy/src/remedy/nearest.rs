@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::paths::path_rules::Entry;
+use crate::paths::entry::Entry;
 use crate::{Access, Because, Exec, Grant, Policy, Request};
 
 /// A rule or an entry, and how near it is.

@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one: what the guard does not
 //! know survives, and so does the order of keys, because nothing is taken apart. Only this module reaches into it.
-//! Reading and normalising are in `read` and `normalise`, the allowlist in `entries`, file rules in `rules`, text and hash in
+//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`, text and hash in
 //! `print`.
 
 mod entries;
@@ -10,6 +10,7 @@ mod normalise;
 mod print;
 mod read;
 mod rules;
+mod shape;
 
 use serde_json::{Map, Value};
 

@@ -1,11 +1,11 @@
 //! From text to a store.
 
-use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use serde_json::{Map, Value};
 
 use super::normalise::normalise;
+use super::shape::{Misshapen, shape};
 use super::{Store, rules};
 use crate::Problem;
 use crate::config::problem;
@@ -71,35 +71,6 @@ impl Store {
                 Err(at(place(text, &path), &key, message))
             }
         }
-    }
-}
-
-/// Where, and what it must be.
-pub(super) type Misshapen = (Vec<String>, &'static str);
-
-/// What a section must be.
-pub(super) const OBJECT: &str = "must be an object { … }";
-
-/// What no reading could make sense of.
-fn shape(root: Value) -> Result<Map<String, Value>, Misshapen> {
-    let Value::Object(root) = root else {
-        return Err((vec![], "must be an object { … }"));
-    };
-    match root.get("version") {
-        // 1.0 is the same number to OpenClaw.
-        Some(version) if version.as_f64() == Some(1.0) => {}
-        Some(_) => return Err((vec!["version".to_owned()], "must be 1: this guard reads no other version")),
-        None => return Err((vec![], "\"version\" is missing: it must be 1")),
-    }
-    for name in ["defaults", "agents"] {
-        if root.get(name).is_some_and(|section| !section.is_object() && !section.is_null()) {
-            return Err((vec![name.to_owned()], OBJECT));
-        }
-    }
-    let agents = root.get("agents").and_then(Value::as_object);
-    match agents.into_iter().flatten().find(|(_, agent)| !agent.is_object()) {
-        Some((name, _)) => Err((vec!["agents".to_owned(), name.clone()], OBJECT)),
-        None => Ok(root),
     }
 }
 

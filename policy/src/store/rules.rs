@@ -3,10 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::read::{Misshapen, OBJECT};
+use super::shape::{Misshapen, OBJECT};
 use super::{Added, Store, key, lists, object, place};
 use crate::Bits;
-use crate::remedy::always::FileRule;
+use crate::paths::saved_rules::FileRule;
 
 /// Where an agent's section has them.
 const SECTION: [&str; 3] = ["permissions", "filesystem", "rules"];

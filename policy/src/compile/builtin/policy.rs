@@ -1,5 +1,5 @@
 //! The policy without a `guard.json`: ordinary work needs no prompt, secrets are out of reach, the
-//! rest is asked for. The lists are in `lists.rs`.
+//! rest is asked for. The lists are in `system.rs`.
 
 use super::system::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::compile::builder::MapBuilder;
@@ -8,21 +8,20 @@ use crate::compile::stores::openclaw::Stores;
 use crate::compile::{
     DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs,
 };
+use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
 use crate::config::audit::AuditSettings;
-use crate::config::document::{AllowlistEntry, Connect};
+use crate::config::document::Connect;
 use crate::environment::Inherit;
 use crate::network::Network;
-use crate::paths::exec_roots;
 use crate::paths::exec_roots::is_below;
-use crate::paths::path_rules::Reason;
 use crate::paths::pattern::{Expanded, Paths, expand, show};
-use crate::paths::persistence;
 use crate::paths::persistence::Hint;
+use crate::paths::{exec_roots, persistence};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::Entry;
 use crate::programs::safe_bins::SafeBins;
-use crate::verdict::UNMENTIONED;
+use crate::verdict::{Reason, UNMENTIONED};
 use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
 
 const ASKED: Permission = Permission(Rights::all(Grant::Ask));

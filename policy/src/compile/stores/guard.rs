@@ -1,27 +1,17 @@
 //! What the guard's own approvals store adds to a policy. Its only power is to allow: a broken one is as good as none.
 
 use super::openclaw::listed;
-use crate::paths::path_rules::{Map, Reason};
+use crate::compile::host::OwnStore;
+use crate::paths::path_rules::Map;
 use crate::paths::pattern::{Paths, expand, problem};
 use crate::paths::saved_rules::Answer;
 use crate::programs::allowlist;
-use crate::store::{Entry, Reading};
+use crate::store::Entry;
+use crate::verdict::Reason;
 use crate::{Ask, Source};
 
 /// The store's name in the state directory, as reasons say it.
 const NAME: &str = "guard/approvals.json";
-
-/// The guard's own approvals store, as the host has it.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum OwnStore<'a> {
-    /// There is none.
-    #[default]
-    Absent,
-    /// It was read.
-    Present(&'a Reading),
-    /// It is there and cannot be read: the line that says where and why. Nothing of it counts.
-    Broken(&'a str),
-}
 
 impl OwnStore<'_> {
     /// The file rules that speak for an agent, with what the operator should know of the store.

@@ -3,24 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::document::AllowlistEntry;
-use crate::paths::path_rules::{Map, Reason};
+use crate::compile::host::{Host, OpenclawStore};
+use crate::config::allowlist_entry::AllowlistEntry;
+use crate::paths::path_rules::Map;
 use crate::paths::pattern::Paths;
 use crate::programs::allowlist;
-use crate::store::{Entry, Inactive, Reading, Store};
-use crate::{Host, Source};
-
-/// A store of OpenClaw's, as the host has it.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum OpenclawStore<'a> {
-    /// There is none.
-    #[default]
-    Absent,
-    /// It was read.
-    Present(&'a Reading),
-    /// It is there and is not known: the line that says where and why. Nothing may start.
-    Broken(&'a str),
-}
+use crate::store::{Entry, Inactive, Store};
+use crate::verdict::{Reason, Source};
 
 /// Which of OpenClaw's stores one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

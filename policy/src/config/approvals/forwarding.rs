@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Number;
 
-use crate::config::schema::NOT_EMPTY;
+use crate::config::schema_patterns::NOT_EMPTY;
 use crate::paths::pattern::trim;
 use crate::programs::allowlist::expression;
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::url::GatewayUrl;
-use crate::config::schema::{FILE, FINGERPRINT, GATEWAY_URL};
+use crate::config::schema_patterns::{FILE, FINGERPRINT, GATEWAY_URL};
 
 /// `approvals.gateway`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

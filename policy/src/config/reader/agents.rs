@@ -3,7 +3,8 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::{Reader, plain};
-use crate::config::document::{Agent, AllowlistEntry};
+use crate::config::allowlist_entry::AllowlistEntry;
+use crate::config::document::Agent;
 
 pub(super) const AGENT_EXEC: [&str; 6] =
     ["mode", "security", "ask", "askFallback", "strictInlineEval", "autoAllowSkills"];

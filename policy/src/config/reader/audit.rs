@@ -3,8 +3,7 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::audit::{LEAST_BYTES, OnError};
-use crate::config::document::Audit;
+use crate::config::audit::{Audit, LEAST_BYTES, OnError};
 
 pub(super) const AUDIT: [&str; 5] = ["path", "onError", "maxBytes", "keep", "journald"];
 

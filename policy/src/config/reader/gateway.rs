@@ -4,8 +4,7 @@ use jsonc_parser::ast::Value;
 
 use super::exec::root_problem;
 use super::syntax::Reader;
-use crate::config::approvals::{Fingerprint, GatewayRoute};
-use crate::config::approvals::{GatewayUrl, Scheme};
+use crate::config::approvals::{Fingerprint, GatewayRoute, GatewayUrl, Scheme};
 
 pub(super) const GATEWAY: [&str; 5] = ["url", "tokenFile", "allowInsecure", "fingerprint", "admin"];
 

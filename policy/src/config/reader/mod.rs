@@ -26,6 +26,13 @@ pub use locate::{Place, locate};
 const TOP: [&str; 9] =
     ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
 
+impl Document {
+    /// Reads a document; `file` is only for messages. Every problem found is reported.
+    pub fn parse(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
+        document(file, text)
+    }
+}
+
 /// Reads the text.
 pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
     let mut reader = Reader { file, text, problems: Vec::new() };

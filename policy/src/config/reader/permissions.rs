@@ -7,7 +7,8 @@ use jsonc_parser::common::Ranged;
 
 use super::syntax::Reader;
 use crate::Permission;
-use crate::config::document::{Filesystem, Permissions, Persistence};
+use crate::config::document::{Filesystem, Permissions};
+use crate::config::persistence::Persistence;
 use crate::paths::pattern;
 use crate::paths::persistence::Set;
 

@@ -7,6 +7,7 @@
 //! Subjects are bytes. A byte that is no UTF-8 counts as a unit of its own and equals only itself.
 //! The matcher runs all alternatives side by side, so its time is linear in the subject.
 
+mod cover;
 mod states;
 mod tokens;
 

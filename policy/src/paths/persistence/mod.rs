@@ -5,6 +5,7 @@
 //! which everything may be written.
 
 mod lists;
+mod premises;
 mod protected;
 mod set;
 
@@ -13,31 +14,13 @@ use std::sync::Arc;
 
 use super::exec_roots::is_below;
 use super::glob::Glob;
-use super::path_rules::{Entry, Reason};
-use crate::config::document::{Document, Persistence};
-use crate::{Because, Grant, Host, Policy, Rights, Source};
+use crate::paths::entry::Entry;
+use crate::verdict::Reason;
+use crate::{Grant, Host, Rights, Source};
 use lists::{Start, places};
+pub use premises::Premises;
 pub(crate) use protected::Kept;
 pub(crate) use set::Set;
-
-/// Where things are that run by themselves, as far as it is not the same everywhere. All of it as it was at the start.
-#[derive(Clone, Debug, Default)]
-pub struct Premises {
-    /// Where programs may look for what is in the home directory, beside [`Host::home`]: `$HOME`, `$ZDOTDIR`.
-    pub homes: Vec<Vec<u8>>,
-    /// `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`, where they are set.
-    pub config: Option<Vec<u8>>,
-    /// See `config`.
-    pub data: Option<Vec<u8>>,
-    /// The start directory, and the top of the repository that it is in.
-    pub workspaces: Vec<Vec<u8>>,
-    /// The directories of that repository that are its `.git`: that of a worktree, the common one, those of its modules.
-    pub git_directories: Vec<Vec<u8>>,
-    /// What else git goes by there: a `.git` that is a file, the hooks' directory and what the configuration includes.
-    pub git_others: Vec<Vec<u8>>,
-    /// The guard's own program.
-    pub guard: Vec<Vec<u8>>,
-}
 
 /// What is taken away: `w`.
 const CEILING: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
@@ -49,23 +32,6 @@ pub(crate) enum Hint {
     Key,
     /// There is none, and one that is written for this alone would replace the whole policy.
     WithoutFile,
-}
-
-/// Who has switched a set off, and where; `None` where it is on. `said` is what the sections of a document say, the most
-/// specific first.
-pub(crate) fn switched_off<'d>(
-    said: impl IntoIterator<Item = (Option<&'d Persistence>, Source, &'d str)>,
-    set: Set,
-) -> Option<(Source, String)> {
-    let on_or_off = |(persistence, source, prefix): (Option<&Persistence>, Source, &str)| match persistence? {
-        Persistence::All(on) => Some((*on, source, format!("{prefix}permissions.persistence"))),
-        Persistence::Each(sets) => {
-            let on = *sets.get(&set)?;
-            Some((on, source, format!("{prefix}permissions.persistence.{}", set.as_str())))
-        }
-    };
-    let (on, source, path) = said.into_iter().find_map(on_or_off)?;
-    (!on).then_some((source, path))
 }
 
 /// The places of all sets that are on.
@@ -175,29 +141,5 @@ impl Making<'_> {
             let glob = Glob::new(path, if is_directory { "/**" } else { "" }, true);
             self.entries.push(Entry { glob, rights: CEILING, reason: Arc::clone(reason) });
         }
-    }
-}
-
-impl Policy {
-    /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
-    /// and that would be somewhere else then.
-    pub fn keeps_below(&self, path: &[u8]) -> Option<Because<'_>> {
-        self.map.kept.any_below(path).map(|entry| entry.reason.because())
-    }
-
-    /// The sets that the document switches off, with who does.
-    pub(crate) fn not_kept(&self, document: &Document) -> Vec<(Set, Source, String)> {
-        let layers = crate::compile::layers(document, &self.agent);
-        let off = |set| {
-            let (source, path) = switched_off(layers.iter().map(crate::compile::Layer::persistence), set)?;
-            Some((set, source, path))
-        };
-        Set::ALL.into_iter().filter_map(off).collect()
-    }
-
-    /// What a rule is without effect for, if persistence takes its `w` from all that it names.
-    pub(crate) fn kept(&self, glob: &Glob, reason: &Reason) -> Option<String> {
-        let kept = self.map.kept.all_of(glob)?;
-        Some(format!("{}: grants no w, for {} takes it away", reason.path, kept.reason.path))
     }
 }

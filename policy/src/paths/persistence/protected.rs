@@ -1,7 +1,7 @@
 //! All places that are kept, in the order of their paths, so that few of them are looked at.
 
+use crate::paths::entry::Entry;
 use crate::paths::glob::Glob;
-use crate::paths::path_rules::Entry;
 
 /// Places without wildcards but for `/**` at the end of one.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,8 @@ impl Kept {
     }
 
     /// One that covers all that a pattern does.
-    pub(super) fn all_of(&self, glob: &Glob) -> Option<&Entry> {
-        self.0.iter().find(|entry| crate::config::lint::covers_all_of(&entry.glob, glob))
+    pub(crate) fn all_of(&self, glob: &Glob) -> Option<&Entry> {
+        self.0.iter().find(|entry| entry.glob.covers_all_of(glob))
     }
 }
 

@@ -7,9 +7,9 @@ use super::walk::{Standing, Walked};
 use super::{
     Classes, DEV, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, PROC, directory,
 };
+use crate::paths::entry::Entry;
 use crate::paths::exec_roots::is_below;
 use crate::paths::glob::{Below, Glob};
-use crate::paths::path_rules::Entry;
 use crate::paths::pattern::show;
 use crate::{Access, Ask, Grant, Policy, Rights};
 

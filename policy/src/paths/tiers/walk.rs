@@ -101,7 +101,7 @@ impl<'p> Walk<'p> {
         };
         let is_mixed = !top.iter().all(is_whole);
         let kind = if is_mixed { NameKind::Mixed } else { NameKind::Directory };
-        let all = Reach::of(&self.policy.map);
+        let all = self.policy.map.reach();
         let said = self.said(b"/");
         self.directory(b"/".to_vec(), kind, said, None, &all);
         while let Some(part) = self.parts.pop_front() {

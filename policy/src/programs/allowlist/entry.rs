@@ -3,10 +3,11 @@
 use super::arguments::Arguments;
 use super::pattern::expand;
 use crate::Exec;
-use crate::config::document::AllowlistEntry;
+use crate::config::allowlist_entry::AllowlistEntry;
 use crate::paths::glob::Glob;
-use crate::paths::path_rules::{Map, Reason};
+use crate::paths::path_rules::Map;
 use crate::paths::pattern::{Paths, replaceable_link, show, trim};
+use crate::verdict::Reason;
 
 /// Patterns that are the hash of a whole command line.
 pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];

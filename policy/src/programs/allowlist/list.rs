@@ -8,9 +8,9 @@ use super::pattern::subject;
 use crate::paths::glob::Glob;
 use crate::paths::index::Index;
 use crate::paths::normalize;
-use crate::paths::path_rules::Reason;
 use crate::paths::pattern::show;
-use crate::programs::basename;
+use crate::programs::name::basename;
+use crate::verdict::Reason;
 use crate::{Exec, Role};
 
 /// A compiled allowlist.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{DEFAULT, Profile, TRUSTED_DIRS, is_interpreter, is_safe};
 use crate::config::document::ExecSection;
-use crate::paths::path_rules::Reason;
 use crate::paths::pattern::{Paths, expand_home, show};
-use crate::programs::basename;
+use crate::programs::name::basename;
+use crate::verdict::Reason;
 use crate::{Exec, Source};
 
 /// One safe bin.

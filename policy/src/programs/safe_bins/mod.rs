@@ -9,7 +9,7 @@ pub(crate) use configured::SafeBins;
 pub use interpreters::runs_its_input;
 pub use profile::Profile;
 
-use crate::programs::basename;
+use crate::programs::name::basename;
 
 /// The programs that are safe bins where nothing is configured.
 pub const DEFAULT: [&str; 6] = ["cut", "uniq", "head", "tail", "tr", "wc"];

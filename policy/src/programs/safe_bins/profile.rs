@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::schema::FLAG;
+use crate::config::schema_patterns::FLAG;
 
 /// The arguments of a program that reads standard input and nothing else. The names are OpenClaw's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

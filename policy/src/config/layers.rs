@@ -1,0 +1,48 @@
+//! The sections of a document that speak for one agent: its own, that of every agent, the top level.
+
+use super::document::{Agent, Document, Mode, Permissions};
+use super::persistence::Persistence;
+use crate::verdict::Source;
+
+/// A section of the document that speaks for the agent.
+pub(crate) struct Layer<'d> {
+    pub(crate) source: Source,
+    /// `agents.main.`, or nothing for the top level.
+    pub(crate) prefix: String,
+    pub(crate) mode: Mode,
+    pub(crate) permissions: &'d Permissions,
+    pub(crate) agent: Option<&'d Agent>,
+}
+
+impl<'d> Layer<'d> {
+    /// What it says of persistence, and who it is.
+    pub(crate) fn persistence(&self) -> (Option<&'d Persistence>, Source, &str) {
+        (self.permissions.persistence.as_ref(), self.source, &self.prefix)
+    }
+}
+
+/// The sections that apply, the most specific first.
+pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
+    let mut layers = Vec::new();
+    let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
+    for name in names {
+        if let Some(section) = doc.agents.get(name) {
+            let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
+            layers.push(Layer {
+                source: Source::Agent,
+                prefix: if plain { format!("agents.{name}.") } else { format!("agents[\"{name}\"].") },
+                mode: section.exec,
+                permissions: &section.permissions,
+                agent: Some(section),
+            });
+        }
+    }
+    layers.push(Layer {
+        source: Source::Global,
+        prefix: String::new(),
+        mode: doc.exec.mode,
+        permissions: &doc.permissions,
+        agent: None,
+    });
+    layers
+}

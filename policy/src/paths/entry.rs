@@ -1,0 +1,76 @@
+//! One pattern with what it grants, and what a path comes to by several.
+
+use std::sync::Arc;
+
+use super::glob::Glob;
+use super::permission::{Bits, Grant, Rights};
+use crate::verdict::Reason;
+
+/// One form of one pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) glob: Glob,
+    pub(crate) rights: Rights,
+    pub(crate) reason: Arc<Reason>,
+}
+
+/// What a path grants, with the reason for each bit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found<'m> {
+    pub(crate) rights: Rights,
+    pub(crate) r: &'m Reason,
+    pub(crate) w: &'m Reason,
+    pub(crate) x: &'m Reason,
+    /// `w` before persistence took it away.
+    pub(super) granted_w: Grant,
+}
+
+impl<'m> Found<'m> {
+    pub(super) fn new(rights: Rights, reason: &'m Reason) -> Found<'m> {
+        Found { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
+    }
+
+    /// Whether the tree cannot write here, persistence aside: that keeps things from being left behind, and is no reason
+    /// to trust what is there.
+    pub(crate) fn is_protected(&self) -> bool {
+        self.granted_w == Grant::No
+    }
+
+    /// Whether the tree may write here unasked, persistence aside.
+    pub(crate) fn is_the_trees(&self) -> bool {
+        self.granted_w == Grant::Yes
+    }
+
+    pub(super) fn meet(&mut self, e: &'m Entry) {
+        self.each(e, |other, own| other < own);
+    }
+
+    pub(super) fn join(&mut self, e: &'m Entry) {
+        self.each(e, |other, own| other > own);
+    }
+
+    /// Grants what is asked for of these bits.
+    pub(crate) fn answer(&mut self, bits: Bits, by: &'m Reason) {
+        let answered = bits.answer(self.rights);
+        let bit = |reason: &mut &'m Reason, before: Grant, after: Grant| {
+            if before != after {
+                *reason = by;
+            }
+        };
+        bit(&mut self.r, self.rights.r, answered.r);
+        bit(&mut self.w, self.rights.w, answered.w);
+        bit(&mut self.x, self.rights.x, answered.x);
+        self.rights = answered;
+    }
+
+    fn each(&mut self, e: &'m Entry, take: impl Fn(Grant, Grant) -> bool) {
+        let bit = |own: &mut Grant, reason: &mut &'m Reason, other: Grant| {
+            if take(other, *own) {
+                (*own, *reason) = (other, &e.reason);
+            }
+        };
+        bit(&mut self.rights.r, &mut self.r, e.rights.r);
+        bit(&mut self.rights.w, &mut self.w, e.rights.w);
+        bit(&mut self.rights.x, &mut self.x, e.rights.x);
+    }
+}
