@@ -227,7 +227,7 @@ fn a_directory_is_not_moved_to_where_an_answer_gives_it_more() {
     // What an answer lets be read below a directory is not all of it.
     let uniform = |saved: &Value| {
         let asked = json!({"version": 1, "permissions": {"base": false, "filesystem": {"default": "???"}}});
-        with_own(&asked, &rules(saved)).reads_uniform(b"/d")
+        with_own(&asked, &rules(saved)).is_uniform(b"/d", Access::READ)
     };
     assert!(!uniform(&json!({"/d": "r", "/d/a": "r"})));
 }
@@ -365,7 +365,7 @@ proptest! {
         below in prop::collection::vec(path(), 1..8),
     ) {
         let policy = with_own(&guard, &rules(&saved));
-        let uniform = policy.reads_uniform(old.as_bytes());
+        let uniform = policy.is_uniform(old.as_bytes(), Access::READ);
         let may = policy.may_move(old.as_bytes(), new.as_bytes(), true);
         for path in below {
             let at = |dir: &str| policy.rights(format!("{dir}{path}").as_bytes());

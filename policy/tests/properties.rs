@@ -277,7 +277,7 @@ proptest! {
         let policy = doc.policy();
         let _ = outcomes(&policy, &path);
         let _ = policy.may_move(&path, b"/a", true);
-        let _ = policy.reads_uniform(&path);
+        let _ = policy.is_uniform(&path, Access::READ);
     }
 
     #[test]
@@ -313,7 +313,7 @@ proptest! {
             };
             prop_assert_eq!(outcomes(policy), outcomes(&before));
             prop_assert_eq!(policy.writable(path.as_bytes()), before.writable(path.as_bytes()));
-            prop_assert_eq!(policy.reads_uniform(path.as_bytes()), before.reads_uniform(path.as_bytes()));
+            prop_assert_eq!(policy.is_uniform(path.as_bytes(), Access::READ), before.is_uniform(path.as_bytes(), Access::READ));
         }
     }
 
@@ -407,7 +407,7 @@ proptest! {
     #[test]
     fn uniform_reading_is_uniform(doc in doc(), dir in path(), tails in prop::collection::vec(path(), 1..30)) {
         let policy = doc.policy();
-        if policy.reads_uniform(dir.as_bytes()) {
+        if policy.is_uniform(dir.as_bytes(), Access::READ) {
             for tail in tails.iter().filter(|t| t.len() > 1) {
                 let path = format!("{}{tail}", dir.trim_end_matches('/'));
                 prop_assert_eq!(policy.rights(path.as_bytes()).r, Grant::Yes, "{}", path);

@@ -4,7 +4,7 @@
 mod common;
 
 use common::ids;
-use guard_policy::store::{Added, BaseHash, Entry, Inactive, NewEntry, Reading, Store, Use};
+use guard_policy::store::{Added, BaseHash, Inactive, NewEntry, Reading, Store};
 use guard_policy::{Ask, Problem, Security};
 use serde_json::{Value, json};
 
@@ -270,36 +270,6 @@ fn an_entry_of_the_operators_is_not_put_to_sleep() {
     let entry = NewEntry::new("/a").expect("a pattern").from_allow_always();
     assert_eq!(store.add("main", entry, 1, &mut ids()), Added::Known);
     assert_eq!(store, before);
-}
-
-#[test]
-fn a_use_is_noted_in_both_lists() {
-    let hash = "sha256:cwd-argv:v1:00";
-    let mut store = store(&json!({"version": 1, "agents": {
-        "*": {"allowlist": [{"pattern": "/a", "id": "1", "note": "mine"}, {"pattern": "/h", "argPattern": hash, "id": "2", "lastUsedCommand": "h --password x"}]},
-        "main": {"allowlist": [{"pattern": "/a", "id": "3", "lastResolvedPath": "/old"}, {"pattern": "/a", "argPattern": "^x$", "id": "4"}]},
-        "other": {"allowlist": [{"pattern": "/a", "id": "5"}]}}}));
-    let used = |at, resolved| Use { at, command: "a b", resolved };
-    assert_eq!(store.record_use("main", "/a", None, &used(7, Some("/real/a"))), 2);
-    assert_eq!(store.record_use("main", "/h", Some(hash), &used(8, Some("/real/h"))), 1);
-    assert_eq!(store.record_use("main", "/a", Some("^x$"), &used(9, None)), 1);
-    assert_eq!(store.record_use("main", "/gone", None, &used(9, None)), 0);
-    assert_eq!(
-        written(&store)["agents"],
-        json!({
-            "*": {"allowlist": [
-                {"pattern": "/a", "id": "1", "note": "mine", "lastUsedAt": 7, "lastUsedCommand": "a b", "lastResolvedPath": "/real/a"},
-                {"pattern": "/h", "argPattern": hash, "id": "2", "lastUsedAt": 8, "lastResolvedPath": "/real/h"}]},
-            "main": {"allowlist": [
-                {"pattern": "/a", "id": "3", "lastUsedAt": 7, "lastUsedCommand": "a b", "lastResolvedPath": "/real/a"},
-                {"pattern": "/a", "argPattern": "^x$", "id": "4", "lastUsedAt": 9, "lastUsedCommand": "a b"}]},
-            "other": {"allowlist": [{"pattern": "/a", "id": "5"}]},
-        })
-    );
-    let (_, entry) = store.allowlist("main")[2];
-    let noted =
-        |e: Entry<'_>| (e.last_used_at(), e.last_used_command().is_some(), e.last_resolved_path().is_some());
-    assert_eq!(noted(entry), (Some(7), true, true));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod common;
 
 use common::ids;
-use guard_policy::store::{Added, NewEntry, Store, Use};
+use guard_policy::store::{Added, NewEntry, Store};
 use guard_policy::{Ask, Security};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -98,46 +98,31 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
+/// An entry to add.
 #[derive(Clone, Debug)]
-enum Step {
-    Add { agent: &'static str, pattern: &'static str, arguments: &'static str, always: bool },
-    Use { agent: &'static str, pattern: &'static str, arguments: Option<&'static str>, resolved: bool },
+struct Step {
+    agent: &'static str,
+    pattern: &'static str,
+    arguments: &'static str,
+    always: bool,
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let agent = || prop::sample::select(&AGENTS);
-    let pattern = || prop::sample::select(&PATTERNS);
-    let arguments = || prop::sample::select(&ARGUMENTS);
-    prop_oneof![
-        (agent(), pattern(), arguments(), any::<bool>())
-            .prop_map(|(agent, pattern, arguments, always)| Step::Add { agent, pattern, arguments, always }),
-        (agent(), pattern(), prop::option::of(arguments()), any::<bool>()).prop_map(
-            |(agent, pattern, arguments, resolved)| Step::Use { agent, pattern, arguments, resolved }
-        ),
-    ]
+    let agent = prop::sample::select(&AGENTS);
+    let pattern = prop::sample::select(&PATTERNS);
+    let arguments = prop::sample::select(&ARGUMENTS);
+    (agent, pattern, arguments, any::<bool>()).prop_map(|(agent, pattern, arguments, always)| Step {
+        agent,
+        pattern,
+        arguments,
+        always,
+    })
 }
 
 fn apply(store: &mut Store, step: &Step, id: &mut dyn FnMut() -> String) -> Option<Added> {
-    match *step {
-        Step::Add { agent, pattern, arguments, always } => {
-            let entry = NewEntry::new(pattern)?.with_arg_pattern(arguments);
-            Some(store.add(
-                agent,
-                if always { entry.from_allow_always() } else { entry },
-                1_770_000_000_000,
-                id,
-            ))
-        }
-        Step::Use { agent, pattern, arguments, resolved } => {
-            let used = Use {
-                at: 1_780_000_000_000,
-                command: "rg -n \"\u{7}\"",
-                resolved: resolved.then_some("/real"),
-            };
-            store.record_use(agent, pattern, arguments, &used);
-            None
-        }
-    }
+    let entry = NewEntry::new(step.pattern)?.with_arg_pattern(step.arguments);
+    let entry = if step.always { entry.from_allow_always() } else { entry };
+    Some(store.add(step.agent, entry, 1_770_000_000_000, id))
 }
 
 fn parse(document: &Value) -> Store {

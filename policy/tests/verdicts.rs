@@ -360,16 +360,16 @@ fn uniform_reading() {
         json!(["~/odd/a/**"]),
         "---",
     );
-    assert!(policy.reads_uniform(b"/usr"));
-    assert!(policy.reads_uniform(b"/usr/share"));
-    assert!(!policy.reads_uniform(b"/"));
-    assert!(!policy.reads_uniform(b"/home/u/work"));
-    assert!(policy.reads_uniform(b"/home/u/work/y"));
-    assert!(!policy.reads_uniform(b"/home/u/odd"));
-    assert!(policy.reads_uniform(b"/home/u/odd/b"));
-    assert!(!policy.reads_uniform(b"/home/u/.ssh"));
+    assert!(policy.is_uniform(b"/usr", Access::READ));
+    assert!(policy.is_uniform(b"/usr/share", Access::READ));
+    assert!(!policy.is_uniform(b"/", Access::READ));
+    assert!(!policy.is_uniform(b"/home/u/work", Access::READ));
+    assert!(policy.is_uniform(b"/home/u/work/y", Access::READ));
+    assert!(!policy.is_uniform(b"/home/u/odd", Access::READ));
+    assert!(policy.is_uniform(b"/home/u/odd/b", Access::READ));
+    assert!(!policy.is_uniform(b"/home/u/.ssh", Access::READ));
     let named = with(json!({}), json!({ "/usr/**": "r-x" }), json!(["**/.env"]), "---");
-    assert!(!named.reads_uniform(b"/usr"));
+    assert!(!named.is_uniform(b"/usr", Access::READ));
 }
 
 #[test]

@@ -138,8 +138,8 @@ fn directories_in_the_project_may_move() {
         !policy.may_move(b"/tmp/b", b"/home/u/work/a", true),
         "what may run unasked must be copied there"
     );
-    assert!(policy.reads_uniform(b"/usr") && policy.reads_uniform(b"/home/u/work"));
-    assert!(!policy.reads_uniform(b"/etc") && !policy.reads_uniform(b"/home/u"));
+    assert!(policy.is_uniform(b"/usr", Access::READ) && policy.is_uniform(b"/home/u/work", Access::READ));
+    assert!(!policy.is_uniform(b"/etc", Access::READ) && !policy.is_uniform(b"/home/u", Access::READ));
     assert!(
         policy.starts_unasked(b"/usr")
             && policy.starts_unasked(b"/")

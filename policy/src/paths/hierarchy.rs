@@ -30,11 +30,6 @@ impl Policy {
         rules.any(|e| !e.glob.is_deep() && e.rights.w == Grant::Yes && e.glob.covers(path))
     }
 
-    /// True when `dir` and every object below it may be read without asking.
-    pub fn reads_uniform(&self, dir: &[u8]) -> bool {
-        self.is_uniform(dir, Access::READ)
-    }
-
     /// True when the policy allows `access` without asking for `path` and everything that is or comes below it: whether
     /// a floor that grants the hierarchy still holds under this policy. False where that cannot be proven.
     pub fn is_uniform(&self, path: &[u8], access: Access) -> bool {

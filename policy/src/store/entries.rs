@@ -1,8 +1,8 @@
-//! The entries of an allowlist: what one says, adding one, noting a use.
+//! The entries of an allowlist: what one says, and adding one.
 
 use serde_json::{Map, Value};
 
-use super::{Store, key, lists, object};
+use super::{Store, key, object};
 use crate::paths::pattern::trim;
 use crate::programs::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
 
@@ -66,27 +66,6 @@ impl<'s> Entry<'s> {
     /// Whether an "allow always" made it.
     pub fn is_allow_always(self) -> bool {
         self.text("source") == Some(ALLOW_ALWAYS)
-    }
-
-    /// Whether it is bound to a hash, which says nothing of the command: then the command is not kept either.
-    pub fn is_hashed(self) -> bool {
-        self.arg_pattern()
-            .is_some_and(|pattern| pattern.starts_with(CWD_ARGV) || pattern.starts_with(ARGV_ONLY))
-    }
-
-    /// When it last let a program start: milliseconds since 1970.
-    pub fn last_used_at(self) -> Option<u64> {
-        self.0.get("lastUsedAt")?.as_u64()
-    }
-
-    /// The command that it last let start.
-    pub fn last_used_command(self) -> Option<&'s str> {
-        self.text("lastUsedCommand")
-    }
-
-    /// The program that it last let start.
-    pub fn last_resolved_path(self) -> Option<&'s str> {
-        self.text("lastResolvedPath")
     }
 
     /// Why it matches nothing, if it matches nothing (OpenClaw 2026.6 and newer).
@@ -153,17 +132,6 @@ pub enum Added {
     Known,
 }
 
-/// A start of a program that an entry allowed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Use<'a> {
-    /// Milliseconds since 1970.
-    pub at: u64,
-    /// The command; not kept where the entry is bound to a hash of it.
-    pub command: &'a str,
-    /// The program's real path.
-    pub resolved: Option<&'a str>,
-}
-
 impl Store {
     /// Adds an entry to an agent's list, unless one with the same pattern and `argPattern` is there. `now` is in
     /// milliseconds since 1970.
@@ -200,29 +168,6 @@ impl Store {
         Added::New
     }
 
-    /// Notes that an entry let a program start, in the lists of `*` and of the agent. Returns how many entries have
-    /// that pattern and `argPattern`: none where somebody removed it meanwhile.
-    pub fn record_use(
-        &mut self,
-        agent: &str,
-        pattern: &str,
-        arguments: Option<&str>,
-        used: &Use<'_>,
-    ) -> usize {
-        let Some(Value::Object(agents)) = self.root.get_mut("agents") else { return 0 };
-        let mut noted = 0;
-        for name in lists(agent) {
-            let list = agents.get_mut(name).and_then(|agent| agent.get_mut("allowlist")?.as_array_mut());
-            for entry in list.into_iter().flatten().filter_map(Value::as_object_mut) {
-                if Entry(entry).is_for(pattern, arguments) {
-                    note(entry, used);
-                    noted += 1;
-                }
-            }
-        }
-        noted
-    }
-
     /// An agent's list, made where there is none.
     fn list_mut(&mut self, agent: &str) -> &mut Vec<Value> {
         let agents = object(self.root.entry("agents"));
@@ -230,17 +175,6 @@ impl Store {
         match agent.entry("allowlist").or_insert_with(|| Value::Array(Vec::new())) {
             Value::Array(list) => list,
             _ => unreachable!("a store's allowlist is a list"),
-        }
-    }
-}
-
-fn note(entry: &mut Map<String, Value>, used: &Use<'_>) {
-    let command = (!Entry(entry).is_hashed()).then_some(used.command);
-    entry.insert("lastUsedAt".to_owned(), used.at.into());
-    for (key, value) in [("lastUsedCommand", command), ("lastResolvedPath", used.resolved)] {
-        match value {
-            Some(value) => drop(entry.insert(key.to_owned(), value.into())),
-            None => drop(entry.shift_remove(key)),
         }
     }
 }

@@ -14,7 +14,7 @@ mod shape;
 
 use serde_json::{Map, Value};
 
-pub use entries::{Added, Entry, Inactive, NewEntry, Use};
+pub use entries::{Added, Entry, Inactive, NewEntry};
 pub use print::BaseHash;
 pub use read::Reading;
 
