@@ -20,7 +20,7 @@ mod network;
 mod oracle;
 mod paths;
 mod policy;
-mod programs;
+pub mod programs;
 pub mod redact;
 pub mod remedy;
 mod request;
@@ -41,13 +41,14 @@ pub use config::reader::{Place, locate};
 pub use config::schema::schema;
 pub use decide::decide;
 pub use network::{Connection, Gateway, GatewayConfig, Interface, Page, Transport};
+pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
 pub use paths::persistence::Premises;
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
 };
 pub use policy::Policy;
-pub use programs::allowlist::{cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
+pub use programs::allowlist::{Found, cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
 pub use programs::program_copies::{Withheld, decide_copy};
 pub use programs::safe_bins;
 pub use request::{Access, Exec, Request, Role};

@@ -6,7 +6,7 @@ use super::evaluation::{Segment, Surroundings};
 use super::packages::{self, Runner};
 use super::{shells, wrappers};
 use crate::cwd_argv_pattern;
-use crate::paths::normalize;
+use crate::normalize;
 use crate::programs::allow_always::{Entry, StrictInlineEval, literal};
 use crate::programs::inline_eval::{inline_eval, is_interpreter};
 use crate::programs::starters::is_shell;

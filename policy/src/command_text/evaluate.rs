@@ -2,16 +2,15 @@
 
 use super::builtins::is_safe_builtin;
 use super::evaluation::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings};
+use super::name::is_path;
 use super::packages::{self, Runner};
 use super::plan::{self, Trust};
 use super::shells::{self, Start};
 use super::syntax::{Place, Step};
 use super::{entries, wrappers};
 use crate::programs::allow_always::Once;
-use crate::programs::allowlist::Found;
-use crate::programs::name::is_path;
 use crate::programs::starters::is_shell;
-use crate::{Because, Exec, Policy, Role, Source, verdict};
+use crate::{Because, Exec, Found, Policy, Role, Source};
 
 /// Reads a command and asks the policy's allowlist for each part. Total: every text has an answer.
 pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Evaluation {
@@ -63,13 +62,13 @@ struct Answer {
 impl Answer {
     const NO: Answer = Answer { by: SatisfiedBy::None, matched: None, because: None };
 
-    fn by(by: SatisfiedBy, reason: &verdict::Reason) -> Answer {
-        Answer { by, matched: None, because: Some(reason.because().into_owned()) }
+    fn by(by: SatisfiedBy, because: Because<'_>) -> Answer {
+        Answer { by, matched: None, because: Some(because.into_owned()) }
     }
 
     fn entry(found: &Found<'_>) -> Answer {
         let matched = Some(found.pattern().to_owned());
-        Answer { matched, ..Answer::by(SatisfiedBy::Allowlist, found.reason()) }
+        Answer { matched, ..Answer::by(SatisfiedBy::Allowlist, found.because()) }
     }
 }
 
@@ -119,13 +118,10 @@ impl Asked<'_> {
         if let Some(found) = entry {
             return Answer::entry(&found);
         }
-        let programs = &self.policy.programs;
         let argv = bytes(program);
         let exec = resolved.map(|resolved| self.exec(&resolved.real, &argv));
-        // Only where the tree cannot write the file is it what its name says.
-        let exec = exec.filter(|(_, is_protected)| *is_protected).map(|(exec, _)| exec);
-        if let Some(reason) = exec.as_ref().and_then(|exec| programs.safe_bins.allow(exec)) {
-            return Answer::by(SatisfiedBy::SafeBins, reason);
+        if let Some(because) = exec.as_ref().and_then(|exec| self.policy.safe_bin(exec)) {
+            return Answer::by(SatisfiedBy::SafeBins, because);
         }
         if is_safe_builtin(step) {
             let text = "one of the shell's own words, which starts nothing";
@@ -133,8 +129,8 @@ impl Asked<'_> {
             return Answer { by: SatisfiedBy::Builtin, matched: None, because: Some(because) };
         }
         let by_name = exec.filter(|_| program.first().is_some_and(|name| !is_path(name)));
-        let skill = by_name.as_ref().and_then(|exec| programs.skills.allow(exec, true));
-        skill.map_or(Answer::NO, |reason| Answer::by(SatisfiedBy::Skills, reason))
+        let skill = by_name.as_ref().and_then(|exec| self.policy.skill(exec));
+        skill.map_or(Answer::NO, |because| Answer::by(SatisfiedBy::Skills, because))
     }
 
     /// The entry that names this program.
@@ -173,15 +169,12 @@ impl Asked<'_> {
     }
 
     fn entry(&self, argv: &[String], target: &Resolved) -> Option<Found<'_>> {
-        let argv = bytes(argv);
-        let (exec, is_protected) = self.exec(&target.real, &argv);
-        self.policy.programs.allowlist.find(&exec, is_protected)
+        self.policy.entry(&self.exec(&target.real, &bytes(argv)))
     }
 
-    /// The exec that the policy would be asked about, and whether the tree cannot write its file.
-    fn exec<'e>(&'e self, real: &'e str, argv: &'e [Vec<u8>]) -> (Exec<'e>, bool) {
-        let exec = Exec { path: real.as_bytes(), argv, cwd: self.around.cwd.as_bytes(), role: Role::Program };
-        (exec, !self.policy.writable(exec.path))
+    /// The exec that the policy would be asked about.
+    fn exec<'e>(&'e self, real: &'e str, argv: &'e [Vec<u8>]) -> Exec<'e> {
+        Exec { path: real.as_bytes(), argv, cwd: self.around.cwd.as_bytes(), role: Role::Program }
     }
 }
 

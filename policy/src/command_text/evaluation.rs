@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::reason::Reason;
 use super::risks::Risk;
+use crate::Because;
 use crate::programs::allow_always::{Entry, Once};
-use crate::verdict::Because;
 
 /// A program as the caller found it.
 #[derive(Clone, Debug, PartialEq, Eq)]

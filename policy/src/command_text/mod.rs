@@ -12,6 +12,7 @@ mod display;
 mod entries;
 mod evaluate;
 mod evaluation;
+mod name;
 mod packages;
 mod plan;
 mod reason;

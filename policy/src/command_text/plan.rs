@@ -1,11 +1,12 @@
 //! Which commands of a text are to be authorized, or why it cannot be.
 
+use super::name::is_path;
 use super::reason::Reason;
 use super::risks::Risk;
 use super::shells::{self, Start};
 use super::syntax::{self, Place, Script, Step};
 use super::{MAX_LENGTH, wrappers};
-use crate::programs::name;
+use crate::programs::name::program_name;
 use crate::programs::starters::is_shell;
 
 /// How far an entry can stand for a command.
@@ -104,7 +105,7 @@ fn is_shell_code(step: &Step) -> bool {
 fn payload(script: &Script, shell: usize) -> Option<Vec<usize>> {
     let wrapper = &script.steps[shell];
     let code = shells::code(&wrapper.argv)?;
-    let is_plain = !name::is_path(&wrapper.argv[0])
+    let is_plain = !is_path(&wrapper.argv[0])
         && shells::is_read(&wrapper.argv[0])
         && code.start == Start::Plain
         && !wrapper.risks.contains(&Risk::EnvAssignment);
@@ -112,7 +113,7 @@ fn payload(script: &Script, shell: usize) -> Option<Vec<usize>> {
     // A program by its path, or a skill's wrapper, is not what an entry for a name means.
     let by_name = |step: &usize| {
         let first = &script.steps[*step].argv[0];
-        !name::is_path(first) && !name::program_name(first).ends_with("-wrapper")
+        !is_path(first) && !program_name(first).ends_with("-wrapper")
     };
     (is_plain && !steps.is_empty() && steps.iter().all(by_name)).then_some(steps)
 }

@@ -33,7 +33,7 @@ pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p>
 }
 
 fn denied(policy: &Policy) -> Verdict<'_> {
-    Verdict { outcome: Outcome::Deny, because: policy.programs.reasons.denied.because() }
+    Verdict { outcome: Outcome::Deny, because: policy.nothing_starts() }
 }
 
 fn missed(policy: &Policy) -> Outcome {
@@ -42,7 +42,6 @@ fn missed(policy: &Policy) -> Outcome {
 
 /// `unread` when the command was not read as a whole: no part of it is then compared with the allowlist.
 fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) -> Verdict<'p> {
-    let reasons = &policy.programs.reasons;
     let yes = segment.because.clone().map(|because| Verdict { outcome: Outcome::Allow, because });
     if policy.security() == Security::Deny {
         return denied(policy);
@@ -51,29 +50,25 @@ fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) 
     if let (SatisfiedBy::Builtin, Some(yes)) = (segment.by, &yes) {
         return yes.clone();
     }
-    let found = segment.resolved.as_ref().map(|found| policy.map.find_program(found.real.as_bytes()));
+    let found = segment.resolved.as_ref().map(|found| policy.start(found.real.as_bytes()));
     match found {
-        Some(found) if found.rights.x == Grant::No => {
-            return Verdict { outcome: Outcome::Deny, because: found.x.because() };
-        }
-        Some(found) if found.rights.x == Grant::Ask => {
-            return Verdict { outcome: Outcome::Ask, because: found.x.because() };
-        }
+        Some((Grant::No, because)) => return Verdict { outcome: Outcome::Deny, because },
+        Some((Grant::Ask, because)) => return Verdict { outcome: Outcome::Ask, because },
         _ => {}
     }
     let has_code = || inline_eval_behind(&segment.argv).is_some_and(|hit| hit.kind == Inline::Code);
-    if let Some(reason) = policy.programs.strict_inline_eval.as_ref().filter(|_| has_code()) {
-        return Verdict { outcome: Outcome::Ask, because: reason.because() };
+    if let Some(because) = policy.code_asked_for().filter(|_| has_code()) {
+        return Verdict { outcome: Outcome::Ask, because };
     }
     match yes {
         _ if policy.security() == Security::Full => {
-            Verdict { outcome: Outcome::Allow, because: reasons.full.because() }
+            Verdict { outcome: Outcome::Allow, because: policy.everything_starts() }
         }
-        None => unread
-            .cloned()
-            .unwrap_or_else(|| Verdict { outcome: missed(policy), because: reasons.miss.because() }),
+        None => {
+            unread.cloned().unwrap_or_else(|| Verdict { outcome: missed(policy), because: policy.missed() })
+        }
         Some(_) if policy.ask() == Ask::Always => {
-            Verdict { outcome: Outcome::Ask, because: reasons.always.because() }
+            Verdict { outcome: Outcome::Ask, because: policy.asked_each_time() }
         }
         Some(yes) => yes,
     }

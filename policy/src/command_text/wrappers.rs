@@ -1,6 +1,7 @@
 //! Programs that start another one: which command is behind them, or that it cannot be told.
 
-use crate::programs::name::{is_assignment, program_name};
+use super::name::is_assignment;
+use crate::programs::name::program_name;
 use crate::programs::starters::{MULTICALL, OPAQUE, is_shell};
 
 /// How many wrappers may stand before a command.
@@ -238,6 +239,7 @@ pub(super) fn word(argv: &[String]) -> Option<&[String]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::programs::starters::{TRANSPARENT, is_dispatch};
 
     fn argv(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()
@@ -308,6 +310,16 @@ mod tests {
             ("bwrap ls", "bwrap"),
         ] {
             assert_eq!(inner(line), Err(name.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_starts_others_by_name_does_so_here() {
+        for name in OPAQUE.iter().chain(&TRANSPARENT) {
+            assert_ne!(dispatch(&[(*name).to_owned()]), Layer::None, "{name}");
+        }
+        for name in ["xargs", "find", "bash", "busybox", "ls"] {
+            assert!(dispatch(&[name.to_owned()]) == Layer::None && !is_dispatch(name), "{name}");
         }
     }
 

@@ -15,8 +15,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use overrides::portable;
-pub use overrides::{Overridden, PATH_REASON, Rejected, for_shell, with_overrides};
+pub use overrides::{Overridden, PATH_REASON, Rejected, for_shell, portable, with_overrides};
 pub(crate) use path::path_directories;
 pub use path::prepended;
 

@@ -82,7 +82,7 @@ pub fn for_shell(overrides: impl IntoIterator<Item = Variable>) -> Vec<Variable>
 
 /// The name, without white space around it, if it is one that systems agree on: `[A-Za-z_][A-Za-z0-9_()]*`, with the
 /// parentheses of Windows' `ProgramFiles(x86)`.
-pub(crate) fn portable(name: &[u8]) -> Option<&str> {
+pub fn portable(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name).ok()?.trim();
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     let goes_on = name.chars().all(|c| c.is_ascii_alphanumeric() || "_()".contains(c));

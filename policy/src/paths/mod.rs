@@ -6,7 +6,7 @@ pub(crate) mod exec_roots;
 pub(crate) mod glob;
 mod hierarchy;
 pub(crate) mod index;
-pub(crate) mod normalize;
+pub mod normalize;
 pub(crate) mod path_rules;
 pub(crate) mod pattern;
 pub(crate) mod permission;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// What Node's `path.posix.normalize` makes of a path: no `.`, no `..` that has something to take
 /// away, no doubled slash; a slash at the end stays.
-pub(crate) fn posix(path: &[u8]) -> Vec<u8> {
+pub fn posix(path: &[u8]) -> Vec<u8> {
     let is_absolute = path.starts_with(b"/");
     let mut names: Vec<&[u8]> = Vec::new();
     for name in path.split(|b| *b == b'/') {

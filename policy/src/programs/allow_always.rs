@@ -107,7 +107,7 @@ pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
 }
 
 /// A path that, as a pattern, means itself and nothing else.
-pub(crate) fn literal(path: &str) -> Option<&str> {
+pub fn literal(path: &str) -> Option<&str> {
     let is_literal = path.starts_with('/') && !path.contains(['*', '?', '\\', '\0']) && path.trim() == path;
     is_literal.then_some(path)
 }

@@ -1,15 +1,16 @@
 //! Which programs may start, apart from the map's `x`: the allowlist and the carriers.
 
-pub(crate) mod allow_always;
+pub mod allow_always;
 pub(crate) mod allowlist;
 pub(crate) mod command_line;
-pub(crate) mod inline_eval;
-pub(crate) mod name;
+pub mod inline_eval;
+pub mod name;
+mod parts;
 pub(crate) mod program_copies;
 pub(crate) mod reasons;
 pub mod safe_bins;
 pub(crate) mod script;
-pub(crate) mod starters;
+pub mod starters;
 
 use crate::verdict::Reason;
 use crate::{Ask, Exec, Role, Security};

@@ -25,10 +25,10 @@ const SHELLS: [&str; 18] = [
 ];
 
 /// Binaries that become what their arguments name.
-pub(crate) const MULTICALL: [&str; 2] = ["busybox", "toybox"];
+pub const MULTICALL: [&str; 2] = ["busybox", "toybox"];
 
 /// Programs that start others in another place, as another user or with other rights: never looked through.
-pub(crate) const OPAQUE: [&str; 42] = [
+pub const OPAQUE: [&str; 42] = [
     "arch",
     "at",
     "batch",
@@ -74,22 +74,22 @@ pub(crate) const OPAQUE: [&str; 42] = [
 ];
 
 /// Programs that only start another one, where their options say no more.
-const TRANSPARENT: [&str; 9] =
+pub const TRANSPARENT: [&str; 9] =
     ["caffeinate", "env", "flock", "nice", "nohup", "sandbox-exec", "stdbuf", "time", "timeout"];
 
 /// True for a shell's name or path.
-pub(crate) fn is_shell(token: impl AsRef<[u8]>) -> bool {
+pub fn is_shell(token: impl AsRef<[u8]>) -> bool {
     SHELLS.contains(&program_name(token).as_str())
 }
 
 /// Whether a name is that of a dispatching program.
-pub(crate) fn is_dispatch(token: &str) -> bool {
+pub fn is_dispatch(token: &str) -> bool {
     let name = program_name(token);
     OPAQUE.contains(&name.as_str()) || TRANSPARENT.contains(&name.as_str())
 }
 
 /// Whether a program of this name starts others: an entry for it would be one for them.
-pub(crate) fn starts_others(token: &str) -> bool {
+pub fn starts_others(token: &str) -> bool {
     let name = program_name(token);
     is_dispatch(token) || MULTICALL.contains(&name.as_str()) || name == "xargs"
 }

@@ -10,7 +10,7 @@ use crate::paths::index::Index;
 use crate::paths::normalize;
 use crate::paths::pattern::show;
 use crate::programs::name::basename;
-use crate::verdict::Reason;
+use crate::verdict::{Because, Reason};
 use crate::{Exec, Role};
 
 /// A compiled allowlist.
@@ -28,28 +28,28 @@ pub(crate) struct Allowlist {
 
 /// An entry that names a program.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<'p> {
+pub struct Found<'p> {
     entry: &'p Entry,
 }
 
 impl<'p> Found<'p> {
     /// Its pattern as written.
-    pub(crate) fn pattern(&self) -> &'p str {
+    pub fn pattern(&self) -> &'p str {
         &self.entry.pattern
     }
 
     /// Where it stands.
-    pub(crate) fn reason(&self) -> &'p Reason {
-        &self.entry.reason
+    pub fn because(&self) -> Because<'p> {
+        self.entry.reason.because()
     }
 
     /// Whether it names the arguments too.
-    pub(crate) fn names_arguments(&self) -> bool {
+    pub fn names_arguments(&self) -> bool {
         !self.entry.arguments.is_any()
     }
 
     /// Whether it is for any program at all: `*`.
-    pub(crate) fn is_for_any(&self) -> bool {
+    pub fn is_for_any(&self) -> bool {
         matches!(self.entry.target, Target::Any)
     }
 }

@@ -123,4 +123,4 @@ pub(super) const COMMANDS: &[Operand] = &[Operand {
 }];
 
 /// The options of find(1) that start a command.
-pub(crate) const FIND: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+pub const FIND: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];

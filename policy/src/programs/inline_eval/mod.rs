@@ -3,7 +3,7 @@
 mod grammar;
 mod interpreters;
 
-pub(crate) use interpreters::FIND;
+pub use interpreters::FIND;
 
 use super::name::program_name;
 use grammar::{code_option, is_of};
