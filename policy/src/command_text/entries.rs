@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use super::evaluation::{Segment, Surroundings};
 use super::packages::{self, Runner};
 use super::{shells, wrappers};
-use crate::cwd_argv_pattern;
-use crate::normalize;
 use crate::programs::allow_always::{Entry, StrictInlineEval, literal};
 use crate::programs::inline_eval::{inline_eval, is_interpreter};
 use crate::programs::starters::is_shell;
+use crate::{cwd_argv_pattern, normalize};
 
 /// The entries for the commands of a text, each once.
 pub(super) fn entries(

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::audit::AuditSettings;
-use crate::config::document::{Document, Mode, SkillBin};
+use crate::config::document::{Document, SkillBin};
 use crate::config::layers::{Layer, layers};
 use crate::config::persistence::switched_off;
 use crate::environment::path_directories;
@@ -21,14 +21,15 @@ use crate::paths::path_rules::Map;
 use crate::paths::pattern::{Expanded, Paths, expand, expand_home, show};
 use crate::paths::persistence::{self, Hint};
 use crate::programs::allowlist::{Allowlist, Entry};
+use crate::programs::modes::Modes;
 use crate::programs::reasons::ExecReasons;
 use crate::programs::safe_bins::SafeBins;
 use crate::programs::{DEFAULT_CARRIERS, Programs};
 use crate::verdict::Reason;
-use crate::{Ask, Host, Overrides, Permission, Policy, Problem, Rights, Security, Source};
+use crate::{Host, Overrides, Permission, Policy, Problem, Rights, Source};
 use builder::MapBuilder;
 use gateway_token::Token;
-use modes::{Given, Modes};
+use modes::modes;
 use stores::openclaw::Stores;
 
 /// What a scalar is where `guard.json` leaves it out.
@@ -161,33 +162,6 @@ fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
         Entry::compile(&written, paths, map, reason).entry
     };
     doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
-}
-
-fn modes(layers: &[Layer<'_>]) -> Modes {
-    Modes {
-        security: scalar(layers, Mode::security, (Security::Allowlist, "security")),
-        ask: scalar(layers, Mode::ask, (Ask::OnMiss, "ask")),
-        fallback: scalar(layers, Mode::fallback, (Security::Deny, "askFallback")),
-        broken: None,
-    }
-}
-
-/// The modes of the policy without a file.
-pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
-    modes(&[]).tightened(agent, &Stores::of(host, false), overrides)
-}
-
-fn scalar<T>(
-    layers: &[Layer<'_>],
-    get: impl Fn(&Mode) -> Option<(T, &'static str)>,
-    default: (T, &'static str),
-) -> Given<T> {
-    for layer in layers {
-        if let Some((value, key)) = get(&layer.mode) {
-            return Given { value, source: layer.source, path: format!("{}exec.{key}", layer.prefix) };
-        }
-    }
-    Given { value: default.0, source: Source::Default, path: format!("exec.{}", default.1) }
 }
 
 /// The state directory, the guard's own files.

@@ -1,33 +1,43 @@
-//! Security, ask and askFallback, each with who set it, and what may only tighten them.
+//! Security, ask and askFallback: what guard.json says of them, and what may only tighten them.
 
-use super::host::OpenclawStore;
+use super::host::{Host, OpenclawStore};
 use super::stores::openclaw::{Holder, Stores};
+use crate::config::document::Mode;
+use crate::config::layers::Layer;
+use crate::programs::modes::{Given, Modes};
 use crate::store::{Setting, Store};
 use crate::verdict::Reason;
 use crate::{Ask, Overrides, Security, Source};
 
-/// A value with where it comes from.
-#[derive(Clone)]
-pub(crate) struct Given<T> {
-    pub(crate) value: T,
-    pub(crate) source: Source,
-    pub(crate) path: String,
+/// What the sections of a document say.
+pub(crate) fn modes(layers: &[Layer<'_>]) -> Modes {
+    Modes {
+        security: scalar(layers, Mode::security, (Security::Allowlist, "security")),
+        ask: scalar(layers, Mode::ask, (Ask::OnMiss, "ask")),
+        fallback: scalar(layers, Mode::fallback, (Security::Deny, "askFallback")),
+        broken: None,
+    }
 }
 
-/// The three exec scalars with their sources.
-pub(crate) struct Modes {
-    pub(crate) security: Given<Security>,
-    pub(crate) ask: Given<Ask>,
-    pub(crate) fallback: Given<Security>,
-    /// Why nothing may start, where that is not what somebody wrote.
-    pub(crate) broken: Option<Reason>,
+/// The modes of the policy without a file.
+pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
+    modes(&[]).tightened(agent, &Stores::of(host, false), overrides)
+}
+
+fn scalar<T>(
+    layers: &[Layer<'_>],
+    get: impl Fn(&Mode) -> Option<(T, &'static str)>,
+    default: (T, &'static str),
+) -> Given<T> {
+    for layer in layers {
+        if let Some((value, key)) = get(&layer.mode) {
+            return Given { value, source: layer.source, path: format!("{}exec.{key}", layer.prefix) };
+        }
+    }
+    Given { value: default.0, source: Source::Default, path: format!("exec.{}", default.1) }
 }
 
 impl Modes {
-    pub(crate) fn ask(&self) -> Ask {
-        self.ask.value
-    }
-
     /// With OpenClaw's own stores and the command line, which only tighten: `minSecurity` of both securities, `maxAsk`
     /// of both asks, `minSecurity` of both fallbacks and of the security (OpenClaw 2026.9.6).
     pub(crate) fn tightened(self, agent: &str, stores: &Stores<'_>, overrides: &Overrides) -> Modes {
@@ -51,9 +61,7 @@ impl Modes {
         }
         modes
     }
-}
 
-impl Modes {
     fn tighten(&mut self, agent: &str, holder: Holder, store: &Store) {
         fn given<T>(holder: Holder, set: Option<Setting<T>>) -> Option<(T, String)> {
             set.map(|set| (set.value, holder.place(&set.path)))
@@ -61,20 +69,6 @@ impl Modes {
         self.security.least(given(holder, store.security(agent)), Source::Openclaw);
         self.ask.most(given(holder, store.ask(agent)), Source::Openclaw);
         self.fallback.least(given(holder, store.ask_fallback(agent)), Source::Openclaw);
-    }
-}
-
-impl<T: Ord> Given<T> {
-    fn least(&mut self, other: Option<(T, String)>, source: Source) {
-        if let Some((value, path)) = other.filter(|(value, _)| *value < self.value) {
-            *self = Given { value, source, path };
-        }
-    }
-
-    fn most(&mut self, other: Option<(T, String)>, source: Source) {
-        if let Some((value, path)) = other.filter(|(value, _)| *value > self.value) {
-            *self = Given { value, source, path };
-        }
     }
 }
 

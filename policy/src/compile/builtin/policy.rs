@@ -3,10 +3,10 @@
 
 use super::system::{DENIED, PROGRAMS, RULES, TOOLCHAINS};
 use crate::compile::builder::MapBuilder;
-use crate::compile::modes::Modes;
+use crate::compile::modes::default_modes;
 use crate::compile::stores::openclaw::Stores;
 use crate::compile::{
-    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_modes, default_reason, programs,
+    DEFAULT_RUNNING_NOTICE_MS, DEFAULT_TIMEOUT_MS, always_denied, default_reason, programs,
 };
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::config::approvals::Approvals;
@@ -20,6 +20,7 @@ use crate::paths::persistence::Hint;
 use crate::paths::{exec_roots, persistence};
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::allowlist::Entry;
+use crate::programs::modes::Modes;
 use crate::programs::safe_bins::SafeBins;
 use crate::verdict::{Reason, UNMENTIONED};
 use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};

@@ -2,7 +2,7 @@
 
 use super::policy::toolchains;
 use super::system::{DENIED, RULES};
-use crate::compile::default_modes;
+use crate::compile::modes::default_modes;
 use crate::paths::exec_roots::is_below;
 use crate::paths::pattern;
 use crate::paths::pattern::expand;
