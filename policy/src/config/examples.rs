@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::allowlist_entry::AllowlistEntry;
 use super::reader::join;
-use crate::config::allowlist_entry::AllowlistEntry;
 use crate::{Document, Exec, Outcome, Policy};
 
 /// An item of `examples`.

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::approvals::{Forwarding, GatewayUrl, Route};
 use super::document::{Connect, Document, ExecSection, Mode};
+use super::layers::{Layer, layers};
 use super::persistence::switched_off;
-use crate::config::layers::{Layer, layers};
 use crate::network::listed;
 use crate::paths::entry::Entry;
 use crate::paths::pattern::{show, trim};

@@ -2,6 +2,7 @@
 
 use super::document::{Agent, Document, Mode, Permissions};
 use super::persistence::Persistence;
+use super::reader::join;
 use crate::verdict::Source;
 
 /// A section of the document that speaks for the agent.
@@ -27,10 +28,9 @@ pub(crate) fn layers<'d>(doc: &'d Document, agent: &str) -> Vec<Layer<'d>> {
     let names = if agent == "*" { vec!["*"] } else { vec![agent, "*"] };
     for name in names {
         if let Some(section) = doc.agents.get(name) {
-            let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
             layers.push(Layer {
                 source: Source::Agent,
-                prefix: if plain { format!("agents.{name}.") } else { format!("agents[\"{name}\"].") },
+                prefix: join("agents", name) + ".",
                 mode: section.exec,
                 permissions: &section.permissions,
                 agent: Some(section),

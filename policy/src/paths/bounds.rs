@@ -1,9 +1,9 @@
 //! What a map grants below a directory, at least and at most, without looking at a path there.
 
+use super::entry::Entry;
 use super::glob::{Below, Glob};
 use super::persistence::Kept;
 use super::saved_rules::Answer;
-use crate::paths::entry::Entry;
 use crate::{Grant, Rights};
 
 /// The part of a map that can speak below some directory.

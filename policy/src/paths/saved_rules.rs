@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use super::entry::Found;
 use super::glob::Glob;
 use super::index::Index;
-use crate::paths::entry::Found;
 use crate::verdict::Reason;
 use crate::{Bits, Grant};
 

@@ -1,6 +1,6 @@
 //! The reasons of the exec side that no entry gives.
 
-use crate::programs::modes::{Given, Modes};
+use super::modes::{Given, Modes};
 use crate::verdict::Reason;
 use crate::{Security, Source};
 

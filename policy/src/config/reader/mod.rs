@@ -18,10 +18,10 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::document::Document;
-use super::reader::syntax::Reader;
-pub(crate) use super::reader::syntax::{join, plain};
 use crate::Problem;
 pub use locate::{Place, locate};
+use syntax::Reader;
+pub(crate) use syntax::{join, plain};
 
 const TOP: [&str; 9] =
     ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
