@@ -1,8 +1,8 @@
 //! What is fuzzed, and what must hold of it: `RUSTC_BOOTSTRAP=1 cargo fuzz run TARGET`. The corpora
-//! are replayed by the tests of the policy.
+//! are replayed by the tests of guard-openclaw.
 #![allow(missing_docs, dead_code)]
 
-use guard_policy::analysis::{self, Resolved, Surroundings};
+use guard_openclaw::command_text::{self, Resolved, Surroundings};
 use guard_policy::safe_bins::{self, Profile};
 use guard_policy::store::Store;
 use guard_policy::{
@@ -193,19 +193,23 @@ pub fn command(data: &[u8]) {
     };
     let around = Surroundings { cwd: "/home/u", home: "/home/u", resolve: &resolve };
     let policy = compile(&document);
-    let evaluation = analysis::evaluate(&policy, text, &around);
-    let _ = analysis::verdicts(&policy, &evaluation);
+    let evaluation = command_text::evaluate(&policy, text, &around);
+    let _ = command_text::verdicts(&policy, &evaluation);
     for segment in &evaluation.segments {
         assert!(text.get(segment.span.clone()).is_some(), "{text:?} {:?}", segment.span);
-        let line = analysis::display(&segment.argv);
-        let _ = analysis::is_line_of(&line, &segment.argv);
+        let line = command_text::display(&segment.argv);
+        let _ = command_text::is_line_of(&line, &segment.argv);
         // Quotes make a text longer than it was, and a bound may be met.
-        let again = analysis::evaluate(&policy, &format!("x {}", analysis::quoted(&segment.argv)), &around);
+        let again = command_text::evaluate(
+            &policy,
+            &format!("x {}", guard_policy::analysis::quoted(&segment.argv)),
+            &around,
+        );
         let read = again.segments.first().map(|segment| &segment.argv[1..]);
         assert!(read.is_none_or(|argv| argv == segment.argv), "{text:?}");
     }
     if evaluation.satisfied() {
-        let more = analysis::evaluate(&policy, &format!("{text}\nunknown"), &around);
+        let more = command_text::evaluate(&policy, &format!("{text}\nunknown"), &around);
         assert!(!more.satisfied(), "{text:?}");
     }
 }

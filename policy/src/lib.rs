@@ -10,14 +10,12 @@
 //! told through [`Host`].
 #![forbid(unsafe_code)]
 
-mod command_text;
 mod compile;
 mod config;
 mod decide;
 pub mod environment;
 pub mod learn;
 mod network;
-mod oracle;
 mod paths;
 mod policy;
 pub mod programs;
@@ -54,9 +52,8 @@ pub use programs::safe_bins;
 pub use request::{Access, Exec, Request, Role};
 pub use verdict::{Because, Outcome, Source, Verdict};
 
-/// A command given as text, and what "allow always" saves of a program.
+/// What the arguments of a program say of it, and what "allow always" saves of it.
 pub mod analysis {
-    pub use crate::command_text::*;
     pub use crate::programs::allow_always::{AllowAlways, Entry, Once, StrictInlineEval, derive};
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
@@ -66,7 +63,6 @@ pub mod analysis {
 /// How a human is asked, what is shown of a command, and what an "always" saves.
 pub mod approval {
     pub use crate::config::approvals::*;
-    pub use crate::oracle::{Binding, EnvBinding, Mismatch};
     pub use crate::paths::saved_rules::FileRule;
     pub use crate::redact::display::{OVERSIZED, TRUNCATED, display_text};
     pub use crate::remedy::always::{Always, Repeat, Saving, always};

@@ -5,9 +5,8 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use guard_policy::analysis::{
-    self, Evaluation, Once, Resolved, Risk, Segment, Surroundings, Verdicts, quoted,
-};
+use guard_openclaw::command_text::{self, Evaluation, Resolved, Risk, Segment, Surroundings, Verdicts};
+use guard_policy::analysis::{Once, quoted};
 use guard_policy::environment::Variable;
 use guard_policy::{Policy, Verdict};
 use serde::Deserialize;
@@ -35,7 +34,7 @@ pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Places) -> 
     let text = text.to_str().ok_or_else(|| CheckError::NoText(shown(text.as_bytes())))?;
     let env = environment::of_command(policy, &places.state_directory).env;
     let evaluation = evaluate(policy, text, &places.cwd, &places.home, Some(&env));
-    let verdicts = analysis::verdicts(policy, &evaluation);
+    let verdicts = command_text::verdicts(policy, &evaluation);
     let mut out = std::io::stdout().lock();
     let written = if is_json {
         writeln!(out, "{}", value(&evaluation, &verdicts))
@@ -58,7 +57,7 @@ fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[
     };
     let around =
         Surroundings { cwd: &cwd.to_string_lossy(), home: &home.to_string_lossy(), resolve: &resolve };
-    analysis::evaluate(policy, text, &around)
+    command_text::evaluate(policy, text, &around)
 }
 
 /// The whole answer for a human.
@@ -112,7 +111,7 @@ fn value(evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> Value {
             answer[key] = text.into();
         }
     };
-    add("reason", evaluation.reason.map(analysis::Reason::name));
+    add("reason", evaluation.reason.map(command_text::Reason::name));
     add("once", evaluation.once.map(Once::text));
     answer
 }
@@ -160,6 +159,6 @@ impl CommandQuestion {
         let env = self.path.map(|path| [(b"PATH".to_vec(), path.into_bytes())]);
         let env = env.as_ref().map(<[Variable; 1]>::as_slice);
         let evaluation = evaluate(policy, &self.command, Path::new(cwd), home, env);
-        Ok(value(&evaluation, &analysis::verdicts(policy, &evaluation)).to_string())
+        Ok(value(&evaluation, &command_text::verdicts(policy, &evaluation)).to_string())
     }
 }

@@ -12,7 +12,7 @@ pub const HOME: &[u8] = b"/home/u";
 
 /// The text of a file that says what OpenClaw answered; see `data/README.md`.
 pub fn data_text(file: &str) -> String {
-    std::fs::read_to_string(format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    std::fs::read_to_string(format!("{}/../policy/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
 /// The same as JSON.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use guard_policy::approval::{Binding, EnvBinding};
+use guard_openclaw::oracle::{Binding, EnvBinding};
 use guard_policy::environment::{Variable, for_shell, with_overrides};
 use guard_policy::{Because, Policy};
 use serde::de::IgnoredAny;

@@ -1,6 +1,6 @@
 //! The commands that OpenClaw's own code answered; see `data/README.md`.
 
-use guard_policy::analysis::Evaluation;
+use guard_openclaw::command_text::Evaluation;
 use serde_json::{Value, json};
 
 use super::{PREFIX, data, evaluated, of_cases};

@@ -1,6 +1,7 @@
 //! The fixtures that OpenClaw shares among its own implementations; see `data/README.md`.
 
-use guard_policy::analysis::{display, is_line_of, quoted};
+use guard_openclaw::command_text::{display, is_line_of};
+use guard_policy::analysis::quoted;
 
 use super::{data, evaluated, of_cases};
 

@@ -6,8 +6,8 @@ use super::risks::Risk;
 use super::shells::{self, Start};
 use super::syntax::{self, Place, Script, Step};
 use super::{MAX_LENGTH, wrappers};
-use crate::programs::name::program_name;
-use crate::programs::starters::is_shell;
+use guard_policy::programs::name::program_name;
+use guard_policy::programs::starters::is_shell;
 
 /// How far an entry can stand for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use super::plan::{self, Trust};
 use super::shells::{self, Start};
 use super::syntax::{Place, Step};
 use super::{entries, wrappers};
-use crate::programs::allow_always::Once;
-use crate::programs::starters::is_shell;
-use crate::{Because, Exec, Found, Policy, Role, Source};
+use guard_policy::programs::allow_always::Once;
+use guard_policy::programs::starters::is_shell;
+use guard_policy::{Because, Exec, Found, Policy, Role, Source};
 
 /// Reads a command and asks the policy's allowlist for each part. Total: every text has an answer.
 pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Evaluation {

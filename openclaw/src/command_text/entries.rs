@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use super::evaluation::{Segment, Surroundings};
 use super::packages::{self, Runner};
 use super::{shells, wrappers};
-use crate::programs::allow_always::{Entry, StrictInlineEval, literal};
-use crate::programs::inline_eval::{inline_eval, is_interpreter};
-use crate::programs::starters::is_shell;
-use crate::{cwd_argv_pattern, normalize};
+use guard_policy::programs::allow_always::{Entry, StrictInlineEval, literal};
+use guard_policy::programs::inline_eval::{inline_eval, is_interpreter};
+use guard_policy::programs::starters::is_shell;
+use guard_policy::{cwd_argv_pattern, normalize};
 
 /// The entries for the commands of a text, each once.
 pub(super) fn entries(

@@ -2,8 +2,8 @@
 
 use super::evaluation::{Evaluation, SatisfiedBy, Segment};
 use super::risks::inline_eval_behind;
-use crate::programs::inline_eval::Inline;
-use crate::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};
+use guard_policy::programs::inline_eval::Inline;
+use guard_policy::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};
 
 /// The verdict on a whole command, and on each of its segments.
 pub struct Verdicts<'p> {

@@ -1,7 +1,7 @@
 //! The analysis of commands, against OpenClaw's own answers and against anything that a text may hold.
 #![allow(missing_docs)]
 
-#[path = "../common/mod.rs"]
+#[path = "../../../policy/tests/common/mod.rs"]
 mod common;
 
 mod contract;
@@ -11,8 +11,8 @@ mod oracle;
 
 use std::sync::LazyLock;
 
+use guard_openclaw::command_text::{Evaluation, Resolved, Surroundings, evaluate};
 use guard_policy::Policy;
-use guard_policy::analysis::{Evaluation, Resolved, Surroundings, evaluate};
 use serde_json::{Value, json};
 
 use common::data;

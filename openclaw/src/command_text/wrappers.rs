@@ -1,8 +1,8 @@
 //! Programs that start another one: which command is behind them, or that it cannot be told.
 
 use super::name::is_assignment;
-use crate::programs::name::program_name;
-use crate::programs::starters::{MULTICALL, OPAQUE, is_shell};
+use guard_policy::programs::name::program_name;
+use guard_policy::programs::starters::{MULTICALL, OPAQUE, is_shell};
 
 /// How many wrappers may stand before a command.
 const MAX_WRAPPERS: usize = 4;
@@ -239,7 +239,7 @@ pub(super) fn word(argv: &[String]) -> Option<&[String]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::programs::starters::{TRANSPARENT, is_dispatch};
+    use guard_policy::programs::starters::{TRANSPARENT, is_dispatch};
 
     fn argv(line: &str) -> Vec<String> {
         line.split(' ').map(str::to_owned).collect()

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::reason::Reason;
 use super::risks::Risk;
-use crate::Because;
-use crate::programs::allow_always::{Entry, Once};
+use guard_policy::Because;
+use guard_policy::programs::allow_always::{Entry, Once};
 
 /// A program as the caller found it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::collation::sort_key;
-use crate::environment::portable;
+use guard_policy::environment::portable;
 
 /// The variables that a command sets, in a form that can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::shells;
 use super::wrappers::{self, Layer};
-use crate::programs::inline_eval::{FIND, Hit, inline_eval};
-use crate::programs::name::program_name;
+use guard_policy::programs::inline_eval::{FIND, Hit, inline_eval};
+use guard_policy::programs::name::program_name;
 
 /// A risk of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

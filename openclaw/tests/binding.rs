@@ -1,10 +1,11 @@
 //! What an approval is bound to, against OpenClaw's own answers; see `data/README.md`.
 #![allow(missing_docs)]
 
+#[path = "../../policy/tests/common/mod.rs"]
 mod common;
 
 use common::data;
-use guard_policy::approval::{Binding, EnvBinding, Mismatch};
+use guard_openclaw::oracle::{Binding, EnvBinding, Mismatch};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

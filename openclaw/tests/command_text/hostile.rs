@@ -1,8 +1,7 @@
 //! Texts that nobody would write, and what must hold for them.
 
-use guard_policy::analysis::{
-    AllowAlways, MAX_LENGTH, MAX_STEPS, Once, Reason, StrictInlineEval, derive, display, quoted, verdicts,
-};
+use guard_openclaw::command_text::{MAX_LENGTH, MAX_STEPS, Reason, display, verdicts};
+use guard_policy::analysis::{AllowAlways, Once, StrictInlineEval, derive, quoted};
 use guard_policy::{Exec, Outcome, Role};
 use proptest::prelude::*;
 

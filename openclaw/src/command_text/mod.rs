@@ -4,8 +4,8 @@
 //! shows each program with its real arguments when it starts, which no reading of a text can do. So nothing here can
 //! let anything through; at worst it tells a human something wrong.
 //!
-//! The text is read by tree-sitter's bash grammar, which OpenClaw uses too. What programs resolve to is as of before
-//! the first command runs: the policy crate does no I/O, and the caller says.
+//! The text is read by tree-sitter's bash grammar, which OpenClaw uses too. What programs resolve to, as of before
+//! the first command runs, the caller says.
 
 mod builtins;
 mod display;
