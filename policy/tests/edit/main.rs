@@ -76,10 +76,40 @@ fn trailing_commas_and_line_ends_stay() {
         draft.add_entry("main", "/b", None);
     });
     assert_eq!(added, text.replace("// a\r\n", "// a\r\n        { \"pattern\": \"/b\" },\r\n"));
-    let back = edited(&added, |draft| {
-        draft.remove_entry("main", "/b", None);
-    });
-    assert_eq!(back, text);
+}
+
+#[test]
+fn a_denial_comes_and_goes_without_a_trace() {
+    let at = Scope::Everyone;
+    for (text, lines) in [
+        (
+            "{\r\n\t\"version\": 1,\r\n\r\n\t\"permissions\": { \"filesystem\": { \"deny\": [\r\n\r\n\t\t\"\\u002fa\",\r\n\r\n\t] } },\r\n}",
+            1,
+        ),
+        (
+            "{ \"agents\" :{\"a\":{\"allowlist\": [{\"lastUsedAt\" :  1.50E+3, \"pattern\":\"\\/x\" }]} } , \"version\":1,\"permissions\":{\"filesystem\":{\"deny\":[\"\\/b\"] }}}  ",
+            0,
+        ),
+        (
+            "// a\n{\n\"version\": 1,\n\n\n\"permissions\": {\n\"filesystem\": {\n\"deny\": [\n\n\"/b\" /* b */ // c\n\n]\n}\n}\n}\n// z",
+            1,
+        ),
+    ] {
+        let added = edited(text, |draft| {
+            draft.add_deny(&at, "/new").unwrap();
+        });
+        assert_eq!(added.lines().count(), text.lines().count() + lines);
+        let back = edited(&added, |draft| {
+            draft.remove_deny(&at, "/new");
+        });
+        assert_eq!(back, text);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_refused_before_anything_is_changed() {
+    let problems = Draft::parse("guard.json", "\u{feff}{\"version\": 1}").unwrap_err();
+    assert_eq!((problems[0].line, problems[0].column), (1, 1));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What holds of every change of every text.
 
+use std::ops::Range;
+
 use guard_policy::{Change, Document, Draft, Permission, Scope};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::tokens::Token;
@@ -36,19 +38,25 @@ impl Trivia {
         self.picks[(self.next * 7) % self.picks.len()].is_multiple_of(3)
     }
 
+    /// A string or a number; some strings have escapes that nobody needs.
+    fn literal(&self, value: &Value) -> String {
+        let has_escapes = self.picks[(self.next * 5) % self.picks.len()].is_multiple_of(4);
+        if has_escapes { value.to_string().replace('/', "\\/") } else { value.to_string() }
+    }
+
     fn print(&mut self, value: &Value) -> String {
         let (open, close, parts): (_, _, Vec<String>) = match value {
             Value::Object(members) => {
                 let member = |(key, value): (&String, &Value)| {
                     let (before, after) = (self.between(), self.between());
-                    format!("{}{before}:{after}{}", Value::String(key.clone()), self.print(value))
+                    format!("{}{before}:{after}{}", self.literal(&key.as_str().into()), self.print(value))
                 };
                 ("{", "}", members.iter().map(member).collect())
             }
             Value::Array(elements) => {
                 ("[", "]", elements.iter().map(|element| self.print(element)).collect())
             }
-            plain => return plain.to_string(),
+            plain => return self.literal(plain),
         };
         let mut text = open.to_owned();
         let count = parts.len();
@@ -131,11 +139,9 @@ fn text() -> impl Strategy<Value = String> {
 #[derive(Clone, Debug)]
 enum Edit {
     Rule(Scope, String, Permission),
-    NoRule(Scope, String),
     Deny(Scope, String),
     NoDeny(Scope, String),
     Entry(String, String, Option<String>),
-    NoEntry(String, String, Option<String>),
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -143,11 +149,9 @@ fn edit() -> impl Strategy<Value = Edit> {
     let arguments = || prop::option::of("[a-b\"]{0,2}");
     prop_oneof![
         (scope(), pattern(), permission()).prop_map(|(at, pattern, to)| Edit::Rule(at, pattern, to)),
-        (scope(), pattern()).prop_map(|(at, pattern)| Edit::NoRule(at, pattern)),
         (scope(), pattern()).prop_map(|(at, pattern)| Edit::Deny(at, pattern)),
         (scope(), pattern()).prop_map(|(at, pattern)| Edit::NoDeny(at, pattern)),
         (agent(), pattern(), arguments()).prop_map(|(agent, p, with)| Edit::Entry(agent, p, with)),
-        (agent(), pattern(), arguments()).prop_map(|(agent, p, with)| Edit::NoEntry(agent, p, with)),
     ]
 }
 
@@ -155,11 +159,9 @@ impl Edit {
     fn apply(&self, draft: &mut Draft) -> Change {
         match self {
             Edit::Rule(at, pattern, to) => draft.set_rule(at, pattern, *to).unwrap(),
-            Edit::NoRule(at, pattern) => draft.remove_rule(at, pattern),
             Edit::Deny(at, pattern) => draft.add_deny(at, pattern).unwrap(),
             Edit::NoDeny(at, pattern) => draft.remove_deny(at, pattern),
             Edit::Entry(agent, pattern, with) => draft.add_entry(agent, pattern, with.as_deref()),
-            Edit::NoEntry(agent, pattern, with) => draft.remove_entry(agent, pattern, with.as_deref()),
         }
     }
 
@@ -168,11 +170,6 @@ impl Edit {
         match self {
             Edit::Rule(at, pattern, to) => {
                 filesystem_of(document, at)["rules"][pattern] = to.to_string().into();
-            }
-            Edit::NoRule(at, pattern) => {
-                if let Some(Value::Object(rules)) = filesystem_of(document, at).get_mut("rules") {
-                    rules.remove(pattern);
-                }
             }
             Edit::Deny(at, pattern) => {
                 let deny = &mut filesystem_of(document, at)["deny"];
@@ -198,14 +195,6 @@ impl Edit {
                     entries.push(entry);
                 }
                 *list = entries.into();
-            }
-            Edit::NoEntry(agent, pattern, with) => {
-                if let Some(Value::Array(list)) = document["agents"][agent].get_mut("allowlist") {
-                    list.retain(|entry| {
-                        entry["pattern"] != *pattern
-                            || entry.get("argPattern").and_then(Value::as_str) != with.as_deref()
-                    });
-                }
             }
         }
     }
@@ -237,18 +226,54 @@ fn document(text: &str) -> Value {
     serde_json::from_str(&Document::parse("guard.json", text).unwrap().to_json()).unwrap()
 }
 
-fn comments(text: &str) -> Vec<String> {
+/// The tokens of a text with their places, and whether each is a comment.
+fn tokens(text: &str) -> Vec<(Range<usize>, bool)> {
     let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
     let tokens = parse_to_ast(text, &collect, &ParseOptions::default()).unwrap().tokens.unwrap();
-    let comments =
-        tokens.iter().filter(|t| matches!(t.token, Token::CommentLine(_) | Token::CommentBlock(_)));
-    comments.map(|token| token.text(text).to_owned()).collect()
+    let is_comment = |token: &Token<'_>| matches!(token, Token::CommentLine(_) | Token::CommentBlock(_));
+    tokens.iter().map(|token| (token.start()..token.end(), is_comment(&token.token))).collect()
+}
+
+fn comments(text: &str) -> Vec<String> {
+    let comments = tokens(text).into_iter().filter(|(_, is_comment)| *is_comment);
+    comments.map(|(range, _)| text[range].to_owned()).collect()
+}
+
+/// Where two texts begin to differ, and both without what they begin and end with alike.
+fn difference<'t>(one: &'t str, other: &'t str) -> (usize, &'t str, &'t str) {
+    let same = |(a, b): &(char, char)| a == b;
+    let start: usize = one.chars().zip(other.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let (one, other) = (&one[start..], &other[start..]);
+    let end: usize =
+        one.chars().rev().zip(other.chars().rev()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    (start, &one[..one.len() - end], &other[..other.len() - end])
+}
+
+/// Whether a part of a text is of blanks and comments only.
+fn is_trivia(text: &str, start: usize, part: &str) -> bool {
+    let is_inside = |range: &Range<usize>| range.start < start + part.len() && start < range.end;
+    part.is_empty() || tokens(text).iter().all(|(range, is_comment)| *is_comment || !is_inside(range))
+}
+
+/// Whether a part of a text is the blanks between two brackets, or between the last comment there and the second.
+fn is_blank_of_an_empty_one(text: &str, start: usize, part: &str) -> bool {
+    let tokens = tokens(text);
+    let mut tokens = tokens.iter().filter(|(_, is_comment)| !is_comment);
+    let opens = tokens.by_ref().take_while(|(range, _)| range.end <= start).last();
+    let closes = text[start + part.len()..].trim_start().starts_with([']', '}']);
+    let opens = opens.is_some_and(|(range, _)| ["[", "{"].contains(&&text[range.clone()]));
+    part.trim().is_empty() && opens && closes
+}
+
+/// Whether one has all that the other has, in that order.
+fn has_all_of(one: &str, other: &str) -> bool {
+    let mut left = one.chars();
+    other.chars().all(|c| left.any(|next| next == c))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// What the member or the entry itself holds goes with it, and nothing else does.
     #[test]
     fn a_change_is_the_whole_change(text in text(), edit in edit()) {
         let mut draft = Draft::parse("guard.json", &text).unwrap();
@@ -258,13 +283,7 @@ proptest! {
         edit.model(&mut expected);
         prop_assert_eq!(significant(document(draft.text())), significant(expected), "{}", draft.text());
 
-        let (before, after) = (comments(&text), comments(draft.text()));
-        if matches!(edit, Edit::NoRule(..) | Edit::NoEntry(..)) {
-            let mut left = before.iter();
-            prop_assert!(after.iter().all(|comment| left.any(|other| other == comment)), "{}", draft.text());
-        } else {
-            prop_assert_eq!(before, after, "{}", draft.text());
-        }
+        prop_assert_eq!(comments(&text), comments(draft.text()), "{}", draft.text());
 
         let once = draft.clone();
         prop_assert_eq!(edit.apply(&mut draft), Change::Needless);
@@ -283,14 +302,43 @@ proptest! {
         }
     }
 
+    /// A change is in one place of the text, and around that every byte stays.
+    #[test]
+    fn what_is_not_touched_stays_byte_for_byte(text in text(), edit in edit()) {
+        let mut draft = Draft::parse("guard.json", &text).unwrap();
+        edit.apply(&mut draft);
+        let (start, old, new) = difference(&text, draft.text());
+        let mut before = document(&text);
+        match &edit {
+            Edit::Rule(at, pattern, _) if filesystem_of(&mut before, at)["rules"][pattern].is_string() => {
+                for permission in [old, new] {
+                    prop_assert!(permission.len() <= 3, "{}", permission);
+                    prop_assert!(permission.chars().all(|c| "rwx?-".contains(c)), "{}", permission);
+                }
+            }
+            Edit::NoDeny(at, pattern) => {
+                let deny = &filesystem_of(&mut before, at)["deny"];
+                let mentions = deny.as_array().into_iter().flatten().filter(|other| *other == pattern);
+                if mentions.count() == 1 {
+                    prop_assert!(is_trivia(draft.text(), start, new), "{:?} is {:?}", old, new);
+                    prop_assert!(has_all_of(old, new), "{:?} is {:?}", old, new);
+                }
+            }
+            _ => {
+                prop_assert!(is_trivia(&text, start, old), "{:?} is {:?}", old, new);
+                let is_kept = has_all_of(new, old) || is_blank_of_an_empty_one(&text, start, old);
+                prop_assert!(is_kept, "{:?} is {:?}", old, new);
+            }
+        }
+    }
+
     /// Nothing of the text is lost by what only adds.
     #[test]
     fn additions_keep_every_byte(text in text(), edits in prop::collection::vec(edit(), 1..4)) {
         let adds = |edit: &&Edit| matches!(edit, Edit::Deny(..) | Edit::Entry(..));
         let mut draft = Draft::parse("guard.json", &text).unwrap();
         edits.iter().filter(adds).for_each(|edit| { edit.apply(&mut draft); });
-        let mut left = draft.text().chars();
-        let kept = text.chars().filter(|c| !c.is_whitespace()).all(|c| left.any(|other| other == c));
-        prop_assert!(kept, "{}", draft.text());
+        let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        prop_assert!(has_all_of(draft.text(), &dense), "{}", draft.text());
     }
 }

@@ -1,10 +1,7 @@
 //! How values are written: on the lines and with the blanks that the text around them has.
 
+use jsonc_parser::cst::CstRootNode;
 use serde_json::Value;
-
-use super::place::{Tree, indent, line_start};
-use jsonc_parser::ast;
-use jsonc_parser::common::Ranged;
 
 /// The ways of a text.
 pub(super) struct Style {
@@ -15,40 +12,15 @@ pub(super) struct Style {
 }
 
 impl Style {
-    pub(super) fn of(tree: &Tree<'_>) -> Style {
-        let text = tree.text;
-        let line_end = match text.find(['\n', '\r']) {
-            Some(at) if text[at..].starts_with("\r\n") => "\r\n",
-            _ => "\n",
-        };
-        let first = match &tree.root {
-            ast::Value::Object(object) => object.properties.first().and_then(|p| indent(text, p.start())),
-            _ => None,
-        };
-        let own = &text[line_start(text, tree.root.start())..tree.root.start()];
-        let step = first.and_then(|first| first.strip_prefix(own)).filter(|step| !step.is_empty());
-        Style { line_end, step: step.unwrap_or("  ").to_owned() }
-    }
-
-    /// The value on one line.
-    pub(super) fn compact(value: &Value) -> String {
-        let list = |parts: Vec<String>, open: &str, close: &str, blank: &str| match parts.is_empty() {
-            true => format!("{open}{close}"),
-            false => format!("{open}{blank}{}{blank}{close}", parts.join(", ")),
-        };
-        match value {
-            Value::Array(elements) => list(elements.iter().map(Style::compact).collect(), "[", "]", ""),
-            Value::Object(members) => {
-                let member = |(key, value): (&String, &Value)| Style::member(key, &Style::compact(value));
-                list(members.iter().map(member).collect(), "{", "}", " ")
-            }
-            plain => plain.to_string(),
-        }
+    pub(super) fn of(root: &CstRootNode, text: &str) -> Style {
+        let is_dos = text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r'));
+        let step = root.single_indent_text().unwrap_or_else(|| "  ".to_owned());
+        Style { line_end: if is_dos { "\r\n" } else { "\n" }, step }
     }
 
     /// The value on as many lines as a human would give it, all but the first behind `indent`: an object's members each on
     /// one, but what stands in a list on one.
-    pub(super) fn lines(&self, value: &Value, indent: &str) -> String {
+    fn lines(&self, value: &Value, indent: &str) -> String {
         let deeper = format!("{indent}{}", self.step);
         let lines = |parts: Vec<String>, open: &str, close: &str| {
             let next = format!("{}{deeper}", self.line_end);
@@ -56,19 +28,58 @@ impl Style {
         };
         match value {
             Value::Object(members) if !members.is_empty() => {
-                let member =
-                    |(key, value): (&String, &Value)| Style::member(key, &self.lines(value, &deeper));
-                lines(members.iter().map(member).collect(), "{", "}")
+                let members = members.iter().map(|(key, value)| New::Member(key, value).lines(self, &deeper));
+                lines(members.collect(), "{", "}")
             }
             Value::Array(elements) if elements.iter().any(Value::is_object) => {
-                lines(elements.iter().map(Style::compact).collect(), "[", "]")
+                lines(elements.iter().map(compact).collect(), "[", "]")
             }
-            short => Style::compact(short),
+            short => compact(short),
+        }
+    }
+}
+
+/// What goes into an object or a list.
+pub(super) enum New<'v> {
+    Element(&'v Value),
+    Member(&'v str, &'v Value),
+}
+
+impl New<'_> {
+    /// On one line.
+    pub(super) fn compact(&self) -> String {
+        match self {
+            New::Element(value) => compact(value),
+            New::Member(key, value) => format!("{}: {}", Value::from(*key), compact(value)),
         }
     }
 
-    /// A member of an object.
-    pub(super) fn member(key: &str, value: &str) -> String {
-        format!("{}: {value}", Value::String(key.to_owned()))
+    /// On as many lines as it wants, all but the first behind `indent`.
+    pub(super) fn lines(&self, style: &Style, indent: &str) -> String {
+        match self {
+            New::Element(value) => compact(value),
+            New::Member(key, value) => format!("{}: {}", Value::from(*key), style.lines(value, indent)),
+        }
+    }
+
+    /// Whether it gets a line of its own where nothing says otherwise.
+    pub(super) fn wants_a_line(&self) -> bool {
+        match self {
+            New::Element(value) => value.is_object(),
+            New::Member(..) => true,
+        }
+    }
+}
+
+fn compact(value: &Value) -> String {
+    match value {
+        Value::Array(elements) => {
+            format!("[{}]", elements.iter().map(compact).collect::<Vec<_>>().join(", "))
+        }
+        Value::Object(members) if !members.is_empty() => {
+            let members = members.iter().map(|(key, value)| New::Member(key, value).compact());
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        plain => plain.to_string(),
     }
 }

@@ -2,10 +2,9 @@
 //! comments, blank lines, order, indentation, trailing commas and line ends.
 
 mod layout;
-mod place;
-mod splice;
+mod tree;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::reader;
 use super::reader::join;
@@ -93,14 +92,8 @@ impl Draft {
     ) -> Result<Change, BadPattern> {
         let mut keys = keys(at, RULES);
         keys.push(right(pattern)?);
-        let text = splice::put(&self.text, &keys, &Value::String(permission.to_string()));
+        let text = tree::put(&self.text, &keys, &permission.to_string());
         Ok(self.becomes(text))
-    }
-
-    /// Takes a rule away.
-    pub fn remove_rule(&mut self, at: &Scope, pattern: &str) -> Change {
-        let text = splice::remove_key(&self.text, &keys(at, RULES), pattern);
-        self.becomes(text)
     }
 
     /// Denies a pattern.
@@ -108,13 +101,13 @@ impl Draft {
     /// # Errors
     /// When it is no pattern of the file map.
     pub fn add_deny(&mut self, at: &Scope, pattern: &str) -> Result<Change, BadPattern> {
-        let text = splice::push(&self.text, &keys(at, DENY), &right(pattern)?.into());
+        let text = tree::push(&self.text, &keys(at, DENY), &right(pattern)?.into());
         Ok(self.becomes(text))
     }
 
     /// Takes every mention of a pattern out of a list of denials.
     pub fn remove_deny(&mut self, at: &Scope, pattern: &str) -> Change {
-        let text = splice::remove_element(&self.text, &keys(at, DENY), &pattern.into());
+        let text = tree::remove(&self.text, &keys(at, DENY), pattern);
         self.becomes(text)
     }
 
@@ -124,17 +117,7 @@ impl Draft {
         if let Some(arguments) = arg_pattern {
             entry["argPattern"] = arguments.into();
         }
-        let text = splice::push(&self.text, &["agents", agent, "allowlist"], &entry);
-        self.becomes(text)
-    }
-
-    /// Takes the entries of a pattern with these arguments out of the allowlist of an agent, whatever else they say.
-    pub fn remove_entry(&mut self, agent: &str, pattern: &str, arg_pattern: Option<&str>) -> Change {
-        let keys = ["agents", agent, "allowlist"];
-        let is_it = |entry: &Value| {
-            entry["pattern"] == pattern && entry.get("argPattern").and_then(Value::as_str) == arg_pattern
-        };
-        let text = splice::remove_elements(&self.text, &keys, &is_it);
+        let text = tree::push(&self.text, &["agents", agent, "allowlist"], &entry);
         self.becomes(text)
     }
 
@@ -159,10 +142,8 @@ impl Draft {
         reader::document("", &self.text).unwrap_or_default()
     }
 
-    fn becomes(&mut self, text: String) -> Change {
-        if text == self.text {
-            return Change::Needless;
-        }
+    fn becomes(&mut self, text: Option<String>) -> Change {
+        let Some(text) = text else { return Change::Needless };
         self.text = text;
         Change::Made
     }

@@ -21,7 +21,7 @@ use super::document::Document;
 use crate::Problem;
 pub use locate::{Place, locate};
 use syntax::Reader;
-pub(crate) use syntax::{join, plain};
+pub(crate) use syntax::join;
 
 const TOP: [&str; 9] =
     ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
