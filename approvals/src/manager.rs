@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use guard_policy::approval::{Route, Turn, TurnSource};
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::time::{Instant, sleep_until};
 
@@ -248,9 +249,9 @@ impl Manager {
     /// Waits on a plain thread until what the answer to a call saves is saved, or cannot be, but no longer than this. An
     /// "always" is to be in force for the very next call. False where the time is up.
     pub fn kept(&self, call: Id, longest: Duration) -> bool {
-        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.0.kept.wait_timeout_while(state, longest, |state| state.book.is_saving(call));
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        let mut state = self.0.state.lock();
+        let waited = self.0.kept.wait_while_for(&mut state, |state| state.book.is_saving(call), longest);
+        !waited.timed_out()
     }
 
     /// Ends every question, and asks no more: why, for people.
@@ -284,7 +285,7 @@ impl Manager {
     /// Does something to the state, and then tells what has happened, in order.
     fn with<T>(&self, act: impl FnOnce(&mut State, Instant) -> T) -> T {
         // A panic in between leaves questions that end in time, and none that is allowed.
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.state.lock();
         let before = state.book.next();
         let done = act(&mut state, Instant::now());
         for happened in state.book.happened() {

@@ -1,10 +1,11 @@
 //! The thread on which time is kept and routes run: started by the first question, for most runs ask nothing.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use guard_policy::approval::Route;
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -162,7 +163,7 @@ impl Approvals {
             // A name that is looked up, or a disk that does not answer, must not hold the guard's end.
             runtime.shutdown_timeout(FAREWELL);
         })?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        *self.thread.lock() = Some(thread);
         Ok(())
     }
 
@@ -182,7 +183,7 @@ impl Approvals {
     /// goes.
     pub fn stop(&self) {
         self.ending.notify_one();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().take();
         // One that panicked has closed the manager by that.
         let _ = thread.map(JoinHandle::join);
     }

@@ -1,8 +1,8 @@
 //! How a held call ends.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use rustix::io::Errno;
 
 use crate::caller::Caller;
@@ -100,13 +100,13 @@ static LINGERING: RwLock<()> = RwLock::new(());
 /// Waits until no copy is left of what has been handed over so far. A lock taken after this ends with the caller's own
 /// descriptors.
 pub fn let_go() {
-    drop(LINGERING.write().unwrap_or_else(PoisonError::into_inner));
+    drop(LINGERING.write());
 }
 
 /// Puts the file into the caller. None when that answered the call as well.
 fn install(caller: &Caller<'_>, file: OwnedFd, cloexec: bool, copy: OurCopy) -> Result<Option<i64>, Errno> {
     let reply = copy == OurCopy::Harmless;
-    let lingering = reply.then(|| LINGERING.read().unwrap_or_else(PoisonError::into_inner));
+    let lingering = reply.then(|| LINGERING.read());
     let number = caller.kernel().install(caller.call().id, file.as_fd(), cloexec, reply)?;
     drop(file);
     drop(lingering);

@@ -1,8 +1,9 @@
 //! Answers of routes that cannot be asked back.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use guard_policy::approval::Route;
+use parking_lot::Mutex;
 
 use crate::decision::{Decision, ResolveError};
 use crate::manager::Manager;
@@ -58,7 +59,7 @@ impl Taking {
 
     /// Says what is wrong, unless that was said last.
     pub fn grumble(&self, problem: String) {
-        let mut last = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.complained.lock();
         if *last != problem {
             self.say(problem.clone());
             *last = problem;

@@ -13,10 +13,11 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use guard_policy::{Policy, Withheld};
+use parking_lot::Mutex;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -112,10 +113,6 @@ impl Copies {
         self.withheld.get_or_init(|| self.policy.withheld())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The real paths of the named programs that hold what this file holds, to be judged as them. `go_on` is asked between
     /// reads.
     ///
@@ -173,7 +170,7 @@ impl Copies {
 
     /// The warning, once, when it has become known.
     pub fn news(&self) -> Option<String> {
-        let is_short = self.known().listing.as_ref().is_some_and(|listing| listing.left_out > 0);
+        let is_short = self.known.lock().listing.as_ref().is_some_and(|listing| listing.left_out > 0);
         if is_short && !self.told.swap(true, Ordering::Relaxed) { self.warning() } else { None }
     }
 
@@ -183,7 +180,7 @@ impl Copies {
 
     /// The files, listed again where a directory has changed.
     fn listing(&self) -> Listing {
-        if let Some(listing) = &self.known().listing
+        if let Some(listing) = &self.known.lock().listing
             && listing
                 .directories
                 .iter()
@@ -192,7 +189,7 @@ impl Copies {
             return listing.clone();
         }
         let listing = self.list();
-        self.known().listing = Some(listing.clone());
+        self.known.lock().listing = Some(listing.clone());
         listing
     }
 
@@ -235,13 +232,14 @@ impl Copies {
             opened => opened?,
         };
         let stamp = Stamp::of(&rustix::fs::fstat(&file)?);
-        if let Some((_, digest)) = self.known().digests.get(&stamp.file).filter(|(known, _)| *known == stamp)
+        if let Some((_, digest)) =
+            self.known.lock().digests.get(&stamp.file).filter(|(known, _)| *known == stamp)
         {
             return Ok(Some(*digest));
         }
         // Not under the lock: others start programs meanwhile.
         let digest = Digest::of_file(&file, go_on)?;
-        self.known().digests.insert(stamp.file, (stamp, digest));
+        self.known.lock().digests.insert(stamp.file, (stamp, digest));
         Ok(Some(digest))
     }
 }

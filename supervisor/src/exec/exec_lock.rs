@@ -4,9 +4,9 @@
 //! one's exec has taken along.
 
 use std::collections::HashSet;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use rustix::io::Errno;
 
 use crate::caller::Caller;
@@ -43,10 +43,10 @@ impl Turns {
     /// ESRCH when the caller is gone.
     pub fn take(&self, caller: &Caller<'_>) -> Result<Turn<'_>, Errno> {
         let tgid = caller.process()?;
-        let mut busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = self.busy.lock();
         while !busy.processes.insert(tgid) {
             busy.waiting += 1;
-            (busy, _) = self.freed.wait_timeout(busy, LOOK).unwrap_or_else(PoisonError::into_inner);
+            self.freed.wait_for(&mut busy, LOOK);
             busy.waiting -= 1;
             caller.check()?;
         }
@@ -56,7 +56,7 @@ impl Turns {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        let mut busy = self.turns.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy = self.turns.busy.lock();
         busy.processes.remove(&self.tgid);
         if busy.waiting > 0 {
             self.turns.freed.notify_all();

@@ -12,9 +12,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
@@ -193,7 +194,7 @@ impl Scripts {
         caller.check()?;
         // Before the names are looked at: nothing is removed by the kernel any more without being seen here.
         self.is_used.store(true, Ordering::Release);
-        let alone = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = self.copying.lock();
         let copy = match self.copy_of(approved) {
             Some(copy) => copy,
             None => Arc::new(Sealed::of(caller, &script.file, approved)?),
@@ -211,13 +212,13 @@ impl Scripts {
 
     /// One that is there already: a hundred processes of one script need no more.
     fn copy_of(&self, approved: Digest) -> Option<Arc<Sealed>> {
-        let processes = self.processes();
+        let processes = self.processes.lock();
         let mut copies = processes.values().flat_map(|known| &known.scripts).map(|held| &held.copied.copy);
         copies.find(|copy| copy.sha256 == approved).cloned()
     }
 
     fn hold(&self, process: Tid, started: u64, tree: &Tree, copied: &Arc<Copied>) -> Result<(), Errno> {
-        let mut processes = self.processes();
+        let mut processes = self.processes.lock();
         processes.retain(|process, known| self::started(tree, *process) == Some(known.started));
         let held = processes.values().flat_map(|known| &known.scripts);
         let copies = held.map(|held| &held.copied.copy).chain([&copied.copy]);
@@ -237,7 +238,7 @@ impl Scripts {
     /// The program is there for which scripts were approved: what the one before it has opened, and its children are,
     /// says nothing.
     pub fn begin(&self, process: Tid) {
-        let mut processes = self.processes();
+        let mut processes = self.processes.lock();
         let scripts = processes.get_mut(&process).into_iter().flat_map(|known| &mut known.scripts);
         for held in scripts.filter(|held| held.birth.is_none()) {
             held.birth = Some(Birth::of(process));
@@ -291,7 +292,7 @@ impl Scripts {
         if self.is_empty() {
             return false;
         }
-        let processes = self.processes();
+        let processes = self.processes.lock();
         let mut scripts = processes.values().flat_map(|known| &known.scripts);
         scripts.any(|held| {
             let last = held.copied.name.rsplit(|&byte| byte == b'/').next();
@@ -305,7 +306,8 @@ impl Scripts {
             !held.is_read && held.copied.ways.iter().any(|way| way == path || is_below(way, path))
         };
         let waiting: Vec<_> = self
-            .processes()
+            .processes
+            .lock()
             .iter()
             .filter(|(_, known)| known.scripts.iter().any(awaits))
             .map(|(process, known)| (*process, known.started))
@@ -323,13 +325,13 @@ impl Scripts {
     ) -> Result<Option<(Vec<u8>, OwnedFd)>, Errno> {
         let is_meant = |held: &Held| meant(&held.copied).is_some();
         // Most opens are of something else: then nothing need be known of the caller.
-        if !self.processes().values().flat_map(|known| &known.scripts).any(is_meant) {
+        if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
             return Ok(None);
         }
         let process = caller.process()?;
         let line: Vec<_> = tree.line(process).map(|stat| (stat.pid, stat.starttime)).collect();
         caller.check()?;
-        let mut processes = self.processes();
+        let mut processes = self.processes.lock();
         let mut child = None;
         for &(pid, started) in &line {
             let is_own = pid == process;
@@ -364,10 +366,6 @@ impl Scripts {
             return Ok(Some((path, copy)));
         }
         Ok(None)
-    }
-
-    fn processes(&self) -> MutexGuard<'_, HashMap<Tid, Process>> {
-        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The guard in force.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::RwLock;
 
 use crate::judge::guard::Guard;
 
@@ -26,7 +28,7 @@ impl Current {
     /// The guard in force.
     pub fn guard(&self) -> Arc<Guard> {
         // A writer that panicked has not swapped: what is there is whole.
-        self.guard.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.guard.read().clone()
     }
 
     /// The guard in force once what the approvals stores say now is, if that is another than `judged`. To be asked before
@@ -46,7 +48,7 @@ impl Current {
 
     /// Puts another guard in force.
     pub fn replace(&self, guard: Guard) {
-        *self.guard.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(guard);
+        *self.guard.write() = Arc::new(guard);
         self.changes.fetch_add(1, Ordering::Release);
     }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::{Mutex, PoisonError};
 
 use nix::sys::socket::UnixAddr;
+use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
@@ -26,7 +26,7 @@ impl Servers {
     /// Remembers what has just been bound at this entry. One that cannot be looked at is not remembered.
     pub fn add_file(&self, entry: &Entry) {
         if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {
-            self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
+            self.files.lock().insert(file);
         }
     }
 
@@ -36,7 +36,7 @@ impl Servers {
     /// The kernel's.
     pub fn has_file(&self, socket: &Object) -> Result<bool, Errno> {
         let file = identity(&socket.fd, b"", AtFlags::EMPTY_PATH)?;
-        Ok(self.files.lock().unwrap_or_else(PoisonError::into_inner).contains(&file))
+        Ok(self.files.lock().contains(&file))
     }
 
     /// Remembers the abstract name of a socket that has just been bound, whoever chose it.
@@ -46,7 +46,7 @@ impl Servers {
         {
             let name = [b"\0", name].concat();
             let Ok(stat) = rustix::fs::fstat(socket) else { return };
-            self.names.lock().unwrap_or_else(PoisonError::into_inner).insert((name, stat.st_ino));
+            self.names.lock().insert((name, stat.st_ino));
         }
     }
 
@@ -55,7 +55,7 @@ impl Servers {
     pub fn of_name(&self, name: &[u8]) -> Whose {
         let Ok(table) = std::fs::read("/proc/net/unix") else { return Whose::Others };
         let shown: Vec<u8> = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte }).collect();
-        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.lock();
         let mut there = lines(&table).filter(|line| line.name == shown && line.can_be_reached).peekable();
         if there.peek().is_none() {
             Whose::Nobodys

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use guard_policy::learn::Used;
 use guard_policy::{
     Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
     decide, decide_copy,
 };
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::audit::report::{Logged, Reporter};

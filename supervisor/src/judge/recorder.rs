@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::sync::{Mutex, PoisonError};
 
 use guard_policy::learn::Used;
+use parking_lot::Mutex;
 use rustix::fs::MemfdFlags;
 
 /// How many paths are recorded, and how many bytes of them. A build of a large project has some ten thousands.
@@ -53,7 +53,7 @@ pub fn pair() -> io::Result<(Recorder, Recording)> {
 impl Recorder {
     /// Records a use, if it is new.
     pub fn saw(&self, path: &[u8], used: Used) {
-        let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorded = self.0.lock();
         let known = recorded.seen.get(path).copied();
         if known.is_some_and(|known| known.contains(used)) {
             return;
@@ -130,7 +130,7 @@ mod tests {
             recorder.saw(b"/b", Used::STARTED);
             recorder.saw(b"/a\xff\n", Used::WRITTEN);
         }
-        let length = recorder.0.lock().unwrap().file.metadata().unwrap().len();
+        let length = recorder.0.lock().file.metadata().unwrap().len();
         assert_eq!(length, 2 * (5 + 4) + 5 + 2);
         let seen = recording.read().unwrap();
         let expected = [(b"/a\xff\n".to_vec(), Used::READ | Used::WRITTEN), (b"/b".to_vec(), Used::STARTED)];

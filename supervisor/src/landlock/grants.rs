@@ -7,10 +7,10 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use guard_policy::{Access, Hierarchy, HierarchyKind};
 use guard_shim::floor;
+use parking_lot::Mutex;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -137,7 +137,7 @@ impl Grants {
 
     /// Each of them where it is by now, as far as it was the tree that moved it.
     pub fn places(&self) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
-        self.0.iter().map(|grant| (grant.place().clone(), grant.access, grant.kind))
+        self.0.iter().map(|grant| (grant.place.lock().clone(), grant.access, grant.kind))
     }
 
     /// Those that go along where the tree moves `old` to `new`, each where it will be then.
@@ -148,7 +148,7 @@ impl Grants {
     /// Takes down that the tree has done these moves, each from one path to another, all at once.
     pub fn moved(&self, moves: &[(&[u8], &[u8])]) {
         for grant in &self.0 {
-            let mut place = grant.place();
+            let mut place = grant.place.lock();
             if let Some(new) = moves.iter().find_map(|(old, new)| moved(&place, old, new)) {
                 *place = new;
             }
@@ -174,10 +174,6 @@ fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Grant {
-    fn place(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn look(&self) {
         let stands = open(&self.path).is_ok_and(|(_, stat)| Identity::of(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);

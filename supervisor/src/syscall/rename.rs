@@ -1,8 +1,8 @@
 //! rename and link: what is judged by its path gets another path, and must not gain rights by it.
 
 use std::os::fd::AsFd;
-use std::sync::{MutexGuard, PoisonError};
 
+use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
@@ -16,7 +16,7 @@ type At = (i32, u64);
 
 /// One move at a time, from judgement to operation: two that interleave could each be right alone.
 pub fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
-    request.guard.moving.lock().unwrap_or_else(PoisonError::into_inner)
+    request.guard.moving.lock()
 }
 
 /// A name in a directory, or what a path leads to that ends in none.

@@ -2,10 +2,11 @@
 //! caller no longer waits.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use guard_approvals::Cancel;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::io::Errno;
 
 use crate::caller::Caller;
@@ -34,7 +35,7 @@ impl Slot {
 
     /// What ends the waiting for a human.
     pub fn asks(&self) -> MutexGuard<'_, Option<Cancel>> {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asks.lock()
     }
 }
 

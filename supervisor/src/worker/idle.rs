@@ -1,6 +1,6 @@
 //! Workers that sleep until one is needed again.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex};
 
 /// More than so many do not sleep, but end.
 const MOST: usize = 4;
@@ -14,19 +14,15 @@ pub struct Parked {
 }
 
 impl Parked {
-    fn count(&self) -> MutexGuard<'_, (usize, usize)> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sleeps until called. False where enough sleep already.
     pub fn sleep(&self) -> bool {
-        let mut count = self.count();
+        let mut count = self.count.lock();
         if count.0 >= MOST {
             return false;
         }
         count.0 += 1;
         while count.1 == 0 {
-            count = self.called.wait(count).unwrap_or_else(PoisonError::into_inner);
+            self.called.wait(&mut count);
         }
         *count = (count.0 - 1, count.1 - 1);
         true
@@ -34,7 +30,7 @@ impl Parked {
 
     /// Calls one. False when none sleeps.
     pub fn call(&self) -> bool {
-        let mut count = self.count();
+        let mut count = self.count.lock();
         let sleeps = count.0 > count.1;
         if sleeps {
             count.1 += 1;

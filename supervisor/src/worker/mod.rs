@@ -10,10 +10,11 @@ mod idle;
 mod load;
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::audit::report::print;
@@ -111,7 +112,7 @@ impl Pool {
     fn work(self: &Arc<Self>) {
         let slot = Arc::new(Slot::default());
         slot.worker.store(rustix::thread::gettid().as_raw_nonzero().get() as u64, Ordering::Relaxed);
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
+        self.slots.lock().push(Arc::clone(&slot));
         let pool = Arc::clone(self);
         blocking::enter(Arc::clone(&slot), move || pool.make_way());
         // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
@@ -125,7 +126,7 @@ impl Pool {
         }
         self.running.fetch_sub(1, Ordering::Relaxed);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, &slot));
+        self.slots.lock().retain(|other| !Arc::ptr_eq(other, &slot));
     }
 
     fn serve(self: &Arc<Self>) {
@@ -257,7 +258,7 @@ impl Pool {
         loop {
             std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
             may_fall(Fallible::Watch, b"");
-            let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let slots = self.slots.lock().clone();
             let mut now = Vec::new();
             for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {
                 let call = slot.call.load(Ordering::Relaxed);

@@ -1,10 +1,10 @@
 //! Whether anybody listens, for who decides whether a question can be asked at all.
 
 use std::os::unix::net::UnixStream;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use guard_policy::approval::Route;
+use parking_lot::Mutex;
 
 use super::peer::Peer;
 use super::place::Find;
@@ -26,7 +26,7 @@ impl Probe {
             return;
         }
         // Held meanwhile: whoever comes next takes what is found now.
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if last.is_none_or(|last| last.elapsed() > FRESH) {
             manager.reach(Route::Socket, is_there(find, is_member));
             *last = Some(Instant::now());

@@ -1,11 +1,12 @@
 //! Whoever connects to the approvals socket: one request a connection, as OpenClaw's companion on macOS answers them.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -45,7 +46,7 @@ struct Pass(Arc<Mutex<Gate>>, i32);
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).leave(self.1);
+        self.0.lock().leave(self.1);
     }
 }
 
@@ -145,7 +146,7 @@ impl Server {
     }
 
     fn gate<T>(&self, act: impl FnOnce(&mut Gate) -> T) -> T {
-        act(&mut self.gate.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.gate.lock())
     }
 
     fn turned(&self, pid: Option<i32>, why: &str) {

@@ -1,10 +1,11 @@
 //! What the routes work with.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use guard_supervisor::config::options::Options;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::super::watch::event::Sender;
@@ -55,7 +56,7 @@ impl Desk {
 
     /// Does something with the sessions.
     pub fn sessions<T>(&self, act: impl FnOnce(&mut Sessions) -> T) -> T {
-        act(&mut self.sessions.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.sessions.lock())
     }
 
     /// Another link.

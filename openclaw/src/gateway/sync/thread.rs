@@ -3,13 +3,14 @@
 //! before anybody is told: to gateways up to 2026.7 an administrator who is connected is one who answers questions.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::store::NewEntry;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
@@ -148,7 +149,7 @@ impl Follower {
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
         // Nothing is left by halves.
-        self.0.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.running.lock()
     }
 
     fn complain(&self, what: &str) {

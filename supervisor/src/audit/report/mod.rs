@@ -8,12 +8,13 @@ mod logger;
 mod printer;
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use guard_policy::Outcome;
+use parking_lot::Mutex;
 
 pub use hint::hint;
 pub use printer::print;
@@ -122,7 +123,7 @@ impl Reporter {
 
     /// The same, with a line that is said once, behind the first denied line.
     pub fn hinting(self, line: String) -> Reporter {
-        *self.hint.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        *self.hint.lock() = Some(line);
         self
     }
 
@@ -144,7 +145,7 @@ impl Reporter {
             let (printed, wait) = sync_channel(1);
             if self.lines.try_send(Box::new(Line::Print(line, Some(printed)))).is_ok() {
                 let _ = wait.recv_timeout(LINE);
-                let hint = self.hint.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let hint = self.hint.lock().take();
                 hint.into_iter().for_each(|hint| self.remark(hint));
             }
         }

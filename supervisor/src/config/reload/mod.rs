@@ -13,10 +13,11 @@ mod watch;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
+use parking_lot::{Mutex, MutexGuard};
 
 pub use watch::Watch;
 
@@ -128,7 +129,7 @@ impl Reload {
 
     fn reader(&self) -> MutexGuard<'_, Reader> {
         // Whoever panicked has put nothing in force by halves.
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reader.lock()
     }
 }
 
