@@ -1,0 +1,155 @@
+//! The patterns of paths beside globset's, an implementation of others: where both dialects can say a thing, both say it
+//! of the same paths.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{HOME, compile_with};
+use globset::{Candidate, GlobBuilder, GlobSet};
+use guard_policy::{Host, Overrides, Permission, Rights, matches_allowlist_pattern};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// `**` of OpenClaw's dialect: any text, wherever it stands.
+const ANY_TEXT: &str = "{*,*/**/*}";
+
+/// What a pattern says in globset's dialect, for absolute paths.
+fn in_globset(pattern: &str) -> String {
+    let mut written = String::new();
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let stars = rest.len() - rest.trim_start_matches('*').len();
+        let behind = &rest[stars.max(c.len_utf8())..];
+        match (c, stars) {
+            (_, 2..) => {
+                // These two mean the same in both. globset lets another `**/` in front of a name stand for nothing.
+                let leads =
+                    written.is_empty() && behind.starts_with('/') && !behind[1..].starts_with(['*', '/']);
+                let ends = behind.is_empty() && (written.is_empty() || written.ends_with('/'));
+                written += if leads || ends { "**" } else { ANY_TEXT };
+            }
+            ('\\' | '[' | ']' | '{' | '}' | ',', _) => written.extend(['\\', c]),
+            _ => written.push(c),
+        }
+        rest = behind;
+    }
+    written
+}
+
+/// One set of all patterns, as they cover paths (`dir/**` and `dir/*` cover `dir`), and which of them each of its globs is.
+fn set<'p>(patterns: impl Iterator<Item = &'p String>) -> (GlobSet, Vec<usize>) {
+    let (mut set, mut numbers) = (GlobSet::builder(), Vec::new());
+    for (number, pattern) in patterns.enumerate() {
+        let written = in_globset(pattern);
+        let top =
+            written.strip_suffix("/**").or_else(|| written.strip_suffix("/*")).filter(|top| !top.is_empty());
+        for glob in [Some(written.as_str()), top].into_iter().flatten() {
+            let glob = GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build();
+            set.add(glob.unwrap());
+            numbers.push(number);
+        }
+    }
+    (set.build().unwrap(), numbers)
+}
+
+/// A character for globset is a byte.
+fn both_speak(pattern: &str, path: &[u8]) -> bool {
+    !pattern.contains('?') || path.is_ascii()
+}
+
+fn path() -> impl Strategy<Value = Vec<u8>> {
+    let component = prop::sample::select(vec![
+        &b"a"[..],
+        b"b",
+        b"ab",
+        b"b.so",
+        b".env",
+        b"a\nb",
+        b"[a]",
+        b"{a,b}",
+        b"a\\",
+        "é".as_bytes(),
+        b"\xff",
+    ]);
+    prop::collection::vec(component, 1..6).prop_map(|parts| [b"/", &*parts.join(&b'/')].concat())
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let part = prop::sample::select(vec![
+        "a", "b", "ab", "*", "**", "***", "a*", "*b", "?", "*.so", ".env", "a?b", "*?b", "**?", "?*", "a**",
+        "**b", "a**b", "*a*", "[a]", "{a,b}", "a\\", "\\*", "é", "é*",
+    ]);
+    let parts = prop::collection::vec(part, 1..5).prop_map(|parts| parts.join("/"));
+    (prop::sample::select(vec!["/", "/", "**/"]), parts, prop::sample::select(vec!["", "/**"]))
+        .prop_map(|(start, parts, end)| format!("{start}{parts}{end}"))
+}
+
+fn rights() -> impl Strategy<Value = String> {
+    "[r-][w-][x-]"
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_map_covers_what_one_set_of_all_patterns_does(
+        rules in prop::collection::btree_map(pattern(), rights(), 0..40),
+        deny in prop::collection::vec(pattern().prop_filter("literal", |p| p.contains('*')), 0..3),
+        paths in prop::collection::vec(path(), 1..8),
+    ) {
+        let document = json!({
+            "version": 1,
+            "exec": { "ask": "off" },
+            "permissions": { "filesystem": { "rules": rules, "deny": deny }, "base": false, "persistence": false },
+        });
+        let policy = compile_with(&document, "main", &Host::bare(HOME, HOME), &Overrides::default());
+        let (denials, _) = set(deny.iter());
+        let (matching, numbers) = set(rules.keys());
+        let rules: Vec<(&String, Rights)> =
+            rules.iter().map(|(pattern, rights)| (pattern, Permission::parse(rights).unwrap().0)).collect();
+        for path in paths {
+            if rules.iter().map(|(pattern, _)| *pattern).chain(&deny).any(|pattern| !both_speak(pattern, &path)) {
+                continue;
+            }
+            let candidate = Candidate::from_bytes(&path);
+            let mut longest: BTreeMap<usize, Rights> = BTreeMap::new();
+            for glob in matching.matches_candidate(&candidate) {
+                let (pattern, rights) = rules[numbers[glob]];
+                let all = longest.entry(pattern.len()).or_insert(Rights::ALL);
+                *all = all.meet(rights);
+            }
+            let granted = longest.pop_last().map_or(Rights::NONE, |(_, rights)| rights);
+            let expected = if denials.is_match_candidate(&candidate) { Rights::NONE } else { granted };
+            prop_assert_eq!(policy.rights(&path), expected, "{}", path.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_what_its_glob_does(pattern in pattern(), path in path()) {
+        let glob = GlobBuilder::new(&in_globset(&pattern)).literal_separator(true).backslash_escape(true).build();
+        let expected = glob.unwrap().compile_matcher().is_match_candidate(&Candidate::from_bytes(&path));
+        // The allowlist's `**` ends at a line end.
+        if both_speak(&pattern, &path) && !path.contains(&b'\n') {
+            prop_assert_eq!(matches_allowlist_pattern(&pattern, HOME, &path), expected);
+        }
+    }
+}
+
+#[test]
+fn the_dialects_differ() {
+    for (pattern, path, ours, globsets) in [
+        ("/a/**/b", "/a/b", false, true),
+        ("/a/x**", "/a/x/b", true, false),
+        ("**/*/b", "/b", false, true),
+        ("/a/[b]", "/a/b", false, true),
+        ("/a/{b,c}", "/a/b", false, true),
+        ("/a/\\b", "/a/b", false, true),
+        ("/a/?", "/a/é", true, false),
+    ] {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build().unwrap().compile_matcher();
+        assert_eq!(glob.is_match(path), globsets, "{pattern} {path}");
+        assert_eq!(matches_allowlist_pattern(pattern, HOME, path.as_bytes()), ours, "{pattern} {path}");
+    }
+}
