@@ -1,6 +1,7 @@
 //! `guard-bench instructions`: how many instructions the hot path of the supervisor takes, beside committed figures.
 //!
-//! Instructions are the same in every run, whatever else the machine does, so that a regression of a few percent shows.
+//! Instructions are nearly the same in every run, whatever else the machine does, so that a regression of a few percent
+//! shows. What is left are seeds of hash tables and names of temporary files, which the median of several runs takes away.
 
 mod step;
 
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::Instructions;
 use crate::error::{Context, Error};
+use crate::stats::median;
 
 /// What is counted; names are the driver's (supervisor/src/syscall/hot.rs).
 const NAMES: [&str; 6] =
@@ -20,6 +22,8 @@ const NAMES: [&str; 6] =
 const DRIVER: &str = "syscall::hot::the_hottest_calls_are_answered_again_and_again";
 /// Calls of the shorter loop.
 const CALLS: u64 = 4;
+/// Each count is the median of so many runs.
+const RUNS: usize = 5;
 /// Bytes of a copy that is never made.
 const NEVER: u64 = 1 << 30;
 /// A figure may grow by so much.
@@ -41,21 +45,8 @@ pub struct Figures {
 pub fn run(options: &Instructions) -> Result<(), Error> {
     let mut counted = Figures { rustc: rustc(), ..Figures::default() };
     for name in NAMES {
-        let (short, long) = step::between_marks(
-            Command::new(&options.driver)
-                .args([DRIVER, "--exact", "--test-threads=1"])
-                // Paths as long as each time.
-                .env("TMPDIR", "/tmp")
-                // A copy by one instruction that repeats itself would count as many.
-                .env(
-                    "GLIBC_TUNABLES",
-                    format!(
-                        "glibc.cpu.x86_rep_movsb_threshold={NEVER}:glibc.cpu.x86_rep_stosb_threshold={NEVER}"
-                    ),
-                )
-                .env("GUARD_HOT", format!("{name}:{CALLS}")),
-        )?;
-        counted.instructions.insert(name.to_owned(), per_call(short, long));
+        let runs: Vec<f64> = (0..RUNS).map(|_| count(&options.driver, name)).collect::<Result<_, _>>()?;
+        counted.instructions.insert(name.to_owned(), median(&runs).unwrap_or_default() as u64);
     }
     if options.update {
         let text = serde_json::to_string_pretty(&counted).context(|| "figures".into())?;
@@ -76,6 +67,25 @@ pub fn run(options: &Instructions) -> Result<(), Error> {
     Err(Error::new(format!(
         "more than 5 % above {figures}: {more}. Make it faster, or, where it is worth it, --update"
     )))
+}
+
+/// Instructions for one call, in one run.
+fn count(driver: &Path, name: &str) -> Result<f64, Error> {
+    let (short, long) = step::between_marks(
+        Command::new(driver)
+            .args([DRIVER, "--exact", "--test-threads=1"])
+            // Paths as long as each time.
+            .env("TMPDIR", "/tmp")
+            // A copy by one instruction that repeats itself would count as many.
+            .env(
+                "GLIBC_TUNABLES",
+                format!(
+                    "glibc.cpu.x86_rep_movsb_threshold={NEVER}:glibc.cpu.x86_rep_stosb_threshold={NEVER}"
+                ),
+            )
+            .env("GUARD_HOT", format!("{name}:{CALLS}")),
+    )?;
+    Ok(per_call(short, long) as f64)
 }
 
 fn per_call(short: u64, long: u64) -> u64 {
