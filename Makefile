@@ -21,7 +21,7 @@ setup:
 	@scripts/setup build
 
 build: setup
-	@cargo build --release --locked --quiet -p openclaw-guard
+	@scripts/build
 
 # What make sets for its own children is none of the operator's.
 run: build
