@@ -4,30 +4,41 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets in one doubling, as a power of two: a bucket is at most an eighth of its lower bound wide.
-const FINE: u32 = 3;
+use crate::units::nanoseconds;
 
-/// How many latencies (ns) were of which size.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How many latencies (ns) were of which size: an HDR histogram of all 64 bits, with one significant digit, by which a
+/// bucket is at most a sixteenth of its lower bound wide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
-pub struct Histogram(BTreeMap<u64, u64>);
+pub struct Histogram(hdrhistogram::Histogram<u64>);
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram(hdrhistogram::Histogram::new_with_bounds(1, u64::MAX, 1).expect("valid bounds"))
+    }
+}
 
 impl Histogram {
     /// Counts one latency.
     pub fn add(&mut self, nanoseconds: u64) {
-        *self.0.entry(bucket(nanoseconds)).or_default() += 1;
+        // The bucket alone: its bound is all that a file keeps.
+        self.0.saturating_record(self.0.lowest_equivalent(nanoseconds));
     }
 
     /// Counts what another one has counted.
     pub fn merge(&mut self, other: &Histogram) {
-        for (bucket, count) in &other.0 {
-            *self.0.entry(*bucket).or_default() += count;
-        }
+        self.0 += &other.0;
+    }
+
+    /// How many latencies were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
     }
 
     /// Lower bounds of the buckets that are not empty, with their counts, from small to large.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.0.iter().map(|(bucket, count)| (lower(*bucket), *count))
+        let lower = |value| self.0.lowest_equivalent(value);
+        self.0.iter_recorded().map(move |step| (lower(step.value_iterated_to()), step.count_at_value()))
     }
 
     /// A line of bars, one for each doubling, with the bounds of the first and the last. A bar's height is the logarithm
@@ -48,21 +59,16 @@ impl Histogram {
             Some(count) => BARS[(count.ilog2() * 7 / most) as usize],
         };
         let bars: String = (first..=last).map(bar).collect();
-        let (least, most) =
-            (super::report::nanoseconds(bounds(first)), super::report::nanoseconds(bounds(last + 1)));
-        format!("{least} {bars} {most}")
+        let bound = |octave: u32| nanoseconds(2f64.powi(octave as i32));
+        format!("{} {bars} {}", bound(first), bound(last + 1))
     }
-}
-
-fn bounds(octave: u32) -> f64 {
-    2f64.powi(octave as i32)
 }
 
 impl From<Vec<(u64, u64)>> for Histogram {
     fn from(buckets: Vec<(u64, u64)>) -> Histogram {
         let mut histogram = Histogram::default();
         for (bound, count) in buckets {
-            *histogram.0.entry(bucket(bound)).or_default() += count;
+            histogram.0.saturating_record_n(bound, count);
         }
         histogram
     }
@@ -74,29 +80,11 @@ impl From<Histogram> for Vec<(u64, u64)> {
     }
 }
 
-/// The bucket of a value: below 8 each value has its own, above each doubling has eight.
-fn bucket(value: u64) -> u64 {
-    if value < 1 << FINE {
-        return value;
-    }
-    let shift = value.ilog2() - FINE;
-    (u64::from(shift) << FINE) + (value >> shift)
-}
-
-/// The smallest value of a bucket.
-fn lower(bucket: u64) -> u64 {
-    if bucket < 1 << FINE {
-        return bucket;
-    }
-    let shift = (bucket >> FINE) - 1;
-    ((1 << FINE) + (bucket & ((1 << FINE) - 1))) << shift
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Histogram, bucket, lower};
+    use super::Histogram;
 
     #[test]
     fn counts_come_back_from_json() {
@@ -105,7 +93,7 @@ mod tests {
             histogram.add(value);
         }
         let text = serde_json::to_string(&histogram).unwrap();
-        assert!(text.starts_with("[[0,1],[1,1],[7,1],[8,1],[9,1],[960,2],"), "{text}");
+        assert!(text.starts_with("[[0,1],[1,1],[7,1],[8,1],[9,1],[992,2],"), "{text}");
         assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);
     }
 
@@ -122,13 +110,11 @@ mod tests {
         #[test]
         fn a_value_lies_in_its_bucket(value in any::<u64>(), shift in 0u32..64) {
             let value = value >> shift;
-            let bucket = bucket(value);
-            prop_assert!(lower(bucket) <= value);
-            // The last bucket ends at the last value.
-            if value < 0xf000_0000_0000_0000 {
-                prop_assert!(value < lower(bucket + 1));
-            }
-            prop_assert!(value - lower(bucket) <= value / 8);
+            let mut histogram = Histogram::default();
+            histogram.add(value);
+            let (lower, count) = histogram.buckets().next().unwrap();
+            prop_assert_eq!((histogram.buckets().count(), count), (1, 1));
+            prop_assert!(lower <= value && value - lower <= value / 16);
         }
 
         #[test]

@@ -23,6 +23,7 @@ mod rows;
 mod runner;
 mod scale;
 mod stats;
+mod units;
 mod way;
 mod world;
 

@@ -3,9 +3,10 @@
 use crate::cli::Tables;
 use crate::error::{Context, Error};
 use crate::machine::Machine;
-use crate::report::{Figures, Report, nanoseconds};
+use crate::report::{Figures, Report};
 use crate::results::read;
 use crate::scale::{Results, work::Rate};
+use crate::units::nanoseconds;
 
 /// Puts the tables of what there are results for into the page.
 ///

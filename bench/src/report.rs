@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::measure::Series;
 use crate::rows::{Goal, Row};
 use crate::stats::{median, quantile};
+use crate::units::nanoseconds;
 use crate::way::{Tier, Way};
 
 /// All that one run found.
@@ -121,24 +122,6 @@ fn round(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-/// A time with its unit.
-pub fn nanoseconds(value: f64) -> String {
-    let (value, unit) = match value {
-        small if small < 1e3 => (small, "ns"),
-        micro if micro < 1e6 => (micro / 1e3, "µs"),
-        milli if milli < 1e9 => (milli / 1e6, "ms"),
-        long => (long / 1e9, "s"),
-    };
-    let digits = if unit == "ns" || value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$} {unit}")
-}
-
 /// The rows as a table for people.
 pub fn table(report: &Report) -> String {
     let mut text =
@@ -180,7 +163,7 @@ pub fn latencies(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Report, latencies, nanoseconds, table};
+    use super::{Line, Report, latencies, table};
     use crate::histogram::Histogram;
     use crate::machine::Machine;
     use crate::measure::Series;
@@ -255,11 +238,5 @@ mod tests {
             "{}",
             table(&report)
         );
-    }
-
-    #[test]
-    fn times_have_units() {
-        let texts = [42.4, 999.0, 1_234.0, 45_600.0, 1e6, 1.5e9, 123_456.0].map(nanoseconds);
-        assert_eq!(texts, ["42 ns", "999 ns", "1.23 µs", "45.6 µs", "1.00 ms", "1.50 s", "123 µs"]);
     }
 }
