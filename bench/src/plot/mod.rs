@@ -6,8 +6,8 @@ use crate::cli::Plot;
 use crate::error::{Context, Error};
 use crate::report::{Figures, Report};
 use crate::results::read;
-use crate::scale::{Results, work::Rate};
-use svg::{Bar, Group, Line, bars, lines};
+use crate::scale::{Pair, Results};
+use svg::{Named, bars, lines};
 
 /// Draws what there are results for.
 ///
@@ -19,14 +19,14 @@ pub fn run(options: &Plot) -> Result<(), Error> {
     let mut pictures = Vec::new();
     for name in ["overhead", "peers"] {
         if let Some(report) = read::<Report>(&from.join(format!("{name}.json")))? {
-            pictures.push((name, ratios(&report)));
+            pictures.push((name, ratios(&report)?));
             if name == "peers" {
-                pictures.push(("latency", latency(&report, "open")));
+                pictures.push(("latency", latency(&report, "open")?));
             }
         }
     }
     if let Some(results) = read::<Results>(&from.join("scale.json"))? {
-        pictures.extend(growth(&results));
+        pictures.extend(growth(&results)?);
     }
     if pictures.is_empty() {
         return Err(Error::new(format!("there are no results in {}", from.display())));
@@ -40,100 +40,76 @@ pub fn run(options: &Plot) -> Result<(), Error> {
 }
 
 /// How many times the native time each row takes in each way.
-fn ratios(report: &Report) -> String {
-    let bar = |figures: &Figures| Some(Bar { name: figures.way.clone(), value: figures.ratio? });
-    let group = |line: &crate::report::Line| Group {
-        name: line.what.clone(),
-        bars: line.ways.iter().filter_map(bar).collect(),
-    };
-    let groups: Vec<_> = report.rows.iter().map(group).collect();
-    bars("times the native time", &groups)
+fn ratios(report: &Report) -> Result<String, Error> {
+    let bar = |figures: &Figures| Some((figures.way.clone(), figures.ratio?));
+    let rows = report.rows.iter().map(|row| (row.what.clone(), row.ways.iter().filter_map(bar).collect()));
+    bars("times the native time", &rows.collect::<Vec<_>>())
 }
 
 /// How many of the calls of a row took how long.
-fn latency(report: &Report, name: &str) -> String {
-    let ways = report.rows.iter().find(|line| line.name == name).map_or(&[][..], |line| &line.ways);
+fn latency(report: &Report, name: &str) -> Result<String, Error> {
+    let ways = report.rows.iter().find(|row| row.name == name).map_or(&[][..], |row| &row.ways);
     let curve = |figures: &Figures| {
         let histogram = figures.histogram.as_ref()?;
-        let all: u64 = histogram.buckets().map(|(_, count)| count).sum();
+        let all = histogram.count() as f64;
         let mut left = all;
         let points = histogram.buckets().map(|(bound, count)| {
-            let point = (bound as f64 / 1e3, 100.0 * left as f64 / all as f64);
-            left -= count;
+            let point = (bound as f64 / 1e3, 100.0 * left / all);
+            left -= count as f64;
             point
         });
-        Some(Line { name: figures.way.clone(), points: points.collect() })
+        Some((figures.way.clone(), points.collect()))
     };
     let curves: Vec<_> = ways.iter().filter_map(curve).collect();
     lines(("µs for one open and close", "% of calls that took so long or longer"), &curves)
 }
 
-fn growth(results: &Results) -> Vec<(&'static str, String)> {
-    let of = |name: &str, points: Vec<(usize, f64)>| Line {
-        name: name.to_owned(),
-        points: points.into_iter().map(|(n, value)| (n as f64, value)).collect(),
-    };
-    let callers = |native: bool, value: fn(&Rate) -> f64| {
-        let rate = |pair: &crate::scale::Pair<Rate>| value(if native { &pair.native } else { &pair.guarded });
-        results.callers.iter().map(|pair| (pair.n, rate(pair))).collect()
-    };
-    let thousands = |rate: &Rate| rate.per_second / 1e3;
-    let p99 = |rate: &Rate| rate.p99 / 1e3;
-    let processes = |value: fn(&crate::scale::Processes) -> f64| {
-        results.processes.iter().map(|own| (own.n, value(own))).collect()
-    };
-    let rules = |value: fn(&crate::scale::Rules) -> f64| {
-        results.rules.iter().map(|own| (own.n, value(own))).collect()
-    };
-    let depth = |native: bool| {
-        let value = |pair: &crate::scale::Pair<f64>| if native { pair.native } else { pair.guarded };
-        results.depth.iter().map(|pair| (pair.n, value(pair) / 1e3)).collect()
-    };
-    vec![
+type Curve = Named<Vec<(f64, f64)>>;
+
+fn growth(results: &Results) -> Result<Vec<(&'static str, String)>, Error> {
+    let Results { callers, processes, rules, depth, .. } = results;
+    let at_once = "processes at the same time";
+    let drawn = [
         (
             "throughput",
-            lines(
-                ("callers", "thousand open + close in a second"),
-                &[of("native", callers(true, thousands)), of("guarded", callers(false, thousands))],
-            ),
+            ("callers", "thousand open + close in a second"),
+            both(callers, |rate| rate.per_second / 1e3),
         ),
-        (
-            "tail",
-            lines(
-                ("callers", "µs, 99 of 100 calls"),
-                &[of("native", callers(true, p99)), of("guarded", callers(false, p99))],
-            ),
-        ),
+        ("tail", ("callers", "µs, 99 of 100 calls"), both(callers, |rate| rate.p99 / 1e3)),
         (
             "processes",
-            lines(
-                ("processes at the same time", "µs to start one"),
-                &[
-                    of("native", processes(|own| own.native / 1e3)),
-                    of("guarded", processes(|own| own.guarded / 1e3)),
-                ],
-            ),
+            (at_once, "µs to start one"),
+            vec![
+                curve("native", processes, |own| (own.n, own.native / 1e3)),
+                curve("guarded", processes, |own| (own.n, own.guarded / 1e3)),
+            ],
         ),
         (
             "resident",
-            lines(
-                ("processes at the same time", "MiB of the guard's own"),
-                &[of("guard", processes(|own| own.resident as f64 / 1024.0))],
-            ),
+            (at_once, "MiB of the guard's own"),
+            vec![curve("guard", processes, |own| (own.n, own.resident as f64 / 1024.0))],
         ),
         (
             "rules",
-            lines(
-                ("rules", "µs"),
-                &[of("open + close", rules(|own| own.open / 1e3)), of("start", rules(|own| own.start / 1e3))],
-            ),
+            ("rules", "µs"),
+            vec![
+                curve("open + close", rules, |own| (own.n, own.open / 1e3)),
+                curve("start", rules, |own| (own.n, own.start / 1e3)),
+            ],
         ),
-        (
-            "depth",
-            lines(
-                ("components of the path", "µs for open + close"),
-                &[of("native", depth(true)), of("guarded", depth(false))],
-            ),
-        ),
+        ("depth", ("components of the path", "µs for open + close"), both(depth, |each| each / 1e3)),
+    ];
+    drawn.into_iter().map(|(name, scales, curves)| Ok((name, lines(scales, &curves)?))).collect()
+}
+
+fn both<T>(pairs: &[Pair<T>], value: fn(&T) -> f64) -> Vec<Curve> {
+    vec![
+        curve("native", pairs, |pair| (pair.n, value(&pair.native))),
+        curve("guarded", pairs, |pair| (pair.n, value(&pair.guarded))),
     ]
+}
+
+fn curve<T>(name: &str, measured: &[T], point: impl Fn(&T) -> (usize, f64)) -> Curve {
+    let points = measured.iter().map(point).map(|(n, value)| (n as f64, value));
+    (name.to_owned(), points.collect())
 }

@@ -1,215 +1,209 @@
 //! Two kinds of pictures as SVG: bars beside each other, and curves. Both on logarithmic scales.
 
-use std::fmt::Write as _;
+use std::iter::once;
+use std::ops::Range;
 
-/// Bars of one thing.
-pub struct Group {
-    /// What.
-    pub name: String,
-    /// From top to bottom.
-    pub bars: Vec<Bar>,
-}
+use plotters::coord::Shift;
+use plotters::coord::combinators::{LogCoord, WithKeyPoints};
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// One bar.
-pub struct Bar {
-    /// Whose.
-    pub name: String,
-    /// How long.
-    pub value: f64,
-}
+use crate::error::{Context, Error};
 
-/// One curve.
-pub struct Line {
-    /// Whose.
-    pub name: String,
-    /// From left to right.
-    pub points: Vec<(f64, f64)>,
-}
+/// What a curve or a bar is of, and where it goes.
+pub type Named<T> = (String, T);
 
-/// Colours that differ for those who see no red or green (Okabe and Ito).
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999"];
+/// Colours that differ for those who see no red or green (Okabe and Ito), and grey.
+const COLOURS: [u32; 9] =
+    [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x000000, 0x999999, 0xf0e442];
+const FONT: (&str, u32) = ("sans-serif", 14);
+
+type Drawn = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Horizontal bars in groups; longer is more, and a stroke stands at 1.
-pub fn bars(title: &str, groups: &[Group]) -> String {
-    const LEFT: f64 = 260.0;
-    const WIDTH: f64 = 420.0;
+///
+/// # Errors
+/// When it cannot be drawn.
+pub fn bars(title: &str, groups: &[Named<Vec<Named<f64>>>]) -> Result<String, Error> {
+    const LEFT: i32 = 260;
+    const TOP: i32 = 24;
     const BAR: f64 = 13.0;
-    let most = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value).fold(2.0, f64::max);
-    let least = groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value).fold(1.0, f64::min);
-    let scale = Scale { from: least, to: most, start: LEFT, length: WIDTH };
+    /// Between two groups, in bars.
+    const GAP: f64 = 0.6;
+    let groups: Vec<_> = groups.iter().filter(|(_, bars)| !bars.is_empty()).collect();
+    let all = || groups.iter().flat_map(|(_, bars)| bars);
+    let least = all().map(|bar| bar.1).fold(1.0, f64::min);
+    let most = all().map(|bar| bar.1).fold(2.0, f64::max);
     let mut names: Vec<&str> = Vec::new();
-    for bar in groups.iter().flat_map(|group| &group.bars) {
-        if !names.contains(&bar.name.as_str()) {
-            names.push(&bar.name);
+    for (name, _) in all() {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
         }
     }
-    let colour =
-        |name: &str| COLOURS[names.iter().position(|known| *known == name).unwrap_or(0) % COLOURS.len()];
-    let mut body = String::new();
-    let mut y = 30.0;
-    for group in groups.iter().filter(|group| !group.bars.is_empty()) {
-        let middle = y + group.bars.len() as f64 * BAR / 2.0 + 4.0;
-        text(&mut body, (LEFT - 8.0, middle), "end", &group.name);
-        for bar in &group.bars {
-            let (one, end) = (scale.at(1.0), scale.at(bar.value));
-            let (x, width) = (one.min(end), (end - one).abs().max(1.0));
-            let colour = colour(&bar.name);
-            let _ = writeln!(
-                body,
-                r#"<rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{:.1}" fill="{colour}"/>"#,
-                BAR - 2.0
-            );
-            text(
-                &mut body,
-                (one.max(end) + 4.0, y + 10.0),
-                "start",
-                &format!("{:.2} {}", bar.value, bar.name),
-            );
-            y += BAR;
+    let rows = all().count() as f64 + groups.len() as f64 * GAP;
+    picture((800, TOP as u32 + (rows * BAR) as u32 + 10), |root| {
+        root.draw(&Text::new(title, (LEFT, 6), FONT))?;
+        let mut chart = ChartBuilder::on(root)
+            .margin_top(TOP)
+            .margin_bottom(10)
+            .margin_left(LEFT)
+            .margin_right(120)
+            .build_cartesian_2d((least..most).log_scale(), 0.0..rows)?;
+        // Rows are counted from the top.
+        let mut top = rows;
+        for (name, bars) in &groups {
+            let middle = (least, top - bars.len() as f64 / 2.0);
+            let label = Text::new(name.clone(), (-8, 0), text(HPos::Right));
+            chart.draw_series(once(EmptyElement::at(middle) + label))?;
+            for (name, value) in bars {
+                let (from, to) = (value.min(1.0), value.max(1.0));
+                let colour = colour(names.iter().position(|known| known == name).unwrap_or(0));
+                chart.draw_series(once(Rectangle::new([(from, top), (to, top - 0.85)], colour.filled())))?;
+                let label = Text::new(format!("{value:.2} {name}"), (4, 0), text(HPos::Left));
+                chart.draw_series(once(EmptyElement::at((to, top - 0.45)) + label))?;
+                top -= 1.0;
+            }
+            top -= GAP;
         }
-        y += 8.0;
-    }
-    let one = scale.at(1.0);
-    let _ = writeln!(body, r##"<path d="M{one:.1} 24V{y:.1}" stroke="#333"/>"##);
-    text(&mut body, (LEFT, 16.0), "start", title);
-    picture(LEFT + WIDTH + 120.0, y + 10.0, &body)
+        chart.draw_series(once(PathElement::new([(1.0, 0.0), (1.0, rows)], BLACK)))?;
+        Ok(())
+    })
 }
 
 /// Curves over a horizontal and a vertical scale, which are named.
-pub fn lines((across, up): (&str, &str), curves: &[Line]) -> String {
-    const LEFT: f64 = 64.0;
-    const TOP: f64 = 32.0;
-    const WIDTH: f64 = 460.0;
-    const HEIGHT: f64 = 260.0;
-    let points = || curves.iter().flat_map(|curve| &curve.points).filter(|(x, y)| *x > 0.0 && *y > 0.0);
-    let range = |value: fn(&(f64, f64)) -> f64| {
-        let values = || points().map(value);
-        (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
-    };
-    if points().next().is_none() {
-        return picture(LEFT + WIDTH, TOP, "");
-    }
-    let ((left, right), (low, high)) = (range(|point| point.0), range(|point| point.1));
-    let x = Scale { from: left, to: right, start: LEFT, length: WIDTH };
-    let y = Scale { from: decade_below(low), to: decade_above(high), start: TOP + HEIGHT, length: -HEIGHT };
-    let mut body = String::new();
-    for tick in y.ticks() {
-        let at = y.at(tick);
-        let _ = writeln!(body, r##"<path d="M{LEFT} {at:.1}h{WIDTH}" stroke="#ddd"/>"##);
-        text(&mut body, (LEFT - 6.0, at + 4.0), "end", &number(tick));
-    }
-    for tick in x.ticks() {
-        text(&mut body, (x.at(tick), TOP + HEIGHT + 16.0), "middle", &number(tick));
-    }
-    text(&mut body, (LEFT + WIDTH / 2.0, TOP + HEIGHT + 34.0), "middle", across);
-    text(&mut body, (8.0, 16.0), "start", up);
-    for (index, curve) in curves.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        let inside: Vec<_> = curve.points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0).collect();
-        let path: Vec<_> =
-            inside.iter().map(|point| format!("{:.1},{:.1}", x.at(point.0), y.at(point.1))).collect();
-        let _ = writeln!(
-            body,
-            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2"/>"#,
-            path.join(" ")
-        );
-        let at = TOP + 8.0 + index as f64 * 16.0;
-        let _ = writeln!(
-            body,
-            r#"<rect x="{:.1}" y="{:.1}" width="12" height="4" fill="{colour}"/>"#,
-            LEFT + WIDTH + 10.0,
-            at - 6.0
-        );
-        text(&mut body, (LEFT + WIDTH + 26.0, at), "start", &curve.name);
-    }
-    picture(LEFT + WIDTH + 120.0, TOP + HEIGHT + 44.0, &body)
+///
+/// # Errors
+/// When they cannot be drawn.
+pub fn lines((across, up): (&str, &str), curves: &[Named<Vec<(f64, f64)>>]) -> Result<String, Error> {
+    const SIZE: (u32, u32) = (680, 340);
+    const LEGEND: u32 = 120;
+    // What has no logarithm is left out.
+    let on_scale = |point: &&(f64, f64)| point.0 > 0.0 && point.1 > 0.0;
+    let points = || curves.iter().flat_map(|(_, points)| points).filter(on_scale);
+    let (x, y) = (range(points().map(|point| point.0)), range(points().map(|point| point.1)));
+    picture(SIZE, |root| {
+        if points().next().is_none() {
+            return Ok(());
+        }
+        let mut chart = ChartBuilder::on(root)
+            .margin(10)
+            .margin_right(LEGEND)
+            .x_label_area_size(40)
+            .y_label_area_size(60)
+            .build_cartesian_2d(scale(x), scale(decades(y)))?;
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .light_line_style(TRANSPARENT)
+            .label_style(FONT)
+            .axis_desc_style(FONT)
+            .x_label_formatter(&number)
+            .y_label_formatter(&number)
+            .x_desc(across)
+            .y_desc(up)
+            .draw()?;
+        let legend = (SIZE.0 - LEGEND) as i32 + 10;
+        for (index, (name, points)) in curves.iter().enumerate() {
+            let style = colour(index).stroke_width(2);
+            chart.draw_series(LineSeries::new(points.iter().filter(on_scale).copied(), style))?;
+            let y = 18 + 18 * index as i32;
+            root.draw(&PathElement::new([(legend, y), (legend + 14, y)], style))?;
+            root.draw(&Text::new(name.as_str(), (legend + 20, y), text(HPos::Left)))?;
+        }
+        Ok(())
+    })
 }
 
-/// From values to places, by their logarithms.
-struct Scale {
-    from: f64,
-    to: f64,
-    start: f64,
-    length: f64,
+fn colour(index: usize) -> RGBColor {
+    let [_, red, green, blue] = COLOURS[index % COLOURS.len()].to_be_bytes();
+    RGBColor(red, green, blue)
 }
 
-impl Scale {
-    fn at(&self, value: f64) -> f64 {
-        let span = (self.to / self.from).ln();
-        // A scale of one value only.
-        let share = if span > 0.0 { (value / self.from).ln() / span } else { 0.0 };
-        self.start + share * self.length
-    }
-
-    /// Powers of ten on the scale, with what lies between where those are few, and both ends where there is none.
-    fn ticks(&self) -> Vec<f64> {
-        let (first, last) = (self.from.log10().floor() as i32, self.to.log10().ceil() as i32);
-        let steps: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let all = (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-        let on: Vec<_> = all.filter(|tick| (self.from * 0.999..=self.to * 1.001).contains(tick)).collect();
-        if on.is_empty() { vec![self.from, self.to] } else { on }
-    }
+/// Text to one side of a point.
+fn text(side: HPos) -> TextStyle<'static> {
+    FONT.into_font().color(&BLACK).pos(Pos::new(side, VPos::Center))
 }
 
-fn decade_below(value: f64) -> f64 {
-    10f64.powf(value.log10().floor())
+fn range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
+    values.clone().fold(f64::INFINITY, f64::min)..values.fold(0.0, f64::max)
 }
 
-fn decade_above(value: f64) -> f64 {
-    10f64.powf(value.log10().ceil())
+/// The powers of ten around a range.
+fn decades(range: Range<f64>) -> Range<f64> {
+    10f64.powf(range.start.log10().floor())..10f64.powf(range.end.log10().ceil())
 }
 
-fn number(value: f64) -> String {
-    if value >= 1.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+/// A logarithmic scale with ticks at powers of ten, at what lies between where those are few, and at both ends where there
+/// is none.
+fn scale(range: Range<f64>) -> WithKeyPoints<LogCoord<f64>> {
+    let ticks = ticks(&range);
+    range.log_scale().with_key_points(ticks)
 }
 
-fn text(body: &mut String, (x, y): (f64, f64), anchor: &str, text: &str) {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    let _ = writeln!(body, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{text}</text>"#);
+fn ticks(Range { start, end }: &Range<f64>) -> Vec<f64> {
+    let (first, last) = (start.log10().floor() as i32, end.log10().ceil() as i32);
+    let steps: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let all = (first..=last).flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    let on: Vec<_> = all.filter(|tick| (start * 0.999..=end * 1.001).contains(tick)).collect();
+    if on.is_empty() { vec![*start, *end] } else { on }
 }
 
-fn picture(width: f64, height: f64, body: &str) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" \
-         font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}</svg>\n"
-    )
+/// A tick as text, with two digits that count.
+fn number(value: &f64) -> String {
+    format!("{value:.1e}").parse::<f64>().unwrap_or(*value).to_string()
+}
+
+fn picture(
+    size: (u32, u32),
+    draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, Shift>) -> Drawn,
+) -> Result<String, Error> {
+    let mut text = String::new();
+    let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+    let drawn = root.fill(&WHITE).map_err(Into::into).and_then(|()| draw(&root));
+    drawn.and_then(|()| Ok(root.present()?)).context(|| "cannot draw".into())?;
+    drop(root);
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Bar, Group, Line, Scale, bars, lines};
+    use super::{Named, bars, lines, number, ticks};
 
     #[test]
-    fn a_scale_goes_from_end_to_end_and_its_ticks_lie_on_it() {
-        let scale = Scale { from: 1.0, to: 1000.0, start: 10.0, length: 300.0 };
-        let places = [1.0, 10.0, 1000.0].map(|value| scale.at(value).round());
-        assert_eq!(places, [10.0, 110.0, 310.0]);
-        assert_eq!(scale.ticks(), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
-        let narrow = Scale { from: 3.0, to: 4.0, start: 0.0, length: 1.0 };
-        assert_eq!(narrow.ticks(), [3.0, 4.0]);
-        assert_eq!(Scale { from: 3.0, to: 3.0, start: 7.0, length: 1.0 }.at(3.0), 7.0);
+    fn ticks_lie_on_their_scale_and_are_short() {
+        let texts = |range| ticks(&range).iter().map(number).collect::<Vec<_>>();
+        assert_eq!(texts(1.0..1000.0), ["1", "2", "5", "10", "20", "50", "100", "200", "500", "1000"]);
+        assert_eq!(texts(0.001..100.0), ["0.001", "0.01", "0.1", "1", "10", "100"]);
+        assert_eq!(texts(3.125..4.0), ["3.1", "4"]);
     }
 
     #[test]
     fn pictures_hold_all_that_is_in_the_results_as_numbers() {
-        let group = Group {
-            name: "a < b & c".to_owned(),
-            bars: vec![Bar { name: "x".to_owned(), value: 0.5 }, Bar { name: "y".to_owned(), value: 3.0 }],
-        };
-        let picture = bars("times", &[group]);
+        let group = ("a < b & c".to_owned(), vec![("x".to_owned(), 0.5), ("y".to_owned(), 3.0)]);
+        let picture = bars("times", &[group]).unwrap();
         assert!(
             picture.contains("a &lt; b &amp; c") && picture.contains("0.50 x") && picture.contains("3.00 y")
         );
-        let curve = Line { name: "z".to_owned(), points: vec![(1.0, 2.0), (10.0, 0.0), (100.0, 20.0)] };
+        let curve = ("z".to_owned(), vec![(1.0, 2.0), (10.0, 0.0), (100.0, 20.0)]);
         let picture = picture_of(&[curve]);
-        assert_eq!(picture.matches("<polyline").count(), 1);
-        for picture in [picture, picture_of(&[]), bars("none", &[])] {
+        // The curve, and its colour in the legend.
+        assert_eq!(picture.matches("stroke=\"#0072B2\"").count(), 2, "{picture}");
+        assert!(
+            picture.contains("\nz\n") && picture.contains("across") && picture.contains("up"),
+            "{picture}"
+        );
+        for picture in [picture, picture_of(&[]), bars("none", &[]).unwrap()] {
             assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
         }
     }
 
-    fn picture_of(curves: &[Line]) -> String {
-        lines(("across", "up"), curves)
+    #[test]
+    fn a_curve_of_one_point_is_drawn_too() {
+        let curve = ("z".to_owned(), vec![(3.0, 4.0)]);
+        assert!(picture_of(&[curve]).contains("\nz\n"));
+    }
+
+    fn picture_of(curves: &[Named<Vec<(f64, f64)>>]) -> String {
+        lines(("across", "up"), curves).unwrap()
     }
 }
