@@ -36,8 +36,7 @@ lint:
 
 test:
 	@scripts/setup test
-	@$(MAKE) --no-print-directory lint
-	@scripts/test
+	@scripts/test --lint
 
 test-escape:
 	@scripts/setup full

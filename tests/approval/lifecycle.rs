@@ -22,12 +22,16 @@ fn told(world: &World) -> Vec<String> {
 #[test]
 fn a_program_is_told_of_until_its_end() {
     let world =
-        world().policy_text(|text| text.replace("\"timeoutMs\"", "\"runningNoticeMs\": 100, \"timeoutMs\""));
-    executable(&world.write("bin/slow", "#!/bin/sh\nsleep 1; exit 3\n"));
+        world().policy_text(|text| text.replace("\"timeoutMs\"", "\"runningNoticeMs\": 4000, \"timeoutMs\""));
+    executable(&world.write("bin/slow", "#!/bin/sh\nuntil [ -e told ]; do sleep 0.1; done; exit 3\n"));
     let (slow, asked) = (path(&world, "bin/slow"), path(&world, "bin/asked"));
     let held = world.start(&["bash", "-c", &format!("{slow}; {asked} 'a b'; {slow} & wait $!; sleep 1")]);
     world.answer("allow-once");
-    world.answer("allow-once");
+    until("it runs", || told(&world).len() == 1);
+    let told_of = world.write("work/told", "");
+    let second = world.wait_for(1).remove(0);
+    std::fs::remove_file(told_of).expect("a file");
+    assert_eq!(world.resolve(&second, "allow-once").status, 0);
     let third = world.answer("allow-once");
     until("it runs", || told(&world).len() == 4);
     let killed = std::process::Command::new("kill").arg(third["askedBy"][0]["pid"].to_string()).status();

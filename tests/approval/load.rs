@@ -38,7 +38,7 @@ fn files(world: &World, count: usize) {
 #[test]
 fn five_hundred_are_answered_in_any_order() {
     const COUNT: usize = 500;
-    let world = world_with(100_000, r#", "approvals": {"maxPending": 600}"#);
+    let world = world_with(600_000, r#", "approvals": {"maxPending": 600}"#);
     files(&world, COUNT);
     world.write("work/opener.py", OPENER);
     let held = world.start(&["/usr/bin/python3", "opener.py", &path(&world, "else"), &COUNT.to_string()]);
@@ -62,7 +62,7 @@ fn five_hundred_are_answered_in_any_order() {
 #[test]
 fn a_flood_is_refused_and_costs_no_memory() {
     let count = rounds(5_000, 100_000);
-    let world = world_with(100_000, "");
+    let world = world_with(600_000, "");
     files(&world, 16);
     world.write("work/opener.py", OPENER);
     let flood = format!(
@@ -81,13 +81,14 @@ print('flood of', {count}, 'in', round(time.monotonic() - begin, 1), 's', flush=
     );
     world.write("work/flood.py", flood);
     let line = format!(
-        "/usr/bin/python3 opener.py {} 16 & sleep 2; /usr/bin/python3 flood.py; wait",
+        "/usr/bin/python3 opener.py {} 16 & until [ -e go ]; do sleep 0.05; done; /usr/bin/python3 flood.py; wait",
         path(&world, "else")
     );
     let begin = std::time::Instant::now();
     let held = world.start(&["bash", "-c", &line]);
     let pending = world.wait_for(16);
     let before = resident(&pending[0]["guard"]);
+    world.write("work/go", "");
     until("the flood is over", || world.work().join("flooded").exists());
     let after = resident(&pending[0]["guard"]);
     assert!(after < before + 64 * 1024, "{before} KiB became {after} KiB");

@@ -21,6 +21,7 @@ fn in_vain(world: &World, attack: &str) -> String {
     let held =
         world.start(&["bash", "-c", &format!("{} x & {attack}; echo over; wait", path(world, "bin/asked"))]);
     let asked = world.wait_for(1).remove(0);
+    world.write("work/go", "");
     until("the attack is over", || held.stdout().contains("over"));
     assert_eq!(world.pending(), std::slice::from_ref(&asked), "{attack}");
     assert_eq!(world.resolve(&asked, "deny").status, 0);
@@ -34,7 +35,7 @@ fn by_the_command_line() {
     let world = permissive();
     let said = in_vain(
         &world,
-        "sleep 0.5; GUARD approvals list; GUARD approvals list --json; GUARD approvals watch --json & sleep 0.5; kill %2",
+        "until [ -e go ]; do sleep 0.05; done; GUARD approvals list; GUARD approvals list --json; GUARD approvals watch --json & sleep 0.5; kill %2",
     );
     assert!(!said.contains("bin/asked  ") && !said.contains("\"id\""), "{said}");
 }
@@ -44,7 +45,7 @@ fn by_the_socket() {
     let world = permissive();
     let code = r#"
 import glob, json, os, socket, time
-time.sleep(0.5)
+while not os.path.exists('go'): time.sleep(0.05)
 run = 'HOME/.openclaw/guard/run'
 def ways():
     yield run
@@ -80,7 +81,7 @@ fn by_the_files() {
     let said = in_vain(
         &world,
         &format!(
-            "sleep 0.5; echo '{{}}' > {state}/exec-approvals.json; echo '{{}}' > {state}/guard/approvals.json; \
+            "until [ -e go ]; do sleep 0.05; done; echo '{{}}' > {state}/exec-approvals.json; echo '{{}}' > {state}/guard/approvals.json; \
              mv {state} HOME/other; ln {state}/guard/approvals.json stolen; cat {state}/guard/*; rm -rf {state}; \
              mkdir -p {state}/guard; chmod 777 {state}"
         ),
@@ -93,7 +94,7 @@ fn by_the_files() {
 #[test]
 fn by_the_guards_own_processes() {
     let world = permissive();
-    let attack = "sleep 0.5; for p in $(cat pids); do kill -CONT $p; kill -USR1 $p; kill -KILL $p; cat /proc/$p/environ /proc/$p/mem; \
+    let attack = "until [ -s pids ]; do sleep 0.05; done; for p in $(cat pids); do kill -CONT $p; kill -USR1 $p; kill -KILL $p; cat /proc/$p/environ /proc/$p/mem; \
                   ls /proc/$p/fd; done";
     let line = format!("{} x & {attack}; echo over; wait", path(&world, "bin/asked"));
     // Its own are the front, and what the front has started that is not below the shell.
@@ -115,7 +116,7 @@ fn by_one_that_has_left_its_parents() {
 if os.fork(): os._exit(0)
 os.setsid()
 if os.fork(): os._exit(0)
-time.sleep(0.5)
+while not os.path.exists('go'): time.sleep(0.05)
 os.system('{} approvals list --json > listed 2>&1; echo done >> listed')",
         guard().display()
     );

@@ -176,7 +176,7 @@ fn what_nobody_answered_is_not_let_go_as_another_program() {
     let text = |text: String| {
         text.replace(r#""allowlist", "ask": "on-miss""#, r#""full", "ask": "always", "askFallback": "full""#)
     };
-    let world = world_with(2_000, "").policy_text(text);
+    let world = world_with(10_000, "").policy_text(text);
     let code = r#"
         #include <pthread.h>
         #include <string.h>

@@ -1,7 +1,8 @@
 // An attacker that changes what a system call is about between the guard's look and the kernel's.
 //
-//   flip MODE SECONDS DIRECTORY [thread|process]
+//   flip MODE SECONDS DIRECTORY thread|process [LOADER [ATTEMPTS]]
 //
+// It tries for so many seconds, or until it has tried ATTEMPTS times and what it tries with has changed as often.
 // DIRECTORY holds work/ (may be read and written), shut/ (may not be touched), only/ (may be read), and the
 // programs okay/ and hide/ (hide/ may not be run). Names differ in four bytes, so that one store flips them.
 // Prints "attempts N leaks N": how often it tried, and how often it read what is in shut/. Other effects are for
@@ -30,6 +31,7 @@
 static const char *dir;
 static char *shared;              // what the flipper changes; shared with a process as well
 static volatile int *stop;
+static volatile long *flips;      // how often it was changed
 static volatile uint32_t *word;   // four bytes in it
 static uint32_t one, two;
 static long attempts, leaks;
@@ -48,6 +50,7 @@ static void *flip_word(void *unused) {
         for (volatile unsigned k = 0; k < (seed = seed * 1103515245 + 12345) % 4000; k++);
         *word = two;
         for (volatile unsigned k = 0; k < (seed = seed * 1103515245 + 12345) % 4000; k++);
+        ++*flips;
     }
     return 0;
 }
@@ -88,7 +91,7 @@ static pid_t swapper(void (*swap)(void)) {
     pid_t pid = fork();
     if (pid) return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (;;) swap();
+    for (;; ++*flips) swap();
 }
 
 static char *link_name, *link_a, *link_b, *spare;
@@ -117,6 +120,7 @@ static void *flip_descriptor(void *unused) {
         for (volatile int k = 0; k < 500; k++);
         dup2(fd_b, TARGET);
         for (volatile int k = 0; k < 500; k++);
+        ++*flips;
     }
     return 0;
 }
@@ -129,6 +133,7 @@ static void *flip_directory(void *unused) {
         for (volatile int k = 0; k < 500; k++);
         if (chdir(directory_b)) abort();
         for (volatile int k = 0; k < 500; k++);
+        ++*flips;
     }
     return 0;
 }
@@ -142,6 +147,7 @@ static void *flip_page(void *unused) {
         for (volatile int k = 0; k < 500; k++);
         mmap(page, 4096, PROT_READ, MAP_SHARED | MAP_FIXED, fd_b, 0);
         for (volatile int k = 0; k < 500; k++);
+        ++*flips;
     }
     return 0;
 }
@@ -184,10 +190,12 @@ int main(int argc, char **argv) {
     if (argc < 5) return 2;
     const char *mode = argv[1];
     double until = now() + atof(argv[2]);
+    long most = argc > 6 ? atol(argv[6]) : 0;
     dir = argv[3];
     int by_process = !strcmp(argv[4], "process");
     shared = mmap(0, 16384, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     stop = (volatile int *)(shared + 8192);
+    flips = (volatile long *)(shared + 12288);
     char *target = 0, *other = 0;
     void *(*flipper)(void *) = 0;
     pid_t helper = 0;
@@ -320,7 +328,7 @@ int main(int argc, char **argv) {
     if (flipper && !by_process) pthread_create(&thread, 0, flipper, 0);
 
     char *run_argv[] = {(char *)"prog", other ? other : 0, 0};
-    while (now() < until) {
+    while (now() < until && (!most || attempts < most || *flips < most)) {
         attempts++;
         is = 0;
         if (MODE("read")) look(open(target, O_RDONLY));

@@ -53,9 +53,18 @@ def guards():
     while process > 1:
         if open('/proc/%d/comm' % process).read().strip() in ('openclaw-guard', 'guard', 'guard-layers'): yield process
         process = parent(process)
+MAIN = os.getpid()
+def linger():
+    'Until the parent is gone.'
+    import time
+    while os.getppid() == MAIN: time.sleep(.01)
 def array(*items):
     return (ctypes.c_char_p * (len(items) + 1))(*items, None)
 ";
+
+/// What attacks by bash begin with: waits until a child has become sleep(1).
+const SHELL: &str =
+    "sleeps() { for i in {1..3000}; do [[ $(< /proc/$1/comm) != sleep ]] || return 0; sleep .02; done; }; ";
 
 enum Program {
     Sh(&'static str),
@@ -179,6 +188,9 @@ impl Attack {
             command.env(name, root.join(path));
         }
         match self.program {
+            Program::Sh(text) if text.contains("sleeps ") => {
+                command.args([&*program_text("bash"), "-c", &format!("{SHELL}{text}")])
+            }
             Program::Sh(text) => command.args([&*program_text("bash"), "-c", text]),
             Program::Python(text) => {
                 let text = format!("{PRELUDE}{text}");

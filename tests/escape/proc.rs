@@ -18,14 +18,14 @@ t = threading.Thread(target=lambda: tell(open('/proc/%d/cwd/file' % threading.ge
     through_its_own_number => sh("cat /proc/$$/root$S");
     through_its_own_task => sh("cat /proc/$$/task/$$/root$S");
     through_the_first_process => sh("cat /proc/1/root$S /proc/1/cwd$S").natively_refused("it has more privileges");
-    through_a_childs_root => sh("sleep 1 & cat /proc/$!/root$S; kill $!");
-    through_a_childs_directory => sh("(cd $R/shut; exec sleep 1) & sleep 0.05; cat /proc/$!/cwd/file; kill $!");
-    through_a_childs_directory_and_dots => sh("(cd $R/only; exec sleep 1) & sleep 0.05; cat /proc/$!/cwd/../shut/file; kill $!");
-    through_a_childs_file => sh("sleep 1 < $O & sleep 0.05; echo x > /proc/$!/fd/0; kill $!");
+    through_a_childs_root => sh("sleep 60 & cat /proc/$!/root$S; kill $!");
+    through_a_childs_directory => sh("(cd $R/shut; exec sleep 60) & sleeps $!; cat /proc/$!/cwd/file; kill $!");
+    through_a_childs_directory_and_dots => sh("(cd $R/only; exec sleep 60) & sleeps $!; cat /proc/$!/cwd/../shut/file; kill $!");
+    through_a_childs_file => sh("sleep 60 < $O & sleeps $!; echo x > /proc/$!/fd/0; kill $!");
     through_a_childs_descriptor => python("
 f = os.open(S, os.O_PATH)
 if p := os.fork(): tell(open('/proc/%d/fd/%d' % (p, f), 'rb').read()); os.kill(p, 9)
-else: import time; time.sleep(1)");
+else: linger()");
     through_a_parents_descriptor => python("
 f = os.open(S, os.O_PATH)
 if os.fork(): os.wait()
@@ -74,7 +74,7 @@ else: socket.send_fds(b, [b'x'], [os.open(O, os.O_RDONLY)])");
     a_descriptor_taken_from_a_child => python("
 f = os.open(O, os.O_RDONLY)
 if p := os.fork(): g = call(438, call(434, p, 0), f, 0); open('/proc/self/fd/%d' % g, 'w').write('x'); os.kill(p, 9)
-else: import time; time.sleep(1)");
+else: linger()");
     /// What is mapped for reading is not written through the memory's file.
     written_through_its_own_memory => python("
 f = os.open(O, os.O_RDONLY); a = call(9, 0, 4096, 1, 1, f, 0)
@@ -110,5 +110,5 @@ os.execv('/bin/sh', ['sh', '-c', 'cat /proc/self/fd/%d/%d /proc/self/fd/%d' % (f
 if p := os.fork():
     d = os.open('/proc/%d' % p, os.O_PATH); os.kill(p, 9); os.wait()
     tell(os.read(os.open('root' + S, os.O_RDONLY, dir_fd=d), 99))
-else: import time; time.sleep(1)").natively_refused("it is gone");
+else: linger()").natively_refused("it is gone");
 }

@@ -50,7 +50,7 @@ fn a_rule_that_names_the_socket_opens_it() {
     let said = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
     let ended = world.guarded(&["python3", "-c", SAY, "server"]);
     assert_eq!(ended.stdout, "connected\n", "{}", ended.stderr);
-    assert_eq!(said.recv_timeout(Duration::from_secs(10)).as_deref(), Ok("do it"));
+    assert_eq!(said.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("do it"));
 }
 
 /// Threads that send while another connects must not get a word through before the refusal.

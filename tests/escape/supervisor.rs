@@ -28,8 +28,7 @@ def call(number, *args):
     result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in args))
     if result == -1: raise OSError(ctypes.get_errno(), '')
     return result
-while not os.path.exists('pids'): time.sleep(0.01)
-time.sleep(0.05)
+while not os.path.exists('pids') or not os.path.getsize('pids'): time.sleep(0.01)
 tried = 0
 def refused(name, act, *errors):
     global tried

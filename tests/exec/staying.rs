@@ -86,9 +86,10 @@ fn what_runs_in_the_background_holds_up_nobody() {
 fn a_pipe_ends_when_the_command_does() {
     let world = World::open();
     // The reader gets its end of file although the guard stays for the daemon.
-    let ended = world.sh("(sleep 3; : > over) > /dev/null 2>&1 & echo first");
+    let ended = world.sh("(until [ -e go ]; do sleep 0.05; done; : > over) > /dev/null 2>&1 & echo first");
     assert_eq!((ended.stdout.as_str(), ended.status), ("first\n", 0));
     assert!(!world.work().join("over").exists(), "the output ended before the daemon did");
+    world.write("work/go", "");
     until("the daemon is over", || world.work().join("over").exists());
 }
 

@@ -3,7 +3,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::session::{Session, world};
+use guard_tests::until;
+
+use crate::session::{Session, WHEN_DUE, world};
 
 #[test]
 fn the_terminal_types_nothing_for_a_command() {
@@ -45,9 +47,12 @@ fn answers_to_the_command_are_the_commands() {
 fn what_is_written_under_a_prompt_comes_after_it() {
     let world = world();
     let mut session = Session::start(&world);
-    session.line("(sleep 2; for i in {1..500}; do printf '\\e[H\\e[2Jfake: allow? %s\n' $i; done; echo last) & $ASKED x");
+    let write = r"for i in {1..500}; do printf '\e[H\e[2Jfake: allow? %s\n' $i; done; echo last";
+    session.line(&format!("({WHEN_DUE}; : > begun; {write}) & $ASKED x"));
     session.prompted();
-    sleep(Duration::from_secs(3));
+    session.due();
+    until("something is written", || world.work().join("begun").exists());
+    sleep(Duration::from_secs(1));
     let picture = session.emulator.picture();
     assert!(
         picture.text.contains("may this program run?") && !picture.text.contains("fake"),

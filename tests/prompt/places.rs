@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use guard_tests::{Replies, World, give_environment, program_text, words};
 
-use crate::session::{SIZE, Session, world, world_with};
+use crate::session::{SIZE, Session, WHEN_DUE, world, world_with};
 
 /// An operator's shell with job control, in which the guard is a job.
 fn outside(world: &World) -> Session {
@@ -110,10 +110,11 @@ fn it_follows_the_size() {
 
 #[test]
 fn what_nobody_answers_is_refused_in_time() {
-    let world = world_with(3000);
+    let world = world_with(6000);
     let mut session = Session::start(&world);
     session.line("$ASKED one");
-    session.emulator.expect("2 s left");
+    let less = (1..5).map(|left| format!(" {left} s left")).collect::<Vec<_>>();
+    session.emulator.wait("the time goes by", |picture| less.iter().any(|left| picture.text.contains(left)));
     session.emulator.expect("nobody answered in time");
     session.emulator.expect("ermission");
     session.leave();
@@ -137,10 +138,12 @@ fn answered_elsewhere_it_goes() {
 fn what_comes_while_a_card_is_read_is_not_answered_with_it() {
     let world = world();
     let mut session = Session::start(&world);
-    session.line("(sleep 3; exec $ASKED two) & $ASKED one");
+    session.line(&format!("({WHEN_DUE}; exec $ASKED two) & $ASKED one"));
     session.prompted();
     // A key for what was there, and an Enter for what is there then.
     session.emulator.keys("y");
+    session.emulator.expect("> y");
+    session.due();
     session.emulator.expect("call 2");
     session.emulator.keys("\r");
     sleep(Duration::from_millis(800));
@@ -170,6 +173,7 @@ fn under_tmux() {
     session.later("echo shown before");
     session.emulator.expect("shown before");
     let before = session.emulator.rest();
+    session.due();
     session.prompted();
     session.answer("n");
     session.unprompted();

@@ -3,12 +3,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use guard_tests::{Emulator, Picture, Replies, World};
+use guard_tests::{Emulator, Picture, Replies, World, limit};
 
 /// The usual size.
 pub const SIZE: (u16, u16) = (30, 100);
+/// What a line waits with for [`Session::due`].
+pub const WHEN_DUE: &str = "until rm due 2>/dev/null; do sleep 0.1; done";
 /// The command's prompt.
 const PROMPT: &str = "IN> ";
 
@@ -80,17 +82,34 @@ impl Session {
         self.emulator.wait("no prompt", |picture| !picture.text.contains(" s left"))
     }
 
-    /// Types a line that has something asked for in a moment, out of sight, and something else shown until then.
+    /// Types a line that has something asked for when it is [`due`](Session::due), out of sight, and something else shown
+    /// until then.
     pub fn later(&mut self, shown: &str) {
         self.line(&format!(
-            "(sleep 3; exec $ASKED later ${{EPOCHREALTIME#*.}}) >/dev/null 2>&1 & clear; {shown}"
+            "({WHEN_DUE}; exec $ASKED later ${{EPOCHREALTIME#*.}}) >/dev/null 2>&1 & clear; {shown}"
         ));
     }
 
-    /// Answers, as a human does.
+    /// Now it is.
+    pub fn due(&self) {
+        std::fs::write(format!("{}/work/due", self.root), "").expect("a file");
+    }
+
+    /// Answers, as a human does: sees the key before the Enter, and types it again where it came to nothing, since the
+    /// prompt was not listened to.
     pub fn answer(&mut self, key: &str) {
-        self.emulator.keys(key);
-        sleep(Duration::from_millis(100));
+        let typed = |picture: &Picture| {
+            picture.text.lines().any(|line| line.strip_prefix('>').is_some_and(|line| line.trim() == key))
+        };
+        let end = Instant::now() + limit();
+        while !typed(&self.emulator.picture()) {
+            assert!(Instant::now() < end, "{key:?} is not taken:\n{}", self.emulator.picture().text);
+            self.emulator.keys(key);
+            let soon = Instant::now() + Duration::from_secs(5);
+            while !typed(&self.emulator.picture()) && Instant::now() < soon {
+                sleep(Duration::from_millis(20));
+            }
+        }
         self.emulator.keys("\r");
     }
 

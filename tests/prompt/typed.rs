@@ -22,10 +22,8 @@ fn what_was_typed_ahead_is_for_the_program() {
     session.line("sleep 1; $ASKED x; read a; echo \"got <$a>\"");
     sleep(Duration::from_millis(300));
     session.emulator.keys("y\r");
-    session.emulator.expect(" s left");
     // As it comes up, too.
-    session.emulator.keys("y");
-    session.emulator.keys("\r");
+    session.emulator.keys_with_an_answer("y\r");
     session.prompted();
     assert!(session.emulator.picture().text.contains(" s left"));
     session.answer("n");

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,20 +11,61 @@ use guard_tests::{Arena, Ended, ended, layers_off, without_layers};
 /// The machine has two cores: an attacker needs both.
 pub static ALONE: Mutex<()> = Mutex::new(());
 
-/// Fewer attempts say that the attacker hardly ran.
-pub fn enough() -> u64 {
-    if seconds() < LONG { 100 } else { 10_001 }
+/// How much an attacker tries.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// For how long at most.
+    seconds: f64,
+    /// How often at most; 0 is as often as it can.
+    attempts: u64,
 }
 
+/// How often an attacker tries where no time is given.
+const ATTEMPTS: u64 = 2000;
+/// Attempts are not waited for any longer than this.
+const PATIENCE: f64 = 60.0;
 /// From so many seconds on a race counts as a long one.
 const LONG: f64 = 60.0;
 /// How often an attacker may try for a second each against the build without layers, and at most against the whole guard.
 const ROUNDS: usize = 30;
 
-/// For how long an attacker tries.
-pub fn seconds() -> f64 {
-    let given = std::env::var("GUARD_RACE_SECONDS").unwrap_or_default();
-    given.parse().unwrap_or(2.0)
+impl Effort {
+    /// What a race is worth: so many attempts, or GUARD_RACE_SECONDS.
+    pub fn usual() -> Effort {
+        match given() {
+            Some(seconds) => Effort { seconds, attempts: 0 },
+            None => Effort { seconds: PATIENCE, attempts: ATTEMPTS },
+        }
+    }
+
+    /// Half of that.
+    pub fn half() -> Effort {
+        let Effort { seconds, attempts } = Effort::usual();
+        Effort { seconds: if attempts == 0 { seconds / 2.0 } else { seconds }, attempts: attempts / 2 }
+    }
+
+    /// A second, and fewer attempts in the first rounds: mostly they are enough.
+    fn of_round(round: usize) -> Effort {
+        Effort { seconds: 1.0, attempts: if round < 8 { 250 << round } else { 0 } }
+    }
+
+    /// The attacker's arguments after its mode, in the arena of this root.
+    pub fn arguments(self, root: &Path, flipper: &str) -> Vec<String> {
+        let Effort { seconds, attempts } = self;
+        let loader = "/lib64/ld-linux-x86-64.so.2";
+        [&seconds.to_string(), &*root.to_string_lossy(), flipper, loader, &attempts.to_string()]
+            .map(str::to_owned)
+            .to_vec()
+    }
+}
+
+/// Fewer attempts say that the attacker hardly ran.
+pub fn enough() -> u64 {
+    if given().is_some_and(|seconds| seconds >= LONG) { 10_001 } else { 100 }
+}
+
+fn given() -> Option<f64> {
+    std::env::var("GUARD_RACE_SECONDS").ok()?.parse().ok()
 }
 
 /// A policy under which calls go on in the kernel where the floor covers them.
@@ -62,20 +104,27 @@ pub fn arena_under(policy: &str) -> Arena {
     arena.world.write("okay/script", format!("#!{}/work/prog\n", arena.root().display()));
     arena.build("flip", "okay/flip", &["-pthread"]);
     arena.build("show", "okay/show", &[]);
-    let loader = format!("-Wl,--dynamic-linker={}/work/prog", arena.root().display());
-    arena.build("show", "okay/loaded", &[&loader]);
     fs::copy("/bin/true", arena.root().join("okay/prog")).expect("a copy");
     let script = arena.root().join("okay/script");
     fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("a mode");
     arena
 }
 
+/// Builds `okay/loaded`, whose loader is `work/prog`.
+pub fn build_loaded(arena: &Arena) {
+    let loader = format!("-Wl,--dynamic-linker={}/work/prog", arena.root().display());
+    arena.build("show", "okay/loaded", &[&loader]);
+}
+
 /// Runs the attacker; returns its attempts and leaks.
-fn attack(arena: &Arena, mut guard: Command, mode: &str, seconds: f64, flipper: &str) -> (u64, u64) {
+fn attack(arena: &Arena, mut guard: Command, mode: &str, effort: Effort, flipper: &str) -> (u64, u64) {
     let root = arena.root();
+    if mode == "loader" {
+        build_loaded(arena);
+    }
     let attacker = root.join("okay/flip");
     guard.current_dir(&root).args(["-q", "--"]).arg(&attacker);
-    guard.args([mode, &seconds.to_string()]).arg(&root).args([flipper, "/lib64/ld-linux-x86-64.so.2"]);
+    guard.arg(mode).args(effort.arguments(&root, flipper));
     let Ended { stdout, stderr, status } = ended(&mut guard);
     let words: Vec<&str> = stdout.split_whitespace().collect();
     let ["attempts", attempts, "leaks", leaks] = words[..] else {
@@ -85,10 +134,10 @@ fn attack(arena: &Arena, mut guard: Command, mode: &str, seconds: f64, flipper: 
 }
 
 /// Attacks under the guard, again and again until there were enough attempts: of a busy machine an attacker gets little.
-fn attack_enough(arena: &Arena, mode: &str, seconds: f64, flipper: &str) -> (u64, u64) {
+fn attack_enough(arena: &Arena, mode: &str, effort: Effort, flipper: &str) -> (u64, u64) {
     let (mut attempts, mut leaks) = (0, 0);
     for _ in 0..ROUNDS {
-        let more = attack(arena, arena.world.command(), mode, seconds, flipper);
+        let more = attack(arena, arena.world.command(), mode, effort, flipper);
         attempts += more.0;
         leaks += more.1;
         if attempts >= enough() || leaks > 0 {
@@ -98,9 +147,17 @@ fn attack_enough(arena: &Arena, mode: &str, seconds: f64, flipper: &str) -> (u64
     panic!("{mode}: only {attempts} attempts");
 }
 
-/// Runs the attacker under the guard.
-pub fn run(arena: &Arena, mode: &str, seconds: f64, flipper: &str) -> (u64, u64) {
-    attack(arena, arena.world.command(), mode, seconds, flipper)
+/// Runs the attacker under the guard, a second at a time, until a program was killed for this reason.
+pub fn until_killed(arena: &Arena, mode: &str, flipper: &str, why: &str) {
+    let is_so =
+        |line: &serde_json::Value| line["because"]["text"].as_str().is_some_and(|text| text.contains(why));
+    for round in 0..ROUNDS {
+        attack(arena, arena.world.command(), mode, Effort::of_round(round), flipper);
+        if arena.world.audit().iter().any(is_so) {
+            return;
+        }
+    }
+    panic!("no program was killed: {}", arena.world.audit().len());
 }
 
 /// Runs one attacker under the guard and without its layers, each time in a fresh arena that `prepare` has seen. `won`
@@ -124,11 +181,7 @@ pub fn race_of_copies(mode: &str) {
     contest(COPIED, "verify", mode, "process", |_| (), |_| None);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let arena = arena_under(COPIED);
-    run(&arena, mode, 1.0, "process");
-    let killed = |line: &serde_json::Value| {
-        line["because"]["text"].as_str().is_some_and(|text| text.contains("the program's content changed"))
-    };
-    assert!(arena.world.audit().iter().any(killed), "no program was killed: {}", arena.world.audit().len());
+    until_killed(&arena, mode, "process", "the program's content changed");
 }
 
 fn contest(
@@ -143,7 +196,7 @@ fn contest(
     let arena = arena_under(policy);
     prepare(&arena);
     let before = arena.state();
-    let (attempts, leaks) = attack_enough(&arena, mode, seconds(), flipper);
+    let (attempts, leaks) = attack_enough(&arena, mode, Effort::usual(), flipper);
     assert_eq!(leaks, 0, "{mode}: read what it may not");
     assert_eq!(before, arena.state(), "{mode}: changed what it may not, or ran what it may not");
     if let Some(effect) = won(&arena) {
@@ -175,12 +228,12 @@ fn wins(
     guard: impl Fn(&Arena) -> Command,
     won: impl Fn(&Arena) -> Option<String>,
 ) -> usize {
-    for round in 1..=ROUNDS {
+    for round in 0..ROUNDS {
         let arena = arena_under(policy);
         let mut command = guard(&arena);
         let before = arena.state();
         command.env("GUARD_TEST_LAYERS_OFF", off);
-        let (_, leaks) = attack(&arena, command, mode, 1.0, flipper);
+        let (_, leaks) = attack(&arena, command, mode, Effort::of_round(round), flipper);
         if leaks > 0 || before != arena.state() || won(&arena).is_some() {
             return round;
         }
@@ -197,7 +250,7 @@ pub fn race_over_the_floor(mode: &str, flipper: &str) {
         let mut arena = arena_under(policy);
         arena.world.set_tiers(tiers);
         let before = arena.state();
-        let (attempts, leaks) = attack_enough(&arena, mode, seconds() / 2.0, flipper);
+        let (attempts, leaks) = attack_enough(&arena, mode, Effort::half(), flipper);
         assert_eq!(leaks, 0, "{mode}, {tiers}: read what it may not");
         assert_eq!(before, arena.state(), "{mode}, {tiers}: changed what it may not");
         held.push(attempts);

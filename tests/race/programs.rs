@@ -6,7 +6,8 @@ use std::fs;
 use guard_tests::Arena;
 
 use crate::arena::{
-    COPIED, arena, arena_under, race, race_below_the_roots, race_of_copies, race_prepared, run,
+    COPIED, arena, arena_under, build_loaded, race, race_below_the_roots, race_of_copies, race_prepared,
+    until_killed,
 };
 
 #[test]
@@ -82,6 +83,7 @@ fn a_copy_as_loader() {
         [(COPIED.to_owned(), false), (COPIED.replace(r#""@/hide/prog": "r--", "#, ""), true)]
     {
         let arena = arena_under(&policy);
+        build_loaded(&arena);
         fs::copy(arena.root().join("hide/prog"), arena.root().join("work/prog")).expect("a copy");
         let mut command = arena.world.command();
         command.current_dir(arena.root()).arg("--").arg(arena.root().join("okay/loaded"));
@@ -120,12 +122,5 @@ fn argv() {
 /// The environment is not in the log: what shows is that programs whose environment changed were killed.
 #[test]
 fn environment() {
-    let arena = arena();
-    run(&arena, "environment", 1.0, "thread");
-    let killed = |line: &serde_json::Value| {
-        line["because"]["text"]
-            .as_str()
-            .is_some_and(|text| text.contains("an argument or a variable changed"))
-    };
-    assert!(arena.world.audit().iter().any(killed), "no program was killed: {:?}", arena.world.audit().len());
+    until_killed(&arena(), "environment", "thread", "an argument or a variable changed");
 }

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use guard_tests::until;
 
-use crate::arena::{ALONE, PLAIN, POLICY, arena_under, enough, seconds};
+use crate::arena::{ALONE, Effort, PLAIN, POLICY, arena_under, enough};
 
 /// A policy that opens what is closed, as the attacker sees it.
 fn opened(policy: &str) -> String {
@@ -24,8 +24,8 @@ fn attack_after(
     arena.world.set_tiers(tiers);
     let root = arena.root().display().to_string();
     let wait = format!(
-        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read {} {root} thread",
-        seconds() / 2.0
+        "until [ -e {root}/work/go ]; do /usr/bin/sleep 0.05; done; exec {root}/okay/flip read {}",
+        Effort::half().arguments(&arena.root(), "thread").join(" ")
     );
     let mut command = arena.world.command();
     command.args(["--", "/usr/bin/sh", "-c", &wait]);

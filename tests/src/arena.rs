@@ -93,20 +93,36 @@ impl Arena {
     }
 }
 
-/// An attacker's program; each is compiled once.
+/// An attacker's program. Each is compiled once by a process, and once for all of them where GUARD_COMPILED names a
+/// directory.
 fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
     static BUILT: Mutex<BTreeMap<String, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
     let mut all = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    let program = all.entry(format!("{source} {flags:?}")).or_insert_with(|| {
-        let place = World::bare();
-        let source = sources().join("attackers").join(source).with_extension("c");
-        let target = place.root().join("program");
-        let built =
-            ended(Command::new("cc").args(["-O2", "-w"]).args(flags).arg(source).arg("-o").arg(&target));
-        assert_eq!(built.status, 0, "{}", built.stderr);
-        Arc::new(fs::read(target).expect("a program"))
+    let name = format!("{source} {}", flags.join(" "));
+    // Not what is of one arena alone.
+    let directory = std::env::var_os("GUARD_COMPILED").filter(|_| !name.contains('/'));
+    let kept = directory.map(|directory| PathBuf::from(directory).join(&name));
+    let program = all.entry(name).or_insert_with(|| {
+        let program = kept.as_ref().and_then(|kept| fs::read(kept).ok());
+        Arc::new(program.unwrap_or_else(|| compiled(source, flags, kept.as_deref())))
     });
     Arc::clone(program)
+}
+
+fn compiled(source: &str, flags: &[&str], keep: Option<&Path>) -> Vec<u8> {
+    let place = World::bare();
+    let source = sources().join("attackers").join(source).with_extension("c");
+    let target = place.root().join("program");
+    let built = ended(Command::new("cc").args(["-O2", "-w"]).args(flags).arg(source).arg("-o").arg(&target));
+    assert_eq!(built.status, 0, "{}", built.stderr);
+    let program = fs::read(&target).expect("a program");
+    if let Some(keep) = keep {
+        // Another test may do the same: whoever is last has the name.
+        let own = keep.with_extension(std::process::id().to_string());
+        fs::write(&own, &program).expect("a program");
+        fs::rename(own, keep).expect("a name");
+    }
+    program
 }
 
 fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, Mark>) {

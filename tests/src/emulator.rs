@@ -42,6 +42,8 @@ struct Inside {
 struct Questions {
     replies: Replies,
     due: Vec<u8>,
+    /// What is typed at the moment of the next answer.
+    meanwhile: Vec<u8>,
 }
 
 impl vt100::Callbacks for Questions {
@@ -66,6 +68,7 @@ impl vt100::Callbacks for Questions {
         };
         if self.replies == Replies::Given {
             self.due.extend_from_slice(reply.as_bytes());
+            self.due.append(&mut self.meanwhile);
         }
     }
 
@@ -105,7 +108,7 @@ impl Emulator {
     #[must_use]
     pub fn start(command: &Command, (rows, columns): (u16, u16), replies: Replies) -> Emulator {
         let Pty { child, master, slave } = Pty::start(command, (rows, columns));
-        let questions = Questions { replies, due: Vec::new() };
+        let questions = Questions { replies, due: Vec::new(), meanwhile: Vec::new() };
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 0, questions);
         let inside = Arc::new(Mutex::new(Inside { parser, shown: Vec::new() }));
         let over = Arc::<AtomicBool>::default();
@@ -127,6 +130,11 @@ impl Emulator {
         self.master.write_all(keys.as_bytes()).expect("to type");
     }
 
+    /// Types as soon as the terminal has answered something: both are read at once.
+    pub fn keys_with_an_answer(&mut self, keys: &str) {
+        self.inside().parser.callbacks_mut().meanwhile.extend_from_slice(keys.as_bytes());
+    }
+
     /// What it shows now.
     #[must_use]
     pub fn picture(&self) -> Picture {
@@ -138,7 +146,7 @@ impl Emulator {
     /// # Panics
     /// When it never is.
     pub fn wait(&self, what: &str, is_so: impl Fn(&Picture) -> bool) -> Picture {
-        let end = Instant::now() + limit() / 4;
+        let end = Instant::now() + limit() / 5;
         loop {
             let picture = self.picture();
             if is_so(&picture) {

@@ -114,6 +114,14 @@ impl Held<'_> {
         self.said(status)
     }
 
+    /// Whether it has ended.
+    ///
+    /// # Panics
+    /// When nobody knows.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child of ours").is_some()
+    }
+
     /// What it has written on stdout so far.
     #[must_use]
     pub fn stdout(&self) -> String {

@@ -43,15 +43,20 @@ pub use transcript::{Shell, Step, steps, steps_under};
 /// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
 #[must_use]
 pub fn guard() -> PathBuf {
-    if let Some(path) = std::env::var_os("OPENCLAW_GUARD") {
+    beside_the_tests("OPENCLAW_GUARD", "openclaw-guard")
+}
+
+/// A program that is built, or was named by a variable.
+fn beside_the_tests(variable: &str, name: &str) -> PathBuf {
+    if let Some(path) = std::env::var_os(variable) {
         return path.into();
     }
     let exe = std::env::current_exe().expect("a test has a path");
     // target/PROFILE/deps/NAME-HASH
     let profile = exe.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
-    let guard = profile.join("openclaw-guard");
-    assert!(guard.exists(), "{} is not built: cargo build -p openclaw-guard", guard.display());
-    guard
+    let program = profile.join(name);
+    assert!(program.exists(), "{} is not built: scripts/build-tests", program.display());
+    program
 }
 
 /// Puts a copy of the guard there. Another process writes it: what this one has open to be written, children that other tests
@@ -70,14 +75,7 @@ pub fn copy_guard(to: &Path) {
 /// When it is not there.
 #[must_use]
 pub fn without_layers() -> PathBuf {
-    let path = std::env::var_os("OPENCLAW_GUARD_LAYERS")
-        .map_or_else(|| sources().join("../target/layers/debug/openclaw-guard"), PathBuf::from);
-    assert!(
-        path.exists(),
-        "{} is not there: cargo build -p openclaw-guard --features test-layers --target-dir target/layers",
-        path.display()
-    );
-    path
+    beside_the_tests("OPENCLAW_GUARD_LAYERS", "guard-layers")
 }
 
 /// The layers without which the guard is to run in every test (GUARD_LAYERS_OFF, with commas): so that tests fail which
@@ -264,6 +262,10 @@ impl World {
         let vars = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
         for dropped in inherited(vars, Inherit::Host).dropped {
             command.env_remove(OsStr::from_bytes(&dropped.name));
+        }
+        // What the tests' runner says of them, their names among it.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"NEXTEST")) {
+            command.env_remove(name);
         }
         command.current_dir(self.work()).env("HOME", self.home()).stdin(Stdio::null());
     }

@@ -43,7 +43,7 @@ pub fn words(command: &Command) -> String {
 /// How long a command may take before it counts as hung. Nothing is asserted about time otherwise.
 #[must_use]
 pub fn limit() -> Duration {
-    Duration::from_secs(if is_soak() || is_foreign() { 3600 } else { 120 })
+    Duration::from_secs(if is_soak() || is_foreign() { 3600 } else { 300 })
 }
 
 /// Runs a command to its end and to the end of its output.

@@ -7,11 +7,12 @@ use crate::session::{Session, both, same};
 #[test]
 fn what_runs_in_the_background_holds_up_nobody_and_still_writes() {
     let shown = same(|session| {
-        let script = "(while ! [ -e go ]; do sleep 0.05; done; cat f; echo late) & echo now; exit 5";
+        let script =
+            "(while ! [ -e go ]; do sleep 0.05; done; cat f; echo late; : > over) & echo now; exit 5";
         session.line(&format!("echo file > f; $RUN sh -c '{script}'"), &["exit 5'\r\n", "now\r\n"]);
         session.prompt();
         session.line("echo status $?", &["status 5"]);
-        session.line("touch go; sleep 1", &["file\r\nlate\r\n"]);
+        session.line("touch go; until [ -e over ]; do sleep 0.1; done; sleep 1", &["file\r\nlate\r\n"]);
         session.prompt();
         session.line("stty -a | grep -o '.icanon'", &["icanon\r\n"]);
         session.prompt();
@@ -49,7 +50,9 @@ fn orphans_leave_no_zombies() {
     let world = World::open();
     let mut session = Session::start(&world, true);
     let script = "for i in $(seq 40); do (sleep 0.2 & exec true); done; (sleep 0.3; ps -o ppid= -p $BASHPID > reaper & exec true); sleep 1
-        echo zombies: $(ps --ppid $(cat reaper) -o stat= | grep -c Z)";
+        count() { [ -s reaper ] && ps --ppid $(cat reaper) -o stat= | grep -c Z; }
+        for i in $(seq 600); do [ \"$(count)\" != 0 ] || break; sleep 0.1; done
+        echo zombies: $(count)";
     world.write("work/script", script);
     session.line("$RUN bash script", &["zombies: 0\r\n"]);
     session.prompt();

@@ -4,6 +4,9 @@ use guard_tests::World;
 
 use crate::session::{Session, same};
 
+/// Waits until the job has stopped.
+const STOPPED: &str = "until jobs | grep -q Stop; do sleep 0.1; done";
+
 #[test]
 fn a_shell_controls_its_jobs() {
     let shown = same(|session| {
@@ -15,7 +18,7 @@ fn a_shell_controls_its_jobs() {
         session.pause();
         session.keys("\x03", &["IN> "]);
         session.line("echo status $?", &["status 130", "IN> "]);
-        session.line("cat & sleep 0.5; jobs", &["Stopped", "IN> "]);
+        session.line(&format!("cat & {STOPPED}; jobs"), &["Stopped", "IN> "]);
         session.line("fg", &["cat\r\n"]);
         session.line("typed", &["typed\r\ntyped\r\n"]);
         session.keys("\x04", &["IN> "]);
@@ -55,8 +58,8 @@ fn the_command_is_a_job() {
 fn it_may_start_in_the_background() {
     let shown = same(|session| {
         // It is stopped for reading from a terminal that is not its own.
-        session
-            .line("$RUN sh -c 'echo written; cat; echo over' & sleep 2; jobs", &["written\r\n", "Stopped"]);
+        let command = "$RUN sh -c 'echo written; cat; echo over'";
+        session.line(&format!("{command} & {STOPPED}; jobs"), &["written\r\n", "Stopped"]);
         session.prompt();
         session.line("fg", &["over'\r\n"]);
         session.pause();

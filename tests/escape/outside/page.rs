@@ -30,7 +30,7 @@ pub fn late_page(arena: &Arena) -> Outside {
 /// before the guard looked again and cut it off, which the caller is not told.
 pub fn page_to_come(arena: &Arena) -> Outside {
     coming(arena, "work/port-to-come", |mut caller| {
-        caller.set_read_timeout(Some(Duration::from_secs(5))).expect("a socket");
+        caller.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
         caller.read(&mut [0]).is_ok_and(|count| count > 0)
     })
 }

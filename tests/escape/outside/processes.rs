@@ -44,7 +44,7 @@ pub fn victim(arena: &Arena) -> Outside {
 
 /// All that somebody else could change of a process.
 fn state(pid: u32) -> String {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     loop {
         let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
         let status = read("status");

@@ -157,7 +157,7 @@ import socket, time
 name = '\\0' + R.rstrip('/')
 own = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); own.bind(name)
 open('taken', 'w').close()
-until = time.time() + 5
+until = time.time() + 60
 while not os.path.exists('late') and time.time() < until: time.sleep(.002)
 socket.socket(socket.AF_UNIX).connect(name)").with(late_server);
 }

@@ -22,7 +22,7 @@ async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
     assert_eq!(ended(program).await, End::Resolved(ALWAYS));
     assert_eq!(ended(other).await, End::Resolved(Decision::AllowOnce));
     let store = guard.state.path().join("guard/approvals.json");
-    for _ in 0..200 {
+    for _ in 0..3000 {
         if store.exists() {
             break;
         }

@@ -27,7 +27,7 @@ use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hel
 use guard_openclaw::gateway::{NoAccess, OpenError, Turned, Wanted};
 use guard_openclaw::ports::Complain;
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 /// A guard that asks at a gateway.
 struct Guard {

@@ -211,12 +211,13 @@ async fn what_is_to_be_run_is_not_run() {
 #[tokio::test]
 async fn a_flood_ends_at_the_gate() {
     let mut served = served(false);
-    let mut denied = 0;
-    for _ in 0..200 {
-        denied += usize::from(!served.say(&request("wrong", "q")).await.is_empty());
-    }
     // The burst, and what came back meanwhile.
-    assert!((128..200).contains(&denied), "{denied}");
+    let mut denied = 0;
+    while !served.say(&request("wrong", "q")).await.is_empty() {
+        denied += 1;
+        assert!(denied < 10_000);
+    }
+    assert!(denied >= 128, "{denied}");
     let mut whys = Vec::new();
     while let Ok(News::Turned { why, .. }) = served.news.try_recv() {
         whys.push(why);
