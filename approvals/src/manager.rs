@@ -5,6 +5,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::gateway::Wanted;
+use guard_openclaw::ids;
 use guard_policy::approval::{Route, Turn, TurnSource};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, broadcast, oneshot};
@@ -18,9 +21,6 @@ use super::pending::Book;
 use super::question::{Id, Question, Request};
 use super::routes::notify::Program;
 use super::settings::Settings;
-use guard_openclaw::clock::now_ms;
-use guard_openclaw::gateway::Wanted;
-use guard_openclaw::ids;
 
 /// Events that a subscriber may be behind; beyond that it has to take a snapshot again.
 const BACKLOG: usize = 1024;

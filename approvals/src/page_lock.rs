@@ -11,14 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use guard_openclaw::approvals_store::Directory;
 use guard_policy::Page;
+use guard_policy::text::shown;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
-
-use guard_openclaw::approvals_store::Directory;
-use guard_policy::text::shown;
 
 /// In the guard's own directory.
 const LOCK: &str = "page.lock";

@@ -4,15 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::approvals_store::{self, UpdateError};
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::gateway::{Follower, Unsaved};
 use guard_policy::analysis::Entry;
 use guard_policy::approval::{FileRule, Saving};
 use guard_policy::store::{NewEntry, Store};
 
 use super::manager::Manager;
 use super::outcome::Save;
-use guard_openclaw::approvals_store::{self, UpdateError};
-use guard_openclaw::clock::now_ms;
-use guard_openclaw::gateway::{Follower, Unsaved};
 
 /// Where it is saved.
 #[derive(Clone, Debug)]

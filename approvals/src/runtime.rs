@@ -4,7 +4,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use guard_openclaw::gateway::{Access, Wanted};
+use guard_openclaw::tasks::kept_up_task;
 use guard_policy::approval::Route;
+use guard_shim::failpoints::{Fallible, may_fall};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -22,9 +25,6 @@ use super::routes::notify::Notifier;
 use super::routes::openclaw_socket::{Client, Find, Meeting, Probe};
 use super::settings::Settings;
 use super::surroundings::Surroundings;
-use guard_openclaw::gateway::{Access, Wanted};
-use guard_openclaw::tasks::kept_up_task;
-use guard_shim::failpoints::{Fallible, may_fall};
 
 /// How long the guard's end waits for the gateway to hear of it.
 const FAREWELL: Duration = Duration::from_secs(2);

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use guard_openclaw::gateway::Wanted;
 use guard_policy::Policy;
 use guard_policy::approval::{Forwarding, Route};
 
 use super::routes::notify::Program;
-use guard_openclaw::gateway::Wanted;
 
 /// What guard.json says of asking.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
+use guard_supervisor::config::options::Options;
 
 use crate::approvals::command;
 use crate::bench;
@@ -16,7 +17,6 @@ use crate::learn;
 use crate::manual::{self, completions, help};
 use crate::policy::Action;
 use crate::why;
-use guard_supervisor::config::options::Options;
 
 /// Run a command whose every program and file goes through a policy
 ///

@@ -18,9 +18,9 @@ mod policy;
 mod why;
 
 use clap::CommandFactory;
+use guard_supervisor::exit::Exit;
 
 use crate::cli::{Cli, Task};
-use guard_supervisor::exit::Exit;
 
 /// The program: reads the command line, does what it says, and says in which way that ended.
 pub fn main() -> std::process::ExitCode {

@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use guard_policy::text::shown;
 use serde_json::Value;
 
 use crate::plain_file::read as read_plain;
-use guard_policy::text::shown;
 
 /// Where another host's gateway is.
 pub const REMOTE_URL: &str = "gateway.remote.url";

@@ -4,10 +4,11 @@
 #[path = "../../policy/tests/common/mod.rs"]
 mod common;
 
-use common::data;
 use guard_openclaw::oracle::{Binding, EnvBinding, Mismatch};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use common::data;
 
 const NEWEST: &str = "2026.9.6";
 

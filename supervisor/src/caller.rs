@@ -5,11 +5,11 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
+use guard_openclaw::peer::proc::{Status, Tid};
 use rustix::io::Errno;
 
 use crate::judge::consent::Consent;
 use crate::kernel::{Kernel, Notification};
-use guard_openclaw::peer::proc::{Status, Tid};
 
 /// PATH_MAX of Linux, with the terminating NUL.
 pub const PATH_MAX: usize = 4096;

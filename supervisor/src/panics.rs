@@ -9,8 +9,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::time::Duration;
 
-use crate::audit::report::print;
 use guard_policy::text::shown;
+
+use crate::audit::report::print;
 
 /// How long a thread that panicked waits until it begins again: what makes it panic may still be there.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 use parking_lot::RwLock;
 use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::kernel::Response;
-use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 
 /// What a handler decided for its call.
 #[derive(Debug)]

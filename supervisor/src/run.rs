@@ -5,7 +5,11 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::gateway;
+use guard_policy::text::shown;
 use guard_policy::{AuditSettings, OnError, Policy};
+use guard_shim::failpoints::{self, Layer, is_off};
 use guard_shim::floor::Status;
 use guard_shim::{Plan, filter};
 
@@ -20,10 +24,6 @@ use crate::kernel::trace::yama;
 use crate::landlock::{self, Made, Use};
 use crate::process::{self, Order};
 use crate::terminal::Outer;
-use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::gateway;
-use guard_policy::text::shown;
-use guard_shim::failpoints::{self, Layer, is_off};
 
 /// Why a command could not be started guarded.
 #[derive(Debug, thiserror::Error)]

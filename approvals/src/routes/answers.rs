@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use guard_openclaw::ports::Complain;
 use guard_policy::approval::Route;
 use parking_lot::Mutex;
 
@@ -10,7 +11,6 @@ use crate::manager::Manager;
 use crate::outcome::Resolved;
 use crate::persist::Keeper;
 use crate::question::Id;
-use guard_openclaw::ports::Complain;
 
 /// Takes the answers of one route.
 #[derive(Clone)]

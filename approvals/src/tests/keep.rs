@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use guard_openclaw::approvals_store;
 use guard_policy::Bits;
 use guard_policy::approval::FileRule;
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use tempfile::TempDir;
 use super::super::outcome::Save;
 use super::super::persist::Keeper;
 use super::*;
-use guard_openclaw::approvals_store;
 
 fn state() -> TempDir {
     tempfile::Builder::new().prefix("guard-keep-").tempdir().unwrap()

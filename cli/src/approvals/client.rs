@@ -4,13 +4,12 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::UnixStream;
-use tokio::time::timeout;
-
 use guard_approvals::routes::guard_socket::place::Place;
 use guard_approvals::routes::guard_socket::protocol::{Call, LONGEST_REPLY, Method, Reply, Said, VERSION};
 use guard_policy::text::shown;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
 
 /// How long a guard may take. One that saves an entry may wait for a disk.
 const SLOWEST: Duration = Duration::from_secs(10);

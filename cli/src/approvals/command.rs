@@ -4,11 +4,6 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use serde_json::Value;
-
-use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
-use super::card::told;
-use super::client::{Answer, Guards};
 use guard_approvals::decision::{Decision, ResolveError};
 use guard_approvals::routes::guard_socket::protocol::{Method, Said, State};
 use guard_openclaw::clock::now_ms;
@@ -16,6 +11,11 @@ use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{Places, SetupError};
 use guard_supervisor::exit::Exit;
+use serde_json::Value;
+
+use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
+use super::card::told;
+use super::client::{Answer, Guards};
 
 /// What to do with approvals.
 #[derive(Debug, Subcommand)]

@@ -7,12 +7,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard_policy::approval::Route;
-use serde_json::{Value, json};
-use tempfile::TempDir;
-
-use crate::approvals::card::told;
-use crate::approvals::client::Guards;
 use guard_approvals::decision::{Decision, End};
 use guard_approvals::manager::{Asked, Manager, Ticket};
 use guard_approvals::protocol::{Approval, LONGEST_REQUEST, Method, Said, State};
@@ -21,6 +15,12 @@ use guard_approvals::routes::guard_socket::place::{Place, Socket};
 use guard_approvals::settings::Settings;
 use guard_approvals::testing::{ALWAYS, question, settings};
 use guard_approvals::{Approvals, Surroundings};
+use guard_policy::approval::Route;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::approvals::card::told;
+use crate::approvals::client::Guards;
 
 fn state() -> TempDir {
     tempfile::Builder::new().prefix("guard-control-").tempdir().expect("a directory")

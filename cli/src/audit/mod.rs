@@ -9,12 +9,12 @@ pub mod verify;
 use std::io;
 
 use clap::{Args, Subcommand};
-
-use export::{ExportError, Wanted};
 use guard_supervisor::audit::reader::ReadError;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, SetupError};
 use guard_supervisor::exit::Exit;
+
+use export::{ExportError, Wanted};
 use tail::{Lines, Shown};
 
 /// What to do with the log.

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use jiff::Timestamp;
-use serde::Serialize;
-
 use guard_policy::text::{counted, shown, shown_json};
 use guard_supervisor::audit::reader::{Log, ReadError};
+use jiff::Timestamp;
+use serde::Serialize;
 
 /// How many of the most frequent are told.
 const MOST: usize = 10;

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::AuditError;
-use super::follow::Follow;
 use guard_policy::text::shown_json;
 use guard_supervisor::audit::reader::{Entry, Log, said};
+
+use super::AuditError;
+use super::follow::Follow;
 
 /// In which form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

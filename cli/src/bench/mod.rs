@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use clap::Args;
-
 use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;

@@ -8,17 +8,16 @@ use std::path::Path;
 use guard_openclaw::command_text::{self, Evaluation, Resolved, Risk, Segment, Surroundings, Verdicts};
 use guard_policy::analysis::{Once, quoted};
 use guard_policy::environment::Variable;
+use guard_policy::text::shown;
 use guard_policy::{Policy, Verdict};
+use guard_supervisor::config::{Places, environment};
+use guard_supervisor::exit::Exit;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::output::Reason;
 use super::{CheckError, lookup};
-use guard_policy::text::shown;
-use guard_supervisor::config::Places;
-use guard_supervisor::config::environment;
-use guard_supervisor::exit::Exit;
 
 /// Whether what is no program's name may be a command line: it has what a name does not.
 pub fn is_text(argument: &OsStr) -> bool {

@@ -4,9 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use guard_policy::environment::Variable;
-use nix::unistd::{AccessFlags, access};
-
 use guard_supervisor::config::environment::candidates;
+use nix::unistd::{AccessFlags, access};
 
 /// The program that execvp(3) would start in `cwd`, by the `PATH` among these variables.
 pub fn program(name: &OsStr, env: &[Variable], cwd: &Path) -> Option<PathBuf> {

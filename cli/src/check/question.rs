@@ -6,20 +6,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guard_approvals::served;
+use guard_policy::text::shown;
 use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, Verdict, decide};
+use guard_supervisor::config::{Places, environment};
+use guard_supervisor::exec::Copies;
+use guard_supervisor::exit::Exit;
+use guard_supervisor::judge::guard::decide_program;
+use guard_supervisor::judge::local_address::interface_of;
 use rustix::fs::{Mode, OFlags};
 
 use super::arguments::Question;
 use super::output::json;
 use super::{CheckError, command, lookup};
-use guard_approvals::served;
-use guard_policy::text::shown;
-use guard_supervisor::config::Places;
-use guard_supervisor::config::environment;
-use guard_supervisor::exec::Copies;
-use guard_supervisor::exit::Exit;
-use guard_supervisor::judge::guard::decide_program;
-use guard_supervisor::judge::local_address::interface_of;
 
 /// Answers it on stdout, and by the status.
 ///

@@ -5,16 +5,16 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::approvals_store;
+use guard_openclaw::gateway;
 use guard_policy::Outcome;
+use guard_policy::text::shown;
+use guard_supervisor::audit;
+use guard_supervisor::config::Places;
 
 use super::finding::{Findings, State};
 use super::owners::{Openness, Owners, user, word};
 use super::reach::Reach;
-use guard_openclaw::approvals_store;
-use guard_openclaw::gateway;
-use guard_policy::text::shown;
-use guard_supervisor::audit;
-use guard_supervisor::config::Places;
 
 /// Who may read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use guard_policy::{Ask, Policy, Security};
 use guard_shim::floor::Status;
-
-use super::finding::Findings;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::landlock::{Made, Names, Use};
+
+use super::finding::Findings;
 
 /// What a guarded command would get.
 pub fn look(options: &Options, policy: Option<&Policy>, findings: &mut Findings) {

@@ -2,19 +2,18 @@
 
 use std::time::Duration;
 
+use guard_approvals::reply::{self, Reply};
+use guard_openclaw::gateway::{ADMIN, Access, CallError, Link, Wanted};
+use guard_openclaw::ids;
 use guard_policy::Policy;
 use guard_policy::approval::Route;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::DoctorError;
 use super::finding::{Findings, Section};
-use guard_approvals::reply::{self, Reply};
-use guard_openclaw::gateway::Link;
-use guard_openclaw::gateway::{ADMIN, Access, CallError, Wanted};
-use guard_openclaw::ids;
-use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places};
 
 /// How long the gateway may take to say something.
 const SLOWEST: Duration = Duration::from_secs(10);

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::finding::Findings;
 use guard_policy::text::shown;
 use guard_supervisor::config::Places;
+
+use super::finding::Findings;
 
 /// All of it.
 pub fn look(places: &Places, findings: &mut Findings) {

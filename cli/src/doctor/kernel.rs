@@ -5,13 +5,13 @@ use std::io;
 use std::path::Path;
 
 use guard_shim::floor as landlock;
+use guard_supervisor::kernel::probe::{self, Others};
+use guard_supervisor::kernel::trace;
 use rustix::io::Errno;
 
 use super::feature::{Above, INSIDE, feature, lacking};
 use super::finding::Findings;
 use super::listener::{self, Filters};
-use guard_supervisor::kernel::probe::{self, Others};
-use guard_supervisor::kernel::trace;
 
 /// All of it.
 pub fn look(above: Above, findings: &mut Findings) {

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use guard_openclaw::peer::nested_guard::guard_above;
+use guard_supervisor::kernel::probe::{self, Listening, NoListener};
 use rustix::io::Errno;
 
 use super::feature::{Above, feature, lacking};
 use super::finding::Findings;
-use guard_openclaw::peer::nested_guard::guard_above;
-use guard_supervisor::kernel::probe::{self, Listening, NoListener};
 
 /// What stands above this process, by its filters and by its line of parents.
 pub fn above() -> Above {

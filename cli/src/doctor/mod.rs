@@ -23,12 +23,12 @@ mod space;
 
 use clap::{Args, Subcommand};
 use guard_policy::Policy;
-
-use feature::Above;
-use finding::{Findings, Section};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{Places, SetupError};
 use guard_supervisor::exit::Exit;
+
+use feature::Above;
+use finding::{Findings, Section};
 use print::Colours;
 use reach::Reach;
 

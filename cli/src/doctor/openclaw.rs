@@ -1,13 +1,13 @@
 //! OpenClaw on this host: its configuration, its approvals stores, and where its gateway listens.
 
-use guard_policy::{Ask, Policy};
-use procfs::net::TcpState;
-
-use super::finding::Findings;
 use guard_openclaw::approvals_store::{self, File, Gateways, Stores};
 use guard_openclaw::gateway::{self, Config};
 use guard_policy::text::shown;
+use guard_policy::{Ask, Policy};
 use guard_supervisor::config::Places;
+use procfs::net::TcpState;
+
+use super::finding::Findings;
 
 /// All of it.
 pub fn look(places: &Places, policy: Option<&Policy>, findings: &mut Findings) {

@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::process::{getegid, geteuid};
-
 use guard_policy::text::shown;
+use rustix::process::{getegid, geteuid};
 
 /// Whose files may be trusted: this user's, root's, and those of whoever owns the home.
 #[derive(Clone, Debug)]

@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::Outcome;
+use guard_policy::text::shown;
+use guard_supervisor::config::Places;
 
 use super::finding::Findings;
 use super::owners::{Openness, Owners, user, word};
 use super::reach::Reach;
-use guard_policy::text::shown;
-use guard_supervisor::config::Places;
 
 const DENY: &str = "add it to permissions.filesystem.deny of guard.json, or take it out of PATH";
 

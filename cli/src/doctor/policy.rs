@@ -1,11 +1,11 @@
 //! Whether guard.json is there and right.
 
 use guard_policy::Policy;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places};
 
 use super::finding::Findings;
 use crate::policy::{Report, Source, report};
-use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places};
 
 /// The command that shows all of it.
 const VALIDATE: &str = "openclaw-guard policy validate";

@@ -3,8 +3,9 @@
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
-use super::finding::{Finding, Findings, State};
 use guard_policy::text::{shown, shown_json};
+
+use super::finding::{Finding, Findings, State};
 
 /// Whether colours are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

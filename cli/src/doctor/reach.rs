@@ -4,7 +4,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::{Access, Outcome, Policy, Request, decide};
-
 use guard_supervisor::config::realpath::Links;
 
 /// What it reaches.

@@ -1,16 +1,16 @@
 //! Interpreters where a program is trusted whatever it is told: OpenClaw 2026.9.6's audit rules
 //! `tools.exec.safe_bins_interpreter_unprofiled` and `tools.exec.allowlist_interpreter_without_strict_inline_eval`.
 
+use guard_openclaw::gateway::{self, Config};
 use guard_policy::analysis::{StrictInlineEval, is_interpreter};
 use guard_policy::safe_bins::runs_its_input;
 use guard_policy::{Policy, Section, Setting, Source};
+use guard_supervisor::config::Places;
+use guard_supervisor::config::options::Options;
 use serde_json::Value;
 
 use super::finding::Findings;
 use crate::policy;
-use guard_openclaw::gateway::{self, Config};
-use guard_supervisor::config::Places;
-use guard_supervisor::config::options::Options;
 
 /// guard.json, OpenClaw's configuration, and what the policy lets start.
 pub fn look(options: &Options, places: &Places, policy: Option<&Policy>, findings: &mut Findings) {

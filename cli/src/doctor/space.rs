@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use guard_policy::text::shown;
 use guard_policy::{OnError, Policy};
+use guard_supervisor::config::Places;
 use rustix::fs::statvfs;
 
 use super::finding::Findings;
 use crate::approvals::client::Guards;
-use guard_policy::text::shown;
-use guard_supervisor::config::Places;
 
 /// What a day of work may need, in bytes.
 const ENOUGH: u64 = 64 << 20;

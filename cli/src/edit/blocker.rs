@@ -2,7 +2,6 @@
 //! unwise.
 
 use guard_policy::Source;
-
 use guard_supervisor::audit::Operation;
 
 /// What would have to change.

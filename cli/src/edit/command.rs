@@ -4,7 +4,11 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
 use clap::{Args, Subcommand};
+use guard_policy::text::{shown, shown_json};
 use guard_policy::{Access, Bits, Source, locate};
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
 use serde_json::{Value, json};
 
 use super::EditError;
@@ -13,10 +17,6 @@ use super::context::Ground;
 use super::diff::{Colour, unified};
 use super::plan::{Aim, Denials, Effect, Kept, NoPlan, Plan, deny_all, plan};
 use super::request::{Limit, Wish, WishError};
-use guard_policy::text::{shown, shown_json};
-use guard_supervisor::config::SetupError;
-use guard_supervisor::config::options::Options;
-use guard_supervisor::exit::Exit;
 
 /// What to allow.
 #[derive(Debug, Subcommand)]

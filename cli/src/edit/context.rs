@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use guard_policy::{Draft, Policy, Scope};
-
-use super::EditError;
 use guard_openclaw::approvals_store::Stores;
+use guard_policy::{Draft, Policy, Scope};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Places, SetupError};
+
+use super::EditError;
 
 /// A policy's text as it was found, and all that is needed to see what another one would mean here.
 pub struct Ground {

@@ -1,8 +1,7 @@
 //! What is different between two texts of a policy.
 
-use similar::{ChangeTag, TextDiff};
-
 use guard_policy::text::shown;
+use similar::{ChangeTag, TextDiff};
 
 /// How lines are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use guard_policy::{Draft, Outcome, Permission, Policy, Rights, Scope, Source};
+use guard_supervisor::config::SetupError;
 use serde::Serialize;
 
 use super::context::Ground;
 use super::query::Part;
 use super::request::{Need, Wish};
-use guard_supervisor::config::SetupError;
 
 /// More than one need takes: a denial of each scope, a rule, an entry.
 const STEPS: usize = 8;

@@ -6,16 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guard_openclaw::real_path::real;
 use guard_policy::{
     Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
     decide,
 };
-
-use crate::check::originals;
-use guard_openclaw::real_path::real;
 use guard_supervisor::exec::image::{self, Image};
 use guard_supervisor::judge::guard::decide_program;
 use guard_supervisor::judge::local_address::interface_of;
+
+use crate::check::originals;
 
 /// A script may be interpreted by a script, so often (fs/exec.c, exec_binprm).
 const MAX_SCRIPTS: usize = 5;

@@ -7,13 +7,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat2};
-use rustix::io::Errno;
-use rustix::process::{getegid, geteuid};
-
 use guard_openclaw::approvals_store::{Disk, Kernel, Owner, PRIVATE, below};
 use guard_policy::text::shown;
 use guard_supervisor::config::temporary_name;
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, openat2};
+use rustix::io::Errno;
+use rustix::process::{getegid, geteuid};
 
 /// Why a policy was not changed. It is then the old one.
 #[derive(Debug, thiserror::Error)]

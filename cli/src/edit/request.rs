@@ -5,15 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::real_path::real;
 use guard_policy::remedy::{Width, exactly, sample, tilde, width};
+use guard_policy::text::shown;
 use guard_policy::{Access, Bits, Policy, Role};
+use guard_supervisor::config::{Places, environment};
 
 use super::query::{Part, starts};
 use crate::check::lookup;
-use guard_openclaw::real_path::real;
-use guard_policy::text::shown;
-use guard_supervisor::config::Places;
-use guard_supervisor::config::environment;
 
 /// Why words of the command line say nothing that could be written.
 #[derive(Debug, thiserror::Error)]

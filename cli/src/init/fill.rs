@@ -5,7 +5,6 @@
 //! out. The line `"${project}",` is that which every template has that is for a project. Comments stay as they are.
 
 use guard_policy::known;
-
 use guard_policy::text::shown_json;
 
 /// What work on a project needs: rules, with comments.

@@ -10,15 +10,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use guard_policy::{Access, Outcome, Request, decide};
-use serde_json::json;
-
-use crate::edit::EditError;
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::text::{quoted, shown, shown_json};
+use guard_policy::{Access, Outcome, Request, decide};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Places, SetupError};
 use guard_supervisor::exit::Exit;
+use serde_json::json;
+
+use crate::edit::EditError;
 use place::Workspace;
 use template::Template;
 use write::Existing;

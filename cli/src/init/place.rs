@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::known;
+use guard_supervisor::config::Places;
 
 use super::InitError;
 use super::fill::Values;
-use guard_supervisor::config::Places;
 
 /// The directory of the work, its real path.
 #[derive(Debug)]

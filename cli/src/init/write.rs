@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use guard_supervisor::config::Places;
+
 use super::InitError;
 use crate::edit::replace;
-use guard_supervisor::config::Places;
 
 /// What to do about a policy that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

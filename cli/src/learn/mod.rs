@@ -9,16 +9,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use guard_openclaw::approvals_store::Stores;
 use guard_policy::Problem;
 use guard_policy::learn::{self, Observation, Session, Stands};
-
-use crate::edit::EditError;
-use guard_openclaw::approvals_store::Stores;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Places, SetupError};
 use guard_supervisor::exit::Exit;
 use guard_supervisor::judge::recorder::Seen;
 use guard_supervisor::run::{self, RunError};
+
+use crate::edit::EditError;
 use print::Told;
 use target::{Target, Written};
 

@@ -7,15 +7,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use guard_policy::learn::{LeftOut, Merge, Observation, Proposal, Used, Why};
+use guard_policy::text::{shown, shown_json};
 use guard_policy::{Outcome, Policy, decide};
+use guard_supervisor::config::Places;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
 use serde_json::{Value, json};
 
 use super::Arguments;
 use super::target::{Target, Written};
-use guard_policy::text::{shown, shown_json};
-use guard_supervisor::config::Places;
-use guard_supervisor::config::options::Options;
-use guard_supervisor::exit::Exit;
 
 /// How many lines of a list are shown to a person.
 const SHOWN: usize = 25;

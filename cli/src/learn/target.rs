@@ -6,13 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::learn::{Merge, Proposal};
+use guard_policy::text::shown;
 use guard_policy::{Document, Problem};
+use guard_supervisor::config::{SetupError, temporary};
 
 use super::{LearnError, confirm};
 use crate::edit::{Colour, replace, unified};
-use guard_policy::text::shown;
-use guard_supervisor::config::SetupError;
-use guard_supervisor::config::temporary;
 
 /// What `-o` names.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::io;
 
 use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
+use guard_supervisor::exit::Exit;
 
 use super::print;
-use guard_supervisor::exit::Exit;
 
 /// For which shell.
 #[derive(Args, Debug)]

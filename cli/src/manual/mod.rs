@@ -10,7 +10,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
-
 use guard_policy::text::shown;
 use guard_supervisor::exit::Exit;
 

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use guard_policy::{Document, EntryExample, Example, Exec, Outcome, Policy, Role};
+use guard_supervisor::config::Disk;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,9 +16,6 @@ use super::PolicyError;
 use super::findings::{Finding, print_json};
 use super::source::{BUILT_IN, Source};
 use crate::check::batch;
-use guard_supervisor::config::Disk;
-use guard_supervisor::config::options::Options;
-use guard_supervisor::exit::Exit;
 
 /// What it is told.
 #[derive(Args, Debug)]

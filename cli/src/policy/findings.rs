@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
+use guard_policy::text::{shown, shown_json};
 use guard_policy::{Problem, locate};
 use serde::Serialize;
-
-use guard_policy::text::{shown, shown_json};
 
 /// Something at a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

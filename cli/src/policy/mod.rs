@@ -13,7 +13,6 @@ pub use source::Source;
 pub use validate::{Report, report};
 
 use clap::Subcommand;
-
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;

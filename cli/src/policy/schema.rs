@@ -1,10 +1,10 @@
 //! `policy schema`
 
 use clap::Args;
+use guard_supervisor::exit::Exit;
 
 use super::PolicyError;
 use super::findings::print_json;
-use guard_supervisor::exit::Exit;
 
 /// What it is told.
 #[derive(Args, Debug)]

@@ -3,7 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
+use guard_policy::text::shown;
 use guard_policy::{Policy, Section, Setting};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{self, Disk, Places};
+use guard_supervisor::exit::Exit;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -11,10 +15,6 @@ use super::PolicyError;
 use super::findings::print_json;
 use super::source::{BUILT_IN, Source};
 use super::tiers;
-use guard_policy::text::shown;
-use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places};
-use guard_supervisor::exit::Exit;
 
 /// What it is told.
 #[derive(Args, Debug)]

@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use guard_policy::{Document, Policy, Problem};
-
-use super::PolicyError;
 use guard_openclaw::approvals_store::Stores;
+use guard_policy::{Document, Policy, Problem};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Places, SetupError};
+
+use super::PolicyError;
 
 /// What a policy that comes from standard input is called.
 const STDIN: &str = "<stdin>";

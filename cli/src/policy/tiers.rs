@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use guard_policy::text::shown;
 use guard_policy::{Access, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Policy, Tiers};
+use guard_supervisor::landlock::Names;
 use serde::Serialize;
 
 use super::PolicyError;
 use super::findings::print_json;
-use guard_policy::text::shown;
-use guard_supervisor::landlock::Names;
 
 /// The plan, for programs.
 #[derive(Serialize)]

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use clap::Args;
 use guard_policy::Document;
-use serde::Serialize;
-
-use super::findings::{Finding, count, print_json};
-use super::source::{BUILT_IN, Source};
-use super::{PolicyError, examples};
 use guard_policy::text::shown;
 use guard_supervisor::config::Disk;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exec::Copies;
 use guard_supervisor::exit::Exit;
+use serde::Serialize;
+
+use super::findings::{Finding, count, print_json};
+use super::source::{BUILT_IN, Source};
+use super::{PolicyError, examples};
 
 /// What it is told.
 #[derive(Args, Debug)]

@@ -2,13 +2,13 @@
 
 use guard_policy::Outcome;
 use guard_policy::remedy::{Near, Nearest};
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
 
 use super::asked::Asked;
 use super::reason::Reason;
 use super::remedy::{Remedy, remedy};
 use crate::edit::{Ground, Part, obstacle};
-use guard_supervisor::config::SetupError;
-use guard_supervisor::config::options::Options;
 
 /// What the engine says now.
 #[derive(Clone, Debug)]

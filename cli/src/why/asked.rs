@@ -5,20 +5,19 @@ use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use guard_approvals::served;
+use guard_openclaw::real_path::real;
+use guard_policy::text::shown;
 use guard_policy::{Access, Page, Role};
+use guard_supervisor::audit::Operation;
+use guard_supervisor::audit::reader::{Decision, Entry, Log, ReadError, Said};
+use guard_supervisor::config::options::Options;
+use guard_supervisor::config::{audit_log, environment};
 use serde_json::{Map, Value};
 
 use super::{Question, WhyError};
 use crate::check::lookup;
 use crate::edit::{Ground, Part, starts};
-use guard_approvals::served;
-use guard_openclaw::real_path::real;
-use guard_policy::text::shown;
-use guard_supervisor::audit::Operation;
-use guard_supervisor::audit::reader::{Decision, Entry, Log, ReadError, Said};
-use guard_supervisor::config::audit_log;
-use guard_supervisor::config::environment;
-use guard_supervisor::config::options::Options;
 
 /// What is asked about.
 #[derive(Debug)]

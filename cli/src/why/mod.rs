@@ -14,13 +14,13 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
-
-use crate::edit::Ground;
 use guard_policy::text::shown;
 use guard_supervisor::audit::reader::ReadError;
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
+
+use crate::edit::Ground;
 
 /// What is asked.
 #[derive(Args, Debug)]

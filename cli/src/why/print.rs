@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use guard_policy::remedy::Near;
+use guard_policy::text::{command_line, shown};
 use guard_policy::{Outcome, locate};
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use super::answer::Answer;
 use super::reason::Reason;
 use super::remedy::{Command, Remedy};
 use crate::edit::{Colour, Ground, colour, place};
-use guard_policy::text::{command_line, shown};
 
 /// Prints it.
 ///

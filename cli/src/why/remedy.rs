@@ -7,13 +7,13 @@ use std::path::Path;
 
 use guard_policy::remedy::{Near, Object, fitting};
 use guard_policy::{Access, Bits, Outcome, Scope};
+use guard_supervisor::audit::Operation;
+use guard_supervisor::config::SetupError;
+use guard_supervisor::config::options::Options;
 
 use super::asked::Asked;
 use super::reason::Reason;
 use crate::edit::{Aim, Denials, Effect, Ground, Limit, NoPlan, Obstacle, Part, Wish, obstacle, plan};
-use guard_supervisor::audit::Operation;
-use guard_supervisor::config::SetupError;
-use guard_supervisor::config::options::Options;
 
 /// What would change it.
 #[derive(Clone, Debug)]

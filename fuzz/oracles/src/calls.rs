@@ -3,16 +3,16 @@
 //! What the broker reads there is compared (`reading`). Then the call is handled, under a policy that gives nothing but one
 //! directory of programs (`ground`): whatever was asked, nothing changes, and nothing else is handed over.
 
+use guard_supervisor::caller::Caller;
+use guard_supervisor::kernel::fake::Fake;
+use guard_supervisor::reply::{Answer, Harmless, Outcome, give};
+use guard_supervisor::syscall::{Request, handle};
 use rustix::io::Errno;
 
 use super::ground::{Ground, guard};
 use super::input::Input;
 use super::memory::{Memory, word};
 use super::reading::{compare_address, compare_how, compare_open, compare_paths, compare_strings, path};
-use guard_supervisor::caller::Caller;
-use guard_supervisor::kernel::fake::Fake;
-use guard_supervisor::reply::{Answer, Harmless, Outcome, give};
-use guard_supervisor::syscall::{Request, handle};
 
 /// The calls, and which registers hold the addresses of paths.
 const CALLS: [(i64, &[usize]); 79] = [

@@ -6,15 +6,6 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use guard_policy::approval::Forwarding;
-use guard_policy::{Because, Source};
-use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
-use tokio::sync::{Semaphore, mpsc};
-
-use super::input::Input;
-use super::words::{PAYLOAD, TOKEN, Words, signature};
 use guard_approvals::Settings;
 use guard_approvals::decision::End;
 use guard_approvals::manager::{Asked, Manager};
@@ -27,11 +18,20 @@ use guard_approvals::routes::openclaw_socket::Token;
 use guard_approvals::routes::openclaw_socket::wire::{Problem, Reply, Word, answer};
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::gateway::Wanted;
+use guard_policy::approval::Forwarding;
+use guard_policy::{Because, Source};
 use openclaw_guard::approvals::card::told;
 use openclaw_guard::approvals::client;
 use openclaw_guard::approvals::watch::admission::Gate;
 use openclaw_guard::approvals::watch::event::News;
 use openclaw_guard::approvals::watch::server::Server;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::input::Input;
+use super::words::{PAYLOAD, TOKEN, Words, signature};
 
 /// One peer.
 pub fn frames(data: &[u8]) {

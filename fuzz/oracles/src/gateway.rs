@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 
 use futures_util::{SinkExt, StreamExt};
+use guard_approvals::routes::gateway::reply::{self, Reply};
+use guard_openclaw::gateway::fuzzed::{Frame, Hello, Link, Socket, Stream, greeted, limits, read};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
 use tokio_tungstenite::WebSocketStream;
@@ -11,8 +13,6 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::input::Input;
-use guard_approvals::routes::gateway::reply::{self, Reply};
-use guard_openclaw::gateway::fuzzed::{Frame, Hello, Link, Socket, Stream, greeted, limits, read};
 
 /// The question that is asked.
 const QUESTION: &str = "3f0c1c1e-0000-4000-8000-000000000001";

@@ -8,13 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use guard_policy::{Document, Host, Overrides, Policy};
-use rustix::net::{AddressFamily, SocketType};
-use tempfile::TempDir;
-
-use super::memory::Memory;
-use super::place;
 use guard_openclaw::peer::process_tree::Tree;
+use guard_policy::{Document, Host, Overrides, Policy};
 use guard_supervisor::audit::report::{Manner, Reporter};
 use guard_supervisor::audit::{Context, Writer};
 use guard_supervisor::judge::guard::Guard;
@@ -22,6 +17,11 @@ use guard_supervisor::kernel::Response;
 use guard_supervisor::kernel::fake::Fake;
 use guard_supervisor::landlock;
 use guard_supervisor::resolve::{Resolver, real_path};
+use rustix::net::{AddressFamily, SocketType};
+use tempfile::TempDir;
+
+use super::memory::Memory;
+use super::place;
 
 /// A directory with `exec/`, whose programs may be read and started, and what may not be touched at all.
 pub struct Ground {

@@ -1,9 +1,9 @@
 //! The memory of a caller as an input makes it, and a reading of it one byte after the other.
 
+use guard_supervisor::kernel::fake::Fake;
 use rustix::io::Errno;
 
 use super::input::Input;
-use guard_supervisor::kernel::fake::Fake;
 
 const PAGE: usize = 4096;
 /// Where it begins.

@@ -3,17 +3,17 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
 
-use rustix::io::Errno;
-use rustix::net::AddressFamily;
-
-use super::ground::guard;
-use super::memory::Memory;
 use guard_supervisor::caller::Caller;
 use guard_supervisor::exec::arguments::{LIMIT, Strings};
 use guard_supervisor::syscall::Request;
 use guard_supervisor::syscall::open_how::How;
 use guard_supervisor::syscall::socket::address::{Address, Use};
 use guard_supervisor::syscall::socket::read_address;
+use rustix::io::Errno;
+use rustix::net::AddressFamily;
+
+use super::ground::guard;
+use super::memory::Memory;
 
 /// A path as the kernel takes it: PATH_MAX bytes with its NUL.
 pub fn path(memory: &Memory, address: u64) -> Result<Vec<u8>, Errno> {

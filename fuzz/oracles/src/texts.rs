@@ -5,15 +5,15 @@
 use std::fs::File;
 use std::io::Write;
 
+use guard_openclaw::peer::proc::{Fields, parse_name, parse_stat, parse_status};
+use guard_supervisor::exec::image::{self, Image};
+use guard_supervisor::judge::bound_sockets;
+use guard_supervisor::kernel::maps;
 use procfs::FromRead;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
 use super::input::Input;
-use guard_openclaw::peer::proc::{Fields, parse_name, parse_stat, parse_status};
-use guard_supervisor::exec::image::{self, Image};
-use guard_supervisor::judge::bound_sockets;
-use guard_supervisor::kernel::maps;
 
 /// One text of either kind.
 pub fn texts(data: &[u8]) {

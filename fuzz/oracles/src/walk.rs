@@ -2,15 +2,15 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use guard_supervisor::caller::Caller;
+use guard_supervisor::kernel::fake::Fake;
+use guard_supervisor::landlock::Plan;
+use guard_supervisor::resolve::{Found, Identity, Last, Object, Resolver, Spelling, Target};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::input::Input;
 use super::world::{Reached, Stop, World};
-use guard_supervisor::caller::Caller;
-use guard_supervisor::kernel::fake::Fake;
-use guard_supervisor::landlock::Plan;
-use guard_supervisor::resolve::{Found, Identity, Last, Object, Resolver, Spelling, Target};
 
 const HERE: i32 = libc::AT_FDCWD;
 

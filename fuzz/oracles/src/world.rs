@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
+use guard_supervisor::resolve::Last;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::input::Input;
 use super::place;
-use guard_supervisor::resolve::Last;
 
 /// What is at a place in the table.
 pub enum Node {

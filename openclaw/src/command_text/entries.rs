@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::evaluation::{Segment, Surroundings};
-use super::packages::{self, Runner};
-use super::{shells, wrappers};
 use guard_policy::programs::allow_always::{Entry, StrictInlineEval, literal};
 use guard_policy::programs::inline_eval::{inline_eval, is_interpreter};
 use guard_policy::programs::starters::is_shell;
 use guard_policy::{cwd_argv_pattern, normalize};
+
+use super::evaluation::{Segment, Surroundings};
+use super::packages::{self, Runner};
+use super::{shells, wrappers};
 
 /// The entries for the commands of a text, each once.
 pub(super) fn entries(

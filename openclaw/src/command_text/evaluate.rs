@@ -1,5 +1,9 @@
 //! Whether a command is satisfied by the allowlist, and by what.
 
+use guard_policy::programs::allow_always::Once;
+use guard_policy::programs::starters::is_shell;
+use guard_policy::{Because, Exec, Found, Policy, Role, Source};
+
 use super::builtins::is_safe_builtin;
 use super::evaluation::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings};
 use super::name::is_path;
@@ -8,9 +12,6 @@ use super::plan::{self, Trust};
 use super::shells::{self, Start};
 use super::syntax::{Place, Step};
 use super::{entries, wrappers};
-use guard_policy::programs::allow_always::Once;
-use guard_policy::programs::starters::is_shell;
-use guard_policy::{Because, Exec, Found, Policy, Role, Source};
 
 /// Reads a command and asks the policy's allowlist for each part. Total: every text has an answer.
 pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Evaluation {

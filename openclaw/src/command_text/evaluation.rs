@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::reason::Reason;
-use super::risks::Risk;
 use guard_policy::Because;
 use guard_policy::programs::allow_always::{Entry, Once};
+
+use super::reason::Reason;
+use super::risks::Risk;
 
 /// A program as the caller found it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 //!
 //! The tables are OpenClaw 2026.9.6's, exec-approvals: an option that is not known hides the tool.
 
-use super::wrappers;
 use guard_policy::programs::name::program_name;
+
+use super::wrappers;
 
 /// How many of them may stand before a tool.
 const MAX_RUNNERS: usize = 6;

@@ -1,13 +1,14 @@
 //! Which commands of a text are to be authorized, or why it cannot be.
 
+use guard_policy::programs::name::program_name;
+use guard_policy::programs::starters::is_shell;
+
 use super::name::is_path;
 use super::reason::Reason;
 use super::risks::Risk;
 use super::shells::{self, Start};
 use super::syntax::{self, Place, Script, Step};
 use super::{MAX_LENGTH, wrappers};
-use guard_policy::programs::name::program_name;
-use guard_policy::programs::starters::is_shell;
 
 /// How far an entry can stand for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use super::shells;
-use super::wrappers::{self, Layer};
 use guard_policy::programs::inline_eval::{FIND, Hit, inline_eval};
 use guard_policy::programs::name::program_name;
+
+use super::shells;
+use super::wrappers::{self, Layer};
 
 /// A risk of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,9 @@
 //! Shells as programs: the code or the script that their arguments name.
 
-use super::wrappers;
 use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::{is_dispatch, is_shell};
+
+use super::wrappers;
 
 /// Those whose code is read as bash reads it.
 const READ: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];

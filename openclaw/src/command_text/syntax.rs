@@ -2,15 +2,15 @@
 
 use std::ops::{ControlFlow, Range};
 
+use guard_policy::programs::inline_eval::FIND;
+use guard_policy::programs::name::program_name;
+use guard_policy::programs::starters::is_shell;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::reason::Reason;
 use super::risks::{Risk, risks};
 use super::words::{Certainty, Word, word};
 use super::{MAX_NESTING, MAX_STEPS, shells};
-use guard_policy::programs::inline_eval::FIND;
-use guard_policy::programs::name::program_name;
-use guard_policy::programs::starters::is_shell;
 
 /// How many shells within shells are read: `bash -c "bash -c …"`.
 const MAX_PAYLOADS: usize = 2;

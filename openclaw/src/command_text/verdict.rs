@@ -1,9 +1,10 @@
 //! What the policy makes of a command as text.
 
-use super::evaluation::{Evaluation, SatisfiedBy, Segment};
-use super::risks::inline_eval_behind;
 use guard_policy::programs::inline_eval::Inline;
 use guard_policy::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};
+
+use super::evaluation::{Evaluation, SatisfiedBy, Segment};
+use super::risks::inline_eval_behind;
 
 /// The verdict on a whole command, and on each of its segments.
 pub struct Verdicts<'p> {

@@ -1,8 +1,9 @@
 //! Programs that start another one: which command is behind them, or that it cannot be told.
 
-use super::name::is_assignment;
 use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::{MULTICALL, OPAQUE, is_shell};
+
+use super::name::is_assignment;
 
 /// How many wrappers may stand before a command.
 const MAX_WRAPPERS: usize = 4;

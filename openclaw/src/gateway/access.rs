@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use guard_policy::approval::{Fingerprint, GatewayUrl, Scheme};
+use guard_policy::text::shown;
 
 use super::identity::Identity;
 use super::listens::URL;
@@ -16,7 +17,6 @@ use super::tls::Trust;
 use super::{config, listens};
 use crate::config::{Config, Found, REMOTE_URL};
 use crate::ports::IsMember;
-use guard_policy::text::shown;
 
 /// What a client that asks must have.
 pub const APPROVALS: &str = "operator.approvals";

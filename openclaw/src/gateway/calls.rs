@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::frames::Refused;
 use serde_json::Value;
+
+use super::frames::Refused;
 
 /// What is answered to a call.
 pub type Answer = Result<Value, Refused>;

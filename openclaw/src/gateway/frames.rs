@@ -1,10 +1,9 @@
 //! What goes over a connection: one JSON object a text message. What is not known here does not count; what is known and of
 //! the wrong kind makes the whole frame one that cannot be read.
 
+use guard_policy::text::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use guard_policy::text::shown;
 
 /// A longer message is none, in bytes. The gateway would send 25 MiB (OpenClaw 2026.9.6), a guard has no use for it.
 pub const LONGEST: usize = 4 << 20;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
+use guard_policy::text::shown;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat, renameat};
 use rustix::process::geteuid;
@@ -17,7 +18,6 @@ use sha2::{Digest, Sha256};
 
 use crate::approvals_store::{Directory, GUARD, Lock};
 use crate::ids;
-use guard_policy::text::shown;
 
 /// Its file in [`GUARD`].
 pub const NAME: &str = "device.json";

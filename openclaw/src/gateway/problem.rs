@@ -3,9 +3,10 @@
 
 use std::io;
 
+use guard_policy::text::shown;
+
 use super::frames::Refused;
 use super::peer::Turned;
-use guard_policy::text::shown;
 
 /// Why a connection was not made, or not let in.
 #[derive(Debug, thiserror::Error)]

@@ -7,10 +7,9 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use guard_policy::text::shown;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::process::geteuid;
-
-use guard_policy::text::shown;
 
 /// A longer token is none, in bytes.
 const LONGEST: u64 = 4096;

@@ -8,11 +8,10 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-use crate::gateway::Access;
-use crate::gateway::Link;
 use crate::gateway::access::{ADMIN, APPROVALS};
 use crate::gateway::dial::{Socket, Stream, limits};
 use crate::gateway::hello::Hello;
+use crate::gateway::{Access, Link};
 
 /// One that listens on a port of its own.
 pub struct Gateway {

@@ -1,11 +1,11 @@
 //! What makes a command the one that was approved.
 
+use guard_policy::environment::portable;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::collation::sort_key;
-use guard_policy::environment::portable;
 
 /// The variables that a command sets, in a form that can be compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

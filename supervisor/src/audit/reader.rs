@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::peer::proc::Tid;
+use guard_policy::text::{quoted, shown};
 use guard_policy::{Outcome, Source};
 use jiff::Timestamp;
 use rustix::fs::FlockOperation;
@@ -18,8 +20,6 @@ use super::files::{Files, PATIENCE, lock};
 use super::head::Head;
 use super::lines::{Backward, Forward, Line};
 use crate::audit::Operation;
-use guard_openclaw::peer::proc::Tid;
-use guard_policy::text::{quoted, shown};
 
 /// What a line is called: its SHA-256. Shown as its first 8 digits, and found by any beginning.
 pub type Id = Hash;

@@ -1,14 +1,14 @@
 //! What a line says.
 
+use guard_approvals::{Question, Subject, What};
+use guard_openclaw::peer::proc::Tid;
+use guard_policy::text::shown_json;
 use guard_policy::{Outcome, Source};
 use serde::Serialize;
 
 use super::Secrets;
 use crate::audit::{Event, shortened};
 use crate::panics::Fault;
-use guard_approvals::{self, Question, Subject, What};
-use guard_openclaw::peer::proc::Tid;
-use guard_policy::text::shown_json;
 
 /// What is the same in every line of a session.
 #[derive(Clone, Debug, Default)]

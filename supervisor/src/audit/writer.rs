@@ -2,12 +2,12 @@
 
 use std::os::unix::ffi::OsStrExt;
 
+use guard_policy::text::shown;
 use guard_policy::{AuditSettings, OnError};
 
 use super::journal::Journal;
 use super::log::AuditLog;
 use super::record::{Context, Record};
-use guard_policy::text::shown;
 
 /// Writes lines.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use std::ffi::{CString, NulError, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::gateway::{Wanted, Withheld};
 use guard_policy::environment::{Dropped, Inherited, Variable};
+use guard_policy::text::shown;
 use guard_policy::{Because, Policy};
 
 use crate::config::options::Options;
-use guard_openclaw::gateway::{Wanted, Withheld};
-use guard_policy::text::shown;
 
 /// The environment of the command, by what the policy says of the guard's own. What opens OpenClaw's gateway is not in it,
 /// under whatever name.

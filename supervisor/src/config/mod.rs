@@ -12,13 +12,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::approvals_store::{self, Stores};
 use guard_policy::approval::GatewayUrl;
+use guard_policy::text::shown;
 use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Policy, Problem, Security};
 
 use crate::config::options::Options;
 use crate::config::realpath::Links;
-use guard_openclaw::approvals_store::{self, Stores};
-use guard_policy::text::shown;
 
 pub use paths::{Places, temporary, temporary_name};
 

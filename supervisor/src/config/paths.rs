@@ -4,17 +4,16 @@ use std::env;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::gateway;
+use guard_openclaw::real_path::real;
 use guard_policy::{Gateway, Host, Policy, Premises, known};
 
 use super::SetupError;
-use guard_openclaw::real_path::real;
-
 use crate::audit;
 use crate::config::options::Options;
 use crate::config::persistence_sites;
 use crate::config::realpath::Links;
-use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::gateway;
 
 /// Where things are on this host.
 #[derive(Clone, Debug)]

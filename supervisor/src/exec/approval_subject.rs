@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
+use guard_approvals::{Digest, Executable, Script};
 use guard_policy::analysis::script_operand;
 use guard_policy::environment::tells;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -17,7 +18,6 @@ use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
 use crate::syscall::Request;
-use guard_approvals::{Digest, Executable, Script};
 
 /// The program that runs in the end.
 ///

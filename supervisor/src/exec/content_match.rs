@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use guard_approvals::Digest;
 use guard_policy::{Policy, Withheld};
 use parking_lot::Mutex;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::resolve::{Identity, link_to};
-use guard_approvals::Digest;
 
 /// So many programs are compared with, at most.
 const MOST: usize = 1000;

@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use guard_openclaw::peer::proc::Tid;
 use parking_lot::{Condvar, Mutex};
 use rustix::io::Errno;
 
 use crate::caller::Caller;
-use guard_openclaw::peer::proc::Tid;
 
 /// How often a waiting exec looks whether its caller still lives.
 const LOOK: Duration = Duration::from_millis(20);

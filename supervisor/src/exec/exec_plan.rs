@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use guard_approvals::{Question, Reason};
 use guard_policy::{Because, Exec, Outcome, Policy, Request as Asked, Role, Verdict};
 use rustix::io::Errno;
 
@@ -9,7 +10,6 @@ use crate::audit::Operation;
 use crate::judge::consent::{Stand, about_exec};
 use crate::resolve::Object;
 use crate::syscall::Request;
-use guard_approvals::{Question, Reason};
 
 /// One file of a program's start, and what the policy says of it.
 #[derive(Debug)]

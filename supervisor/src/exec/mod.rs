@@ -15,14 +15,16 @@ mod verify;
 
 use std::os::fd::AsFd;
 
+use guard_approvals::Digest;
 use guard_policy::{Exec, Role};
+use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 use rustix::fs::{Access as Mode, FileType};
 use rustix::io::Errno;
 
 pub use content_match::Copies;
 pub use exec_lock::Turns;
 pub use exec_plan::{Step, Steps};
-use scripts::Named;
+pub use script_paths::spelled;
 pub use scripts::Scripts;
 
 use crate::audit::Operation;
@@ -33,10 +35,8 @@ use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
 use crate::worker::make_way;
 use arguments::Strings;
-use guard_approvals::{self, Digest};
-use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 use image::Image;
-pub use script_paths::spelled;
+use scripts::Named;
 use verify::Expected;
 
 /// execveat(2), Linux 6.14: whether the file could be run; nothing is.

@@ -15,6 +15,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use guard_approvals::Digest;
+use guard_openclaw::peer::proc::Tid;
+use guard_openclaw::peer::process_tree::Tree;
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
@@ -23,9 +26,6 @@ use super::script_paths::{is_below, spelled, ways};
 use crate::caller::Caller;
 use crate::kernel::errno;
 use crate::resolve::{Identity, Object, link_to, real_path};
-use guard_approvals::Digest;
-use guard_openclaw::peer::proc::Tid;
-use guard_openclaw::peer::process_tree::Tree;
 
 /// A longer script cannot be approved.
 pub const LONGEST: u64 = 64 << 20;

@@ -7,6 +7,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use guard_openclaw::peer::proc::{self, Tid};
 use guard_policy::{Exec, Role};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::fs::{Mode, OFlags};
@@ -19,7 +20,6 @@ use crate::kernel::Response;
 use crate::reply::{Answer, Outcome};
 use crate::resolve::Identity;
 use crate::syscall::Request;
-use guard_openclaw::peer::proc::{self, Tid};
 
 /// It is looked often for a second, and then less often for as long as the exec may be under way: its tracer can hold
 /// it up, by not waiting for another thread that the exec must see gone.

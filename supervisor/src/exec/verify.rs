@@ -2,15 +2,15 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use guard_approvals::Digest;
+use guard_openclaw::peer::proc::{self, Tid};
+use guard_shim::failpoints::{Fallible, may_fall};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::content_match::Stand;
 use crate::kernel::{Kernel, maps, requests, trace};
 use crate::resolve::{Identity, Object};
-use guard_approvals::Digest;
-use guard_openclaw::peer::proc::{self, Tid};
-use guard_shim::failpoints::{Fallible, may_fall};
 
 /// The loader that was judged.
 #[derive(Debug)]

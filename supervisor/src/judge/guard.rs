@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use guard_approvals::{Approvals, Question, Reason, served};
+use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::learn::Used;
 use guard_policy::{
     Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
@@ -24,8 +26,6 @@ use crate::judge::recorder::Recorder;
 use crate::landlock;
 use crate::resolve::special_files::{Place, is_the_machines, place};
 use crate::resolve::{Object, Resolver};
-use guard_approvals::{Approvals, Question, Reason, served};
-use guard_openclaw::peer::process_tree::Tree;
 
 /// Everything that the handlers of one guarded tree share, with the policy by which they judge. A call has one of these
 /// from its beginning to its end, so that it is judged by one policy however often that is asked.

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use guard_openclaw::peer::proc::{Text, Tid};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{errno, limits};
-use guard_openclaw::peer::proc::Text;
-use guard_openclaw::peer::proc::Tid;
 
 /// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;

@@ -2,13 +2,12 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use guard_approvals::Ending;
+use guard_openclaw::peer::proc::Tid;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-
-use guard_approvals::Ending;
-use guard_openclaw::peer::proc::Tid;
 
 /// A process, held by a descriptor.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use guard_openclaw::peer::proc::{Status, Tid};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Followed, Kernel, Notification, Response};
-use guard_openclaw::peer::proc::{Status, Tid};
 
 /// The scripted kernel. Directories and descriptors are real ones of the test's.
 #[derive(Default)]

@@ -1,8 +1,7 @@
 //! Resource limits, of a caller and of this process.
 
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
-
 use guard_openclaw::peer::proc::Tid;
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
 
 /// The soft limit that the caller has.
 pub fn of(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {

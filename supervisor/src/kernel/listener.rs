@@ -4,10 +4,10 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
+use guard_openclaw::peer::proc::{self, Status, Tid};
 use rustix::io::Errno;
 
 use super::{Followed, Kernel, Notification, Response, descriptors, errno, limits, memory, signals, trace};
-use guard_openclaw::peer::proc::{self, Status, Tid};
 
 mod ioctl {
     nix::ioctl_readwrite!(receive, b'!', 0, libc::seccomp_notif);

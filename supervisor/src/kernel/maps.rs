@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use guard_openclaw::peer::proc::Tid;
 use rustix::io::Errno;
 
 use super::errno;
-use guard_openclaw::peer::proc::Tid;
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::io::IoSliceMut;
 
+use guard_openclaw::peer::proc::Tid;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use rustix::io::Errno;
 
 use super::errno;
-use guard_openclaw::peer::proc::Tid;
 
 /// Reads up to the first unreadable byte.
 ///

@@ -5,6 +5,7 @@
 
 use std::os::fd::AsFd;
 
+use guard_openclaw::peer::proc::Tid;
 use guard_shim::filter;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
@@ -16,7 +17,6 @@ use rustix::io::Errno;
 use super::fork::{self, Side};
 use super::listener::Listener;
 use super::{Kernel, descriptors, errno, memory, requests};
-use guard_openclaw::peer::proc::Tid;
 
 /// Whether something is there, or the kernel's answer.
 pub type Probed = Result<(), Errno>;

@@ -3,8 +3,7 @@
 //! A held call is not interrupted by the kernel, so whoever waits in open(2) takes no signal: neither one with a
 //! handler nor one that stops, nor one that kills with a core (those that kill without one do end the call).
 
-use guard_openclaw::peer::proc::Tid;
-use guard_openclaw::peer::proc::{Fields, fields};
+use guard_openclaw::peer::proc::{Fields, Tid, fields};
 
 /// Whether there is a thread of this number in the process of this number. False where that cannot be told.
 pub fn is_leader(tid: Tid) -> bool {

@@ -8,6 +8,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use guard_openclaw::peer::proc::Tid;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
@@ -15,7 +16,6 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus};
 
 use super::{Followed, Kernel, Response, errno, requests};
-use guard_openclaw::peer::proc::Tid;
 
 /// Lets the held exec `id` of `tid` go on, and calls `check` with the new program's pid before it runs.
 ///

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_shim::failpoints::{Fallible, may_fall};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -13,7 +14,6 @@ use rustix::io::Errno;
 use super::Plan;
 use super::grants::Grants;
 use crate::panics::{Fault, kept_up};
-use guard_shim::failpoints::{Fallible, may_fall};
 
 /// It is looked no more often.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -9,8 +9,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_approvals::{Approvals, Settings, Surroundings};
+use guard_openclaw::gateway::Follower;
+use guard_openclaw::peer::process_tree::Tree;
+use guard_openclaw::ports::IsMember;
 use guard_policy::Policy;
 use guard_policy::approval::Route;
+use guard_policy::text::shown;
 use guard_shim::{Failure, Report, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
@@ -31,11 +36,6 @@ use crate::landlock as tree_floor;
 use crate::panics::tell_in_one_line;
 use crate::resolve::Resolver;
 use crate::worker::Pool;
-use guard_approvals::{Approvals, Settings, Surroundings};
-use guard_openclaw::gateway::Follower;
-use guard_openclaw::peer::process_tree::Tree;
-use guard_openclaw::ports::IsMember;
-use guard_policy::text::shown;
 
 /// The status of a guard that failed.
 const FAILED: u8 = 125;

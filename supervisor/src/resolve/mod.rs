@@ -18,13 +18,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use crate::caller::Caller;
-
 pub use fast_path::{Found, Spelling};
 pub use proc_fd::link_to;
 pub use real::real_path;
-use restrictions::Scope;
 pub use restrictions::mount_of;
+
+use crate::caller::Caller;
+use restrictions::Scope;
 use walk::{Pending, Walk};
 
 /// Whether a symbolic link at the end of the path is followed.

@@ -6,13 +6,13 @@
 
 use std::borrow::Cow;
 
+use guard_openclaw::peer::proc::{self, Tid};
+use guard_openclaw::peer::process_tree::Tree;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::caller::Caller;
 use crate::resolve::Object;
-use guard_openclaw::peer::proc::{self, Tid};
-use guard_openclaw::peer::process_tree::Tree;
 
 /// What a symbolic link of /proc is.
 #[derive(Clone, Debug, PartialEq, Eq)]

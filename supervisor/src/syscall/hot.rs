@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::{Access, Hierarchy, HierarchyKind, Outcome, Policy, Request as Question, decide};
 use nix::sys::signal::{Signal, raise};
 use rustix::io::Errno;
@@ -21,7 +22,6 @@ use crate::caller::Caller;
 use crate::kernel::fake::Fake;
 use crate::landlock::{Grants, Held, Plan, Untrapped};
 use crate::reply::{Answer, Harmless, give};
-use guard_openclaw::peer::process_tree::Tree;
 
 const NAMES: [&str; 6] =
     ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];

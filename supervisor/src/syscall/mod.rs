@@ -22,6 +22,7 @@ pub mod socket;
 mod tests;
 mod truncate;
 
+use guard_shim::failpoints::{Layer, is_off};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -29,7 +30,6 @@ pub use request::Request;
 
 use crate::exec;
 use crate::reply::{Answer, Harmless, Outcome, let_go};
-use guard_shim::failpoints::{Layer, is_off};
 
 /// Does the held call, or refuses it.
 ///

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::Access;
+use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -14,7 +15,6 @@ use crate::reply::{Answer, Harmless, OurCopy, Outcome};
 use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{Entry, Last, Object, Target, link_to};
 use crate::worker::blocking;
-use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
 
 /// How often an open starts again when names change under it.
 const TRIES: usize = 16;

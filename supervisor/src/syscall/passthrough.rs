@@ -7,13 +7,13 @@
 //! floor would refuse what the broker does, or the broker would say why it refuses.
 
 use guard_policy::Access;
+use guard_shim::failpoints::{Layer, is_off};
 
 use super::Request;
 use super::open_how::How;
 use crate::landlock::Reach;
 use crate::reply::{Answer, Harmless, Outcome};
 use crate::resolve::{Found, Last, Spelling};
-use guard_shim::failpoints::{Layer, is_off};
 
 /// Lets an open go on in the kernel, if it may: all that it does is in registers, but for the path.
 pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Option<Outcome> {

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use guard_shim::failpoints::{Fallible, may_fall};
 use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
@@ -9,7 +10,6 @@ use rustix::io::Errno;
 use super::Request;
 use crate::reply::{Answer, Outcome};
 use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
-use guard_shim::failpoints::{Fallible, may_fall};
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::{Document, Host, Overrides, Policy};
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -17,7 +18,6 @@ use crate::kernel::{Notification, Response};
 use crate::landlock;
 use crate::reply::{Answer, give};
 use crate::resolve::Resolver;
-use guard_openclaw::peer::process_tree::Tree;
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 

@@ -14,8 +14,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use guard_shim::failpoints::{Fallible, may_fall};
 use parking_lot::Mutex;
 use rustix::io::Errno;
+
+pub use blocking::{asking, blocking, make_way};
 
 use crate::audit::report::print;
 use crate::caller::Caller;
@@ -27,8 +30,6 @@ use crate::panics::{Fault, caught, kept_up};
 use crate::reply::give;
 use crate::syscall::number::name;
 use blocking::Slot;
-pub use blocking::{asking, blocking, make_way};
-use guard_shim::failpoints::{Fallible, may_fall};
 use idle::Parked;
 use load::{Counts, Pulse};
 

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use guard_openclaw::gateway::{CallError, Link, Refused, Run};
+use guard_openclaw::ids;
+use guard_policy::text::shown;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -11,10 +14,6 @@ use super::line::{Down, Line, PATIENCE, UNAVAILABLE};
 use super::reply::{self, Meaning, Reply};
 use crate::decision::{Decision, Lack};
 use crate::question::{Id, Request};
-use guard_openclaw::gateway::Link;
-use guard_openclaw::gateway::{CallError, Refused, Run};
-use guard_openclaw::ids;
-use guard_policy::text::shown;
 
 /// How long the gateway may take to take a question.
 const TAKING: Duration = Duration::from_secs(30);

@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use guard_openclaw::gateway::{Access, Link, NoAccess, OpenError, Pause};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::decision::Lack;
-use guard_openclaw::gateway::Link;
-use guard_openclaw::gateway::{Access, NoAccess, OpenError, Pause};
 
 /// Finds out where the gateway is and what opens it. Looks at the disk.
 pub type Find = Arc<dyn Fn() -> Result<Access, NoAccess> + Send + Sync>;

@@ -1,11 +1,11 @@
 //! What the gateway says of a question. What is not understood is no answer.
 
+use guard_openclaw::gateway::Refused;
+use guard_policy::text::shown;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::decision::{Decision, Width};
-use guard_openclaw::gateway::Refused;
-use guard_policy::text::shown;
 
 /// To `exec.approval.request` and `exec.approval.waitDecision`.
 #[derive(Clone, Debug, PartialEq, Eq)]

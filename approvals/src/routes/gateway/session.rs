@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_openclaw::gateway::{ADMIN, Link};
 use guard_policy::approval::display_text;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
@@ -13,8 +14,6 @@ use super::line::Find;
 use crate::event::What;
 use crate::lifecycle::Told;
 use crate::manager::Manager;
-use guard_openclaw::gateway::ADMIN;
-use guard_openclaw::gateway::Link;
 
 const METHOD: &str = "system-event";
 /// How long telling may take. Then it is not told: nothing waits for it.

@@ -5,13 +5,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
+use guard_openclaw::approvals_store::{Directory, GUARD};
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, chmodat, fchmod, flock, fstat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
-
-use guard_openclaw::approvals_store::{Directory, GUARD};
 
 /// The directory of the sockets, below [`GUARD`].
 const RUN: &str = "run";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_openclaw::ports::IsMember;
 use guard_policy::approval::Route;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Take};
 use tokio::net::UnixStream;
@@ -18,7 +19,6 @@ use crate::event::{Event, What};
 use crate::manager::Manager;
 use crate::outcome::{Found, Save};
 use crate::persist::Keeper;
-use guard_openclaw::ports::IsMember;
 
 /// Peers at a time; more wait until one of these has been answered, or was silent for too long.
 const MOST_PEERS: usize = 32;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use guard_openclaw::ports::Complain;
+use guard_policy::text::shown;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -24,8 +26,6 @@ use super::guard_socket::Approval;
 use crate::event::What;
 use crate::manager::Manager;
 use crate::question::Id;
-use guard_openclaw::ports::Complain;
-use guard_policy::text::shown;
 
 /// Programs that run at a time.
 const MOST: usize = 4;

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_openclaw::ports::IsMember;
+use guard_policy::text::shown;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
@@ -12,8 +14,6 @@ use tokio::time::{sleep, timeout};
 use super::peer::{Peer, Turned};
 use super::place::{Find, Meeting};
 use super::wire::{Asked, Line, Word, answer};
-use guard_openclaw::ports::IsMember;
-use guard_policy::text::shown;
 
 /// How long connecting and asking may take, as in OpenClaw's client. The answer may take as long as the question waits.
 const SLOWEST: Duration = Duration::from_secs(15);

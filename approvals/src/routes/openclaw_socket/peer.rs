@@ -2,15 +2,14 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use guard_openclaw::peer::nested_guard::guard_above;
+use guard_openclaw::peer::proc;
+use guard_openclaw::ports::IsMember;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::process::geteuid;
-
-use guard_openclaw::peer::nested_guard::guard_above;
-use guard_openclaw::peer::proc;
-use guard_openclaw::ports::IsMember;
 
 /// A process of this user that lives and belongs to no guarded tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

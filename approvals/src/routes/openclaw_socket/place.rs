@@ -7,13 +7,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, renameat};
-use rustix::process::geteuid;
-use subtle::ConstantTimeEq;
-
 use guard_openclaw::approvals_store::{self, Directory, GUARD};
 use guard_openclaw::ids;
 use guard_policy::text::shown;
+use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, renameat};
+use rustix::process::geteuid;
+use subtle::ConstantTimeEq;
 
 /// The socket's name in the state directory, where the store names none.
 pub const NAME: &str = "exec-approvals.sock";

@@ -3,13 +3,13 @@
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use guard_openclaw::ports::IsMember;
 use guard_policy::approval::Route;
 use parking_lot::Mutex;
 
 use super::peer::Peer;
 use super::place::Find;
 use crate::manager::Manager;
-use guard_openclaw::ports::IsMember;
 
 /// For so long what was found holds: a burst of questions is not a burst of connections.
 const FRESH: Duration = Duration::from_secs(1);

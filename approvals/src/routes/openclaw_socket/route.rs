@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use guard_openclaw::ports::{Complain, IsMember};
 use guard_policy::approval::Route;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
@@ -16,7 +17,6 @@ use crate::decision::Lack;
 use crate::manager::Manager;
 use crate::persist::Keeper;
 use crate::question::{Id, Request};
-use guard_openclaw::ports::{Complain, IsMember};
 
 /// Questions on the socket at a time; the others wait for their turn.
 const MOST: usize = 64;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use guard_policy::text::shown;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
@@ -12,7 +13,6 @@ use super::super::watch::queue::{Key, Queue, Row};
 use super::super::watch::row_text::text;
 use super::wrap::wrapped;
 use super::{Page, Screen};
-use guard_policy::text::shown;
 
 const KEYS: &str = "y once  s session  a always  n deny  v details  j k move  ? help  q quit";
 const HELP: &str = "\

@@ -10,15 +10,15 @@ mod wrap;
 use std::io;
 use std::time::{Duration, Instant};
 
+use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::routes::guard_socket::Saved;
+use guard_openclaw::clock::now_ms;
+use guard_policy::text::shown;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::watch::act::Act;
 use super::watch::event::Sender;
 use super::watch::queue::{Key, Queue};
-use guard_approvals::decision::{Decision, Span, Width};
-use guard_approvals::routes::guard_socket::Saved;
-use guard_openclaw::clock::now_ms;
-use guard_policy::text::shown;
 use terminal::Terminal;
 
 #[cfg(test)]

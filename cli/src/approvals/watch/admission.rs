@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use guard_approvals::routes::openclaw_socket::{Problem, Token};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
-
-use guard_approvals::routes::openclaw_socket::{Problem, Token};
 
 /// How far a request's time may be from ours, in milliseconds, as in OpenClaw.
 pub const TTL_MS: i64 = 10_000;

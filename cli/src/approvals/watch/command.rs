@@ -6,6 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use guard_approvals::decision::Decision;
+use guard_approvals::routes::guard_socket::{Method, Said};
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::peer::nested_guard::guard_above;
+use guard_supervisor::config::Places;
+use guard_supervisor::exit::Exit;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
@@ -21,12 +27,6 @@ use super::lines::{Form, Lines};
 use super::queue::{Key, Queue, Way};
 use super::server::Server;
 use super::view::Face;
-use guard_approvals::decision::Decision;
-use guard_approvals::routes::guard_socket::{Method, Said};
-use guard_openclaw::clock::now_ms;
-use guard_openclaw::peer::nested_guard::guard_above;
-use guard_supervisor::config::Places;
-use guard_supervisor::exit::Exit;
 
 /// How to watch.
 #[derive(Args, Debug)]

@@ -7,15 +7,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use guard_approvals::routes::openclaw_socket::{Meeting, Token, make};
+use guard_openclaw::approvals_store::Directory;
+use guard_policy::text::shown;
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, flock, fstat, openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
-
-use guard_approvals::routes::openclaw_socket::{Meeting, Token, make};
-use guard_openclaw::approvals_store::Directory;
-use guard_policy::text::shown;
 
 /// Held by the one that listens, in the guard's own directory.
 const LOCK: &str = "watch.lock";

@@ -1,12 +1,12 @@
 //! What happens around the queue.
 
+use guard_approvals::decision::Decision;
+use guard_approvals::routes::guard_socket::{Approval, State};
+use guard_approvals::routes::openclaw_socket::{Asked, Word};
 use ratatui::crossterm::event::Event;
 use tokio::sync::{mpsc, oneshot};
 
 use super::queue::Key;
-use guard_approvals::decision::Decision;
-use guard_approvals::routes::guard_socket::{Approval, State};
-use guard_approvals::routes::openclaw_socket::{Asked, Word};
 
 /// One thing that happened.
 #[derive(Debug)]

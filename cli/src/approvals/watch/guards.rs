@@ -5,13 +5,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use guard_approvals::routes::guard_socket::Said;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::super::client::Guards;
 use super::event::{News, Sender};
 use super::queue::Key;
-use guard_approvals::routes::guard_socket::Said;
 
 /// How often it is looked for new guards.
 const LOOK: Duration = Duration::from_secs(1);

@@ -3,6 +3,9 @@
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
 
+use guard_approvals::decision::Decision;
+use guard_openclaw::clock::now_ms;
+use guard_policy::text::shown;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
@@ -11,9 +14,6 @@ use super::act::Act;
 use super::event::{News, Sender};
 use super::queue::{Change, Key, Queue};
 use super::row_text::text;
-use guard_approvals::decision::Decision;
-use guard_openclaw::clock::now_ms;
-use guard_policy::text::shown;
 
 /// Which lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tokio::sync::oneshot;
-
 use guard_approvals::decision::{Decision, Width};
 use guard_approvals::routes::guard_socket::{Approval, Saved, State};
 use guard_approvals::routes::openclaw_socket::{Asked, Word};
+use tokio::sync::oneshot;
 
 /// Names what waits: who asks, and the id that they gave it. A guard that asks by its own socket and by OpenClaw's is the
 /// same process with the same id: one row.

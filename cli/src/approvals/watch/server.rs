@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use guard_approvals::routes::openclaw_socket::{Asked, Line, Peer, Problem, Reply, Word};
+use guard_openclaw::clock::now_ms;
+use guard_openclaw::ports::IsMember;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -15,9 +18,6 @@ use tokio::time::{sleep, timeout};
 use super::admission::Gate;
 use super::event::{News, Sender};
 use super::queue::Key;
-use guard_approvals::routes::openclaw_socket::{Asked, Line, Peer, Problem, Reply, Word};
-use guard_openclaw::clock::now_ms;
-use guard_openclaw::ports::IsMember;
 
 /// A longer line is none (OpenClaw's companion on macOS: the same).
 pub const LONGEST: u64 = 256_000;

@@ -1,14 +1,14 @@
 //! What the page is told of a row. All text in it can be shown as it is: nothing acts on whoever reads it. The id alone is
 //! as it came, to be said again in an answer, and is not shown.
 
-use serde::Serialize;
-
-use super::super::watch::queue::{Key, Row};
 use guard_approvals::decision::{Decision, Span, Width};
 use guard_approvals::protocol::OneSaved;
 use guard_approvals::routes::guard_socket::{Approval, Saved};
 use guard_approvals::routes::openclaw_socket::Asked;
 use guard_policy::text::shown;
+use serde::Serialize;
+
+use super::super::watch::queue::{Key, Row};
 
 /// A question. What a guard does not say of it is left out.
 #[derive(Debug, Serialize)]

@@ -6,6 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use guard_approvals::page_lock::{Serving, ServingError};
+use guard_openclaw::ids;
+use guard_supervisor::config::Places;
+use guard_supervisor::config::options::Options;
+use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 pub use super::super::watch::command::{WatchError, follow, outside};
@@ -17,11 +22,6 @@ use super::listen::Service;
 use super::origin::Origin;
 use super::sessions::Sessions;
 use super::state::link;
-use guard_approvals::page_lock::{Serving, ServingError};
-use guard_openclaw::ids;
-use guard_supervisor::config::Places;
-use guard_supervisor::config::options::Options;
-use guard_supervisor::exit::Exit;
 
 /// How long another one that has just started may take until it gives out links.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,12 +1,11 @@
 //! What was answered and denied, by the audit log.
 
-use serde::{Deserialize, Serialize};
-
 use guard_policy::text::shown;
 use guard_supervisor::audit::reader::{Entry, Log, ReadError, Said};
 use guard_supervisor::audit::said;
 use guard_supervisor::config;
 use guard_supervisor::config::options::Options;
+use serde::{Deserialize, Serialize};
 
 /// Entries at a time.
 const PAGE: usize = 50;

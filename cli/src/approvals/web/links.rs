@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_approvals::routes::openclaw_socket::Peer;
+use guard_openclaw::approvals_store::Directory;
+use guard_openclaw::ports::IsMember;
 use rustix::fs::{AtFlags, FileType, Mode, chmodat, statat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -16,9 +19,6 @@ use tokio::time::{sleep, timeout};
 
 use super::super::watch::event::{News, Sender};
 use super::state::Desk;
-use guard_approvals::routes::openclaw_socket::Peer;
-use guard_openclaw::approvals_store::Directory;
-use guard_openclaw::ports::IsMember;
 
 const NAME: &str = "page.sock";
 /// A longer line is none.

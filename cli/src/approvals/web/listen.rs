@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use guard_approvals::page_lock::Serving;
+use guard_supervisor::config::options::Options;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -18,8 +20,6 @@ use super::routes;
 use super::sessions::Sessions;
 use super::state::Desk;
 use super::{Board, links, peer};
-use guard_approvals::page_lock::Serving;
-use guard_supervisor::config::options::Options;
 
 /// Connections at a time; more wait. A browser has no more than 256, whatever pages in it do: they leave room for another one.
 const MOST: usize = 320;

@@ -28,6 +28,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_openclaw::clock::now_ms;
+use guard_policy::text::shown;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -35,8 +37,6 @@ use tokio::time::Instant;
 use super::watch::event::Sender;
 use super::watch::queue::{Change, Key, Queue, Row};
 use cards::Card;
-use guard_openclaw::clock::now_ms;
-use guard_policy::text::shown;
 use listen::Service;
 
 pub use command::{ServeArguments, ServeError, serve};

@@ -14,6 +14,9 @@ use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use futures_util::Stream;
+use guard_approvals::decision::Decision;
+use guard_openclaw::clock::now_ms;
+use guard_supervisor::config::options::Options;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
@@ -29,9 +32,6 @@ use super::reply::{html, object, problem};
 use super::sessions::Found;
 use super::state::Desk;
 use super::{Board, headers, rules};
-use guard_approvals::decision::Decision;
-use guard_openclaw::clock::now_ms;
-use guard_supervisor::config::options::Options;
 
 /// A longer answer is none.
 const LONGEST: usize = 16 * 1024;

@@ -1,10 +1,10 @@
 //! What is in force, as `policy show --effective` has it.
 
+use guard_policy::text::shown;
+use guard_supervisor::config::options::Options;
 use serde::Serialize;
 
 use crate::policy::{Effective, by, effective, title};
-use guard_policy::text::shown;
-use guard_supervisor::config::options::Options;
 
 /// A policy for a human.
 #[derive(Debug, Serialize)]

@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use data_encoding::HEXLOWER;
+use guard_openclaw::ids;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
-
-use guard_openclaw::ids;
 
 /// How long a link that nobody uses opens the page.
 pub const LINK: Duration = Duration::from_secs(10 * 60);

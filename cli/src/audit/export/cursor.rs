@@ -6,11 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::fs::FlockOperation;
-use serde::{Deserialize, Serialize};
-
 use guard_supervisor::audit::chain::Hash;
 use guard_supervisor::audit::files::{Files, lock};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
 
 /// It is always as long as this, and so overwritten in place.
 const LENGTH: usize = 128;

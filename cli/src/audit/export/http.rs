@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use guard_openclaw::gateway::{Trust, tls_over};
 use guard_policy::approval::GatewayHost;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -14,7 +15,6 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
-use guard_openclaw::gateway::{Trust, tls_over};
 
 /// How long a host may take to answer at all.
 const CONNECT: Duration = Duration::from_secs(10);

@@ -10,15 +10,15 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use guard_policy::text::{counted, shown};
+use guard_supervisor::audit::files::Files;
+use guard_supervisor::audit::reader::{Entry, ReadError};
 use hyper::header::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 
 use super::follow::Follow;
 use cursor::{Cursor, Sent};
 use endpoint::Endpoint;
-use guard_policy::text::{counted, shown};
-use guard_supervisor::audit::files::Files;
-use guard_supervisor::audit::reader::{Entry, ReadError};
 use http::{Failure, Headers, post};
 
 /// How many lines are sent at once, and how long they are together.

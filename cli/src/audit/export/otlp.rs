@@ -1,8 +1,7 @@
 //! Lines as OpenTelemetry's log records, in JSON (OpenTelemetry protocol specification 1.9, "JSON Protobuf Encoding").
 
-use serde_json::{Value, json};
-
 use guard_supervisor::audit::reader::{Entry, Said, said};
+use serde_json::{Value, json};
 
 /// SEVERITY_NUMBER_INFO and SEVERITY_NUMBER_WARN.
 const INFO: (u8, &str) = (9, "INFO");

@@ -7,11 +7,10 @@ mod walk;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use guard_policy::text::{counted, shown, shown_json};
 use guard_supervisor::audit::files::Files;
 use guard_supervisor::audit::reader::{Log, NoHead, ReadError};
+use serde::Serialize;
 
 /// What is wrong with a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -4,11 +4,11 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use guard_supervisor::audit::{AuditLog, Limits};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use guard_supervisor::audit::{AuditLog, Limits};
 
 const ROOMY: Limits = Limits { max_bytes: 1 << 20, keep: 8 };
 

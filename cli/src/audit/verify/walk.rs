@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::{Finding, What};
 use guard_policy::text::counted;
 use guard_supervisor::audit::chain::{Hash, Joint};
 use guard_supervisor::audit::lines::Line;
 use guard_supervisor::audit::reader::{Entry, Log, ReadError, Said};
 use guard_supervisor::audit::record::{MISSING, OF_LOG};
+
+use super::{Finding, What};
 
 /// A line that was passed.
 #[derive(Clone, Copy)]

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use guard_openclaw::oracle::{Binding, EnvBinding};
 use guard_policy::environment::{Variable, for_shell, with_overrides};
+use guard_policy::text::shown_json;
 use guard_policy::{Because, Policy};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::check::output::Reason;
-use guard_policy::text::shown_json;
 
 /// `env`: what a command gets of `base`, with what it wants to set.
 #[derive(Deserialize)]

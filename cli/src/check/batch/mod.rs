@@ -9,6 +9,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use guard_policy::{Access, Because, Outcome, Policy, Source, Verdict};
+use guard_supervisor::exit::Exit;
 use serde::Deserialize;
 
 use super::CheckError;
@@ -16,7 +17,6 @@ use super::command::CommandQuestion;
 use super::output::json;
 use environment::{BindingQuestion, EnvBindingQuestion, EnvQuestion};
 use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQuestion, SafeBinQuestion};
-use guard_supervisor::exit::Exit;
 use network::{BindQuestion, ConnectQuestion};
 use paths::{ExecQuestion, FileQuestion};
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
+use guard_supervisor::config::temporary;
+
 use super::{NAME, OLD, directory, names, text};
 use crate::edit::replace::{EditError, replace};
-use guard_supervisor::config::temporary;
 
 #[test]
 fn mode_and_owner_stay() {

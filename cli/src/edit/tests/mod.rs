@@ -7,10 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use guard_openclaw::approvals_store::testing::{MOMENTS, Stopping};
 use tempfile::TempDir;
 
 use super::replace::{EditError, replace, replace_on};
-use guard_openclaw::approvals_store::testing::{MOMENTS, Stopping};
 
 const NAME: &str = "guard.json";
 const OLD: &str = "{\n  \"version\": 1 // one\n}\n";

@@ -6,12 +6,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Child;
 
+use guard_openclaw::approvals_store::testing::{MOMENTS, Moment, Stopping};
+use guard_supervisor::config::temporary;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{NAME, OLD, directory, names, spawn, text};
 use crate::edit::replace::{EditError, replace, replace_on};
-use guard_openclaw::approvals_store::testing::{MOMENTS, Moment, Stopping};
-use guard_supervisor::config::temporary;
 
 /// Creating, owning, writing, syncing, renaming, syncing the directory; and before that taking away what lies in the way.
 const STEPS: usize = 7;

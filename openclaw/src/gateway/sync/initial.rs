@@ -9,8 +9,7 @@ use tokio::time::timeout;
 
 use super::wire::fetch;
 use crate::approvals_store;
-use crate::gateway::Link;
-use crate::gateway::{Access, Wanted};
+use crate::gateway::{Access, Link, Wanted};
 
 /// How long the gateway has.
 const LONGEST: Duration = Duration::from_secs(5);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::store::NewEntry;
+use guard_policy::text::shown;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
@@ -17,11 +18,9 @@ use tokio::time::{sleep, timeout};
 use super::wire::{Unsaid, add, fetch};
 use crate::approvals_store::{self, Snapshot};
 use crate::clock::now_ms;
-use crate::gateway::Link;
-use crate::gateway::{Access, NoAccess, Pause, Wanted};
+use crate::gateway::{Access, Link, NoAccess, Pause, Wanted};
 use crate::ports::{Complain, IsMember};
 use crate::tasks::kept_up_task;
-use guard_policy::text::shown;
 
 /// Between two looks: no event tells of a change (OpenClaw 2026.9.6).
 const AGAIN: Duration = Duration::from_secs(30);

@@ -5,9 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::approvals_store::{self, Snapshot};
-use crate::gateway::CallError;
-use crate::gateway::Link;
 use crate::gateway::access::ADMIN;
+use crate::gateway::{CallError, Link};
 
 /// How often an entry is added again because somebody else has changed the store.
 const TRIES: usize = 5;

@@ -11,10 +11,9 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::process::getpid;
 use tokio::join;
 
-use crate::gateway::Link;
-use crate::gateway::OpenError;
 use crate::gateway::peer::{Ends, Turned};
 use crate::gateway::testing::Gateway;
+use crate::gateway::{Link, OpenError};
 use crate::ports::IsMember;
 
 fn nobody() -> IsMember {

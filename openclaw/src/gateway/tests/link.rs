@@ -8,10 +8,9 @@ use tokio::join;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use crate::gateway::Link;
 use crate::gateway::problem::Lost;
 use crate::gateway::testing::{Client, Gateway, hello};
-use crate::gateway::{CallError, Refused};
+use crate::gateway::{CallError, Link, Refused};
 
 async fn linked() -> (Link, Client) {
     let gateway = Gateway::new().await;

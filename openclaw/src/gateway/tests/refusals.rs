@@ -7,10 +7,9 @@ use tokio::join;
 use tokio::net::TcpListener;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use crate::gateway::Link;
 use crate::gateway::identity::Identity;
 use crate::gateway::testing::{Client, Gateway, hello};
-use crate::gateway::{Access, OpenError};
+use crate::gateway::{Access, Link, OpenError};
 
 /// What opening says where the gateway says this.
 async fn opening(talk: impl AsyncFnOnce(&Gateway)) -> Result<Link, OpenError> {

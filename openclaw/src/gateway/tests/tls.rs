@@ -11,10 +11,9 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::sign::{CertifiedKey as Signed, SingleCertAndKey};
 use tokio_rustls::rustls::{ServerConfig, version};
 
-use crate::gateway::Link;
 use crate::gateway::testing::{Client, Gateway, hello};
 use crate::gateway::tls::{Trust, fingerprint};
-use crate::gateway::{Access, OpenError};
+use crate::gateway::{Access, Link, OpenError};
 
 fn certified() -> CertifiedKey<KeyPair> {
     generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap()

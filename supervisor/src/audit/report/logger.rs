@@ -2,10 +2,11 @@
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use super::{Entry, Line, Logged};
-use crate::audit::{Context, Record, Writer};
 use guard_openclaw::peer::process_tree::Tree;
 use guard_shim::failpoints::{Fallible, may_fall};
+
+use super::{Entry, Line, Logged};
+use crate::audit::{Context, Record, Writer};
 
 /// Writes what it is told.
 pub struct Logger {

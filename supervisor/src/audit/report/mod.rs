@@ -13,7 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use guard_openclaw::peer::proc::Tid;
+use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::Outcome;
+use guard_policy::text::shown;
 use parking_lot::Mutex;
 
 pub use hint::hint;
@@ -21,9 +24,6 @@ pub use printer::print;
 
 use crate::audit::{Asked, Change, Context, Event, Failed, Record, Writer};
 use crate::panics::{Fault, kept_up};
-use guard_openclaw::peer::proc::Tid;
-use guard_openclaw::peer::process_tree::Tree;
-use guard_policy::text::shown;
 use logger::Logger;
 use printer::Printer;
 

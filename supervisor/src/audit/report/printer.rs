@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::Line;
 use guard_shim::failpoints::{Fallible, may_fall};
+
+use super::Line;
 
 /// Repeats of a line within this time are counted and not printed.
 const FOLD: Duration = Duration::from_secs(5);

@@ -15,8 +15,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guard_approvals::Settings;
+use guard_openclaw::approvals_store::{self, Stores};
+use guard_openclaw::gateway::{self, Follower};
 use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
+use guard_policy::text::shown;
+use guard_shim::failpoints::{Fallible, may_fall};
 use parking_lot::{Mutex, MutexGuard};
 
 pub use watch::Watch;
@@ -28,11 +33,6 @@ use crate::config::{self, Disk, Places, SetupError};
 use crate::judge::active::Current;
 use crate::judge::guard::Guard;
 use crate::panics::{caught, kept_up};
-use guard_approvals::Settings;
-use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::gateway::{self, Follower};
-use guard_policy::text::shown;
-use guard_shim::failpoints::{Fallible, may_fall};
 use stamp::Stamp;
 use watch::Wake;
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Parser;
+use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::approval::FileRule;
 use guard_policy::store::NewEntry;
 use guard_policy::{Access, Bits, Exec, Outcome, Request, Role, decide};
@@ -15,7 +16,6 @@ use crate::audit::{Context, Writer};
 use crate::config::options::Options;
 use crate::landlock;
 use crate::resolve::Resolver;
-use guard_openclaw::peer::process_tree::Tree;
 
 const POLICY: &str = r#"{ "version": 1, "permissions": { "base": false, "filesystem": {
     "rules": { "/usr/**": "r-x", "/kept/**": "---" } } } }"#;

@@ -1,9 +1,10 @@
 //! What happens to questions, for the audit log and, where no prompt can be shown, for the operator's eyes.
 
-use crate::audit::Asked;
-use crate::audit::report::Reporter;
 use guard_approvals::{Event, Log, Question, Subject, What};
 use guard_policy::text::shown;
+
+use crate::audit::Asked;
+use crate::audit::report::Reporter;
 
 /// Tells the reporter.
 #[derive(Debug)]

@@ -11,6 +11,10 @@ mod state;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_approvals::{
+    Approvals, Asked, Binding, Decision, End, Going, Id, Manager, Question, Reason, Refusal, Ticket, Told,
+};
+use guard_shim::failpoints::{Fallible, may_fall};
 use rustix::io::Errno;
 
 pub use log::{Announce, ApprovalLog, Way};
@@ -23,10 +27,6 @@ use crate::kernel::ended;
 use crate::reply::{Answer, Outcome};
 use crate::syscall::{Request, handle};
 use crate::worker;
-use guard_approvals::{
-    Approvals, Asked, Binding, Decision, End, Going, Id, Manager, Question, Reason, Refusal, Ticket, Told,
-};
-use guard_shim::failpoints::{Fallible, may_fall};
 
 /// A call names two paths at most, and a program has few interpreters. One that goes on finding something else to ask is
 /// refused.

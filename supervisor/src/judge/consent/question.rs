@@ -3,13 +3,13 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use guard_approvals::{Exec, Process, Question, Repeat, Subject};
+use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::approval::always;
 use guard_policy::{Access, Because, Policy, Request};
 
 use crate::caller::Caller;
 use crate::syscall::number::name;
-use guard_approvals::{Exec, Process, Question, Repeat, Subject};
-use guard_openclaw::peer::process_tree::Tree;
 
 /// What of the guard is in a question.
 pub struct Background<'g> {

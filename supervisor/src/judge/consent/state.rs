@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 
-use guard_policy::{Because, Outcome, Verdict};
-
 use guard_approvals::{Binding, Question, Reason};
+use guard_policy::{Because, Outcome, Verdict};
 
 /// How a call stands with a human.
 #[derive(Clone, Debug, PartialEq, Eq)]

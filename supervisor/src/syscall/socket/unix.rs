@@ -8,6 +8,7 @@ use ::landlock::{
 };
 use guard_policy::Access;
 use guard_policy::learn::Used;
+use guard_shim::failpoints::{Fallible, may_fall};
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
@@ -20,7 +21,6 @@ use crate::kernel::{errno, requests};
 use crate::reply::Outcome;
 use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
-use guard_shim::failpoints::{Fallible, may_fall};
 
 /// `struct sockaddr_un` with this path.
 fn unix_address(path: &[u8]) -> Vec<u8> {

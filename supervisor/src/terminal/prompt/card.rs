@@ -1,10 +1,10 @@
 //! A card in words: what a human needs to answer it, with nothing in it that acts on a terminal.
 
+use guard_approvals::protocol::{Approval, OneSaved, Saved};
+use guard_policy::text::shown;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::queue::Card;
-use guard_approvals::protocol::{Approval, OneSaved, Saved};
-use guard_policy::text::shown;
 
 /// The width of the names in front.
 const NAMES: usize = 9;

@@ -4,9 +4,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use memchr::memchr;
-
 use guard_approvals::protocol::{Call, Method, Reply, Said, VERSION};
+use memchr::memchr;
 
 /// One connection.
 #[derive(Debug)]

@@ -18,13 +18,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
-use answer::Asking;
 use guard_approvals::protocol::{Said, State};
 use guard_policy::text::shown;
+
+pub use overlay::{Surface, Terminal};
+
+use answer::Asking;
 use input::Reader;
 use link::Link;
 use overlay::Cover;
-pub use overlay::{Surface, Terminal};
 use panel::{Page, Panel};
 use query::Query;
 use queue::{Card, Queue};

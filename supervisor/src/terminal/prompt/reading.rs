@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
+use guard_approvals::protocol::Method;
+
 use super::answer::Reading;
 use super::card::{self, Extent};
 use super::input::{Scroll, Typed};
 use super::panel::{Page, Panel};
 use super::query::{self, Query};
 use super::{Outcome, Prompt};
-use guard_approvals::protocol::Method;
 
 impl Prompt {
     /// Takes what is typed.

@@ -7,6 +7,9 @@ mod shown;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};
+use guard_openclaw::gateway::{NoAccess, OpenError, Turned, Wanted};
+use guard_openclaw::ports::Complain;
 use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,9 +26,6 @@ use crate::persist::Keeper;
 use crate::question::{Always, Question, Subject};
 use crate::settings::Settings;
 use crate::tests::{ALWAYS, file, question, settings};
-use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};
-use guard_openclaw::gateway::{NoAccess, OpenError, Turned, Wanted};
-use guard_openclaw::ports::Complain;
 
 const SOON: Duration = Duration::from_secs(60);
 

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use guard_approvals::routes::openclaw_socket::Token;
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::super::admission::{Gate, TTL_MS};
-use guard_approvals::routes::openclaw_socket::Token;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tests/data/exec-host-hmac.json");
 

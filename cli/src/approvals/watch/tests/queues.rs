@@ -1,5 +1,10 @@
 //! Rows come, merge and go.
 
+use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::question::{Always, Question};
+use guard_approvals::routes::guard_socket::State;
+use guard_approvals::routes::openclaw_socket::Word;
+use guard_approvals::testing::question;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -7,11 +12,6 @@ use super::super::act::Act;
 use super::super::lines::{Form, Lines};
 use super::super::queue::{CannotAnswer, Change, Key, Queue, Way};
 use super::{approvals, asked};
-use guard_approvals::decision::{Decision, Span, Width};
-use guard_approvals::question::{Always, Question};
-use guard_approvals::routes::guard_socket::State;
-use guard_approvals::routes::openclaw_socket::Word;
-use guard_approvals::testing::question;
 
 fn key(pid: u32, id: &str) -> Key {
     Key { pid, id: id.to_owned() }

@@ -2,6 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::manager::Ticket;
+use guard_approvals::question::{Process, Question, Script, Subject};
+use guard_approvals::routes::guard_socket::Approval;
+use guard_approvals::testing::question;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -11,11 +16,6 @@ use super::super::act::Act;
 use super::super::queue::{Key, Queue};
 use super::{approvals, asked};
 use crate::approvals::tui::{Screen, draw};
-use guard_approvals::decision::{Decision, Span, Width};
-use guard_approvals::manager::Ticket;
-use guard_approvals::question::{Process, Question, Script, Subject};
-use guard_approvals::routes::guard_socket::Approval;
-use guard_approvals::testing::question;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guard_approvals::routes::openclaw_socket::{Token, Word};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -17,7 +18,6 @@ use super::super::admission::Gate;
 use super::super::endpoint::{Place, PlaceError};
 use super::super::event::News;
 use super::super::server::{LONGEST, Server};
-use guard_approvals::routes::openclaw_socket::{Token, Word};
 
 struct Served {
     directory: TempDir,

@@ -1,14 +1,14 @@
 //! What a board says.
 
+use guard_approvals::question::{Always, Question};
+use guard_approvals::routes::guard_socket::State;
+use guard_approvals::testing::question;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::super::cards::Card;
 use crate::approvals::watch::queue::{Key, Queue};
 use crate::approvals::watch::tests::{approvals, asked};
-use guard_approvals::question::{Always, Question};
-use guard_approvals::routes::guard_socket::State;
-use guard_approvals::testing::question;
 
 const NASTY: &str = "\u{1b}[2J\u{202e}<script>\u{200b}\n\u{e0041}&amp;\u{9b}";
 

@@ -20,9 +20,8 @@ use super::initial::ask_within;
 use super::wire::{Unsaid, add, fetch};
 use super::*;
 use crate::approvals_store::{self, Gateways, Snapshot};
-use crate::gateway::Link;
 use crate::gateway::testing::{Client, Gateway, admin_hello, hello};
-use crate::gateway::{CallError, Wanted};
+use crate::gateway::{CallError, Link, Wanted};
 
 async fn linked_as(hello: Value) -> (Link, Client) {
     let gateway = Gateway::new().await;
