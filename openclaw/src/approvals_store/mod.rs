@@ -22,7 +22,7 @@ pub use gateways::{
     Gateways, Snapshot, governing, keep as keep_gateways, load as load_gateways, path as gateways,
 };
 pub use load::{File, Stores, load, load_own};
-pub use lock::Lock;
+pub(crate) use lock::Lock;
 pub use update::{UpdateError, apply, apply_own};
 
 /// The store's name in the state directory.

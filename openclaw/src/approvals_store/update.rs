@@ -18,25 +18,55 @@ const TRIES: usize = 16;
 /// Why a store was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
+    /// OpenClaw has no store, and the change was to go into that one.
     #[error(
         "there is no {path}, and the guard makes none: newer releases of OpenClaw refuse to run beside one. \
          Write the entry into guard.json", path = path.display()
     )]
-    Absent { path: PathBuf },
+    Absent {
+        /// Where the store would be.
+        path: PathBuf,
+    },
+    /// OpenClaw keeps its approvals in a database, and would not run beside a store.
     #[error(
         "{path} is not written: OpenClaw 2026.8 and newer keep their approvals in {database} beside it, and refuse \
          to run while there is an exec-approvals.json. Write the entry into guard.json, or let OpenClaw's own \
          tools change its approvals", path = path.display(), database = DATABASE
     )]
-    Database { path: PathBuf },
+    Database {
+        /// Where the store would be.
+        path: PathBuf,
+    },
+    /// The store's text is not of the format.
     #[error("{problem}: nothing is written into a store that cannot be read; repair it first")]
-    Broken { problem: String },
+    Broken {
+        /// What is wrong with it, with its path.
+        problem: String,
+    },
+    /// Somebody else has changed the store; [`apply`] has tried again before it returns this.
     #[error("{path} has changed since it was read: read it again, and repeat the change", path = path.display())]
-    Conflict { path: PathBuf },
+    Conflict {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The lock file cannot be made, opened or locked.
     #[error("cannot lock {path} for a change: {error}", path = path.display())]
-    Lock { path: PathBuf, error: io::Error },
+    Lock {
+        /// The store that it is for.
+        path: PathBuf,
+        /// Why there is no lock.
+        error: io::Error,
+    },
+    /// A step of reading or replacing the store failed.
     #[error("cannot {step} {path}: {error}", path = path.display())]
-    Disk { step: &'static str, path: PathBuf, error: io::Error },
+    Disk {
+        /// The step, as words that stand before the path: "write", "look beside".
+        step: &'static str,
+        /// The store, or the guard's directory where that could not be made.
+        path: PathBuf,
+        /// Why it failed.
+        error: io::Error,
+    },
 }
 
 /// A change that was made.

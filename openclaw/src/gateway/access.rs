@@ -57,16 +57,31 @@ impl fmt::Debug for Member {
 pub enum NoAccess {
     /// What says where the gateway is, or which, does not.
     #[error("{place}: {why}")]
-    Where { place: String, why: String },
+    Where {
+        /// What should say it: a file's key, or "the gateway's url".
+        place: String,
+        /// What is wrong with what it says.
+        why: String,
+    },
     /// The guard does not know who it is.
     #[error("the identity of the guard for gateways: {0}")]
     Identity(String),
     /// There is no secret anywhere.
     #[error("{at}: no token for the gateway: {why}")]
-    Nowhere { at: String, why: String },
+    Nowhere {
+        /// The gateway's URL.
+        at: String,
+        /// Where a secret was looked for.
+        why: String,
+    },
     /// What was named has no secret.
     #[error("{at}: no token for the gateway: {why}")]
-    Secret { at: String, why: String },
+    Secret {
+        /// The gateway's URL.
+        at: String,
+        /// Why what was named gives none.
+        why: String,
+    },
 }
 
 impl NoAccess {

@@ -12,7 +12,12 @@ pub const LONGEST: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
     /// The answer to the request of this id.
-    Answer { id: String, answer: Result<Value, Refused> },
+    Answer {
+        /// The request's.
+        id: String,
+        /// What the method returned, or why it was not called.
+        answer: Result<Value, Refused>,
+    },
     /// Something has happened.
     Event(Event),
     /// A kind of frame that is not known here.

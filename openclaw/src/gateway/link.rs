@@ -68,6 +68,7 @@ impl Link {
         })
     }
 
+    /// Takes over a connection that has been let in; a task of its own reads it until it ends.
     pub fn of(socket: Socket, hello: Hello) -> Link {
         let (tell, told) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);

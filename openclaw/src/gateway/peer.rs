@@ -30,21 +30,27 @@ pub struct Ends {
 /// Why nothing secret is said to it.
 #[derive(Debug, thiserror::Error)]
 pub enum Turned {
+    /// The socket belongs to neither this user nor root; holds the user id.
     #[error("a process of another user ({0}) listens there")]
     OtherUser(u32),
+    /// A process of a guarded tree holds the socket; holds its pid.
     #[error("a process of a guarded tree ({0}) listens there: it may not answer")]
     Member(i32),
+    /// A process of a guarded tree may hold the socket, for its descriptors cannot be read; holds its pid.
     #[error(
         "it cannot be told whether a process of a guarded tree ({0}) listens there: it does not show what it holds"
     )]
     Hidden(i32),
+    /// No process in /proc that can be looked into holds the socket.
     #[error(
         "no process that this user sees listens there, so it cannot be told whether it is one of a guarded tree: run the \
          gateway as this user and beside the guard, or let it speak TLS (wss://)"
     )]
     Unseen,
+    /// The kernel's tables have no row for the connection.
     #[error("the kernel does not tell who listens there")]
     Unknown,
+    /// /proc cannot be read; holds the reason.
     #[error("it cannot be told who listens there: {0}")]
     Failed(String),
 }

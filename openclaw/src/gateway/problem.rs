@@ -13,33 +13,73 @@ use super::peer::Turned;
 pub enum OpenError {
     /// Nobody listens.
     #[error("{at}: nobody listens; start the gateway with `openclaw gateway`")]
-    Nobody { at: String },
+    Nobody {
+        /// The gateway's URL.
+        at: String,
+    },
     /// The kernel's, on the way to the first message.
     #[error("{at}: {error}")]
-    Unreachable { at: String, error: io::Error },
+    Unreachable {
+        /// The gateway's URL.
+        at: String,
+        /// Why it cannot be reached.
+        error: io::Error,
+    },
     /// It would not be private.
     #[error("{at}: {why}")]
-    Insecure { at: String, why: String },
+    Insecure {
+        /// The gateway's URL.
+        at: String,
+        /// What is not private about it, or what is wrong with its certificate.
+        why: String,
+    },
     /// Who is there may not be told anything.
     #[error("{at}: {turned}")]
-    Turned { at: String, turned: Turned },
+    Turned {
+        /// The gateway's URL.
+        at: String,
+        /// Why nothing secret is said to it.
+        turned: Turned,
+    },
     /// What is there speaks something else.
     #[error("{at}: this is no gateway of OpenClaw: {why}")]
-    NoGateway { at: String, why: String },
+    NoGateway {
+        /// The gateway's URL.
+        at: String,
+        /// What it does that a gateway does not.
+        why: String,
+    },
     /// It is there, and takes no connection now (OpenClaw 2026.9.6 while it starts or stops, and where too many have not
     /// said yet who they are).
     #[error("{at}: it takes no connection for now (HTTP 503)")]
-    Busy { at: String },
+    Busy {
+        /// The gateway's URL.
+        at: String,
+    },
     /// It took longer than everything may take.
     #[error("{at}: {what} has not come for {seconds} s")]
-    Slow { at: String, what: &'static str, seconds: u64 },
+    Slow {
+        /// The gateway's URL.
+        at: String,
+        /// What was waited for.
+        what: &'static str,
+        /// How long, in seconds.
+        seconds: u64,
+    },
     /// The connection has ended before it was let in.
     #[error("{at}: {lost}")]
-    Lost { at: String, lost: Lost },
+    Lost {
+        /// The gateway's URL.
+        at: String,
+        /// How it ended.
+        lost: Lost,
+    },
     /// The gateway does not let the guard in.
     #[error("{at}: the gateway refuses the guard: {refused}{}", advice(.next))]
     Refused {
+        /// The gateway's URL.
         at: String,
+        /// What the gateway says of it.
         refused: Box<Refused>,
         /// What to do next.
         next: Option<String>,
@@ -48,7 +88,16 @@ pub enum OpenError {
     #[error(
         "{at}: the gateway does not grant {scope} (it grants {}){}", list(.granted), advice(.next)
     )]
-    MissingScope { at: String, scope: &'static str, granted: Vec<String>, next: Option<String> },
+    MissingScope {
+        /// The gateway's URL.
+        at: String,
+        /// The scope that it does not grant.
+        scope: &'static str,
+        /// The scopes that it grants.
+        granted: Vec<String>,
+        /// What to do next.
+        next: Option<String>,
+    },
 }
 
 fn advice(next: &Option<String>) -> String {
@@ -67,6 +116,7 @@ pub enum Lost {
     Closed {
         /// RFC 6455's; 1000 is an ordinary end, 1012 a restart.
         code: Option<u16>,
+        /// The text of the close frame; empty where there is none.
         reason: String,
     },
     /// What came is no frame.
