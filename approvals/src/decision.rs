@@ -157,24 +157,34 @@ pub enum Refusal {
 /// Why an answer was not taken. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
+    /// No question that waits or has just ended has an id that begins so.
     #[error("unknown or expired approval id")]
     Unknown,
+    /// Several ids begin so.
     #[error("ambiguous approval id prefix; use the full id")]
     Ambiguous,
+    /// Somebody has answered otherwise.
     #[error("approval already resolved")]
     AlreadyResolved,
+    /// Its time ran out ([`End::Expired`]).
     #[error("approval expired: nobody answered in time")]
     Expired,
+    /// It ended as [`End::NoRoute`] or [`End::Failed`].
     #[error("approval ended: none of approvals.routes could bring an answer")]
     NoRoute,
+    /// No call waits for it any more ([`End::Withdrawn`]).
     #[error("approval withdrawn: the caller has gone")]
     Withdrawn,
+    /// Nothing can be saved for it; holds the reason, for a human.
     #[error("allow-always is unavailable: {0}")]
     NoAlways(String),
+    /// It is not a question of a file whose directory may be allowed.
     #[error("allow-always-directory is unavailable: it is for files, below the home directory or elsewhere")]
     NoDirectory,
+    /// The answer would hold for later calls, and the policy wants each of them asked.
     #[error("{0} is unavailable: the policy asks for this every time")]
     AskedEachTime(Decision),
+    /// The card has no such revision, or did not list the question at it.
     #[error("the card has no revision {0}: look at it again")]
     NoRevision(u64),
 }

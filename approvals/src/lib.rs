@@ -1,23 +1,23 @@
 //! Asking a human: held calls wait here for an answer.
 //!
-//! [`pending`] is the state: which questions wait, on which [`cards`], with which [`binding`], which are [`resolved`], and which
-//! [`grants`] hold for a while. It is told the time. [`manager`] puts a lock, a clock and a log around it; [`runtime`] is the
+//! `pending` is the state: which questions wait, on which `cards`, with which `binding`, which are `resolved`, and which
+//! `grants` hold for a while. It is told the time. [`manager`] puts a lock, a clock and a log around it; [`runtime`] is the
 //! thread on which time is kept and the [`routes`] run. [`page_lock`] keeps every tree from the page on which is answered.
 
-pub mod binding;
-pub mod cards;
+mod binding;
+mod cards;
 pub mod decision;
-pub mod digest;
-pub mod event;
-pub mod grants;
-pub mod lifecycle;
+mod digest;
+mod event;
+mod grants;
+mod lifecycle;
 pub mod manager;
 pub mod outcome;
 pub mod page_lock;
-pub mod pending;
+mod pending;
 pub mod persist;
 pub mod question;
-pub mod resolved;
+mod resolved;
 pub mod routes;
 pub mod runtime;
 pub mod settings;
@@ -28,19 +28,18 @@ mod surroundings;
 pub mod testing;
 #[cfg(test)]
 mod tests;
-pub mod text;
+mod text;
 
 pub use binding::Binding;
 pub use decision::{Decision, End, Refusal};
 pub use digest::Digest;
 pub use event::{Event, Log, What};
-pub use routes::gateway::reply;
-pub use routes::guard_socket::protocol;
-
 pub use lifecycle::{Ending, Going, Reason, Told};
 pub use manager::{Asked, Cancel, Manager, Ticket};
 pub use page_lock::served;
 pub use question::{Exec, Executable, Id, Process, Question, Repeat, Script, Subject};
+pub use routes::gateway::reply;
+pub use routes::guard_socket::protocol;
 pub use runtime::Approvals;
 pub use settings::Settings;
 pub use surroundings::Surroundings;

@@ -65,7 +65,7 @@ pub struct Listing {
 
 /// Something that happened, with the question where it is known.
 #[derive(Debug)]
-pub struct Happened {
+pub(crate) struct Happened {
     pub id: Id,
     pub what: What,
     pub request: Option<Arc<Request>>,

@@ -29,12 +29,25 @@ const BACKLOG: i32 = 64;
 /// Why no page can be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServingError {
+    /// Another process serves the page; holds " at ADDRESS" where it has said where.
     #[error("another `approvals serve` runs already{0}: answer there, or end it")]
     Runs(String),
+    /// The address cannot be bound.
     #[error("cannot listen on {at}: {error}")]
-    Listen { at: SocketAddr, error: io::Error },
+    Listen {
+        /// The address.
+        at: SocketAddr,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// The lock file cannot be made, locked or written.
     #[error("cannot write down in {path} where the page is: {error}")]
-    Announce { path: String, error: io::Error },
+    Announce {
+        /// The lock file, fit for a terminal.
+        path: String,
+        /// Why not.
+        error: io::Error,
+    },
 }
 
 /// A page's place: as long as this lives, no tree gets there. To be kept until the last connection is closed.

@@ -1,8 +1,8 @@
-//! The ways to a human. [`feed`] gives a route what waits, and takes [`answers`] of those that cannot be asked back.
+//! The ways to a human. `feed` gives a route what waits, and takes `answers` of those that cannot be asked back.
 
-pub mod answers;
-pub mod feed;
+mod answers;
+mod feed;
 pub mod gateway;
 pub mod guard_socket;
-pub mod notify;
+pub(crate) mod notify;
 pub mod openclaw_socket;

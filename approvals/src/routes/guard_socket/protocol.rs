@@ -33,10 +33,20 @@ pub struct Call {
 pub enum Method {
     /// What waits.
     List,
-    /// Where a question is, by the beginning of its id.
-    Find { id: String },
+    /// Where a question is.
+    Find {
+        /// The beginning of its id.
+        id: String,
+    },
     /// An answer; with a revision for all that the card listed then.
-    Resolve { id: String, decision: String, revision: Option<u64> },
+    Resolve {
+        /// The beginning of the question's id.
+        id: String,
+        /// The answer's word: `allow-once`, `allow-30m`, `deny`.
+        decision: String,
+        /// The revision of the card that was seen; `None` answers this question alone.
+        revision: Option<u64>,
+    },
     /// What waits, and then what happens.
     Subscribe,
 }
@@ -56,37 +66,79 @@ pub struct Reply {
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Said {
     /// To `list`, and first to `subscribe`.
-    Approvals { approvals: Vec<Approval> },
+    Approvals {
+        /// Every question that waits.
+        approvals: Vec<Approval>,
+    },
     /// To `find`.
-    Found { id: String, state: State },
+    Found {
+        /// The whole id.
+        id: String,
+        /// Where it is.
+        state: State,
+    },
     /// To `resolve`.
-    Resolved { id: String, answered: Vec<String>, saved: Vec<String>, unsaved: Vec<String> },
+    Resolved {
+        /// The whole id of the question that was named.
+        id: String,
+        /// The ids of all that were answered; empty where they had been answered so before.
+        answered: Vec<String>,
+        /// The store that has each thing that "always" saves, for people.
+        saved: Vec<String>,
+        /// Why something could not be saved, a sentence each.
+        unsaved: Vec<String>,
+    },
     /// To anything.
-    Error { code: String, message: String },
+    Error {
+        /// The reason for programs: `APPROVAL_NOT_FOUND`.
+        code: String,
+        /// The reason for people.
+        message: String,
+    },
     /// It waits now.
-    Requested { approval: Box<Approval> },
-    /// How its program goes on: `running`, `finished` or `denied`, and a line that says it.
-    Told { id: String, going: String, text: String },
+    Requested {
+        /// The question.
+        approval: Box<Approval>,
+    },
+    /// How its program goes on.
+    Told {
+        /// The question's id.
+        id: String,
+        /// `running`, `finished` or `denied`.
+        going: String,
+        /// A line that says it.
+        text: String,
+    },
     /// It does not wait any more.
-    Ended { id: String, state: State },
+    Ended {
+        /// Its id.
+        id: String,
+        /// How it ended.
+        state: State,
+    },
 }
 
 /// Where a question is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
+    /// It waits for an answer.
     Pending,
+    /// Somebody has answered.
     Resolved {
+        /// The answer's word.
         decision: String,
         /// By what way the answer came, in events: as in `approvals.routes`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
+    /// Nobody answered in time.
     Expired,
     /// There was nobody to ask.
     NoRoute,
     /// It could not be asked.
     Failed,
+    /// No call waits for it any more.
     Withdrawn,
 }
 
@@ -94,12 +146,19 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
+    /// A UUID, by whose beginning it can be named.
     pub id: String,
+    /// The agent whose call it is.
     pub agent_id: String,
+    /// The guard's session.
     pub session: String,
+    /// When it was asked, in milliseconds since 1970.
     pub created_at_ms: u64,
+    /// When it ends without an answer, in milliseconds since 1970.
     pub expires_at_ms: u64,
+    /// The number of its card, never used again in this guard.
     pub card: u64,
+    /// Goes up with each change of what the card lists.
     pub revision: u64,
     /// How many calls wait for the answer.
     pub calls: usize,
@@ -112,52 +171,70 @@ pub struct Approval {
     pub argv: Vec<String>,
     /// The real path of the program or the file.
     pub resolved_path: String,
+    /// Whether `argv`, `resolvedPath` and `cwd` are UTF-8 as they stand.
     pub is_text: bool,
+    /// The real path of the current directory; `None` for a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The device number of the program's file system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
+    /// The program's inode number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inode: Option<u64>,
+    /// Of the program's content, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// Of the program's whole environment, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_sha256: Option<String>,
     /// What of the environment can make another program of this one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub environment: Vec<String>,
+    /// The script, where the program is its interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
     /// The scripts that interpret that one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub through: Vec<Script>,
-    /// The caller first.
+    /// The processes that ask: the caller, then its parents up to the guard.
     pub asked_by: Vec<Asker>,
+    /// The rule that made it a question.
     pub because: Reason,
+    /// What "always" would save.
     pub always: Saved,
 }
 
 /// A script that is bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Script {
+    /// The real path.
     pub path: String,
+    /// Of its content, in hexadecimal digits.
     pub sha256: String,
 }
 
 /// A process of the line that asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asker {
+    /// The process id.
     pub pid: i32,
+    /// When it started, in clock ticks since boot (field 22 of proc_pid_stat(5)).
     pub started: u64,
+    /// The command name, as ps(1) shows it.
     pub name: String,
 }
 
 /// Why it is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reason {
+    /// Who wrote the rule: `agent`, `global`, `openclaw`, `saved`.
     pub source: String,
+    /// Where the rule is: `permissions.filesystem.rules["~/work/**"]`.
     pub path: String,
+    /// The rule's short form.
     pub rule: String,
+    /// One sentence for a human.
     pub text: String,
 }
 
@@ -165,6 +242,7 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", untagged)]
 pub enum Saved {
+    /// There is something to save.
     Saves {
         /// By `allow-always`.
         saves: Vec<OneSaved>,
@@ -172,7 +250,9 @@ pub enum Saved {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         directory: Vec<OneSaved>,
     },
+    /// "always" is not offered.
     Never {
+        /// Why not, for a human.
         never: String,
     },
 }
@@ -181,9 +261,12 @@ pub enum Saved {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OneSaved {
+    /// The program's real path, or the pattern of a rule for files.
     pub pattern: String,
+    /// The arguments and the directory of an entry, as `sha256:cwd-argv:v1:…`; `None` of a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arg_pattern: Option<String>,
+    /// What a rule allows: `r`, `rw`; `None` of an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits: Option<String>,
     /// For a human.

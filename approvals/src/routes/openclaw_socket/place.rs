@@ -38,6 +38,7 @@ impl Token {
         self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
+    /// A token that a test has chosen.
     #[cfg(any(test, feature = "test-support"))]
     pub fn new(text: &str) -> Token {
         Token(text.to_owned())

@@ -17,23 +17,49 @@ pub const LONGEST_ANSWER: u64 = 64 << 10;
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Line {
     /// A command is to be approved.
-    Request { token: String, id: String, request: Box<Asked> },
+    Request {
+        /// What opens the socket.
+        token: String,
+        /// The client's name for the question; the answer has it too.
+        id: String,
+        /// The command.
+        request: Box<Asked>,
+    },
     /// A command is to be run by the program that listens.
     #[serde(rename_all = "camelCase")]
-    Exec { id: String, nonce: String, ts: i64, hmac: String, request_json: String },
+    Exec {
+        /// The client's name for the request; the reply has it too.
+        id: String,
+        /// A text that no other request of this token has.
+        nonce: String,
+        /// When it was written, in milliseconds since 1970.
+        ts: i64,
+        /// HMAC-SHA-256 of `nonce:ts:requestJson` by the token, in hexadecimal digits.
+        hmac: String,
+        /// What is to be run, as JSON in a string.
+        request_json: String,
+    },
 }
 
 /// What is to be approved. As OpenClaw has it, everything but the command may be missing or null.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Asked {
+    /// The command as a shell would take it; a file reads `[write] /path`.
     pub command: String,
+    /// The current directory.
     pub cwd: Option<String>,
+    /// The side that asks: `gateway`, `node`, or `openclaw-guard`.
     pub host: Option<String>,
+    /// OpenClaw's `security` for the agent: `deny`, `allowlist` or `full`.
     pub security: Option<String>,
+    /// When it is asked: `off`, `on-miss` or `always`.
     pub ask: Option<String>,
+    /// The agent.
     pub agent_id: Option<String>,
+    /// The real path of the program or the file.
     pub resolved_path: Option<String>,
+    /// The agent's session.
     pub session_key: Option<String>,
 }
 
@@ -42,16 +68,31 @@ pub struct Asked {
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Reply {
     /// To `request`.
-    Decision { id: String, decision: Word },
+    Decision {
+        /// The question's.
+        id: String,
+        /// The answer.
+        decision: Word,
+    },
     /// To `exec`: always an error here.
-    ExecRes { id: String, ok: bool, error: Problem },
+    ExecRes {
+        /// The request's.
+        id: String,
+        /// Whether it was run.
+        ok: bool,
+        /// Why not.
+        error: Problem,
+    },
 }
 
 /// Why a command was not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
+    /// OpenClaw's, such as `INVALID_REQUEST`.
     pub code: String,
+    /// For people.
     pub message: String,
+    /// What is wrong with the request, for programs: `ttl`, `hmac`, `nonce`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -60,8 +101,11 @@ pub struct Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
+    /// The calls that wait go on.
     AllowOnce,
+    /// They go on, and what the question names is saved.
     AllowAlways,
+    /// They are denied.
     Deny,
 }
 
