@@ -28,25 +28,39 @@ use crate::terminal::Outer;
 /// Why a command could not be started guarded.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// There is no policy to guard by.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// Yama forbids ptrace(2) of processes that are not one's children; holds its setting.
     #[error("kernel.yama.ptrace_scope is {0}: programs cannot be checked after they start; set it to 0 or 1")]
     NoPtrace(u8),
+    /// The command line has options and no command.
     #[error("no command: try `openclaw-guard -- bash` (see openclaw-guard --help)")]
     NoCommand,
+    /// An argument or a variable cannot be passed to execve(2).
     #[error("a NUL byte in the command or the environment")]
     Nul(#[from] std::ffi::NulError),
+    /// The Landlock domain was not made; holds the reason.
     #[error("cannot build the Landlock floor: {0}")]
     Floor(String),
+    /// --require-floor was given, and the kernel has no Landlock or a part of it; holds which, in words.
     #[error("the floor is not full ({0}) and --require-floor was given")]
     FloorRequired(String),
+    /// The audit log cannot be opened, and `audit.onError` or the command line want one.
     #[error(
         "cannot open the audit log {path}: {error}; nothing starts that cannot be logged: name another file with --audit or audit.path, or set audit.onError to \"continue\" in guard.json",
         path = shown(path.as_os_str().as_bytes())
     )]
-    Audit { path: PathBuf, error: std::io::Error },
+    Audit {
+        /// The log.
+        path: PathBuf,
+        /// Why it was not opened.
+        error: std::io::Error,
+    },
+    /// systemd's journal is wanted and does not answer.
     #[error("cannot reach systemd's journal: {0}; leave out --log and audit.journald where there is none")]
     Journal(std::io::Error),
+    /// The guard's own processes did not come up, or one was lost.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
 }

@@ -27,14 +27,24 @@ pub type Id = Hash;
 /// Why a log was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
+    /// There are no files of the log, nor one that says where it ends; holds the log's path.
     #[error("there is no audit log {path}: run something first (`openclaw-guard -- bash`), or name it with --audit", path = shown(.0.as_os_str().as_bytes()))]
     NoLog(PathBuf),
+    /// A file of the log cannot be read.
     #[error("cannot read the audit log {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
-    Unreadable { path: PathBuf, error: io::Error },
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// No line has a hash that begins so; holds the digits.
     #[error("no line of the audit log begins with {0}: `openclaw-guard audit tail` shows the last ones")]
     NoSuchLine(String),
+    /// Several lines have a hash that begins so; holds the digits.
     #[error("more than one line of the audit log begins with {0}: give more digits")]
     Ambiguous(String),
+    /// What was given is empty, or has other characters than hexadecimal digits; holds it.
     #[error("{0} is no line's name: those are hexadecimal, as `openclaw-guard audit tail` shows them")]
     NoId(String),
 }

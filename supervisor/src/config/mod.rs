@@ -3,9 +3,9 @@
 pub mod environment;
 pub mod options;
 mod paths;
-pub mod persistence_sites;
+pub(crate) mod persistence_sites;
 pub mod realpath;
-pub mod reload;
+pub(crate) mod reload;
 
 use std::env;
 use std::ffi::OsString;
@@ -25,22 +25,44 @@ pub use paths::{Places, temporary, temporary_name};
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
+    /// guard.json cannot be read, or is not there although it was named.
     #[error("cannot read the policy {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
-    Unreadable { path: PathBuf, error: std::io::Error },
+    Unreadable {
+        /// The file as it was named.
+        path: PathBuf,
+        /// The kernel's answer.
+        error: std::io::Error,
+    },
+    /// guard.json holds bytes that are no UTF-8.
     #[error("the policy {path} is not UTF-8 text", path = shown(path.as_os_str().as_bytes()))]
-    NotText { path: PathBuf },
+    NotText {
+        /// The file as it was named.
+        path: PathBuf,
+    },
+    /// guard.json does not parse or does not compile; holds everything that is wrong with it.
     #[error("{}", lines(.0))]
     Invalid(Vec<Problem>),
+    /// Neither the command line, the environment nor passwd(5) names a home directory.
     #[error("no home directory: set HOME, or give --home")]
     NoHome,
+    /// A policy that is read again forbids what the kernel has let pass unasked since the start.
     #[error(
         "it takes away what is not held since the start (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
     )]
     TakesFromKernel,
+    /// The current directory has no path, which relative paths need.
     #[error("the current directory cannot be found: {0}")]
     NoDirectory(std::io::Error),
+    /// A variable of the guard's own environment has a value that is none of its words.
     #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]
-    Variable { name: &'static str, value: String, expected: &'static str },
+    Variable {
+        /// The variable's name.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// The words that it may have.
+        expected: &'static str,
+    },
 }
 
 fn lines(problems: &[Problem]) -> String {

@@ -53,12 +53,12 @@ struct Wish {
     environment: Strings,
 }
 
-pub fn execve(request: &Request<'_, '_>) -> Outcome {
+pub(crate) fn execve(request: &Request<'_, '_>) -> Outcome {
     let word = |index| request.caller.word(index);
     start(request, libc::AT_FDCWD, word(0), (word(1), word(2)), 0)
 }
 
-pub fn execveat(request: &Request<'_, '_>) -> Outcome {
+pub(crate) fn execveat(request: &Request<'_, '_>) -> Outcome {
     let word = |index| request.caller.word(index);
     let flags = request.caller.int(4);
     if flags & !(libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW | AT_EXECVE_CHECK) != 0 {

@@ -1,8 +1,8 @@
-//! Judging a held call: [`guard`] puts it to the policy, within what no policy can allow, and [`consent`] to a human.
+//! Judging a held call: [`guard`] puts it to the policy, within what no policy can allow, and `consent` to a human.
 
-pub mod active;
+pub(crate) mod active;
 pub mod bound_sockets;
-pub mod consent;
+pub(crate) mod consent;
 pub mod guard;
 pub mod local_address;
 pub mod recorder;

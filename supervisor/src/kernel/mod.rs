@@ -4,19 +4,19 @@
 //! logic above can be tested with a scripted fake. Operations on the file system itself are ordinary calls
 //! and are tested on real directories. Every `unsafe` block of this crate is below this module.
 
-pub mod descriptors;
-pub mod ended;
-pub mod errno;
+pub(crate) mod descriptors;
+pub(crate) mod ended;
+pub(crate) mod errno;
 #[cfg(any(test, feature = "fake-kernel"))]
 pub mod fake;
-pub mod fork;
-pub mod limits;
-pub mod listener;
+pub(crate) mod fork;
+pub(crate) mod limits;
+pub(crate) mod listener;
 pub mod maps;
-pub mod memory;
+pub(crate) mod memory;
 pub mod probe;
-pub mod requests;
-pub mod signals;
+pub(crate) mod requests;
+pub(crate) mod signals;
 pub mod trace;
 
 use std::os::fd::{BorrowedFd, OwnedFd};

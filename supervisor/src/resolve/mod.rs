@@ -10,7 +10,7 @@ mod long_path;
 mod proc_fd;
 mod real;
 mod restrictions;
-pub mod special_files;
+pub(crate) mod special_files;
 mod walk;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

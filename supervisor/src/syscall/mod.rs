@@ -10,7 +10,7 @@ mod hot;
 mod ioctl;
 mod mmap;
 mod namespace;
-pub mod number;
+pub(crate) mod number;
 mod open;
 pub mod open_how;
 mod passthrough;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use rustix::net::AddressFamily;
 
 /// `sizeof(sa_family_t)`.
-pub const FAMILY: usize = 2;
+pub(super) const FAMILY: usize = 2;
 /// `sizeof(struct sockaddr_un)`: the kernel takes no longer address of this family.
 const UNIX_MAX: usize = 110;
 /// `sizeof(struct sockaddr_in)`: it takes no shorter one.
@@ -13,8 +13,8 @@ const IPV4_MIN: usize = 16;
 /// The structure of RFC 2133, which ends before the zone: no shorter one of this family (`SIN6_LEN_RFC2133`).
 const IPV6_MIN: usize = 24;
 /// Where the addresses are in their structures.
-pub const IPV4_AT: usize = 4;
-pub const IPV6_AT: usize = 8;
+pub(super) const IPV4_AT: usize = 4;
+pub(super) const IPV6_AT: usize = 8;
 const ZONE_AT: usize = 24;
 
 /// What is to be done with an address.

@@ -35,7 +35,7 @@ pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Res
     Ok(raw)
 }
 
-pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
+pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
     let socket = request.caller.descriptor(fd)?;
     let raw = match read_address(request, address, length) {
         // What can only be named is no descriptor to connect(2), and it looks at that first.
@@ -50,7 +50,7 @@ pub fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) ->
     }
 }
 
-pub fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
+pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
     let socket = request.caller.descriptor(fd)?;
     // Unlike connect(2), bind looks whether it is a socket before it looks at the address.
     let domain = sockopt::socket_domain(&socket)?;
