@@ -3,19 +3,19 @@
 //! The fuzzer runs these functions (`fuzz/`), and the tests replay the corpora. A target compares with a second, simpler
 //! telling of the same rules: what the code under test is made of is not used in it.
 
-pub mod calls;
-pub mod frames;
-pub mod gateway;
-pub mod ground;
-pub mod input;
-pub mod memory;
-pub mod reading;
+mod calls;
+mod frames;
+mod gateway;
+mod ground;
+mod input;
+mod memory;
+mod reading;
 #[cfg(test)]
-pub mod tests;
-pub mod texts;
-pub mod walk;
-pub mod words;
-pub mod world;
+mod tests;
+mod texts;
+mod walk;
+mod words;
+mod world;
 
 use std::path::PathBuf;
 

@@ -12,23 +12,72 @@ use super::queue::Key;
 #[derive(Debug)]
 pub enum News {
     /// A guard says all that waits there.
-    Listed { guard: u32, approvals: Vec<Approval> },
+    Listed {
+        /// The process id of the guard.
+        guard: u32,
+        /// Every question that waits there.
+        approvals: Vec<Approval>,
+    },
     /// Something waits in a guard now.
-    Requested { guard: u32, approval: Box<Approval> },
+    Requested {
+        /// The process id of the guard.
+        guard: u32,
+        /// The question.
+        approval: Box<Approval>,
+    },
     /// Something does not wait there any more.
-    Ended { guard: u32, id: String, state: State },
+    Ended {
+        /// The process id of the guard.
+        guard: u32,
+        /// The question's id.
+        id: String,
+        /// How it ended.
+        state: State,
+    },
     /// How a program goes on that was let go.
-    Told { key: Key, text: String },
+    Told {
+        /// The row that let it go.
+        key: Key,
+        /// One line for a human.
+        text: String,
+    },
     /// A guard cannot be followed any more.
-    Gone { guard: u32 },
+    Gone {
+        /// The process id of the guard.
+        guard: u32,
+    },
     /// Somebody asks on the socket, on this connection.
-    Asked { key: Key, asked: Box<Asked>, connection: u64, answer: oneshot::Sender<Word> },
+    Asked {
+        /// The process that asks, and the id that it gave the question.
+        key: Key,
+        /// The command.
+        asked: Box<Asked>,
+        /// The connection's number, never used again.
+        connection: u64,
+        /// Takes the answer to the connection.
+        answer: oneshot::Sender<Word>,
+    },
     /// That connection has ended.
-    Dropped { key: Key, connection: u64 },
+    Dropped {
+        /// The row that was asked for on it.
+        key: Key,
+        /// The connection's number.
+        connection: u64,
+    },
     /// Somebody was turned away there.
-    Turned { pid: Option<i32>, why: String },
+    Turned {
+        /// The process, where it is known.
+        pid: Option<i32>,
+        /// Why, for a human.
+        why: String,
+    },
     /// What a guard said to an answer.
-    Answered { key: Key, outcome: Result<String, String> },
+    Answered {
+        /// The row that was answered.
+        key: Key,
+        /// One line for a human: what the answer did, or why it was not taken.
+        outcome: Result<String, String>,
+    },
     /// A human types at a screen, or changes its size.
     Typed(Event),
     /// A line of standard input.
@@ -46,6 +95,7 @@ pub struct Choice {
     pub key: Key,
     /// As it was shown.
     pub version: u64,
+    /// The answer.
     pub decision: Decision,
     /// Is told what came of it: what the guard said, or why it was not told.
     pub outcome: oneshot::Sender<Result<String, Unanswered>>,
@@ -54,8 +104,10 @@ pub struct Choice {
 /// Why a choice came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
+    /// The row is not in the queue.
     #[error("it does not wait any more")]
     Gone,
+    /// The row has another version than the one that was shown.
     #[error("it has changed meanwhile: look at it again")]
     Changed,
     /// It may not be answered so, or the guard did not take it.

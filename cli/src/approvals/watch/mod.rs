@@ -7,17 +7,17 @@
 
 pub(crate) mod act;
 pub mod admission;
-pub mod command;
-pub mod endpoint;
+pub(crate) mod command;
+pub(crate) mod endpoint;
 pub mod event;
 mod guards;
 mod lines;
-pub mod queue;
+pub(crate) mod queue;
 pub(crate) mod row_text;
 pub mod server;
 #[cfg(test)]
-pub mod tests;
-pub mod view;
+pub(crate) mod tests;
+pub(crate) mod view;
 
-pub use crate::approvals::web::{ServeArguments, ServeError, serve};
-pub use command::{WatchArguments, WatchError, watch};
+pub(crate) use crate::approvals::web::{ServeArguments, ServeError, serve};
+pub(crate) use command::{WatchArguments, WatchError, watch};
