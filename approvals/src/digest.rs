@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use data_encoding::HEXLOWER;
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
@@ -12,6 +13,16 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
+    /// Of bytes.
+    pub fn of_bytes(bytes: &[u8]) -> Digest {
+        Digest(Sha256::digest(bytes).into())
+    }
+
+    /// As it is written: 64 digits, of which letters are lower-case.
+    pub fn parse(text: &str) -> Option<Digest> {
+        HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok().map(Digest)
+    }
+
     /// Of parts, each with its length before it: `ab` `c` is not `a` `bc`.
     pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
         let mut hash = Sha256::new();
@@ -54,7 +65,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&HEXLOWER.encode(&self.0))
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 /// What the floor adds to from one version of Landlock to the next, and what is missing below that version.
@@ -183,6 +183,25 @@ fn add(
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, RulesetError> {
     ruleset.add_rule(PathBeneath::new(beneath, access))
+}
+
+/// From here on the calling thread binds sockets to names below this directory alone. It sets no_new_privs, if it has to.
+///
+/// # Errors
+/// Where the kernel cannot hold it.
+pub fn bind_only_below(directory: impl AsFd) -> io::Result<()> {
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::MakeSock)
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(directory, AccessFs::MakeSock)))
+        .and_then(RulesetCreated::restrict_self)
+        .map_err(io::Error::other)?;
+    if status.ruleset == RulesetStatus::FullyEnforced {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 impl Floor {

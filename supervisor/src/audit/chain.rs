@@ -2,33 +2,31 @@
 
 use std::fmt;
 
-use data_encoding::HEXLOWER;
+use guard_approvals::Digest;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use sha2::{Digest, Sha256};
 
 /// The SHA-256 of a line, without its line feed: what the next one carries, and the line's own name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hash([u8; 32]);
+pub struct Hash(Digest);
 
 impl Hash {
     /// What the first line carries.
-    pub const NONE: Hash = Hash([0; 32]);
+    pub const NONE: Hash = Hash(Digest([0; 32]));
 
     /// Of a line.
     pub fn of(line: &[u8]) -> Hash {
-        Hash(Sha256::digest(line).into())
+        Hash(Digest::of_bytes(line))
     }
 
     /// As it is written: 64 digits.
     pub fn parse(text: &str) -> Option<Hash> {
-        let bytes = HEXLOWER.decode(text.as_bytes()).ok()?;
-        Some(Hash(bytes.try_into().ok()?))
+        Digest::parse(text).map(Hash)
     }
 
     /// Enough of it to tell one line from others, as people write it.
     pub fn short(&self) -> String {
-        HEXLOWER.encode(&self.0[..4])
+        self.to_string()[..8].to_owned()
     }
 
     /// Whether it begins so; in capitals, too.
@@ -40,7 +38,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&HEXLOWER.encode(&self.0))
+        self.0.fmt(f)
     }
 }
 

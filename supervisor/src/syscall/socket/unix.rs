@@ -2,13 +2,10 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use ::landlock::{
-    AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr,
-    RulesetStatus,
-};
 use guard_policy::Access;
 use guard_policy::learn::Used;
 use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::floor;
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
@@ -172,17 +169,7 @@ fn bind_as_written(
         // A directory of its own, for names that are relative. The umask is the worker's.
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).ok()?;
         rustix::process::fchdir(directory).ok()?;
-        let only = PathBeneath::new(&entry.parent, AccessFs::MakeSock);
-        let status = Ruleset::default()
-            .set_compatibility(CompatLevel::HardRequirement)
-            .handle_access(AccessFs::MakeSock)
-            .and_then(Ruleset::create)
-            .and_then(|ruleset| ruleset.add_rule(only))
-            .and_then(RulesetCreated::restrict_self)
-            .ok()?;
-        if status.ruleset != RulesetStatus::FullyEnforced {
-            return None;
-        }
+        floor::bind_only_below(&entry.parent).ok()?;
         Some(requests::bind(socket.as_fd(), address))
     };
     std::thread::scope(|scope| {
