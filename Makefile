@@ -30,7 +30,9 @@ run: build
 deb:
 	@scripts/deb
 
+# What Rust itself keeps is the direction of the crates.
 lint:
+	@scripts/import-circles approvals/src bench/src cli/src fuzz/oracles/src openclaw/src policy/src shim/src supervisor/src
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 

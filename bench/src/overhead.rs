@@ -7,13 +7,13 @@ use crate::guard::Guard;
 use crate::machine::Machine;
 use crate::measure::{Effort, Measured, by_turns};
 use crate::peers::Peer;
+use crate::policies;
 use crate::privileges;
 use crate::report::{Line, Report, latencies, table};
 use crate::results;
 use crate::rows::{Row, all};
 use crate::runner::Runner;
 use crate::way::{Tier, Way};
-use crate::world::World;
 
 /// Native and guarded, beside the goals.
 ///
@@ -58,7 +58,7 @@ fn measure(
     }
     let rows = chosen(&options.only)?;
     let guard = Guard::find(&options.guard)?;
-    let runner = Runner { world: World::new(options.dir.as_deref())?, guard };
+    let runner = Runner { world: policies::world(options.dir.as_deref())?, guard };
     privileges::drop()?;
     let effort = effort(options);
     let mut report = Report {

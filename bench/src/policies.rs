@@ -1,7 +1,7 @@
 //! The policies that are measured: both allow all that the work does.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -28,11 +28,17 @@ impl Kind {
     }
 }
 
-/// Writes all of them.
+/// A world with all of them.
 ///
 /// # Errors
-/// When one cannot be written.
-pub fn write(world: &World) -> Result<(), Error> {
+/// When something cannot be written.
+pub fn world(place: Option<&Path>) -> Result<World, Error> {
+    let world = World::new(place)?;
+    write(&world)?;
+    Ok(world)
+}
+
+fn write(world: &World) -> Result<(), Error> {
     for kind in [Kind::Everything, Kind::Exact] {
         let path = kind.path(world);
         fs::write(&path, document(kind, world).to_string()).context(|| path.display().to_string())?;
@@ -113,11 +119,10 @@ mod tests {
     use guard_policy::Document;
 
     use super::{Kind, document};
-    use crate::world::World;
 
     #[test]
     fn the_policies_are_valid() {
-        let world = World::new(Some(&std::env::temp_dir())).unwrap();
+        let world = super::world(Some(&std::env::temp_dir())).unwrap();
         for kind in [Kind::Everything, Kind::Exact] {
             Document::parse("guard.json", &document(kind, &world).to_string()).unwrap();
             assert!(kind.path(&world).is_file());

@@ -10,7 +10,6 @@ use nix::mount::MsFlags;
 use tempfile::TempDir;
 
 use crate::error::{Context, Error};
-use crate::policies;
 
 /// Files of the repository.
 const FILES: usize = 20_000;
@@ -48,7 +47,6 @@ impl World {
         for part in [world.work(), world.home(), world.state(), world.temporary(), world.programs()] {
             fs::create_dir(&part).context(|| part.display().to_string())?;
         }
-        policies::write(&world)?;
         // The caller is a copy beside what it works on, so that a policy can name it without knowing where cargo built it.
         let own = std::env::current_exe().context(|| "cannot find this program".into())?;
         fs::copy(own, world.caller()).context(|| world.caller().display().to_string())?;

@@ -23,7 +23,6 @@ use crate::runner::Runner;
 use crate::stats::median;
 use crate::units::nanoseconds;
 use crate::way::Way;
-use crate::world::World;
 use conversation::Conversation;
 use work::Rate;
 
@@ -107,7 +106,7 @@ pub struct Memory {
 /// When something cannot be measured.
 pub fn run(options: &Scale) -> Result<(), Error> {
     let guard = Guard::find(&options.guard)?;
-    let runner = Runner { world: World::new(options.dir.as_deref())?, guard };
+    let runner = Runner { world: policies::world(options.dir.as_deref())?, guard };
     privileges::drop()?;
     let bench = Bench { runner: &runner, quick: options.quick };
     let step = |what: &str| eprintln!("guard-bench: {what}");
