@@ -194,7 +194,7 @@ impl Manager {
     }
 
     /// Whether a call may go on by the yes that it was given: true exactly once, and not later than
-    /// [`super::resolved::GRACE`].
+    /// 15 seconds after the answer (`resolved::GRACE`).
     pub fn consume(&self, call: Id) -> bool {
         self.with(|state, now| state.book.consume(call, now))
     }

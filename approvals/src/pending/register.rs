@@ -16,7 +16,7 @@ use super::{Book, Pending, Waiter};
 
 /// Questions that may wait.
 const MOST_PENDING: usize = Approvals::MOST_PENDING as usize;
-/// Calls that may wait for them. Each holds a worker, of which there are 4096 (`pool`): enough are left for calls that
+/// Calls that may wait for them. Each holds a worker of the supervisor, which has 4096: enough are left for calls that
 /// nobody is asked about.
 const MOST_WAITERS: usize = 3072;
 /// What all waiting questions may take in memory.

@@ -1,7 +1,7 @@
 //! Changing guard.json: all of a change or nothing of it, and no change of anybody else's lost (`replace`).
 //!
-//! `command` is `allow` and `deny`: what is wanted (`wish`) is made of questions (`part`) that the engine must answer so, and
-//! `plan` changes the policy that `ground` has read until it does. `obstacle` says what keeps it from that.
+//! `command` is `allow` and `deny`: what is wanted (`request`) is made of questions (`query`) that the engine must answer so,
+//! and `plan` changes the policy that `context` has read until it does. `blocker` says what keeps it from that.
 
 pub mod blocker;
 pub mod command;

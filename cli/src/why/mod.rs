@@ -1,7 +1,7 @@
 //! `openclaw-guard why`: why something was refused, or would be, and what would have to change.
 //!
 //! `asked` finds what it is about, on the command line or in the audit log. The engine that refused it is asked again
-//! (`answer`), and every change that is proposed was tried on it (`remedy`). `told` says it to people and programs.
+//! (`answer`), and every change that is proposed was tried on it (`remedy`). `print` says it to people and programs.
 
 mod answer;
 mod asked;

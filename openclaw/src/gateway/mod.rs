@@ -1,11 +1,11 @@
 //! OpenClaw's gateway: where it listens (`listens`), and the client of it.
 //!
-//! `wanted` is what guard.json says of it, `openclaw` what OpenClaw's own configuration says, `secret` what opens it,
-//! `withheld` which of the operator's variables do, `identity` who the guard is to it; `access` puts them together. `dial`
-//! makes a connection, by `tls` where it must be, `holder` says who is at its other end, `greeting` gets it let in, `hello` is
+//! `settings` is what guard.json says of it, `crate::config` what OpenClaw's own configuration says, `secret` what opens it,
+//! `secret_env` which of the operator's variables do, `identity` who the guard is to it; `access` puts them together. `dial`
+//! makes a connection, by `tls` where it must be, `peer` says who is at its other end, `handshake` gets it let in, `hello` is
 //! what the gateway says to that, and `link` is one that has been let in: `frames` are what goes over it, `calls` which answer
-//! belongs to which call.
-//! `governing` is what a gateway's own approvals do to the policy.
+//! belongs to which call. `pause` is how long it waits between two tries.
+//! `sync` brings a gateway's own approvals to where the policy is compiled from.
 
 mod access;
 mod calls;

@@ -1,8 +1,8 @@
 //! The audit log: JSON Lines, one decision each, each with the hash of the one before.
 //!
-//! `line` says what stands in a line, `chain` ties it to the one before, `log` writes it into the files that `files` names,
-//! and notes in `head` where the chain ends; `writer` has the journal's copy, too. `read` reads it again,
-//! and `command` is what an operator does with it.
+//! `report` takes each `event` and has threads write it down. `record` says what stands in a line, `secrets` what does not,
+//! `chain` ties it to the one before, `log` writes it into the files that `files` names, and notes in `head` where the chain
+//! ends; `writer` has the copy for the `journal`, too. `reader` reads it again, by `lines`.
 
 pub mod chain;
 mod event;

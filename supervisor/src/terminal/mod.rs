@@ -3,8 +3,8 @@
 //! The command never has the operator's terminal, only a pseudoterminal of the guard. A program on it can neither type
 //! for the operator nor read what is not meant for it.
 //!
-//! `relay` carries; what is shown goes through the `sieve`, and `model` and `modes` know what it came to, so that a
-//! `prompt` can be drawn over it and taken away again (`interrupted`).
+//! `relay` carries between the operator's `tty` and the command's `pty`; what is shown goes through the `filter`, and
+//! `screen` and `modes` know what it came to, so that a `prompt` can be drawn over it and taken away again (`prompt_relay`).
 
 mod filter;
 mod keys;

@@ -1,9 +1,9 @@
 //! `openclaw-guard approvals watch`: one queue of what waits, of every guard of this user and of whoever asks on OpenClaw's
 //! approvals socket, which it serves.
 //!
-//! `place` binds the socket, `server` talks to those who connect, by what `gate` lets pass. `guards` follows the guards.
-//! All of it comes as `news` to the `queue`, which a `face` shows: a `screen`, lines, or a `page`
-//! (`openclaw-guard approvals serve`).
+//! `endpoint` binds the socket, `server` talks to those who connect, by what `admission` lets pass. `guards` follows the
+//! guards. Each thing that happens is an `event` to the `queue`, which a `view` shows: a screen (`super::tui`), `lines`, or a
+//! page (`super::web`, for `openclaw-guard approvals serve`). What a human wants done with it is an `act`.
 
 pub(crate) mod act;
 pub mod admission;

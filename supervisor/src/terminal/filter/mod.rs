@@ -1,4 +1,4 @@
-//! Takes apart what the command writes, and keeps back what its terminal should not be told (`refused`).
+//! Takes apart what the command writes, and keeps back what its terminal should not be told (`deny`).
 //!
 //! What comes out ends between characters and sequences, whatever the reads were: something else can be shown then.
 

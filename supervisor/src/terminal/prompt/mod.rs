@@ -1,8 +1,8 @@
 //! A prompt on the operator's terminal, for calls that wait for an answer.
 //!
 //! `link` is the way to the supervisor, `queue` what it has said waits; `card` puts that into words and `panel` into
-//! lines; `typed` is what comes back and `reading` what comes of it, `query` how it is known to come after the prompt was
-//! seen, and `answer` when it is one. `cover` is how the prompt gets onto the screen and off it.
+//! lines; `input` is what comes back and `reading` what comes of it, `query` how it is known to come after the prompt was
+//! seen, and `answer` when it is one. `overlay` is how the prompt gets onto the screen and off it.
 
 mod answer;
 mod card;
