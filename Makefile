@@ -33,6 +33,7 @@ deb:
 # What Rust itself keeps is the direction of the crates.
 lint:
 	@scripts/import-circles approvals/src bench/src cli/src fuzz/oracles/src openclaw/src policy/src shim/src supervisor/src
+	@scripts/crate-graph --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
