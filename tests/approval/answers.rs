@@ -37,14 +37,16 @@ fn a_fallback_lets_go_what_nobody_answers() {
 
 #[test]
 fn a_late_answer_changes_nothing() {
-    let world = world_with(1500, "");
+    let world = world_with(8000, "");
     let asked = path(&world, "bin/asked");
-    let held = world.start(&["bash", "-c", &format!("{asked} 1; echo $?; sleep 2")]);
+    let held =
+        world.start(&["bash", "-c", &format!("{asked} 1; echo $?; until [ -e over ]; do sleep 0.1; done")]);
     let question = world.wait_for(1).remove(0);
     assert_eq!(world.wait_for(0).len(), 0);
     let said = world.resolve(&question, "allow-once");
     assert_eq!(said.status, 1, "{said:?}");
     assert!(said.stderr.contains("expired"), "{said:?}");
+    world.write("work/over", "");
     assert_eq!(held.end().stdout, "126\n");
 }
 
@@ -52,12 +54,14 @@ fn a_late_answer_changes_nothing() {
 fn the_same_answer_again_is_fine_and_another_is_not() {
     let world = world();
     let asked = path(&world, "bin/asked");
-    let held = world.start(&["bash", "-c", &format!("{asked} 1; sleep 1; echo end")]);
+    let held =
+        world.start(&["bash", "-c", &format!("{asked} 1; until [ -e over ]; do sleep 0.1; done; echo end")]);
     let question = world.answer("allow-once");
     assert_eq!(world.resolve(&question, "allow-once").status, 0);
     let said = world.resolve(&question, "deny");
     assert_eq!(said.status, 1);
     assert!(said.stderr.contains("approval already resolved"), "{said:?}");
+    world.write("work/over", "");
     assert_eq!(held.end().stdout, "1\nend\n");
 }
 

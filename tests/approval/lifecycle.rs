@@ -25,7 +25,8 @@ fn a_program_is_told_of_until_its_end() {
         world().policy_text(|text| text.replace("\"timeoutMs\"", "\"runningNoticeMs\": 4000, \"timeoutMs\""));
     executable(&world.write("bin/slow", "#!/bin/sh\nuntil [ -e told ]; do sleep 0.1; done; exit 3\n"));
     let (slow, asked) = (path(&world, "bin/slow"), path(&world, "bin/asked"));
-    let held = world.start(&["bash", "-c", &format!("{slow}; {asked} 'a b'; {slow} & wait $!; sleep 1")]);
+    let line = format!("{slow}; {asked} 'a b'; {slow} & wait $!; until [ -e over ]; do sleep 0.1; done");
+    let held = world.start(&["bash", "-c", &line]);
     world.answer("allow-once");
     until("it runs", || told(&world).len() == 1);
     let told_of = world.write("work/told", "");
@@ -37,6 +38,7 @@ fn a_program_is_told_of_until_its_end() {
     let killed = std::process::Command::new("kill").arg(third["askedBy"][0]["pid"].to_string()).status();
     assert!(killed.is_ok_and(|status| status.success()));
     until("its end is told", || told(&world).len() == 5);
+    world.write("work/over", "");
     assert_eq!(held.end().status, 0);
     let slow = format!("/bin/sh {slow}");
     assert_eq!(
@@ -75,7 +77,8 @@ fn and_of_one_that_may_not_start() {
 #[test]
 fn a_subscriber_hears_of_it() {
     let world = world();
-    let held = world.start(&["bash", "-c", &format!("{} x; sleep 1", path(&world, "bin/asked"))]);
+    let line = format!("{} x; until [ -e over ]; do sleep 0.1; done", path(&world, "bin/asked"));
+    let held = world.start(&["bash", "-c", &line]);
     let asked = world.wait_for(1).remove(0);
     let socket = format!(".openclaw/guard/run/{}.sock", asked["guard"]);
     let mut peer = UnixStream::connect(world.home().join(socket)).expect("the guard's socket");
@@ -87,5 +90,6 @@ fn a_subscriber_hears_of_it() {
     assert_eq!(world.resolve(&asked, "allow-once").status, 0);
     let told = lines.find(|line| line["type"] == "told").expect("to be told");
     assert_eq!((&told["going"], &told["id"]), (&"finished".into(), &asked["id"]));
+    world.write("work/over", "");
     assert_eq!(held.end().stdout, "x\n");
 }

@@ -15,13 +15,15 @@ fn signal(name: &str, pid: &Value) {
 fn the_caller_dies() {
     let world = world();
     for name in ["-KILL", "-TERM", "-INT"] {
-        let held = world.start(&["bash", "-c", &format!("{} x; sleep 2", path(&world, "bin/asked"))]);
+        let line = format!("{} x; until rm over; do sleep 0.1; done 2>/dev/null", path(&world, "bin/asked"));
+        let held = world.start(&["bash", "-c", &line]);
         let asked = world.wait_for(1).remove(0);
         signal(name, &asked["askedBy"][0]["pid"]);
         assert_eq!(world.wait_for(0).len(), 0);
         let said = world.resolve(&asked, "allow-once");
         assert_eq!(said.status, 1, "{said:?}");
         assert!(said.stderr.contains("withdrawn"), "{said:?}");
+        world.write("work/over", "");
         drop(held.end());
     }
 }
@@ -35,10 +37,11 @@ fn the_shell_goes_and_takes_its_children_along() {
         "--",
         "bash",
         "-c",
-        &format!("{} x & sleep 0.3", path(&world, "bin/asked")),
+        &format!("{} x & until [ -e over ]; do sleep 0.1; done", path(&world, "bin/asked")),
     ]);
     let held = world.start_command(command);
     assert_eq!(world.wait_for(1).len(), 1);
+    world.write("work/over", "");
     assert_eq!(held.end().status, 0);
     assert_eq!(world.wait_for(0).len(), 0);
 }

@@ -114,13 +114,14 @@ fn an_interpreter_reads_the_script_that_was_approved() {
     let world = world();
     let tool = path(&world, "bin/tool");
     // The interpreter waits before it reads on: by then the file is another.
-    let text = "#!/bin/sh\necho first\nsleep 1\necho second\n";
+    let text = "#!/bin/sh\necho first\nuntil [ -e go ]; do sleep 0.1; done\necho second\n";
     executable(&world.write("bin/tool", text));
     let held = world.start(&[&tool]);
     world.answer("allow-once");
     guard_tests::until("it runs", || world.read("out.0").is_some_and(|text| text == "first\n"));
     let other = text.replace("second", "edited");
     fs::write(&tool, other).expect("to edit");
+    world.write("work/go", "");
     assert_eq!(held.end().stdout, "first\nsecond\n");
 }
 

@@ -103,8 +103,11 @@ fn questions_are_answered_on_the_screen() {
     let ended = held.end();
     assert_eq!(ended.stdout, "one\n126\n", "{}", ended.stderr);
     screen.expect("nothing waits for an answer");
-    screen.keys("q");
-    until("the terminal is given back", || screen.modes() == modes);
+    until("the terminal is given back", || {
+        screen.keys("q");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        screen.modes() == modes
+    });
     assert!(!screen.picture().modes.contains("alternate: true"));
     assert_eq!(screen.end(), 0);
 }

@@ -79,8 +79,8 @@ fn a_user_may_be_in_a_thousand_groups() {
         "t.py",
         "import os, signal\nos.umask(0o27); os.mkfifo('p'); print(len(os.getgroups()), oct(os.stat('p').st_mode))\n\
          def caught(*_): raise InterruptedError\n\
-         signal.signal(signal.SIGALRM, caught); signal.setitimer(signal.ITIMER_REAL, 0.2)\n\
-         try: os.open('p', os.O_RDONLY)\n\
+         signal.signal(signal.SIGALRM, caught)\n\
+         try: signal.setitimer(signal.ITIMER_REAL, 0.2); os.open('p', os.O_RDONLY)\n\
          except InterruptedError: print('caught')\n",
     );
     let groups: Vec<_> = (1_000_000_000..1_000_001_000).map(|group: u32| group.to_string()).collect();

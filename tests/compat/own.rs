@@ -24,7 +24,7 @@ fn descriptors_by_name() {
         r#"
         echo in | cat /dev/stdin; echo out > /dev/stdout; echo err 2>&1 > /dev/stderr; echo file > f
         cat /dev/stdin < f; cat /dev/fd/0 < f; cat /proc/self/fd/0 < f; exec 3<f; cat /dev/fd/3; exec 3>g; echo via > /dev/fd/3; cat g
-        cat <(echo substituted) <(echo twice); echo x | tee /dev/stderr /dev/fd/1 > o 2>&1; cat o; tee >(cat > p) < f > /dev/null; sleep 0.2; cat p
+        cat <(echo substituted) <(echo twice); echo x | tee /dev/stderr /dev/fd/1 > o 2>&1; cat o; tee >(cat > p) < f > /dev/null; until cmp -s p f; do sleep 0.05; done; cat p
         set +e; cat /dev/fd/99; cat /proc/self/fd/99; cat /dev/fd/; echo > /dev/fd/99; cat /dev/fd/3; exec 3>&-; cat /dev/fd/3
         echo a > h; exec 5<h; rm h; cat /dev/fd/5; exec 5<>h; echo grown > /proc/self/fd/5; cat h; ls -l /dev/fd/5 | sed 's/.*-> //'
         : | cat /dev/fd/0; cat /dev/null; head -c3 /dev/zero | od -c; test -c /dev/urandom && head -c5 /dev/urandom | wc -c; echo full > /dev/full; true"#,

@@ -350,8 +350,7 @@ os.mkfifo('fifo')
 class Woken(Exception): pass
 def woken(*_): raise Woken
 signal.signal(signal.SIGALRM, woken)
-signal.setitimer(signal.ITIMER_REAL, 0.3)
-try: open('fifo')
+try: signal.setitimer(signal.ITIMER_REAL, 0.3); open('fifo')
 except Woken: print('woken', errno(lambda: open('../secret')))",
         ));
         assert_eq!(ended.stdout, "woken 13\n", "{thread}: {}", ended.stderr);

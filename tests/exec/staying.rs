@@ -112,7 +112,8 @@ fn a_supervisor_that_is_lost_leaves_everything_closed() {
 #[test]
 fn orphans_leave_no_zombies() {
     let world = World::open();
-    let script = "for i in $(seq 40); do (sleep 0.2 & exec true); done; sleep 0.6; parent=$(ps -o ppid= -p $$); ps --ppid $parent -o stat= | grep -c Z; exit 9";
+    let script = "for i in $(seq 40); do (sleep 0.2 & exec true); done; sleep 0.6; parent=$(ps -o ppid= -p $$)
+        for i in $(seq 600); do count=$(ps --ppid $parent -o stat= | grep -c Z); [ $count != 0 ] || break; sleep 0.1; done; echo $count; exit 9";
     let ended = world.guarded(&["bash", "-c", script]);
     assert_eq!((ended.stdout.as_str(), ended.status), ("0\n", 9), "{}", ended.stderr);
 }

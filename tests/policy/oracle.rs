@@ -8,9 +8,12 @@ use guard_tests::{World, ended_with_input};
 use serde_json::{Value, json};
 
 const ORACLE: &str = include_str!("../data/rwx-permission-map.json");
+/// The oracle's home. Here it is one that no machine has: `check` reads what is in it.
+const THEIR_HOME: &str = "/home/u";
+const HOME: &str = "/nonexistent/u";
 
 fn oracle() -> Value {
-    serde_json::from_str(ORACLE).expect("the oracle")
+    serde_json::from_str(&ORACLE.replace(THEIR_HOME, HOME)).expect("the oracle")
 }
 
 /// The oracle's policy as a guard.json. It knows no base.
@@ -29,7 +32,7 @@ fn text(value: &Value) -> &str {
 
 /// Always denied to the tree, whatever the policy says: the guard's own rule, which the oracle does not have.
 fn is_ours(path: &str) -> bool {
-    path == "/home/u/.openclaw" || path.starts_with("/home/u/.openclaw/")
+    path.strip_prefix(HOME).is_some_and(|path| path == "/.openclaw" || path.starts_with("/.openclaw/"))
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn check_agrees_case_by_case() {
             .map(|case| format!("{}\n", json!({"op": case["op"], "path": case["path"]})))
             .collect();
         let mut command = world.command();
-        command.arg("--policy").arg(policy).args(["--home", "/home/u", "check", "--batch"]);
+        command.arg("--policy").arg(policy).args(["--home", HOME, "check", "--batch"]);
         let ended = ended_with_input(&mut command, questions.as_bytes());
         assert_eq!(ended.status, 0, "{}", ended.stderr);
         let answers: Vec<Value> =
@@ -66,7 +69,7 @@ fn check_agrees_case_by_case() {
 /// Paths below the home and /tmp are moved into the world; of the system's, only those are asked for that exist there.
 fn live_path(world: &World, path: &str) -> Option<String> {
     let root = world.root().display().to_string();
-    if path == "/home/u" || path.starts_with("/home/u/") || path.starts_with("/tmp/") {
+    if path == HOME || path.starts_with(&format!("{HOME}/")) || path.starts_with("/tmp/") {
         return Some(format!("{root}{path}"));
     }
     None
@@ -123,7 +126,7 @@ fn a_live_run_agrees_case_by_case() {
         let moved = serde_json::to_string(policy)
             .expect("JSON")
             .replace("\"/tmp/", &format!("\"{root}/tmp/"))
-            .replace("\"~/", &format!("\"{root}/home/u/"));
+            .replace("\"~/", &format!("\"{root}{HOME}/"));
         let moved: Value = serde_json::from_str(&moved).expect("JSON");
         let system = [
             ("/usr/**", "r-x"),
@@ -145,7 +148,7 @@ fn a_live_run_agrees_case_by_case() {
         let input: String =
             asked.iter().map(|(case, path)| format!("{} {path}\n", text(&case["op"]))).collect();
         let mut command = world.command();
-        command.arg("--policy").arg(file).arg("--home").arg(format!("{root}/home/u")).args([
+        command.arg("--policy").arg(file).arg("--home").arg(format!("{root}{HOME}")).args([
             "--",
             "/usr/bin/python3",
             "-S",

@@ -27,7 +27,8 @@ fn a_shell() {
     let colours = r"printf '\e[1;31mred\e[0m \e[44mblue\e[K\e[0m\n\e[4;7m日本語\e[m é\n\e[38;5;200mpink \e[48;2;1;2;3mrgb\e[m\n'";
     covered(&mut session, colours, "pink rgb");
     // The pen and a cursor that is not seen.
-    let until = "until [ -e over ]; do sleep 0.1; done";
+    // One command: between two the shell would tell of the job that has ended.
+    let until = "bash -c 'until [ -e over ]; do sleep 0.1; done'";
     covered(&mut session, &format!(r"printf 'ab\e[32m\e[?25lcd'; {until}; printf '\e[?25h\e[m'"), "abcd");
     world.write("work/over", "");
     session.leave();

@@ -2,6 +2,9 @@
 
 use crate::session::both;
 
+/// Waits until the test says so.
+const WHEN_TOLD: &str = "until [ -e go ]; do sleep 0.1; done";
+
 #[test]
 fn modes_that_a_command_leaves_behind_do_not_stay() {
     let [native, guarded] =
@@ -13,9 +16,12 @@ fn modes_that_a_command_leaves_behind_do_not_stay() {
 #[test]
 fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
     let echoes = |shown: String| shown.matches("typed ahead\r\n").count();
-    let found = both(|_, session| {
-        session.line("true | $RUN sh -c 'echo ready; sleep 1; read a < /dev/tty; echo over'", &["ready\r\n"]);
-        session.line("typed ahead", &["over\r\n"]);
+    let found = both(|world, session| {
+        let script = format!("echo ready; {WHEN_TOLD}; read a < /dev/tty; echo over");
+        session.line(&format!("true | $RUN sh -c '{script}'"), &["ready\r\n"]);
+        session.line("typed ahead", &["typed ahead\r\n"]);
+        world.write("work/go", "");
+        session.screen.expect("over\r\n");
         session.prompt();
     });
     assert_eq!(found.map(echoes), [1, 2]);
@@ -23,9 +29,10 @@ fn what_is_typed_before_it_is_read_in_a_pipeline_is_echoed_twice() {
 
 #[test]
 fn what_is_typed_and_not_read_is_lost() {
-    let [native, guarded] = both(|_, session| {
-        session.line("$RUN sh -c 'echo ready; sleep 1'", &["ready\r\n"]);
+    let [native, guarded] = both(|world, session| {
+        session.line(&format!("$RUN sh -c 'echo ready; {WHEN_TOLD}'"), &["ready\r\n"]);
         session.keys("echo a''head\n", &["head\r\n"]);
+        world.write("work/go", "");
         session.prompt();
         session.line("true", &[]);
     });
@@ -42,10 +49,12 @@ fn in_a_pipeline_a_command_is_in_the_background_until_it_reads() {
 
 #[test]
 fn a_signal_for_the_guard_is_for_the_whole_group() {
-    let script = "(trap \"echo told; exit\" USR1; echo ready; while :; do sleep 0.1; done) & wait";
+    let script = "(trap \"echo told; : > told; exit\" USR1; echo ready; while :; do sleep 0.1; done) & wait";
     let [native, guarded] = both(|_, session| {
         session.line(&format!("$RUN sh -c '{script}' & command=$!; sleep 1"), &["ready\r\n"]);
-        session.line("kill -USR1 $command; sleep 0.5; kill -KILL -$command", &[]);
+        // Natively nobody ever is.
+        let told = "for i in {1..50}; do [ ! -e told ] || break; sleep 0.1; done; sleep 0.5";
+        session.line(&format!("kill -USR1 $command; {told}; kill -KILL -$command"), &[]);
     });
     assert!(!native.contains("\ntold\r\n") && guarded.contains("\ntold\r\n"), "{native}{guarded}");
 }

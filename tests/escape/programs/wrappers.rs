@@ -54,6 +54,6 @@ attacks! {
     chroot => sh("cd $R; chroot / $P").natively_refused("it needs CAP_SYS_CHROOT");
     nsenter => sh("cd $R; nsenter -t $$ -m $P").needs(&["nsenter"]).natively_refused("it needs CAP_SYS_ADMIN");
     parallel => sh("cd $R; parallel ::: $P").needs(&["parallel"]);
-    tmux => sh("cd $R; tmux -S work/socket -f /dev/null new -d $P; sleep 0.3; tmux -S work/socket kill-server").needs(&["tmux"]);
-    a_daemon => sh("cd $R; (setsid sh -c \"setsid $P\" > /dev/null 2>&1 &); sleep 0.2");
+    tmux => sh("cd $R; tmux -S work/socket -f /dev/null new -d $P; for i in {1..50}; do [ ! -e work/escaped ] || break; sleep 0.1; done; tmux -S work/socket kill-server").needs(&["tmux"]);
+    a_daemon => sh("cd $R; (setsid sh -c \"setsid $P\" > /dev/null 2>&1 &); for i in {1..50}; do [ ! -e work/escaped ] || break; sleep 0.1; done");
 }

@@ -30,7 +30,7 @@ def message(serial, member, body=b'', signature=b''):
     return pad(b'l\\1\\0\\1' + struct.pack('<III', len(body), serial, len(fields)) + fields, 8) + body
 s.sendall(message(1, b'Hello')); s.recv(999)
 s.sendall(message(2, b'StartServiceByName', pad(string(b'org.guard.Test'), 4) + struct.pack('<I', 0), b'su'))
-s.settimeout(2); s.recv(999); s.recv(999)").with(bus).needs(&["dbus-daemon"]);
+s.settimeout(60); s.recv(999); s.recv(999)").with(bus).needs(&["dbus-daemon"]);
     the_service_managers_own_socket => python("
 import socket
 s = socket.socket(socket.AF_UNIX); s.connect(R + '/work/run/systemd/private')

@@ -25,7 +25,7 @@ fcntl.ioctl(f, termios.TIOCSWINSZ, struct.pack('HHHH', 9, 9, 9, 9))").with(termi
     by_a_path_to_name_only => python("
 f = os.open(open('terminal').read(), os.O_PATH)
 os.write(os.open('/proc/self/fd/%d' % f, os.O_WRONLY), b'x')").with(terminal);
-    by_script => sh("timeout 1 script -qc 'cat terminal' $(cat terminal) >/dev/null </dev/null").with(terminal);
+    by_script => sh("timeout 5 script -qc 'cat terminal' $(cat terminal) >/dev/null </dev/null").with(terminal);
     while_a_link_to_its_own_changes => python("
 import time
 name = open('terminal').read()

@@ -59,7 +59,7 @@ impl Guard {
         let keeper = Keeper::new(state.path());
         let around = Surroundings {
             state: state.path().to_owned(),
-            home: "/home/u".into(),
+            home: "/nonexistent/u".into(),
             follower: guard_openclaw::gateway::Follower::new(
                 "/nowhere".into(),
                 Arc::new(|_| false),

@@ -28,7 +28,7 @@ async fn a_program_is_shown_as_it_would_run() {
 #[tokio::test]
 async fn a_file_is_shown_with_who_asks() {
     let guard = Guard::new(ONLY).await;
-    let ticket = guard.ask(&file("/home/u/a b"));
+    let ticket = guard.ask(&file("/nonexistent/u/a b"));
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
     assert_eq!(params["command"], "[read] ~/a b by bash 7");
@@ -42,7 +42,7 @@ async fn a_file_is_shown_with_who_asks() {
 #[tokio::test]
 async fn no_name_looks_like_something_else() {
     let guard = Guard::new(ONLY).await;
-    let mut named = file("/home/u/notes by vim 4 < sh 1");
+    let mut named = file("/nonexistent/u/notes by vim 4 < sh 1");
     named.asked_by[0].name = "vim 4 < bash".to_owned();
     let ticket = guard.ask(&named);
     let mut peer = guard.gateway.welcome().await;
