@@ -87,7 +87,7 @@ fn writer() {
 
 fn spawn(role: &str) -> Child {
     Command::new(std::env::current_exe().expect("a test has a path"))
-        .args(["store::tests::writer", "--exact", "--nocapture"])
+        .args(["approvals_store::tests::writer", "--exact", "--nocapture"])
         .env(ROLE, role)
         .stdout(Stdio::null())
         .spawn()
