@@ -89,7 +89,7 @@ print('flood of', {count}, 'in', round(time.monotonic() - begin, 1), 's', flush=
     let pending = world.wait_for(16);
     let before = resident(&pending[0]["guard"]);
     world.write("work/go", "");
-    until("the flood is over", || world.work().join("flooded").exists());
+    until("the flood is over", || world.read("work/flooded").is_some_and(|text| text.ends_with('\n')));
     let after = resident(&pending[0]["guard"]);
     assert!(after < before + 64 * 1024, "{before} KiB became {after} KiB");
     assert_eq!(world.read("work/flooded").as_deref(), Some(&*format!("flood {count}\n")));

@@ -34,8 +34,8 @@ fn a_blocked_open_holds_up_nobody_and_ends_by_a_signal() {
         echo still > works; cat works
         sleep 0.3; kill $(jobs -p); wait 2>/dev/null || true; echo over
         timeout 0.3 cat p || echo $?
-        trap 'trapped=1' USR1; ( until [ -e ../woken ]; do sleep 0.3; kill -USR1 $$; done ) &
-        : < p & wait $! || echo woken; : > ../woken; echo $trapped; kill %?p 2>/dev/null || kill $!"#,
+        trap 'trapped=1' USR1; ( while sleep 0.3; [ ! -e woken ]; do kill -USR1 $$; done ) 2>/dev/null &
+        : < p & wait $! || echo woken; : > woken; echo $trapped; kill $!"#,
         &[],
     );
     assert!(same.native.stdout.contains("still\nover\n124\n"), "{}", same.native.stdout);
