@@ -1,6 +1,6 @@
 //! Builds and tests as people run them.
 
-use guard_tests::{World, dependencies, has, is_long_form, python_environment, sources, toolchain};
+use guard_tests::{PROJECT, World, dependencies, has, is_long_form, python_environment, sources, toolchain};
 
 use crate::session::{Session, learned};
 
@@ -93,7 +93,7 @@ fn cargo_tests_this_project() {
     let (Some(rust), Some(vendored)) = (toolchain(), dependencies()) else { return };
     let project = sources().join("..").canonicalize().expect("the project");
     let session = Session::new(Some(&format!("{rust}/bin")));
-    for part in ["Cargo.toml", "Cargo.lock", "bench", "policy", "shim", "supervisor", "tests"] {
+    for part in PROJECT {
         let to = session.world.work().join(part);
         let copied =
             std::process::Command::new("cp").arg("-a").args([project.join(part), to]).status().expect("cp");

@@ -69,6 +69,21 @@ pub fn copy_guard(to: &Path) {
     assert_eq!(copied.status, 0, "{}", copied.stderr);
 }
 
+/// What of this repository cargo needs to build any crate of it.
+pub const PROJECT: [&str; 11] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "approvals",
+    "bench",
+    "cli",
+    "fuzz",
+    "openclaw",
+    "policy",
+    "shim",
+    "supervisor",
+    "tests",
+];
+
 /// The guard built with the feature `test-layers`.
 ///
 /// # Panics

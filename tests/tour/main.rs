@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use guard_tests::{
-    Shell, copy_guard, dependencies, ended, is_long_form, lasting_directory, sources, steps, toolchain,
+    PROJECT, Shell, copy_guard, dependencies, ended, is_long_form, lasting_directory, sources, steps,
+    toolchain,
 };
 
 fn copy(from: &Path, to: &Path) {
@@ -23,7 +24,7 @@ fn copy(from: &Path, to: &Path) {
 fn project(home: &Path, vendored: &Path) {
     let (from, to) = (sources().join(".."), home.join("openclaw-guard"));
     fs::create_dir(&to).expect("a directory");
-    for part in ["Cargo.toml", "Cargo.lock", "bench", "policy", "shim", "supervisor", "tests"] {
+    for part in PROJECT {
         let from = from.join(part);
         assert_eq!(ended(Command::new("cp").arg("-r").arg(from).arg(&to)).status, 0, "{part}");
     }
