@@ -75,12 +75,25 @@ impl Drop for Watch {
     }
 }
 
+/// The queue on a screen, and the modes that its terminal had before.
+fn watching(world: &World) -> (Emulator, String) {
+    let watch = command(world);
+    let mut later = Command::new("sh");
+    later.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(watch.get_program()).args(watch.get_args());
+    give_environment(&watch, &mut later);
+    later.current_dir(watch.get_current_dir().expect("a directory"));
+    let mut screen = Emulator::start(&later, SIZE, Replies::Given);
+    // Before it can have changed them.
+    let modes = screen.modes();
+    screen.keys("\n");
+    screen.expect("nothing waits for an answer");
+    (screen, modes)
+}
+
 #[test]
 fn questions_are_answered_on_the_screen() {
     let world = world();
-    let mut screen = Emulator::start(&command(&world), SIZE, Replies::Given);
-    let modes = screen.modes();
-    screen.expect("nothing waits for an answer");
+    let (mut screen, modes) = watching(&world);
     let asked = path(&world, "bin/asked");
     let held = world.start(&["bash", "-c", &format!("{asked} one; {asked} two; echo $?")]);
     for (key, question) in [("y", "Enter: allow once"), ("n", "Enter: deny")] {
@@ -140,16 +153,7 @@ fn what_is_pasted_answers_nothing() {
 #[test]
 fn a_signal_gives_the_terminal_back() {
     let world = world();
-    let watch = command(&world);
-    let mut later = Command::new("sh");
-    later.args(["-c", "read go; exec \"$0\" \"$@\""]).arg(watch.get_program()).args(watch.get_args());
-    give_environment(&watch, &mut later);
-    later.current_dir(watch.get_current_dir().expect("a directory"));
-    let mut screen = Emulator::start(&later, SIZE, Replies::Given);
-    // Before it can have changed them.
-    let modes = screen.modes();
-    screen.keys("\n");
-    screen.expect("nothing waits for an answer");
+    let (screen, modes) = watching(&world);
     assert_ne!(screen.modes(), modes);
     let kill = ended(Command::new("kill").args(["-TERM", &screen.pid().to_string()]));
     assert_eq!(kill.status, 0);

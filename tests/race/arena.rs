@@ -27,7 +27,7 @@ const PATIENCE: f64 = 60.0;
 /// From so many seconds on a race counts as a long one.
 const LONG: f64 = 60.0;
 /// How often an attacker may try for a second each against the build without layers, and at most against the whole guard.
-const ROUNDS: usize = 30;
+pub const ROUNDS: usize = 30;
 
 impl Effort {
     /// What a race is worth: so many attempts, or GUARD_RACE_SECONDS.
@@ -45,7 +45,7 @@ impl Effort {
     }
 
     /// A second, and fewer attempts in the first rounds: mostly they are enough.
-    fn of_round(round: usize) -> Effort {
+    pub fn of_round(round: usize) -> Effort {
         Effort { seconds: 1.0, attempts: if round < 8 { 250 << round } else { 0 } }
     }
 
