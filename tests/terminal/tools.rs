@@ -93,6 +93,7 @@ fn tmux_inside() {
         );
         session.keys("stty size; echo in-$((6*7))\n", &["in-42"]);
         session.screen.resize(25, 90);
+        session.keys("stty size\n", &["24 90"]);
         // Detached, the server goes on; attached again, it shows what there was.
         // Keys that come at once would be taken for pasted text, and bound to nothing: hence the option.
         session.keys("\x02d", &["[detached"]);
