@@ -116,7 +116,7 @@ attacks! {
     page_that_comes_later => python("
 import socket, time
 open('waits', 'w').close()
-while not os.path.exists('port'): time.sleep(0.01)
+while not os.path.exists('port') or not os.path.getsize('port'): time.sleep(0.01)
 socket.create_connection(('127.0.0.1', int(open('port').read())))").with(late_page);
     /// Connected while nobody is there, by the first message when somebody is.
     connection_that_waits_for_the_page => python("
