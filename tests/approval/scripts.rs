@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use guard_tests::{Ended, World, until};
+use guard_tests::{Ended, World, rounds, until};
 
 use crate::world::{executable, path, world};
 
@@ -147,7 +147,7 @@ fn an_interpreter_that_looks_before_it_opens_finds_the_script() {
             continue;
         }
         for manner in ["link", "directory", "rename", "below link", "below directory"] {
-            for _ in 0..3 {
+            for _ in 0..rounds(1, 10) {
                 let world = world();
                 executable(&world.write("work/t", format!("#!{interpreter}\n{good}\n")));
                 world.write("work/bad", format!("{bad}\n"));

@@ -161,6 +161,7 @@ fn with_the_answer_in_hand() {
 fn in_a_worker_itself() {
     let world = world();
     world.write("work/own", "own");
+    world.write("secret", "TOPSECRET");
     let Some(command) = guard(&world, "worker:symlink") else { return };
     let ended = ended(&mut python(
         command,

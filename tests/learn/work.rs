@@ -51,7 +51,7 @@ fn git_in_a_repository() {
 
 #[test]
 fn npm_installs_and_runs() {
-    if !has(&["node", "npm"]) {
+    if !is_long_form() || !has(&["node", "npm"]) {
         return;
     }
     let script = r#"export npm_config_update_notifier=false npm_config_offline=true npm_config_audit=false npm_config_fund=false
@@ -64,6 +64,9 @@ fn npm_installs_and_runs() {
 
 #[test]
 fn python_in_an_environment() {
+    if !is_long_form() {
+        return;
+    }
     let Some(script) = python_environment() else { return };
     let script =
         format!("{script} python -m unittest -q 2>&1 | tail -1; pip list --format=freeze | grep hello");

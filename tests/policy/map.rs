@@ -209,40 +209,46 @@ fn running() {
 /// may not be read, and nothing gains a right by moving.
 #[test]
 fn moving_between_places() {
+    let ways = [
+        "cp $D/victim $T/arrived",
+        "mv $D/victim $T/arrived",
+        "ln $D/victim $T/arrived",
+        "cat $D/victim > $T/arrived",
+        "tar -C $D -cf - victim | tar -C $T --transform s/victim/arrived/ -xf -",
+        "rename",
+    ];
     for (from, of) in PLACES {
         let world = world();
-        for (to, at) in PLACES {
-            let (source, target) =
-                (world.root().join(from).join("victim"), world.root().join(to).join("arrived"));
-            for line in [
-                "cp $D/victim $T/arrived",
-                "mv $D/victim $T/arrived",
-                "ln $D/victim $T/arrived",
-                "cat $D/victim > $T/arrived",
-                "tar -C $D -cf - victim | tar -C $T --transform s/victim/arrived/ -xf -",
-                "rename",
-            ] {
-                world.write(format!("{from}/victim"), "victim\n");
-                let call = line
-                    .replace("rename", "perl -e \"rename '$D/victim', '$T/arrived' or die qq($!)\"")
-                    .replace("$T", target.parent().expect("a directory").to_str().expect("text"));
-                let ended = run(&world, from, &call);
-                let arrived = fs::read_to_string(&target).unwrap_or_default() == "victim\n";
-                let is_gain = at.chars().zip(of.chars()).any(|(there, here)| there != '-' && here == '-');
-                let expected = match line.split(' ').next().expect("a word") {
-                    "ln" => grants(at, 'w') && !is_gain,
-                    "rename" => grants(of, 'w') && grants(at, 'w') && !is_gain,
-                    // mv copies only where the rename was refused for what it would gain.
-                    "mv" => grants(of, 'w') && grants(at, 'w'),
-                    _ => grants(of, 'r') && grants(at, 'w'),
-                };
-                assert_eq!(arrived, expected, "{from} {of} to {to} {at}: {line}: {}", ended.stderr);
-                let gone = !source.exists();
-                let may_go =
-                    matches!(line.split(' ').next(), Some("mv" | "rename")) && grants(of, 'w') && arrived;
-                assert_eq!(gone, may_go, "{from} {of} to {to} {at}: {line}: {}", ended.stderr);
-                let _ = fs::remove_file(&target);
-            }
+        // One guard for all that leaves a place: what moves, and where to, has a number.
+        let moves: Vec<_> = PLACES.iter().flat_map(|(to, at)| ways.map(|line| (*to, *at, line))).collect();
+        let mut script = String::new();
+        for (number, (to, _, line)) in moves.iter().enumerate() {
+            world.write(format!("{from}/victim{number}"), "victim\n");
+            let call = line
+                .replace("rename", "perl -e \"rename '$D/victim', '$T/arrived' or die qq($!)\"")
+                .replace("$T", &world.root().join(to).display().to_string())
+                .replace("victim", &format!("victim{number}"))
+                .replace("arrived", &format!("arrived{number}"));
+            script.push_str(&format!("({call})\n"));
+        }
+        let ended = run(&world, from, &script);
+        for (number, (to, at, line)) in moves.into_iter().enumerate() {
+            let source = world.root().join(from).join(format!("victim{number}"));
+            let target = world.root().join(to).join(format!("arrived{number}"));
+            let arrived = fs::read_to_string(&target).unwrap_or_default() == "victim\n";
+            let is_gain = at.chars().zip(of.chars()).any(|(there, here)| there != '-' && here == '-');
+            let expected = match line.split(' ').next().expect("a word") {
+                "ln" => grants(at, 'w') && !is_gain,
+                "rename" => grants(of, 'w') && grants(at, 'w') && !is_gain,
+                // mv copies only where the rename was refused for what it would gain.
+                "mv" => grants(of, 'w') && grants(at, 'w'),
+                _ => grants(of, 'r') && grants(at, 'w'),
+            };
+            assert_eq!(arrived, expected, "{from} {of} to {to} {at}: {line}: {number} in {}", ended.stderr);
+            let gone = !source.exists();
+            let may_go =
+                matches!(line.split(' ').next(), Some("mv" | "rename")) && grants(of, 'w') && arrived;
+            assert_eq!(gone, may_go, "{from} {of} to {to} {at}: {line}: {number} in {}", ended.stderr);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! node and npm.
 
-use guard_tests::{World, has};
+use guard_tests::{World, has, is_long_form};
 
 const PROGRAM: &str = r#"
 const fs = require('fs'), cp = require('child_process'), net = require('net'), path = require('path'), http = require('http');
@@ -58,6 +58,9 @@ fn a_program_of_everything() {
 
 #[test]
 fn npm_installs_and_runs() {
+    if !is_long_form() {
+        return;
+    }
     if !has(&["node", "npm"]) {
         return;
     }

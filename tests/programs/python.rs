@@ -1,6 +1,6 @@
 //! Python's own tools: virtual environments and packages.
 
-use guard_tests::{World, program_text, skip};
+use guard_tests::{World, is_long_form, program_text, skip};
 
 /// A wheel made by hand: a zip with a package, its metadata and a command.
 const WHEEL: &str = r#"
@@ -15,6 +15,9 @@ with zipfile.ZipFile(name, "w") as wheel:
 
 #[test]
 fn venv_and_pip() {
+    if !is_long_form() {
+        return;
+    }
     let world = World::open();
     let python = program_text("python3");
     if world.native(&[&python, "-c", "import ensurepip"]).status != 0 {

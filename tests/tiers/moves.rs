@@ -203,7 +203,7 @@ print(told("unmounted"), flush=True)
     let guard: Vec<_> = std::iter::once(guard.get_program()).chain(guard.get_args()).collect();
     let script = r#"
 until [ -e work/ready ]; do sleep 0.02; done; mount --bind new work/a && touch mounted
-until [ -e work/seen ]; do sleep 0.02; done; umount work/a && touch unmounted
+until [ -e work/seen ]; do sleep 0.02; done; until umount work/a 2>/dev/null; do sleep 0.02; done; touch unmounted
 "#;
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "sh", "-c"]);
