@@ -34,6 +34,7 @@ deb:
 lint:
 	@scripts/import-circles approvals/src bench/src cli/src fuzz/oracles/src openclaw/src policy/src shim/src supervisor/src
 	@scripts/crate-graph --check
+	@scripts/type-names approvals/src bench/src cli/src fuzz/oracles/src openclaw/src policy/src shim/src supervisor/src
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 

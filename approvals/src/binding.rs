@@ -3,7 +3,7 @@
 use guard_policy::Access;
 
 use super::digest::Digest;
-use super::question::{Executable, Question, Script, Subject};
+use super::question::{BoundScript, Executable, Question, Subject};
 
 /// Everything that makes a call the one that was approved. Equal bindings share one request and one answer; a grant
 /// is for one binding and covers nothing else.
@@ -33,8 +33,8 @@ enum Bound {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Around {
     executable: Executable,
-    script: Option<Script>,
-    through: Vec<Script>,
+    script: Option<BoundScript>,
+    through: Vec<BoundScript>,
     cwd: Vec<u8>,
 }
 
@@ -55,7 +55,7 @@ enum OnCard {
 
 impl Binding {
     /// Of a question.
-    pub fn of(question: &Question) -> Binding {
+    pub fn from_question(question: &Question) -> Binding {
         let what = match &question.subject {
             Subject::Exec(exec) => Bound::Exec {
                 argv: Digest::of_parts(exec.argv.iter().map(Vec::as_slice)),

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::binding::CardKey;
-use super::event::Card;
+use super::event::CardRevision;
 use super::question::Id;
 
 /// What one card lists.
 #[derive(Debug)]
-struct Listing {
-    card: Card,
+struct CardListing {
+    card: CardRevision,
     /// Each with the revision since which it is listed, in that order.
     listed: Vec<(Id, u64)>,
 }
@@ -17,7 +17,7 @@ struct Listing {
 /// The cards that wait for an answer.
 #[derive(Debug, Default)]
 pub struct Cards {
-    cards: HashMap<CardKey, Listing>,
+    cards: HashMap<CardKey, CardListing>,
     /// The number of the newest card.
     newest: u64,
 }
@@ -34,10 +34,10 @@ impl Cards {
     }
 
     /// Lists a question on its card, which is made where there is none.
-    pub fn list(&mut self, key: &CardKey, id: Id) -> Card {
+    pub fn list(&mut self, key: &CardKey, id: Id) -> CardRevision {
         let listing = self.cards.entry(key.clone()).or_insert_with(|| {
             self.newest += 1;
-            Listing { card: Card { number: self.newest, revision: 0 }, listed: Vec::new() }
+            CardListing { card: CardRevision { number: self.newest, revision: 0 }, listed: Vec::new() }
         });
         listing.card.revision += 1;
         listing.listed.push((id, listing.card.revision));
@@ -63,10 +63,10 @@ impl Cards {
     }
 
     /// All cards with what they list, the oldest first.
-    pub fn all(&self) -> Vec<(Card, Vec<Id>)> {
-        let ids = |listing: &Listing| listing.listed.iter().map(|(id, _)| *id).collect();
+    pub fn all(&self) -> Vec<(CardRevision, Vec<Id>)> {
+        let ids = |listing: &CardListing| listing.listed.iter().map(|(id, _)| *id).collect();
         let mut all: Vec<_> = self.cards.values().map(|listing| (listing.card, ids(listing))).collect();
-        all.sort_by_key(|(card, _): &(Card, Vec<Id>)| card.number);
+        all.sort_by_key(|(card, _): &(CardRevision, Vec<Id>)| card.number);
         all
     }
 }

@@ -17,14 +17,14 @@ pub enum Decision {
     /// The same, and calls of equal binding for some time are not asked for.
     AllowFor(Span),
     /// The same, and what was missed is saved.
-    AllowAlways(Width),
+    AllowAlways(GrantWidth),
     /// No.
     Deny,
 }
 
 /// How much "always" saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Width {
+pub enum GrantWidth {
     /// What just this question needs.
     Narrow,
     /// For a file: the same for all of its directory.
@@ -57,8 +57,8 @@ impl fmt::Display for Decision {
             Decision::AllowOnce => f.write_str("allow-once"),
             Decision::AllowFor(Span::Session) => f.write_str("allow-session"),
             Decision::AllowFor(Span::Minutes(minutes)) => write!(f, "allow-{minutes}m"),
-            Decision::AllowAlways(Width::Narrow) => f.write_str("allow-always"),
-            Decision::AllowAlways(Width::Directory) => f.write_str("allow-always-directory"),
+            Decision::AllowAlways(GrantWidth::Narrow) => f.write_str("allow-always"),
+            Decision::AllowAlways(GrantWidth::Directory) => f.write_str("allow-always-directory"),
             Decision::Deny => f.write_str("deny"),
         }
     }
@@ -76,8 +76,8 @@ impl FromStr for Decision {
         match word {
             "allow-once" => Ok(Decision::AllowOnce),
             "allow-session" => Ok(Decision::AllowFor(Span::Session)),
-            "allow-always" => Ok(Decision::AllowAlways(Width::Narrow)),
-            "allow-always-directory" => Ok(Decision::AllowAlways(Width::Directory)),
+            "allow-always" => Ok(Decision::AllowAlways(GrantWidth::Narrow)),
+            "allow-always-directory" => Ok(Decision::AllowAlways(GrantWidth::Directory)),
             "deny" => Ok(Decision::Deny),
             _ => minutes()
                 .map(|minutes| Decision::AllowFor(Span::Minutes(minutes)))
@@ -88,7 +88,7 @@ impl FromStr for Decision {
 
 /// Why a route brings no answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum RouteFailure {
     /// There is nobody to ask: `exec.askFallback` is for that.
     Nobody,
     /// Somebody may be there, and the question could not be put to them, or their answer not be understood. Whoever asks
@@ -99,7 +99,7 @@ pub enum Lack {
 /// A standing yes, in memory only: calls with just this binding - the same arguments, environment, directory, file
 /// and script, of the same agent in the same session - go on unasked until then. Nothing else does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub struct TemporaryGrant {
     /// Which calls.
     pub binding: Binding,
     /// Until when; `None` for as long as the guard runs.
@@ -108,7 +108,7 @@ pub struct Grant {
 
 /// How a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum End {
+pub enum Resolution {
     /// Somebody answered. A yes lets the call go on once [`super::Manager::consume`] has said so.
     Resolved(Decision),
     /// Nobody answered in time.
@@ -166,13 +166,13 @@ pub enum ResolveError {
     /// Somebody has answered otherwise.
     #[error("approval already resolved")]
     AlreadyResolved,
-    /// Its time ran out ([`End::Expired`]).
+    /// Its time ran out ([`Resolution::Expired`]).
     #[error("approval expired: nobody answered in time")]
     Expired,
-    /// It ended as [`End::NoRoute`] or [`End::Failed`].
+    /// It ended as [`Resolution::NoRoute`] or [`Resolution::Failed`].
     #[error("approval ended: none of approvals.routes could bring an answer")]
     NoRoute,
-    /// No call waits for it any more ([`End::Withdrawn`]).
+    /// No call waits for it any more ([`Resolution::Withdrawn`]).
     #[error("approval withdrawn: the caller has gone")]
     Withdrawn,
     /// Nothing can be saved for it; holds the reason, for a human.
@@ -207,4 +207,4 @@ impl ResolveError {
 }
 
 /// By what way an answer came.
-pub type By = Route;
+pub type AnsweredBy = Route;

@@ -1,7 +1,7 @@
 //! What happens to questions, for the audit log and for whoever shows them.
 
-use super::decision::{By, Decision, Refusal};
-use super::lifecycle::Told;
+use super::decision::{AnsweredBy, Decision, Refusal};
+use super::lifecycle::Lifecycle;
 use super::question::{Id, Question};
 
 /// One thing that happened.
@@ -12,16 +12,16 @@ pub struct Event {
     /// The question.
     pub id: Id,
     /// What.
-    pub what: What,
+    pub what: QuestionChange,
 }
 
 /// What happened to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum QuestionChange {
     /// It is on a card and waits for an answer.
     Requested {
         /// The card.
-        card: Card,
+        card: CardRevision,
     },
     /// Another call with the same binding waits for the same answer.
     Joined {
@@ -33,7 +33,7 @@ pub enum What {
         /// How.
         decision: Decision,
         /// By what way.
-        by: By,
+        by: AnsweredBy,
     },
     /// Nobody answered in time.
     Expired,
@@ -52,12 +52,12 @@ pub enum What {
     /// What "always" saves is saved, where; or why not.
     Saved(Result<String, String>),
     /// How its program goes on.
-    Told(Told),
+    Told(Lifecycle),
 }
 
 /// A card at one time: an answer for it names the revision that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Card {
+pub struct CardRevision {
     /// Its number, never used again in this guard.
     pub number: u64,
     /// Goes up with each change of what the card lists.

@@ -8,19 +8,19 @@ use super::binding::Binding;
 
 /// Bindings, each until a time or for good.
 #[derive(Debug, Default)]
-pub struct Lasting(HashMap<Binding, Option<Instant>>);
+pub struct TemporaryGrants(HashMap<Binding, Option<Instant>>);
 
 /// More are not kept: the one that ends first goes, and its calls are asked for again.
-pub const MOST: usize = 1024;
+pub const MAX_GRANTS: usize = 1024;
 
-impl Lasting {
+impl TemporaryGrants {
     /// Keeps a binding, for as long as the longer of two times says.
     pub fn insert(&mut self, binding: Binding, until: Option<Instant>) {
         if let Some(known) = self.0.get_mut(&binding) {
             *known = known.zip(until).map(|(known, until)| known.max(until));
             return;
         }
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_GRANTS {
             let first = self.0.iter().min_by_key(|(_, until)| (until.is_none(), **until));
             if let Some(first) = first.map(|(binding, _)| binding.clone()) {
                 self.0.remove(&first);
@@ -29,7 +29,7 @@ impl Lasting {
         self.0.insert(binding, until);
     }
 
-    /// Until when a binding is kept, if it is; it must be looked at after [`Lasting::forget`].
+    /// Until when a binding is kept, if it is; it must be looked at after [`TemporaryGrants::forget`].
     pub fn get(&self, binding: &Binding) -> Option<Option<Instant>> {
         self.0.get(binding).copied()
     }

@@ -31,13 +31,13 @@ mod tests;
 mod text;
 
 pub use binding::Binding;
-pub use decision::{Decision, End, Refusal};
+pub use decision::{Decision, Refusal, Resolution};
 pub use digest::Digest;
-pub use event::{Event, Log, What};
-pub use lifecycle::{Ending, Going, Reason, Told};
-pub use manager::{Asked, Cancel, Manager, Ticket};
+pub use event::{Event, Log, QuestionChange};
+pub use lifecycle::{DenyReason, Ending, Going, Lifecycle};
+pub use manager::{AskOutcome, Cancel, Manager, Ticket};
 pub use page_lock::served;
-pub use question::{Exec, Executable, Id, Process, Question, Repeat, Script, Subject};
+pub use question::{BoundScript, Exec, Executable, Id, Process, Question, Repeat, Subject};
 pub use routes::gateway::reply;
 pub use routes::guard_socket::protocol;
 pub use runtime::Approvals;

@@ -8,7 +8,7 @@ use super::question::Id;
 
 /// One thing that is told of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Lifecycle {
     /// The question.
     pub id: Id,
     /// What it is told of.
@@ -29,7 +29,7 @@ pub enum Ending {
 }
 
 /// The end of a process that runs.
-pub type Process = Pin<Box<dyn Future<Output = Ending> + Send>>;
+pub type RunningProcess = Pin<Box<dyn Future<Output = Ending> + Send>>;
 
 /// How a program goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +39,12 @@ pub enum Going {
     /// It has ended.
     Finished(Ending),
     /// It may not start, for this reason.
-    Denied(Reason),
+    Denied(DenyReason),
 }
 
 /// Why a program may not start: OpenClaw's words where it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum DenyReason {
     /// Somebody said no, now or a moment ago.
     User,
     /// Nobody answered in time.
@@ -57,20 +57,20 @@ pub enum Reason {
     Changed,
 }
 
-impl Reason {
+impl DenyReason {
     /// The word.
     pub fn as_str(self) -> &'static str {
         match self {
-            Reason::User => "user-denied",
-            Reason::Timeout => "approval-timeout",
-            Reason::NoRoute => "no-approval-route",
-            Reason::Failed => "approval-request-failed",
-            Reason::Changed => "changed-while-waiting",
+            DenyReason::User => "user-denied",
+            DenyReason::Timeout => "approval-timeout",
+            DenyReason::NoRoute => "no-approval-route",
+            DenyReason::Failed => "approval-request-failed",
+            DenyReason::Changed => "changed-while-waiting",
         }
     }
 }
 
-impl Told {
+impl Lifecycle {
     /// `running`, `finished` or `denied`.
     pub fn word(&self) -> &'static str {
         match self.going {
@@ -81,9 +81,9 @@ impl Told {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Lifecycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Told { id, command, going } = self;
+        let Lifecycle { id, command, going } = self;
         match going {
             Going::Running => write!(f, "Exec running (guard id={id}): {command}"),
             Going::Finished(Ending::Code(code)) => {

@@ -6,31 +6,33 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use guard_openclaw::clock::now_ms;
-use guard_openclaw::gateway::Wanted;
+use guard_openclaw::gateway::GatewaySettings;
 use guard_openclaw::ids;
-use guard_policy::approval::{Route, Turn, TurnSource};
+use guard_policy::approval::{Recipient, Route, TurnSource};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio::time::{Instant, sleep_until};
 
-use super::decision::{By, Decision, End, Grant, Lack, Refusal, ResolveError};
+use super::decision::{
+    AnsweredBy, Decision, Refusal, Resolution, ResolveError, RouteFailure, TemporaryGrant,
+};
 use super::event::{Event, Log};
-use super::lifecycle::Told;
-use super::outcome::{Found, Listing, Registered, Resolved, Save};
-use super::pending::Book;
-use super::question::{Id, Question, Request};
+use super::lifecycle::Lifecycle;
+use super::outcome::{Lookup, PendingCard, Registered, Resolved, SaveRequest};
+use super::pending::PendingApprovals;
+use super::question::{Id, PendingRequest, Question};
 use super::routes::notify::Program;
 use super::settings::Settings;
 
 /// Events that a subscriber may be behind; beyond that it has to take a snapshot again.
 const BACKLOG: usize = 1024;
 
-/// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`] and [`Manager::kept`].
+/// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`] and [`Manager::wait_for_save`].
 #[derive(Clone)]
-pub struct Manager(Arc<Shared>);
+pub struct Manager(Arc<ManagerInner>);
 
-struct Shared {
-    state: Mutex<State>,
+struct ManagerInner {
+    state: Mutex<ManagerState>,
     log: Box<dyn Log>,
     /// Made for the first who listens: it has room for all events from the start.
     events: OnceLock<broadcast::Sender<Event>>,
@@ -40,8 +42,8 @@ struct Shared {
     kept: Condvar,
 }
 
-struct State {
-    book: Book,
+struct ManagerState {
+    book: PendingApprovals,
     settings: Settings,
     reachable: BTreeSet<Route>,
     events: u64,
@@ -51,28 +53,28 @@ struct State {
 
 /// What came of asking.
 #[derive(Debug)]
-pub enum Asked {
+pub enum AskOutcome {
     /// A human is asked.
     Waiting(Ticket),
     /// The question has ended before, so.
-    Ended(End),
+    Ended(Resolution),
     /// A grant covers the call: it may go on.
-    Granted(Box<Grant>),
+    Granted(Box<TemporaryGrant>),
     /// Nobody is asked.
     Refused(Refusal),
 }
 
 impl Manager {
-    /// A manager whose every event `log` is told. Somebody has to run [`Manager::keep_time`].
+    /// A manager whose every event `log` is told. Somebody has to run [`Manager::expire_loop`].
     pub fn new(settings: Settings, log: impl Log + 'static) -> Manager {
-        let state = State {
-            book: Book::default(),
+        let state = ManagerState {
+            book: PendingApprovals::default(),
             settings,
             reachable: BTreeSet::from([Route::Cli]),
             events: 0,
             closed: None,
         };
-        Manager(Arc::new(Shared {
+        Manager(Arc::new(ManagerInner {
             state: Mutex::new(state),
             log: Box::new(log),
             events: OnceLock::new(),
@@ -108,23 +110,23 @@ impl Manager {
     }
 
     /// Where the gateway is.
-    pub fn gateway(&self) -> Wanted {
+    pub fn gateway(&self) -> GatewaySettings {
         self.with(|state, _| state.settings.gateway.clone())
     }
 
     /// Where the gateway is to deliver a question of this agent's, in the session of this key.
     pub fn forwards(&self, agent: &str, session_key: Option<&str>) -> Option<TurnSource> {
         self.with(|state, _| match state.settings.forwarding.turns(agent, session_key).first() {
-            Some(Turn::Target(target)) => Some((*target).clone()),
-            Some(Turn::Session) | None => None,
+            Some(Recipient::Target(target)) => Some((*target).clone()),
+            Some(Recipient::Session) | None => None,
         })
     }
 
     /// Notes that a route brings no answer to a question, and why. Where no other can, the question ends.
-    pub fn give_up(&self, question: Id, route: Route, lack: Lack) {
+    pub fn route_failed(&self, question: Id, route: Route, lack: RouteFailure) {
         self.with(|state, now| {
-            let State { book, settings, reachable, .. } = state;
-            book.give_up(question, route, lack, |other| settings.opens(reachable, other), now);
+            let ManagerState { book, settings, reachable, .. } = state;
+            book.route_failed(question, route, lack, |other| settings.opens(reachable, other), now);
         });
     }
 
@@ -135,7 +137,7 @@ impl Manager {
 
     /// Whether another route than this may still bring an answer to a question.
     pub fn has_other(&self, question: Id, route: Route) -> bool {
-        self.with(|State { book, settings, reachable, .. }, _| {
+        self.with(|ManagerState { book, settings, reachable, .. }, _| {
             book.has_other(question, route, |other| settings.opens(reachable, other))
         })
     }
@@ -151,29 +153,29 @@ impl Manager {
     }
 
     /// A request that begins now.
-    pub fn create(&self, question: Question) -> Request {
+    pub fn create(&self, question: Question) -> PendingRequest {
         let timeout = self.with(|state, _| state.settings.timeout);
-        Request::new(ids::random(), question, timeout, Instant::now(), now_ms())
+        PendingRequest::new(ids::random(), question, timeout, Instant::now(), now_ms())
     }
 
     /// Asks, and returns at once. The same request again, or one with an equal binding, waits for the same answer.
-    pub fn register(&self, request: &Arc<Request>) -> Asked {
+    pub fn register(&self, request: &Arc<PendingRequest>) -> AskOutcome {
         self.with(|state, now| {
             if let Some(why) = &state.closed {
-                return Asked::Refused(Refusal::Broken(why.clone()));
+                return AskOutcome::Refused(Refusal::Broken(why.clone()));
             }
-            let State { book, settings, reachable, .. } = state;
+            let ManagerState { book, settings, reachable, .. } = state;
             let has_route = Route::ALL.into_iter().any(|route| settings.opens(reachable, route));
             match book.register(request, settings.max_pending, has_route, now) {
-                Registered::Waiting(waiter, receiver) => Asked::Waiting(Ticket {
+                Registered::Waiting(waiter, receiver) => AskOutcome::Waiting(Ticket {
                     manager: self.clone(),
                     call: request.id,
                     waiter,
                     receiver: Some(receiver),
                 }),
-                Registered::Ended(end) => Asked::Ended(end),
-                Registered::Granted(grant) => Asked::Granted(grant),
-                Registered::Refused(refusal) => Asked::Refused(refusal),
+                Registered::Ended(end) => AskOutcome::Ended(end),
+                Registered::Granted(grant) => AskOutcome::Granted(grant),
+                Registered::Refused(refusal) => AskOutcome::Refused(refusal),
             }
         })
     }
@@ -188,7 +190,7 @@ impl Manager {
         id: &str,
         revision: Option<u64>,
         decision: Decision,
-        by: By,
+        by: AnsweredBy,
     ) -> Result<Resolved, ResolveError> {
         self.with(|state, now| state.book.resolve(id, revision, decision, by, now))
     }
@@ -201,7 +203,7 @@ impl Manager {
 
     /// Takes a call's question back, whoever waits for it: its caller is gone.
     pub fn withdraw(&self, call: Id) {
-        self.with(|state, now| state.book.leave(call, None, now));
+        self.with(|state, now| state.book.remove_waiter(call, None, now));
     }
 
     /// Lets a call's question stay for a moment, for the same caller to come back to; whoever waits is told that it is
@@ -214,17 +216,17 @@ impl Manager {
     ///
     /// # Errors
     /// Where none is known, or more than one.
-    pub fn find(&self, id: &str) -> Result<Found, ResolveError> {
+    pub fn find(&self, id: &str) -> Result<Lookup, ResolveError> {
         self.with(|state, now| state.book.find(id, now))
     }
 
     /// Tells how a program goes on that was asked for.
-    pub fn tell(&self, told: Told) {
-        self.with(|state, _| state.book.tell(told));
+    pub fn report(&self, told: Lifecycle) {
+        self.with(|state, _| state.book.report(told));
     }
 
     /// What waits now.
-    pub fn snapshot(&self) -> Vec<Listing> {
+    pub fn snapshot(&self) -> Vec<PendingCard> {
         self.with(|state, now| {
             state.book.pass(now);
             state.book.listings()
@@ -233,7 +235,7 @@ impl Manager {
 
     /// What waits now, and everything that happens from now on. One that falls behind is told so by its receiver, and
     /// takes a snapshot.
-    pub fn subscribe(&self) -> (Vec<Listing>, broadcast::Receiver<Event>) {
+    pub fn subscribe(&self) -> (Vec<PendingCard>, broadcast::Receiver<Event>) {
         self.with(|state, now| {
             state.book.pass(now);
             (state.book.listings(), self.0.events.get_or_init(|| broadcast::channel(BACKLOG).0).subscribe())
@@ -241,14 +243,14 @@ impl Manager {
     }
 
     /// Notes what has become of a save.
-    pub fn saved(&self, save: &Save, outcome: &Result<String, String>) {
+    pub fn saved(&self, save: &SaveRequest, outcome: &Result<String, String>) {
         self.with(|state, _| state.book.saved(save, outcome));
         self.0.kept.notify_all();
     }
 
     /// Waits on a plain thread until what the answer to a call saves is saved, or cannot be, but no longer than this. An
     /// "always" is to be in force for the very next call. False where the time is up.
-    pub fn kept(&self, call: Id, longest: Duration) -> bool {
+    pub fn wait_for_save(&self, call: Id, longest: Duration) -> bool {
         let mut state = self.0.state.lock();
         let waited = self.0.kept.wait_while_for(&mut state, |state| state.book.is_saving(call), longest);
         !waited.timed_out()
@@ -264,7 +266,7 @@ impl Manager {
 
     /// Ends what nobody answers in time. Runs for ever; when it is dropped, the manager closes: nobody waits for a time
     /// that does not come.
-    pub fn keep_time(self) -> impl Future<Output = ()> + Send {
+    pub fn expire_loop(self) -> impl Future<Output = ()> + Send {
         // Now, not when it is polled first: it may be dropped before.
         let closing = Closing(self);
         async move {
@@ -283,7 +285,7 @@ impl Manager {
     }
 
     /// Does something to the state, and then tells what has happened, in order.
-    fn with<T>(&self, act: impl FnOnce(&mut State, Instant) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut ManagerState, Instant) -> T) -> T {
         // A panic in between leaves questions that end in time, and none that is allowed.
         let mut state = self.0.state.lock();
         let before = state.book.next();
@@ -303,7 +305,7 @@ impl Manager {
         done
     }
 
-    /// For tests, see [`Book::held`].
+    /// For tests, see [`PendingApprovals::held`].
     #[cfg(test)]
     pub fn held(&self) -> [usize; 6] {
         self.with(|state, _| state.book.held())
@@ -333,7 +335,7 @@ pub struct Ticket {
     manager: Manager,
     call: Id,
     waiter: u64,
-    receiver: Option<oneshot::Receiver<End>>,
+    receiver: Option<oneshot::Receiver<Resolution>>,
 }
 
 impl Ticket {
@@ -348,13 +350,13 @@ impl Ticket {
     }
 
     /// Waits, on a plain thread: inside of a runtime this panics.
-    pub fn wait(mut self) -> End {
+    pub fn wait(mut self) -> Resolution {
         let end = self.receiver.take().map(oneshot::Receiver::blocking_recv);
         self.told(end.and_then(Result::ok))
     }
 
     /// Waits.
-    pub async fn ended(mut self) -> End {
+    pub async fn ended(mut self) -> Resolution {
         let end = match &mut self.receiver {
             Some(receiver) => receiver.await.ok(),
             None => None,
@@ -364,8 +366,8 @@ impl Ticket {
     }
 
     /// Whoever was not told anything has not been allowed anything.
-    fn told(&self, end: Option<End>) -> End {
-        end.unwrap_or(End::Withdrawn)
+    fn told(&self, end: Option<Resolution>) -> Resolution {
+        end.unwrap_or(Resolution::Withdrawn)
     }
 }
 
@@ -374,7 +376,7 @@ impl Drop for Ticket {
         // Still there: nobody has taken the answer.
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
-            self.manager.with(|state, now| state.book.leave(self.call, Some(self.waiter), now));
+            self.manager.with(|state, now| state.book.remove_waiter(self.call, Some(self.waiter), now));
         }
     }
 }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use guard_policy::approval::Saving;
 use tokio::sync::oneshot;
 
-use super::decision::{Decision, End, Grant, Refusal, ResolveError, Width};
-use super::event::{Card, What};
-use super::question::{Always, Id, Question, Repeat, Request};
+use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError, TemporaryGrant};
+use super::event::{CardRevision, QuestionChange};
+use super::question::{Always, Id, PendingRequest, Question, Repeat};
 
 /// What came of registering a question.
 #[derive(Debug)]
 pub enum Registered {
     /// It waits, with this number.
-    Waiting(u64, oneshot::Receiver<End>),
+    Waiting(u64, oneshot::Receiver<Resolution>),
     /// It has ended before.
-    Ended(End),
+    Ended(Resolution),
     /// A grant covers it: the call may go on.
-    Granted(Box<Grant>),
+    Granted(Box<TemporaryGrant>),
     /// It is not asked.
     Refused(Refusal),
 }
@@ -30,13 +30,13 @@ pub struct Resolved {
     /// What was answered; nothing where it was answered so before.
     pub answered: Vec<Id>,
     /// What is to be saved, for whom.
-    pub saves: Vec<Save>,
+    pub saves: Vec<SaveRequest>,
 }
 
-/// Something that "always" saves. Whoever resolves has each of them kept ([`super::persist::Keeper::keep`]), or says that it
+/// Something that "always" saves. Whoever resolves has each of them kept ([`super::persist::GrantStore::save`]), or says that it
 /// was not ([`super::Manager::saved`]): calls that were answered so wait for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Save {
+pub struct SaveRequest {
     /// The questions that need it.
     pub questions: Vec<Id>,
     /// For which agent.
@@ -47,28 +47,28 @@ pub struct Save {
 
 /// Where a question is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// It waits.
     Pending(Id),
     /// It has ended.
-    Ended(Id, End),
+    Ended(Id, Resolution),
 }
 
 /// A card with the questions that it lists.
 #[derive(Clone, Debug)]
-pub struct Listing {
+pub struct PendingCard {
     /// The card.
-    pub card: Card,
+    pub card: CardRevision,
     /// What it lists, and how many calls wait for each.
-    pub requests: Vec<(Arc<Request>, usize)>,
+    pub requests: Vec<(Arc<PendingRequest>, usize)>,
 }
 
 /// Something that happened, with the question where it is known.
 #[derive(Debug)]
 pub(crate) struct Happened {
     pub id: Id,
-    pub what: What,
-    pub request: Option<Arc<Request>>,
+    pub what: QuestionChange,
+    pub request: Option<Arc<PendingRequest>>,
 }
 
 /// What is saved where all these questions are answered so, each thing once.
@@ -78,13 +78,13 @@ pub(crate) struct Happened {
 pub fn saves<'q>(
     questions: impl Iterator<Item = (Id, &'q Question)>,
     decision: Decision,
-) -> Result<Vec<Save>, ResolveError> {
-    let mut saves: Vec<Save> = Vec::new();
+) -> Result<Vec<SaveRequest>, ResolveError> {
+    let mut saves: Vec<SaveRequest> = Vec::new();
     for (id, question) in questions {
         for saving in permitted(question, decision)? {
             match saves.iter_mut().find(|save| save.saving == *saving && save.agent == question.agent) {
                 Some(save) => save.questions.push(id),
-                None => saves.push(Save {
+                None => saves.push(SaveRequest {
                     questions: vec![id],
                     agent: question.agent.clone(),
                     saving: saving.clone(),
@@ -102,9 +102,11 @@ fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], Resol
         _ if question.repeat == Repeat::AskedEachTime => Err(ResolveError::AskedEachTime(decision)),
         Decision::AllowFor(_) => Ok(&[]),
         Decision::AllowAlways(width) => match (&question.always, width) {
-            (Always::Saves { narrow, .. }, Width::Narrow) => Ok(narrow),
-            (Always::Saves { directory, .. }, Width::Directory) if !directory.is_empty() => Ok(directory),
-            (Always::Saves { .. }, Width::Directory) => Err(ResolveError::NoDirectory),
+            (Always::Saves { narrow, .. }, GrantWidth::Narrow) => Ok(narrow),
+            (Always::Saves { directory, .. }, GrantWidth::Directory) if !directory.is_empty() => {
+                Ok(directory)
+            }
+            (Always::Saves { .. }, GrantWidth::Directory) => Err(ResolveError::NoDirectory),
             (Always::Never(why), _) => Err(ResolveError::NoAlways(why.clone())),
         },
     }

@@ -22,7 +22,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_w
 /// In the guard's own directory.
 const LOCK: &str = "page.lock";
 /// More than any address is long.
-const LONGEST: u64 = 64;
+const MAX_BYTES: u64 = 64;
 /// How many may wait to be taken in.
 const BACKLOG: i32 = 64;
 
@@ -126,7 +126,7 @@ fn read(file: OwnedFd) -> io::Result<String> {
         return Err(io::Error::other("it is no plain file"));
     }
     let mut text = String::new();
-    File::from(file).take(LONGEST).read_to_string(&mut text)?;
+    File::from(file).take(MAX_BYTES).read_to_string(&mut text)?;
     Ok(text.trim_end().to_owned())
 }
 

@@ -6,52 +6,52 @@ use std::path::{Path, PathBuf};
 
 use guard_openclaw::approvals_store::{self, UpdateError};
 use guard_openclaw::clock::now_ms;
-use guard_openclaw::gateway::{Follower, Unsaved};
-use guard_policy::analysis::Entry;
+use guard_openclaw::gateway::{SyncThread, Unsaved};
+use guard_policy::analysis::BoundEntry;
 use guard_policy::approval::{FileRule, Saving};
 use guard_policy::store::{NewEntry, Store};
 
 use super::manager::Manager;
-use super::outcome::Save;
+use super::outcome::SaveRequest;
 
 /// Where it is saved.
 #[derive(Clone, Debug)]
-pub struct Keeper {
+pub struct GrantStore {
     /// The real path of the state directory.
     state: PathBuf,
-    follower: Option<Follower>,
+    follower: Option<SyncThread>,
 }
 
-impl Keeper {
+impl GrantStore {
     /// Saves below this state directory, by its real path.
-    pub fn new(state: &Path) -> Keeper {
-        Keeper { state: state.to_owned(), follower: None }
+    pub fn new(state: &Path) -> GrantStore {
+        GrantStore { state: state.to_owned(), follower: None }
     }
 
     /// The same, with the gateway's store before those.
-    pub fn with_gateway(self, follower: Follower) -> Keeper {
-        Keeper { follower: Some(follower), ..self }
+    pub fn with_gateway(self, follower: SyncThread) -> GrantStore {
+        GrantStore { follower: Some(follower), ..self }
     }
 
     /// Saves, and tells the manager. Waits for the disk, and for whoever else changes the store.
     ///
     /// # Errors
     /// A sentence for a human. The answer counts all the same, for this time.
-    pub fn keep(&self, manager: &Manager, save: &Save) -> Result<String, String> {
+    pub fn save(&self, manager: &Manager, save: &SaveRequest) -> Result<String, String> {
         let outcome = self.write(save);
         manager.saved(save, &outcome);
         outcome
     }
 
     /// The store that has it now, for people.
-    fn write(&self, save: &Save) -> Result<String, String> {
+    fn write(&self, save: &SaveRequest) -> Result<String, String> {
         match &save.saving {
             Saving::Entry(entry) => self.entry(&save.agent, entry),
             Saving::Rule(rule) => Ok(shown(&self.rule(&save.agent, rule)?)),
         }
     }
 
-    fn entry(&self, agent: &str, entry: &Entry) -> Result<String, String> {
+    fn entry(&self, agent: &str, entry: &BoundEntry) -> Result<String, String> {
         let new = NewEntry::new(&entry.pattern).ok_or("the pattern is blank")?;
         let new = new.with_arg_pattern(&entry.arg_pattern).from_allow_always();
         let added =

@@ -5,7 +5,7 @@ use std::time::Duration;
 use guard_policy::analysis::quoted;
 use guard_policy::approval::Saving;
 pub use guard_policy::approval::{Always, Repeat};
-use guard_policy::{Access, Because};
+use guard_policy::{Access, Reason};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -16,7 +16,7 @@ pub type Id = Uuid;
 
 /// A longer question is not asked: nobody could read what they approve. In bytes, as OpenClaw 2026.9.6 limits what it
 /// shows.
-pub const LONGEST: usize = 262_144;
+pub const MAX_LEN: usize = 262_144;
 
 /// What a held call wants, before anybody is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Question {
     /// Who asks: the caller first, then its parents up to the guard.
     pub asked_by: Vec<Process>,
     /// The rule that was missed.
-    pub because: Because<'static>,
+    pub because: Reason<'static>,
     /// What "always" would save.
     pub always: Always,
     /// Whether a yes may hold for later calls.
@@ -61,9 +61,9 @@ pub struct Exec {
     /// The file.
     pub executable: Executable,
     /// Where the program is an interpreter and its script is bound by content: the script.
-    pub script: Option<Script>,
+    pub script: Option<BoundScript>,
     /// The scripts that interpret that one, from the one that its first line names to the one that names the program.
-    pub through: Vec<Script>,
+    pub through: Vec<BoundScript>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,
     /// Of the whole environment, by [`Digest::of_environment`].
@@ -88,7 +88,7 @@ pub struct Executable {
 
 /// A script, as its interpreter will read it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Script {
+pub struct BoundScript {
     /// The real path.
     pub path: Vec<u8>,
     /// Of its content.
@@ -108,7 +108,7 @@ pub struct Process {
 
 /// A question with its name and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct PendingRequest {
     /// Its name.
     pub id: Id,
     /// Milliseconds since 1970.
@@ -121,12 +121,12 @@ pub struct Request {
     pub question: Question,
 }
 
-impl Request {
+impl PendingRequest {
     /// A request that begins now. A time longer than a year is a year.
-    pub fn new(id: Id, question: Question, timeout: Duration, now: Instant, now_ms: u64) -> Request {
+    pub fn new(id: Id, question: Question, timeout: Duration, now: Instant, now_ms: u64) -> PendingRequest {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         let timeout = timeout.min(YEAR);
-        Request {
+        PendingRequest {
             id,
             created_ms: now_ms,
             expires_ms: now_ms.saturating_add(timeout.as_millis() as u64),
@@ -152,7 +152,7 @@ impl Question {
                 let argv: usize =
                     exec.argv.iter().map(|argument| argument.len() + size_of::<Vec<u8>>()).sum();
                 let scripts = exec.script.iter().chain(&exec.through);
-                let script: usize = scripts.map(|script| script.path.len() + size_of::<Script>()).sum();
+                let script: usize = scripts.map(|script| script.path.len() + size_of::<BoundScript>()).sum();
                 let telling: usize =
                     exec.telling.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();
                 argv + telling + exec.cwd.len() + exec.executable.path.len() + script
@@ -180,10 +180,10 @@ fn size(saving: &Saving) -> usize {
 
 /// A program's arguments as a line, cut where nobody would read on.
 fn command(exec: &Exec) -> String {
-    const LONGEST: usize = 1024;
+    const MAX_LINE_LEN: usize = 1024;
     let words: Vec<_> = exec.argv.iter().map(|word| String::from_utf8_lossy(word)).collect();
     let line = quoted(&words);
-    match line.char_indices().nth(LONGEST) {
+    match line.char_indices().nth(MAX_LINE_LEN) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

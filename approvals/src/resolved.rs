@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::decision::End;
+use super::decision::Resolution;
 use super::digest::Digest;
 use super::question::Id;
 
 /// For so long (OpenClaw: RESOLVED_ENTRY_GRACE_MS). A yes that is not used by then is none.
-pub const GRACE: Duration = Duration::from_secs(15);
+pub const GRACE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// More are not kept; the oldest go first.
-const MOST: usize = 4096;
+const MAX_RESOLVED: usize = 4096;
 
 /// A question that has ended.
 #[derive(Debug)]
 pub struct Record {
     /// How.
-    pub end: End,
+    pub end: Resolution,
     /// Of its binding.
     pub binding: Digest,
     /// The calls that waited for it.
@@ -32,16 +32,16 @@ pub struct Record {
 
 /// Questions that have ended, by their ids.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct ResolvedApprovals {
     records: HashMap<Id, Record>,
     order: VecDeque<(Instant, Id)>,
 }
 
-impl Ended {
+impl ResolvedApprovals {
     /// Keeps one that ends now. Returns calls of others that are forgotten for it.
     pub fn insert(&mut self, id: Id, record: Record, now: Instant) -> Vec<Id> {
         let mut forgotten = Vec::new();
-        while self.order.len() >= MOST {
+        while self.order.len() >= MAX_RESOLVED {
             self.pop(&mut forgotten);
         }
         self.order.push_back((now, id));
@@ -60,7 +60,7 @@ impl Ended {
 
     /// When the next one is forgotten.
     pub fn next(&self) -> Option<Instant> {
-        self.order.front().map(|(at, _)| *at + GRACE)
+        self.order.front().map(|(at, _)| *at + GRACE_INTERVAL)
     }
 
     /// One of them.

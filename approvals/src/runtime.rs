@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use guard_openclaw::gateway::{Access, Wanted};
-use guard_openclaw::tasks::kept_up_task;
+use guard_openclaw::gateway::{Credentials, GatewaySettings};
+use guard_openclaw::tasks::restart_task_on_panic;
 use guard_policy::approval::Route;
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -15,19 +15,19 @@ use tokio::time::timeout;
 
 use super::decision::Refusal;
 use super::event::Log;
-use super::lifecycle::{Going, Process, Told};
-use super::manager::{Asked, Manager};
-use super::persist::Keeper;
+use super::lifecycle::{Going, Lifecycle, RunningProcess};
+use super::manager::{AskOutcome, Manager};
+use super::persist::GrantStore;
 use super::question::{Id, Question};
 use super::routes::gateway;
 use super::routes::guard_socket::{Server, Socket};
 use super::routes::notify::Notifier;
-use super::routes::openclaw_socket::{Client, Find, Meeting, Probe};
+use super::routes::openclaw_socket::{Endpoint, Find, Probe, SocketAsker};
 use super::settings::Settings;
 use super::surroundings::Surroundings;
 
 /// How long the guard's end waits for the gateway to hear of it.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Asking a human, for the workers.
 pub struct Approvals {
@@ -45,7 +45,7 @@ impl Approvals {
     /// Nothing runs yet.
     pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
         let (state, home) = (around.state.clone(), around.home.clone());
-        let find: Find = Arc::new(move || Meeting::find(&state, &home));
+        let find: Find = Arc::new(move || Endpoint::find(&state, &home));
         let manager = Manager::new(settings, log);
         Approvals {
             manager,
@@ -65,20 +65,20 @@ impl Approvals {
     }
 
     /// Asks, and returns at once, with the call's id.
-    pub fn ask(&self, question: Question) -> (Id, Asked) {
+    pub fn ask(&self, question: Question) -> (Id, AskOutcome) {
         let request = Arc::new(self.manager.create(question));
         let asked = match self.start() {
             Ok(()) => {
-                self.probe.tell(&self.manager, &self.find, &self.around.is_member);
+                self.probe.report(&self.manager, &self.find, &self.around.is_member);
                 self.manager.register(&request)
             }
-            Err(why) => Asked::Refused(Refusal::Broken(why)),
+            Err(why) => AskOutcome::Refused(Refusal::Broken(why)),
         };
         (request.id, asked)
     }
 
     /// Tells of a program that has started, until its end.
-    pub fn follow(&self, id: Id, command: String, process: Process) {
+    pub fn follow(&self, id: Id, command: String, process: RunningProcess) {
         // It was asked for: so the thread runs.
         if let Some(handle) = self.handle.get() {
             let notice = self.manager.running_notice();
@@ -113,9 +113,9 @@ impl Approvals {
             manager.reach(Route::Terminal, true);
         }
         let _ = self.handle.set(runtime.handle().clone());
-        let time = manager.clone().keep_time();
-        let keeper = Keeper::new(&around.state).with_gateway(around.follower.clone());
-        let client = Client::new(
+        let time = manager.clone().expire_loop();
+        let keeper = GrantStore::new(&around.state).with_gateway(around.follower.clone());
+        let client = SocketAsker::new(
             manager.clone(),
             keeper.clone(),
             Arc::clone(&self.find),
@@ -123,10 +123,11 @@ impl Approvals {
             Arc::clone(&around.complain),
         );
         self.manager.reach(Route::Gateway, true);
-        let line = Arc::new(gateway::Line::new(self.access(false)));
-        let gateway = gateway::Client::new(manager.clone(), keeper.clone(), line, &around);
+        let line = Arc::new(gateway::Connection::new(self.access(false)));
+        let gateway = gateway::GatewayAsker::new(manager.clone(), keeper.clone(), line, &around);
         let session = around.session_key.clone();
-        let session = session.map(|key| gateway::Session::new(manager.clone(), self.access(true), key));
+        let session =
+            session.map(|key| gateway::SessionReporter::new(manager.clone(), self.access(true), key));
         let notifier = Notifier::new(manager.clone(), Arc::clone(&around.complain));
         let ending = Arc::clone(&self.ending);
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
@@ -146,22 +147,22 @@ impl Approvals {
                     None => {}
                 }
                 if let Some(socket) = socket.map(Arc::new) {
-                    tokio::spawn(kept_up_task(move || server.clone().run(Arc::clone(&socket))));
+                    tokio::spawn(restart_task_on_panic(move || server.clone().run(Arc::clone(&socket))));
                 }
-                tokio::spawn(kept_up_task(move || client.clone().run()));
+                tokio::spawn(restart_task_on_panic(move || client.clone().run()));
                 let asking = gateway.clone();
-                tokio::spawn(kept_up_task(move || asking.clone().run()));
+                tokio::spawn(restart_task_on_panic(move || asking.clone().run()));
                 if let Some(session) = session {
-                    tokio::spawn(kept_up_task(move || session.clone().run()));
+                    tokio::spawn(restart_task_on_panic(move || session.clone().run()));
                 }
-                tokio::spawn(kept_up_task(move || notifier.clone().run()));
-                may_fall(Fallible::Approvals, b"");
+                tokio::spawn(restart_task_on_panic(move || notifier.clone().run()));
+                fail_point(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
                 // The manager is closed by now. What waits at the gateway is taken back, where it can be told.
-                let _ = timeout(FAREWELL, gateway.idle()).await;
+                let _ = timeout(SHUTDOWN_TIMEOUT, gateway.idle()).await;
             });
             // A name that is looked up, or a disk that does not answer, must not hold the guard's end.
-            runtime.shutdown_timeout(FAREWELL);
+            runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         })?;
         *self.thread.lock() = Some(thread);
         Ok(())
@@ -174,8 +175,8 @@ impl Approvals {
         let is_member = Arc::clone(&self.around.is_member);
         Arc::new(move || {
             let wanted = manager.gateway();
-            let wanted = Wanted { admin: wanted.admin && as_admin, ..wanted };
-            Access::find(&wanted, &state).map(|access| access.apart_from(&is_member))
+            let wanted = GatewaySettings { admin: wanted.admin && as_admin, ..wanted };
+            Credentials::find(&wanted, &state).map(|access| access.apart_from(&is_member))
         })
     }
 
@@ -190,8 +191,8 @@ impl Approvals {
 }
 
 /// Tells of a program until its end. It waits for nothing but that: the process has a parent of its own.
-async fn follow(manager: Manager, id: Id, command: String, mut process: Process, notice: Duration) {
-    let tell = |going| manager.tell(Told { id, command: command.clone(), going });
+async fn follow(manager: Manager, id: Id, command: String, mut process: RunningProcess, notice: Duration) {
+    let tell = |going| manager.report(Lifecycle { id, command: command.clone(), going });
     let ending = match timeout(notice, &mut process).await {
         Ok(ending) => ending,
         Err(_) => {

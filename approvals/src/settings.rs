@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use guard_openclaw::gateway::Wanted;
+use guard_openclaw::gateway::GatewaySettings;
 use guard_policy::Policy;
 use guard_policy::approval::{Forwarding, Route};
 
@@ -23,21 +23,21 @@ pub struct Settings {
     /// `approvals.notify`.
     pub notify: Option<Program>,
     /// `approvals.gateway`.
-    pub gateway: Wanted,
+    pub gateway: GatewaySettings,
     /// `approvals.exec`.
     pub forwarding: Forwarding,
 }
 
 impl Settings {
     /// Of a policy.
-    pub fn of(policy: &Policy) -> Settings {
+    pub fn from_policy(policy: &Policy) -> Settings {
         Settings {
             timeout: Duration::from_millis(policy.timeout_ms()),
             running_notice: Duration::from_millis(policy.running_notice_ms()),
             max_pending: policy.approvals().max_pending(),
             routes: policy.approvals().routes().map(<[Route]>::to_vec),
-            notify: Program::of(policy),
-            gateway: Wanted::of(policy),
+            notify: Program::from_policy(policy),
+            gateway: GatewaySettings::from_policy(policy),
             forwarding: policy.approvals().forwarding().clone(),
         }
     }

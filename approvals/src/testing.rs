@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use guard_openclaw::gateway::Wanted;
-use guard_policy::analysis::Entry;
+use guard_openclaw::gateway::GatewaySettings;
+use guard_policy::analysis::BoundEntry;
 use guard_policy::approval::{Forwarding, Saving};
-use guard_policy::{Access, Because, Source};
+use guard_policy::{Access, Reason, Source};
 
-use crate::decision::{Decision, Width};
+use crate::decision::{Decision, GrantWidth};
 use crate::digest::Digest;
 use crate::question::{Always, Exec, Executable, Process, Question, Repeat, Subject};
 use crate::settings::Settings;
@@ -22,13 +22,13 @@ pub fn settings() -> Settings {
         max_pending: 16,
         routes: None,
         notify: None,
-        gateway: Wanted::default(),
+        gateway: GatewaySettings::default(),
         forwarding: Forwarding::default(),
     }
 }
 
-pub fn because(rule: &'static str) -> Because<'static> {
-    Because::new(Source::Default, "exec.security", rule, "no entry names it")
+pub fn reason(rule: &'static str) -> Reason<'static> {
+    Reason::new(Source::Default, "exec.security", rule, "no entry names it")
 }
 
 /// Without a second choice.
@@ -57,8 +57,8 @@ pub fn question(argv: &[&str]) -> Question {
             telling: Vec::new(),
         })),
         asked_by: vec![Process { pid: 7, started: 1, name: "bash".to_owned() }],
-        because: because("allowlist miss"),
-        always: saves(vec![Saving::Entry(Entry {
+        because: reason("allowlist miss"),
+        always: saves(vec![Saving::Entry(BoundEntry {
             pattern: argv[0].to_owned(),
             arg_pattern: argv.join(" "),
         })]),
@@ -75,4 +75,4 @@ pub fn file(path: &str) -> Question {
     }
 }
 
-pub const ALWAYS: Decision = Decision::AllowAlways(Width::Narrow);
+pub const ALWAYS: Decision = Decision::AllowAlways(GrantWidth::Narrow);

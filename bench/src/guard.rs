@@ -5,24 +5,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::{Context, Error};
-use crate::policies::Kind;
+use crate::policies::PolicyKind;
 use crate::way::Tier;
 use crate::world::World;
 
 /// A guard, and what it can be told.
-pub struct Guard {
+pub struct BenchGuard {
     program: PathBuf,
     version: String,
     has_tiers: bool,
     has_unattended: bool,
 }
 
-impl Guard {
+impl BenchGuard {
     /// Asks the program what it knows.
     ///
     /// # Errors
     /// When it is not there or does not run.
-    pub fn find(program: &Path) -> Result<Guard, Error> {
+    pub fn find(program: &Path) -> Result<BenchGuard, Error> {
         let ask = |option: &str| {
             let output = Command::new(program).arg(option).stdin(Stdio::null()).output().context(|| {
                 format!("cannot run {} (cargo build --release -p openclaw-guard)", program.display())
@@ -30,7 +30,7 @@ impl Guard {
             Ok::<_, Error>(String::from_utf8_lossy(&output.stdout).into_owned())
         };
         let help = ask("--help")?;
-        Ok(Guard {
+        Ok(BenchGuard {
             program: program.canonicalize().context(|| program.display().to_string())?,
             version: ask("--version")?.trim().to_owned(),
             has_tiers: help.contains("--tiers"),
@@ -56,8 +56,8 @@ impl Guard {
     /// Runs `work`, with a policy that allows all that it does.
     pub fn command(&self, tier: Tier, world: &World, work: &[OsString]) -> Command {
         let policy = match tier {
-            Tier::Broker | Tier::Floored => Kind::Everything,
-            Tier::Kernel => Kind::Exact,
+            Tier::Broker | Tier::Floored => PolicyKind::Everything,
+            Tier::Kernel => PolicyKind::Exact,
         };
         self.command_with(tier, &policy.path(world), world, work)
     }

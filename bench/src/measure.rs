@@ -8,10 +8,10 @@ use std::time::Instant;
 use crate::caller::Latency;
 use crate::error::{Context, Error};
 use crate::histogram::Histogram;
-use crate::rows::{On, Row, Status, Work};
+use crate::rows::{ExpectedStatus, On, Row, Work};
 use crate::runner::Runner;
 use crate::stats::median;
-use crate::way::Way;
+use crate::way::BenchRunner;
 use crate::world::World;
 
 /// How thoroughly.
@@ -53,7 +53,7 @@ impl Series {
 /// What was measured of a row.
 pub struct Measured {
     /// In the order in which the ways were named.
-    pub ways: Vec<(Way, Series)>,
+    pub ways: Vec<(BenchRunner, Series)>,
     /// Which was left out, and why.
     pub left_out: Vec<String>,
 }
@@ -68,7 +68,7 @@ enum Sample {
 ///
 /// # Errors
 /// When something fails natively or under the guard: then there is nothing to compare.
-pub fn by_turns(row: &Row, ways: &[Way], effort: Effort, runner: &Runner) -> Result<Measured, Error> {
+pub fn by_turns(row: &Row, ways: &[BenchRunner], effort: Effort, runner: &Runner) -> Result<Measured, Error> {
     let mut all: Vec<_> = ways.iter().map(|way| (*way, Series::default())).collect();
     let mut left_out = Vec::new();
     for round in 0..=effort.rounds {
@@ -81,7 +81,7 @@ pub fn by_turns(row: &Row, ways: &[Way], effort: Effort, runner: &Runner) -> Res
                     }
                     still.push((way, series));
                 }
-                (Err(error), Way::Peer(_)) => left_out.push(format!("{way}: {error} ({})", row.name)),
+                (Err(error), BenchRunner::Peer(_)) => left_out.push(format!("{way}: {error} ({})", row.name)),
                 (Err(error), _) => return Err(Error::new(format!("{}, {way}: {error}", row.name))),
             }
         }
@@ -90,7 +90,7 @@ pub fn by_turns(row: &Row, ways: &[Way], effort: Effort, runner: &Runner) -> Res
     Ok(Measured { ways: all, left_out })
 }
 
-fn once(work: &Work, way: Way, effort: Effort, runner: &Runner) -> Result<Sample, Error> {
+fn once(work: &Work, way: BenchRunner, effort: Effort, runner: &Runner) -> Result<Sample, Error> {
     let world = &runner.world;
     match *work {
         Work::Calls { operation, on, count } => {
@@ -109,7 +109,7 @@ fn once(work: &Work, way: Way, effort: Effort, runner: &Runner) -> Result<Sample
                 path.clone().into(),
                 count.to_string().into(),
             ];
-            run(runner.command(way, &line)?, Status::Zero, world)?;
+            run(runner.command(way, &line)?, ExpectedStatus::Zero, world)?;
             if matches!(on, On::Fresh) {
                 std::fs::remove_dir_all(&path).context(|| path.display().to_string())?;
             }
@@ -128,7 +128,7 @@ fn once(work: &Work, way: Way, effort: Effort, runner: &Runner) -> Result<Sample
 }
 
 /// Runs a command to its end; nanoseconds. Its output goes to a file: some programs do less when it goes to /dev/null.
-fn run(mut command: Command, fine: Status, world: &World) -> Result<f64, Error> {
+fn run(mut command: Command, fine: ExpectedStatus, world: &World) -> Result<f64, Error> {
     let (out, errors) = (output(world), world.root().join("errors"));
     command.stdout(created(&out)?).stderr(created(&errors)?);
     let start = Instant::now();
@@ -136,7 +136,7 @@ fn run(mut command: Command, fine: Status, world: &World) -> Result<f64, Error> 
     let took = start.elapsed().as_nanos() as f64;
     let status = status.context(|| command.get_program().to_string_lossy().into_owned())?;
     let has_output = std::fs::metadata(&out).is_ok_and(|data| data.len() > 0);
-    if status.success() || fine == Status::ZeroOrOne && status.code() == Some(1) && has_output {
+    if status.success() || fine == ExpectedStatus::ZeroOrOne && status.code() == Some(1) && has_output {
         return Ok(took);
     }
     let said = std::fs::read(&errors).unwrap_or_default();

@@ -3,17 +3,17 @@
 use crate::bare::Loop;
 use crate::cli::{Measure, Overhead};
 use crate::error::Error;
-use crate::guard::Guard;
+use crate::guard::BenchGuard;
 use crate::machine::Machine;
 use crate::measure::{Effort, Measured, by_turns};
 use crate::peers::Peer;
 use crate::policies;
 use crate::privileges;
-use crate::report::{Line, Report, latencies, table};
+use crate::report::{Report, ReportRow, latencies, table};
 use crate::results;
 use crate::rows::{Row, all};
 use crate::runner::Runner;
-use crate::way::{Tier, Way};
+use crate::way::{BenchRunner, Tier};
 
 /// Native and guarded, beside the goals.
 ///
@@ -27,7 +27,7 @@ pub fn overhead(options: &Overhead) -> Result<(), Error> {
             tiers.extend(row.kernel.map(|_| Tier::Kernel));
         }
         tiers.retain(|tier| guard.knows(*tier));
-        tiers.into_iter().map(Way::Guard).collect()
+        tiers.into_iter().map(BenchRunner::Guard).collect()
     })
 }
 
@@ -40,8 +40,12 @@ pub fn peers(options: &Measure) -> Result<(), Error> {
     let missing = missing.iter().map(|peer| format!("{} is not on PATH", peer.name())).collect();
     measure(options, "peers", missing, |_, guard| {
         let tiers = [guard.holding(), Tier::Kernel].into_iter().filter(|tier| guard.knows(*tier));
-        let loops = Loop::ALL.into_iter().map(Way::Bare);
-        tiers.map(Way::Guard).chain(loops).chain(found.iter().copied().map(Way::Peer)).collect()
+        let loops = Loop::ALL.into_iter().map(BenchRunner::Bare);
+        tiers
+            .map(BenchRunner::Guard)
+            .chain(loops)
+            .chain(found.iter().copied().map(BenchRunner::Peer))
+            .collect()
     })
 }
 
@@ -50,14 +54,14 @@ fn measure(
     options: &Measure,
     name: &str,
     left_out: Vec<String>,
-    ways: impl Fn(&Row, &Guard) -> Vec<Way>,
+    ways: impl Fn(&Row, &BenchGuard) -> Vec<BenchRunner>,
 ) -> Result<(), Error> {
     if options.list {
         all().iter().for_each(|row| println!("{:<12} {}", row.name, row.what));
         return Ok(());
     }
     let rows = chosen(&options.only)?;
-    let guard = Guard::find(&options.guard)?;
+    let guard = BenchGuard::find(&options.guard)?;
     let runner = Runner { world: policies::world(options.dir.as_deref())?, guard };
     privileges::drop()?;
     let effort = effort(options);
@@ -71,7 +75,7 @@ fn measure(
     for (index, row) in rows.iter().enumerate() {
         eprintln!("guard-bench: {} of {}: {}", index + 1, rows.len(), row.what);
         let mut ways = ways(row, &runner.guard);
-        ways.insert(0, Way::Native);
+        ways.insert(0, BenchRunner::Native);
         let Measured { ways: measured, left_out: failed } = by_turns(row, &ways, effort, &runner)?;
         for text in failed {
             // What does not run at all fails in every row: once said is enough.
@@ -81,7 +85,7 @@ fn measure(
                 report.left_out.push(text);
             }
         }
-        report.rows.push(Line::new(row, &measured));
+        report.rows.push(ReportRow::new(row, &measured));
     }
     println!("{}\n{}", table(&report), latencies(&report));
     report.left_out.iter().for_each(|text| println!("left out: {text}"));

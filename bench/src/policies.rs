@@ -10,19 +10,19 @@ use crate::world::World;
 
 /// Which policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PolicyKind {
     /// One rule that allows everything.
     Everything,
     /// Whole hierarchies by name, and no base: what Landlock can grant exactly.
     Exact,
 }
 
-impl Kind {
+impl PolicyKind {
     /// Where it lies.
     pub fn path(self, world: &World) -> PathBuf {
         let name = match self {
-            Kind::Everything => "everything.json",
-            Kind::Exact => "exact.json",
+            PolicyKind::Everything => "everything.json",
+            PolicyKind::Exact => "exact.json",
         };
         world.root().join(name)
     }
@@ -39,7 +39,7 @@ pub fn world(place: Option<&Path>) -> Result<World, Error> {
 }
 
 fn write(world: &World) -> Result<(), Error> {
-    for kind in [Kind::Everything, Kind::Exact] {
+    for kind in [PolicyKind::Everything, PolicyKind::Exact] {
         let path = kind.path(world);
         fs::write(&path, document(kind, world).to_string()).context(|| path.display().to_string())?;
     }
@@ -56,7 +56,7 @@ pub fn write_rules(world: &World, count: usize) -> Result<PathBuf, Error> {
         1 => format!("/home/*/.cache/tool{index}/**"),
         _ => format!("/opt/tool{index}/bin/tool"),
     };
-    let mut document = document(Kind::Everything, world);
+    let mut document = document(PolicyKind::Everything, world);
     let rules = document["permissions"]["filesystem"]["rules"].as_object_mut();
     rules.into_iter().for_each(|rules| rules.extend((0..count).map(|index| (rule(index), json!("rwx")))));
     let path = world.root().join(format!("rules{count}.json"));
@@ -79,10 +79,10 @@ const SYSTEM: [(&str, &str); 11] = [
     ("/dev/urandom", "r--"),
 ];
 
-fn document(kind: Kind, world: &World) -> Value {
+fn document(kind: PolicyKind, world: &World) -> Value {
     let files = match kind {
-        Kind::Everything => json!({ "rules": { "/**": "rwx" } }),
-        Kind::Exact => {
+        PolicyKind::Everything => json!({ "rules": { "/**": "rwx" } }),
+        PolicyKind::Exact => {
             let mut rules: serde_json::Map<String, Value> = SYSTEM
                 .into_iter()
                 // A link (/bin, where /usr is merged) is no hierarchy of its own, and Landlock knows no links.
@@ -105,7 +105,7 @@ fn document(kind: Kind, world: &World) -> Value {
     };
     // What is measured is the mechanism: a workspace with places that are kept is the broker's at its top.
     let mut permissions = json!({ "filesystem": files, "persistence": false });
-    if kind == Kind::Exact {
+    if kind == PolicyKind::Exact {
         permissions["base"] = json!(false);
     }
     // Named, for all of `/` would be: the floor lets programs be read where they may start, and some of `/` is denied.
@@ -118,12 +118,12 @@ fn document(kind: Kind, world: &World) -> Value {
 mod tests {
     use guard_policy::Document;
 
-    use super::{Kind, document};
+    use super::{PolicyKind, document};
 
     #[test]
     fn the_policies_are_valid() {
         let world = super::world(Some(&std::env::temp_dir())).unwrap();
-        for kind in [Kind::Everything, Kind::Exact] {
+        for kind in [PolicyKind::Everything, PolicyKind::Exact] {
             Document::parse("guard.json", &document(kind, &world).to_string()).unwrap();
             assert!(kind.path(&world).is_file());
         }

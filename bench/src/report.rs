@@ -10,7 +10,7 @@ use crate::measure::Series;
 use crate::rows::{Goal, Row};
 use crate::stats::{median, quantile};
 use crate::units::nanoseconds;
-use crate::way::{Tier, Way};
+use crate::way::{BenchRunner, Tier};
 
 /// All that one run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct Report {
     /// Rounds of each row.
     pub rounds: usize,
     /// Row by row.
-    pub rows: Vec<Line>,
+    pub rows: Vec<ReportRow>,
     /// What could not be measured, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Report {
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct ReportRow {
     /// The row's name.
     pub name: String,
     /// What was done.
@@ -55,7 +55,7 @@ pub struct Figures {
     pub spread: Option<(f64, f64)>,
     /// What was wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub goal: Option<Wanted>,
+    pub goal: Option<ReportGoal>,
     /// Of calls: half of them took at most so long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
@@ -69,30 +69,30 @@ pub struct Figures {
 
 /// A goal, and whether it is met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct ReportGoal {
     /// `≤1.15` or `≤4 ms`.
     pub text: String,
     /// Whether it is met.
     pub met: bool,
 }
 
-impl Line {
+impl ReportRow {
     /// What was measured, beside the goals. Nothing where the native way was not measured.
-    pub fn new(row: &Row, measured: &[(Way, Series)]) -> Line {
-        let native = measured.iter().find(|(way, _)| *way == Way::Native).map(|(_, series)| series);
+    pub fn new(row: &Row, measured: &[(BenchRunner, Series)]) -> ReportRow {
+        let native = measured.iter().find(|(way, _)| *way == BenchRunner::Native).map(|(_, series)| series);
         let ways = measured.iter().filter_map(|(way, series)| figures(row, *way, series, native));
-        Line { name: row.name.to_owned(), what: row.what.to_owned(), ways: ways.collect() }
+        ReportRow { name: row.name.to_owned(), what: row.what.to_owned(), ways: ways.collect() }
     }
 }
 
-fn figures(row: &Row, way: Way, series: &Series, native: Option<&Series>) -> Option<Figures> {
+fn figures(row: &Row, way: BenchRunner, series: &Series, native: Option<&Series>) -> Option<Figures> {
     let time = median(&series.each)?;
-    let native = native.filter(|_| way != Way::Native);
+    let native = native.filter(|_| way != BenchRunner::Native);
     let ratio = native.and_then(|native| Some(time / median(&native.each)?));
     let goal = match way {
-        Way::Native | Way::Bare(_) | Way::Peer(_) => None,
-        Way::Guard(Tier::Kernel) => row.kernel,
-        Way::Guard(_) => Some(row.goal),
+        BenchRunner::Native | BenchRunner::Bare(_) | BenchRunner::Peer(_) => None,
+        BenchRunner::Guard(Tier::Kernel) => row.kernel,
+        BenchRunner::Guard(_) => Some(row.goal),
     };
     let spread = native.and_then(|native| {
         let ratios: Vec<f64> = series.each.iter().zip(&native.each).map(|(own, other)| own / other).collect();
@@ -110,10 +110,12 @@ fn figures(row: &Row, way: Way, series: &Series, native: Option<&Series>) -> Opt
     })
 }
 
-fn wanted(goal: Goal, time: f64, ratio: Option<f64>) -> Option<Wanted> {
+fn wanted(goal: Goal, time: f64, ratio: Option<f64>) -> Option<ReportGoal> {
     match goal {
-        Goal::Ratio(most) => Some(Wanted { text: format!("≤{most}"), met: ratio? <= most }),
-        Goal::Milliseconds(most) => Some(Wanted { text: format!("≤{most} ms"), met: time <= most * 1e6 }),
+        Goal::Ratio(most) => Some(ReportGoal { text: format!("≤{most}"), met: ratio? <= most }),
+        Goal::Milliseconds(most) => {
+            Some(ReportGoal { text: format!("≤{most} ms"), met: time <= most * 1e6 })
+        }
     }
 }
 
@@ -163,23 +165,23 @@ pub fn latencies(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Report, latencies, table};
+    use super::{Report, ReportRow, latencies, table};
     use crate::histogram::Histogram;
     use crate::machine::Machine;
     use crate::measure::Series;
     use crate::rows::all;
-    use crate::way::{Tier, Way};
+    use crate::way::{BenchRunner, Tier};
 
     fn series(each: &[f64]) -> Series {
         Series { each: each.to_vec(), ..Series::default() }
     }
 
-    fn line(name: &str, measured: &[(Way, Series)]) -> Line {
+    fn line(name: &str, measured: &[(BenchRunner, Series)]) -> ReportRow {
         let rows = all();
-        Line::new(rows.iter().find(|row| row.name == name).unwrap(), measured)
+        ReportRow::new(rows.iter().find(|row| row.name == name).unwrap(), measured)
     }
 
-    fn report(rows: Vec<Line>) -> Report {
+    fn report(rows: Vec<ReportRow>) -> Report {
         let machine = Machine {
             processor: "none".into(),
             processors: 1,
@@ -194,9 +196,9 @@ mod tests {
     fn a_ratio_is_that_of_medians_and_meets_its_own_goal() {
         let native = series(&[1_000.0, 1_000.0, 9_000.0]);
         let measured = [
-            (Way::Native, native),
-            (Way::Guard(Tier::Floored), series(&[6_000.0, 6_500.0, 7_000.0])),
-            (Way::Guard(Tier::Kernel), series(&[1_600.0, 1_510.0, 1_000.0])),
+            (BenchRunner::Native, native),
+            (BenchRunner::Guard(Tier::Floored), series(&[6_000.0, 6_500.0, 7_000.0])),
+            (BenchRunner::Guard(Tier::Kernel), series(&[1_600.0, 1_510.0, 1_000.0])),
         ];
         let line = line("open", &measured);
         let ratios: Vec<_> = line.ways.iter().map(|figures| figures.ratio).collect();
@@ -209,11 +211,16 @@ mod tests {
 
     #[test]
     fn the_start_has_a_goal_in_milliseconds_and_the_kernel_tier_one_only_where_it_says_so() {
-        let start =
-            line("start", &[(Way::Native, series(&[4e5])), (Way::Guard(Tier::Floored), series(&[4.1e6]))]);
+        let start = line(
+            "start",
+            &[(BenchRunner::Native, series(&[4e5])), (BenchRunner::Guard(Tier::Floored), series(&[4.1e6]))],
+        );
         let goal = start.ways[1].goal.as_ref().unwrap();
         assert_eq!((goal.text.as_str(), goal.met), ("≤4 ms", false));
-        let stat = line("stat", &[(Way::Native, series(&[4e2])), (Way::Guard(Tier::Kernel), series(&[4e2]))]);
+        let stat = line(
+            "stat",
+            &[(BenchRunner::Native, series(&[4e2])), (BenchRunner::Guard(Tier::Kernel), series(&[4e2]))],
+        );
         assert_eq!(stat.ways[1].goal, None);
     }
 
@@ -223,7 +230,7 @@ mod tests {
         histogram.add(5_000);
         let calls = Series { p50: vec![4e3], p99: vec![9e3], histogram: Some(histogram), ..series(&[5e3]) };
         let report = report(vec![
-            line("open", &[(Way::Native, series(&[1e3])), (Way::Guard(Tier::Broker), calls)]),
+            line("open", &[(BenchRunner::Native, series(&[1e3])), (BenchRunner::Guard(Tier::Broker), calls)]),
             line("gcc", &[]),
         ]);
         let text = serde_json::to_string(&report).unwrap();

@@ -44,17 +44,17 @@ pub enum Work {
     /// A command, timed from start to end.
     Command {
         /// What to run.
-        line: Line,
+        line: CommandLine,
         /// How often in one round; the median counts.
         times: usize,
         /// Which status it may have.
-        status: Status,
+        status: ExpectedStatus,
     },
 }
 
 /// What status is no failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ExpectedStatus {
     /// 0.
     Zero,
     /// 0, or 1 beside output: something was not readable to this user, in whichever way.
@@ -71,7 +71,7 @@ pub enum On {
 }
 
 /// A command line that works on what the world has.
-pub type Line = fn(&World) -> Result<Vec<OsString>, Error>;
+pub type CommandLine = fn(&World) -> Result<Vec<OsString>, Error>;
 
 /// All rows, in the order of the table.
 pub fn all() -> Vec<Row> {
@@ -102,7 +102,7 @@ pub fn all() -> Vec<Row> {
             work: Work::Command {
                 line: |_| Ok(words(&["find", "/usr", "-type", "f"])),
                 times: 1,
-                status: Status::ZeroOrOne,
+                status: ExpectedStatus::ZeroOrOne,
             },
             goal: Ratio(2.5),
             kernel: Some(Ratio(1.2)),
@@ -136,12 +136,12 @@ fn calls(
 fn command(
     name: &'static str,
     what: &'static str,
-    line: Line,
+    line: CommandLine,
     times: usize,
     goal: Goal,
     kernel: Option<Goal>,
 ) -> Row {
-    Row { name, what, work: Work::Command { line, times, status: Status::Zero }, goal, kernel }
+    Row { name, what, work: Work::Command { line, times, status: ExpectedStatus::Zero }, goal, kernel }
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {

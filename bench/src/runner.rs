@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::error::Error;
-use crate::guard::Guard;
-use crate::way::Way;
+use crate::guard::BenchGuard;
+use crate::way::BenchRunner;
 use crate::world::World;
 
 /// Runs work in the world, in every way.
@@ -14,7 +14,7 @@ pub struct Runner {
     /// Where the work is.
     pub world: World,
     /// The guard.
-    pub guard: Guard,
+    pub guard: BenchGuard,
 }
 
 impl Runner {
@@ -22,21 +22,21 @@ impl Runner {
     ///
     /// # Errors
     /// When a peer is not there.
-    pub fn command(&self, way: Way, work: &[OsString]) -> Result<Command, Error> {
+    pub fn command(&self, way: BenchRunner, work: &[OsString]) -> Result<Command, Error> {
         let world = &self.world;
         Ok(match way {
-            Way::Native => {
+            BenchRunner::Native => {
                 let mut command = world.command(&work[0]);
                 command.args(&work[1..]);
                 command
             }
-            Way::Guard(tier) => self.guard.command(tier, world, work),
-            Way::Bare(own) => {
+            BenchRunner::Guard(tier) => self.guard.command(tier, world, work),
+            BenchRunner::Bare(own) => {
                 let mut command = world.command(world.caller());
                 command.args(["bare", own.name(), "--"]).args(work);
                 command
             }
-            Way::Peer(peer) => {
+            BenchRunner::Peer(peer) => {
                 let program: PathBuf =
                     peer.find().ok_or_else(|| Error::new(format!("{} is not on PATH", peer.name())))?;
                 peer.command(&program, world, work)

@@ -9,7 +9,7 @@ use crate::peers::Peer;
 
 /// A way to run a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum BenchRunner {
     /// As it is.
     Native,
     /// Under the guard.
@@ -31,15 +31,15 @@ pub enum Tier {
     Kernel,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for BenchRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Native => "native",
-            Way::Guard(Tier::Broker) => "broker",
-            Way::Guard(Tier::Floored) => "floored",
-            Way::Guard(Tier::Kernel) => "kernel",
-            Way::Bare(own) => own.name(),
-            Way::Peer(peer) => peer.name(),
+            BenchRunner::Native => "native",
+            BenchRunner::Guard(Tier::Broker) => "broker",
+            BenchRunner::Guard(Tier::Floored) => "floored",
+            BenchRunner::Guard(Tier::Kernel) => "kernel",
+            BenchRunner::Bare(own) => own.name(),
+            BenchRunner::Peer(peer) => peer.name(),
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::edit;
 use crate::init;
 use crate::learn;
 use crate::manual::{self, completions, help};
-use crate::policy::Action;
+use crate::policy::PolicyCommand;
 use crate::why;
 
 /// Run a command whose every program and file goes through a policy
@@ -69,7 +69,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Task {
     /// Ask the policy without running anything
-    Check(check::Question),
+    Check(check::CheckArgs),
     /// Change guard.json so that something is allowed
     #[command(
         subcommand,
@@ -83,14 +83,14 @@ pub enum Task {
     Allow(edit::command::Allow),
     /// See what waits for an answer, and answer
     #[command(subcommand)]
-    Approvals(command::Action),
+    Approvals(command::ApprovalsCommand),
     /// Read the audit log, and see whether it is as it was written
     #[command(subcommand)]
-    Audit(crate::audit::Action),
+    Audit(crate::audit::AuditCommand),
     /// Measure what the guard costs here, in each tier
-    Bench(bench::Arguments),
+    Bench(bench::BenchArgs),
     /// Print what a shell completes after the program's name
-    Completions(completions::Arguments),
+    Completions(completions::CompletionsArgs),
     /// Change guard.json so that something is denied
     #[command(
         subcommand,
@@ -104,16 +104,16 @@ pub enum Task {
     /// Find out what works here, and what to do about the rest
     Doctor(Doctor),
     /// Write a policy to begin with, from a template
-    Init(init::Arguments),
+    Init(init::InitArgs),
     /// Run a command, and propose the policy that lets it do the same again
-    Learn(learn::Arguments),
+    Learn(learn::LearnArgs),
     /// Print a page of the manual, or write all of them
-    Man(manual::Arguments),
+    Man(manual::ManArgs),
     /// Look at a policy: its schema, what is wrong with it, what its examples say
     #[command(subcommand)]
-    Policy(Action),
+    Policy(PolicyCommand),
     /// Why something was denied, or would be, and what would allow it
-    Why(why::Question),
+    Why(why::WhyArgs),
 }
 
 #[cfg(test)]

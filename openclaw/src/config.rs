@@ -19,7 +19,7 @@ pub struct Config {
 }
 
 /// What stands where a secret is wanted.
-pub enum Found<'c> {
+pub enum SecretInput<'c> {
     /// Nothing.
     Nothing,
     /// The secret itself.
@@ -71,21 +71,21 @@ impl Config {
     }
 
     /// The secret at this path: a string, `${NAME}`, or a reference `{source: "env", id: "NAME"}` (OpenClaw 2026.9.6).
-    pub fn secret(&self, path: &str) -> Found<'_> {
-        let Some(value) = self.at(path) else { return Found::Nothing };
+    pub fn secret(&self, path: &str) -> SecretInput<'_> {
+        let Some(value) = self.at(path) else { return SecretInput::Nothing };
         if let Some(text) = value.as_str() {
             let text = text.trim();
             return match text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) {
-                Some(name) => Found::Variable(name.to_owned()),
-                None if text.is_empty() => Found::Nothing,
+                Some(name) => SecretInput::Variable(name.to_owned()),
+                None if text.is_empty() => SecretInput::Nothing,
                 // A part of it stands elsewhere.
-                None if text.contains("${") => Found::Elsewhere,
-                None => Found::Text(text),
+                None if text.contains("${") => SecretInput::Elsewhere,
+                None => SecretInput::Text(text),
             };
         }
         match (value.get("source").and_then(Value::as_str), value.get("id").and_then(Value::as_str)) {
-            (Some("env"), Some(name)) => Found::Variable(name.to_owned()),
-            _ => Found::Elsewhere,
+            (Some("env"), Some(name)) => SecretInput::Variable(name.to_owned()),
+            _ => SecretInput::Elsewhere,
         }
     }
 }

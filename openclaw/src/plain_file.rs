@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// More than any policy, in bytes.
-const LARGEST: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The content of a plain file. A FIFO would hold the thread that waits for changes for ever, and a device fill the memory.
 ///
@@ -18,8 +18,8 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is no plain file"));
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("it is larger than any policy"));
     }
     Ok(bytes)
@@ -41,7 +41,7 @@ mod tests {
         assert!(read(&path("fifo")).unwrap_err().to_string().contains("no plain file"));
         assert!(read(directory.path()).unwrap_err().to_string().contains("no plain file"));
         assert!(read(Path::new("/dev/zero")).is_err());
-        fs::File::create(path("large")).unwrap().set_len(LARGEST + 1).unwrap();
+        fs::File::create(path("large")).unwrap().set_len(MAX_BYTES + 1).unwrap();
         assert!(read(&path("large")).unwrap_err().to_string().contains("larger"));
         assert_eq!(read(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

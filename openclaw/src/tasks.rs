@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 /// How long a task that panicked waits until it begins again: what makes it panic may still be there.
-const PAUSE: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs a task, and a new one whenever it panics. Returns when one ends by itself.
-pub async fn kept_up_task<F>(task: impl Fn() -> F)
+pub async fn restart_task_on_panic<F>(task: impl Fn() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     // The hook has told of it.
     while tokio::spawn(task()).await.is_err_and(|error| error.is_panic()) {
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
@@ -24,7 +24,7 @@ mod tests {
     async fn a_task_that_panics_is_begun_again() {
         let rounds = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let count = std::sync::Arc::clone(&rounds);
-        kept_up_task(move || {
+        restart_task_on_panic(move || {
             let round = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             async move { assert!(round >= 2) }
         })

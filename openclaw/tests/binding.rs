@@ -15,7 +15,7 @@ const NEWEST: &str = "2026.9.6";
 /// What is no string does not count, nor what is no map.
 fn env_binding(env: &Value) -> EnvBinding {
     let variables = env.as_object().into_iter().flatten();
-    EnvBinding::of(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
+    EnvBinding::new(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn names_in_the_order_of_locale_compare() {
     let sorted: Vec<String> = serde_json::from_value(data("locale-compare.json")["sorted"].clone()).unwrap();
     let mut shuffled = sorted.clone();
     shuffled.reverse();
-    let keys = EnvBinding::of(shuffled.iter().map(|name| (name.as_str(), ""))).keys;
+    let keys = EnvBinding::new(shuffled.iter().map(|name| (name.as_str(), ""))).keys;
     assert_eq!(keys, sorted);
     println!("locale-compare: {0} of {0}", sorted.len());
 }
@@ -102,7 +102,7 @@ proptest! {
     #[test]
     fn a_binding_matches_itself_alone(a in words(), b in words(), env in words(), other in words()) {
         let of = |argv: &[String], env: &[String]| {
-            let env = EnvBinding::of(env.iter().map(|value| ("X", value.as_str())));
+            let env = EnvBinding::new(env.iter().map(|value| ("X", value.as_str())));
             Binding::new(argv.to_vec(), None, None, None, env)
         };
         let result = of(&a, &env).check(Some(&of(&b, &other)));

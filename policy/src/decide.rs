@@ -1,7 +1,7 @@
 //! The one function that answers.
 
 use crate::programs::Listed;
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Request, Security, Verdict};
 
 /// Answers a request. Total: every policy and every request give a verdict.
@@ -14,8 +14,8 @@ pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     }
 }
 
-fn verdict(outcome: Outcome, reason: &Reason) -> Verdict<'_> {
-    Verdict { outcome, because: reason.because() }
+fn verdict(outcome: Outcome, reason: &CompiledReason) -> Verdict<'_> {
+    Verdict { outcome, because: reason.to_reason() }
 }
 
 fn outcome(grant: Grant) -> Outcome {
@@ -87,7 +87,7 @@ impl Policy {
             }
         };
         if allowed {
-            let because = self.programs.reasons.fallback.because();
+            let because = self.programs.reasons.fallback.to_reason();
             Verdict { outcome: Outcome::Allow, because }
         } else {
             // The reason for asking says more than that nobody answered.

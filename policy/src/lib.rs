@@ -35,26 +35,28 @@ pub use config::examples::{EntryExample, Example};
 pub use config::explain::{Section, Setting};
 pub use config::mode::{Ask, Overrides, Preset, Security};
 pub use config::problem::Problem;
-pub use config::reader::{Place, locate};
+pub use config::reader::{Location, locate};
 pub use config::schema::schema;
 pub use decide::decide;
 pub use network::{Connection, Gateway, GatewayConfig, Interface, Page, Transport};
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::Premises;
+pub use paths::persistence::PersistenceSites;
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
 };
 pub use policy::Policy;
-pub use programs::allowlist::{Found, cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern};
-pub use programs::program_copies::{Withheld, decide_copy};
+pub use programs::allowlist::{
+    ProgramMatch, cwd_argv_pattern, matches_allowlist_pattern, matches_arg_pattern,
+};
+pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
 pub use request::{Access, Exec, Request, Role};
-pub use verdict::{Because, Outcome, Source, Verdict};
+pub use verdict::{Outcome, Reason, Source, Verdict};
 
 /// What the arguments of a program say of it, and what "allow always" saves of it.
 pub mod analysis {
-    pub use crate::programs::allow_always::{AllowAlways, Entry, Once, StrictInlineEval, derive};
+    pub use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, StrictInlineEval, derive};
     pub use crate::programs::command_line::quoted;
     pub use crate::programs::inline_eval::{Hit, Inline, inline_eval, inline_eval_of, is_interpreter};
     pub use crate::programs::script::script_operand;

@@ -5,10 +5,10 @@ use crate::config::audit::AuditSettings;
 use crate::environment::{Inherit, Inherited, Variable, inherited, prepended};
 use crate::network::Network;
 use crate::paths::exec_roots::is_below;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::programs::Programs;
 use crate::programs::allow_always::StrictInlineEval;
-use crate::verdict::Because;
+use crate::verdict::Reason;
 use crate::{Ask, Rights, Security};
 
 /// A document compiled for one agent on one host. Immutable.
@@ -16,7 +16,7 @@ use crate::{Ask, Rights, Security};
 pub struct Policy {
     pub(crate) agent: String,
     pub(crate) home: Vec<u8>,
-    pub(crate) map: Map,
+    pub(crate) map: PathRules,
     pub(crate) programs: Programs,
     pub(crate) roots: Vec<Vec<u8>>,
     pub(crate) timeout_ms: u64,
@@ -137,8 +137,8 @@ impl Policy {
 
     /// Why no symbolic link may stand at a real path, if none may: below it is a place where nothing may be left behind,
     /// and that would be somewhere else then.
-    pub fn keeps_below(&self, path: &[u8]) -> Option<Because<'_>> {
-        self.map.kept.any_below(path).map(|entry| entry.reason.because())
+    pub fn keeps_below(&self, path: &[u8]) -> Option<Reason<'_>> {
+        self.map.kept.any_below(path).map(|entry| entry.reason.to_reason())
     }
 
     /// The only TCP ports that may be connected to, in order; None where `network.connect.ports` does not say.

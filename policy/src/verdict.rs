@@ -54,7 +54,7 @@ pub enum Source {
 
 /// Why a verdict is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Because<'p> {
+pub struct Reason<'p> {
     /// Who wrote it.
     pub source: Source,
     /// Where: `permissions.filesystem.rules["~/work/**"]`.
@@ -69,28 +69,28 @@ pub(crate) const UNMENTIONED: &str = "builtin.unmentioned";
 /// The config path of what is denied even where nothing is blocked.
 pub(crate) const ABSOLUTE: &str = "builtin.page";
 
-impl<'p> Because<'p> {
+impl<'p> Reason<'p> {
     /// A reason from outside the policy; `rule` is its short form.
     pub fn new(
         source: Source,
         path: impl Into<Cow<'p, str>>,
         rule: impl Into<Cow<'p, str>>,
         text: impl Into<Cow<'p, str>>,
-    ) -> Because<'p> {
-        Because { source, path: path.into(), text: text.into(), rule: rule.into() }
+    ) -> Reason<'p> {
+        Reason { source, path: path.into(), text: text.into(), rule: rule.into() }
     }
 
-    /// A reason from outside the policy for what happens in ordinary work: see [`Because::is_unmentioned`].
-    pub fn unmentioned(text: impl Into<Cow<'p, str>>) -> Because<'p> {
+    /// A reason from outside the policy for what happens in ordinary work: see [`Reason::is_unmentioned`].
+    pub fn unmentioned(text: impl Into<Cow<'p, str>>) -> Reason<'p> {
         let text = text.into();
-        Because { source: Source::Builtin, path: UNMENTIONED.into(), rule: text.clone(), text }
+        Reason { source: Source::Builtin, path: UNMENTIONED.into(), rule: text.clone(), text }
     }
 
     /// The same reason for another file than it speaks of: `what` says what that is to it, `more` how it stands.
-    pub(crate) fn about(self, what: &str, more: &str) -> Because<'p> {
+    pub(crate) fn about(self, what: &str, more: &str) -> Reason<'p> {
         let rule = format!("{what}: {}", self.rule).into();
         let text = format!("{what}{more}: {}", self.text).into();
-        Because { rule, text, ..self }
+        Reason { rule, text, ..self }
     }
 
     /// The short form for one line on a terminal: `permissions.filesystem.deny "~/.ssh/**"`.
@@ -110,8 +110,8 @@ impl<'p> Because<'p> {
     }
 
     /// The same, owned: for a record that outlives the policy.
-    pub fn into_owned(self) -> Because<'static> {
-        Because {
+    pub fn into_owned(self) -> Reason<'static> {
+        Reason {
             source: self.source,
             path: Cow::Owned(self.path.into_owned()),
             text: Cow::Owned(self.text.into_owned()),
@@ -122,16 +122,16 @@ impl<'p> Because<'p> {
 
 /// Who decided, as it will be told. Made once, so that an allowed request allocates nothing.
 #[derive(Clone, Debug)]
-pub(crate) struct Reason {
+pub(crate) struct CompiledReason {
     pub(crate) source: Source,
     pub(crate) path: String,
     pub(crate) rule: String,
     pub(crate) text: String,
 }
 
-impl Reason {
-    pub(crate) fn because(&self) -> Because<'_> {
-        Because::new(self.source, self.path.as_str(), self.rule.as_str(), self.text.as_str())
+impl CompiledReason {
+    pub(crate) fn to_reason(&self) -> Reason<'_> {
+        Reason::new(self.source, self.path.as_str(), self.rule.as_str(), self.text.as_str())
     }
 }
 
@@ -142,5 +142,5 @@ pub struct Verdict<'p> {
     /// The answer.
     pub outcome: Outcome,
     /// The reason.
-    pub because: Because<'p>,
+    pub because: Reason<'p>,
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{HOME, compile, compile_with, exec, file, host, outcomes};
 use guard_policy::approval::{Always, FileRule, Saving, always};
-use guard_policy::store::{Added, NewEntry, Reading, Store};
+use guard_policy::store::{Added, NewEntry, Store, StoreContents};
 use guard_policy::{
     Access, Bits, Exec, Grant, Host, OpenclawStore, Outcome, Overrides, OwnStore, Policy, Request, Role,
     Source, decide,
@@ -13,7 +13,7 @@ use guard_policy::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn own(store: &Value) -> Reading {
+fn own(store: &Value) -> StoreContents {
     let read = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids());
     read.unwrap_or_else(|problem| panic!("{problem}"))
 }
@@ -253,7 +253,7 @@ fn validate_says_which_answers_are_denied() {
 }
 
 /// Saves all of it, as "always" does.
-fn saved(savings: &[Saving]) -> Reading {
+fn saved(savings: &[Saving]) -> StoreContents {
     let mut reading = own(&json!({"version": 1}));
     for saving in savings {
         match saving {

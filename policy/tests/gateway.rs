@@ -4,7 +4,7 @@
 mod common;
 
 use common::{compile, compile_with, data, file, host, parse};
-use guard_policy::approval::{Scheme, ThreadId, Turn, TurnSource};
+use guard_policy::approval::{Recipient, Scheme, ThreadId, TurnSource};
 use guard_policy::{
     Access, Connection, Host, Interface, Outcome, Overrides, Page, Policy, Request, Source, Transport, decide,
 };
@@ -216,7 +216,8 @@ fn turns_are_openclaws() {
         { "channel": "slack", "to": "U2" },
     ]);
     let (one, two) = (slack("U1"), slack("U2"));
-    let (both, only) = ([Turn::Session, Turn::Target(&one), Turn::Target(&two)], [Turn::Session]);
+    let (both, only) =
+        ([Recipient::Session, Recipient::Target(&one), Recipient::Target(&two)], [Recipient::Session]);
     for (mode, key, expected) in [
         (None, Some("agent:main:main"), &only[..]),
         (None, None, &[]),
@@ -247,7 +248,7 @@ fn turns_are_openclaws() {
         { "channel": "telegram", "to": "-1", "accountId": "a", "threadId": "7" },
     ] }));
     let turns = threads.approvals().forwarding().turns("main", None);
-    let [Turn::Target(first), Turn::Target(second)] = turns[..] else { panic!("{turns:?}") };
+    let [Recipient::Target(first), Recipient::Target(second)] = turns[..] else { panic!("{turns:?}") };
     assert_eq!(first.thread_id, Some(ThreadId::Number(7.into())));
     assert_eq!(second.thread_id, Some(ThreadId::Text("7".to_owned())));
 }

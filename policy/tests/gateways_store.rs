@@ -4,11 +4,11 @@
 mod common;
 
 use common::{compile_with, exec, host};
-use guard_policy::store::{Reading, Store};
+use guard_policy::store::{Store, StoreContents};
 use guard_policy::{Ask, Host, OpenclawStore, Outcome, Overrides, Policy, Security, Source};
 use serde_json::{Value, json};
 
-fn reading(store: &Value) -> Reading {
+fn reading(store: &Value) -> StoreContents {
     Store::parse("the gateway", &store.to_string(), &mut || "id".to_owned())
         .unwrap_or_else(|problem| panic!("{problem}"))
 }
@@ -60,7 +60,7 @@ fn alone_it_is_what_the_file_would_be() {
 #[test]
 fn of_both_the_stricter_counts() {
     let open = guard(&json!({ "security": "full", "ask": "off", "askFallback": "full" }));
-    let stores: Vec<Reading> =
+    let stores: Vec<StoreContents> =
         (0..27).map(|n| reading(&json!({ "version": 1, "defaults": modes(n) }))).collect();
     let stores: Vec<OpenclawStore<'_>> = stores.iter().map(OpenclawStore::Present).collect();
     let alone: Vec<_> =

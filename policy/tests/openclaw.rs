@@ -4,7 +4,7 @@
 mod common;
 
 use common::{HOME, compile_with, exec, file, host, parse};
-use guard_policy::store::{Reading, Store};
+use guard_policy::store::{Store, StoreContents};
 use guard_policy::{
     Access, Ask, Exec, Host, OpenclawStore, Outcome, Overrides, Policy, Request, Role, Security, Source,
     decide,
@@ -12,7 +12,7 @@ use guard_policy::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn reading(store: &Value) -> Reading {
+fn reading(store: &Value) -> StoreContents {
     Store::parse("exec-approvals.json", &store.to_string(), &mut || "id".to_owned())
         .unwrap_or_else(|problem| panic!("{problem}"))
 }

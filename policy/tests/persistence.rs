@@ -6,7 +6,9 @@ mod common;
 use common::{compile, compile_with, file, host, ids, outcomes, parse};
 use guard_policy::approval::{Always, always};
 use guard_policy::store::Store;
-use guard_policy::{Access, Host, Outcome, Overrides, OwnStore, Policy, Premises, Request, Section, Source};
+use guard_policy::{
+    Access, Host, Outcome, Overrides, OwnStore, PersistenceSites, Policy, Request, Section, Source,
+};
 use serde_json::{Value, json};
 
 /// All is allowed but for that.
@@ -15,8 +17,8 @@ fn open(persistence: Value) -> Value {
         {"persistence": persistence, "filesystem": {"rules": {"/**": "rwx"}}}})
 }
 
-fn premises() -> Premises {
-    Premises {
+fn premises() -> PersistenceSites {
+    PersistenceSites {
         homes: vec![b"/zsh".to_vec()],
         config: Some(b"/cfg".to_vec()),
         data: Some(b"/data".to_vec()),

@@ -5,8 +5,8 @@ mod common;
 
 use common::{HOME, compile, compile_with, host};
 use guard_policy::{
-    Access, Ask, Exec, Grant, Host, Outcome, Overrides, Policy, Premises, Preset, Request, Rights, Role,
-    Security, cwd_argv_pattern, decide,
+    Access, Ask, Exec, Grant, Host, Outcome, Overrides, PersistenceSites, Policy, Preset, Request, Rights,
+    Role, Security, cwd_argv_pattern, decide,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -155,7 +155,8 @@ impl Doc {
             let kept = self.kept.iter().filter(|(_, is_whole)| *is_whole == whole);
             kept.map(|(path, _)| path.as_bytes().to_vec()).collect()
         };
-        let premises = Premises { git_others: of(true), guard: of(false), ..Premises::default() };
+        let premises =
+            PersistenceSites { git_others: of(true), guard: of(false), ..PersistenceSites::default() };
         compile_with(&self.json(), "main", &Host { premises, ..host() }, overrides)
     }
 

@@ -1,7 +1,7 @@
 //! What would allow something: patterns that fit, and the rule that comes nearest.
 #![allow(missing_docs)]
 
-use guard_policy::remedy::{Near, Object, Width, exactly, fitting, sample, width};
+use guard_policy::remedy::{Coverage, FileKind, Near, exactly, fitting, sample, width};
 use guard_policy::{Access, Document, Exec, Host, Outcome, Overrides, Policy, Request, Role, decide};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -47,8 +47,8 @@ fn path() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn object() -> impl Strategy<Value = Object> {
-    prop::sample::select(vec![Object::Directory, Object::File, Object::Socket])
+fn object() -> impl Strategy<Value = FileKind> {
+    prop::sample::select(vec![FileKind::Directory, FileKind::File, FileKind::Socket])
 }
 
 fn arguments() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -72,7 +72,7 @@ proptest! {
                 let policy = with_rule(&fitting.pattern);
                 prop_assert!(writes(&policy, &path), "{fitting:?}");
                 let is_home_or_above = [&b"/home"[..], HOME].contains(&&*path);
-                prop_assert!(is_home_or_above || width(&fitting.pattern, HOME) == Width::Some, "{fitting:?}");
+                prop_assert!(is_home_or_above || width(&fitting.pattern, HOME) == Coverage::Some, "{fitting:?}");
                 // Of the secrets that everybody has it opens none but the one that was asked for.
                 for secret in ["/home/u/.ssh/id_rsa", "/home/u/.config/gh/hosts.yml", "/etc/shadow"] {
                     let is_it = secret.as_bytes() == path;
@@ -81,7 +81,7 @@ proptest! {
                 for wide in [&b"/home/u/new"[..], b"/new", b"/etc/new", b"/usr/new", b"/home/new"] {
                     prop_assert!(wide == path || !writes(&policy, wide), "{fitting:?}");
                 }
-                if object == Object::Socket {
+                if object == FileKind::Socket {
                     prop_assert!(policy.names(&path));
                 }
             }
@@ -145,58 +145,58 @@ fn patterns_are_as_an_operator_writes_them() {
         (fitting.pattern, fitting.secret)
     };
     for (path, object, pattern, secret) in [
-        ("/home/u/x/a", Object::File, "~/x/**", None),
-        ("/home/u/x", Object::Directory, "~/x/**", None),
-        ("/home/u/x", Object::File, "~/x", None),
-        ("/home/u", Object::Directory, "~", None),
-        ("/home/u/x/s", Object::Socket, "~/x/s", None),
-        ("/srv/data/a", Object::File, "/srv/data/**", None),
-        ("/srv/a", Object::File, "/srv/a", None),
-        ("/etc/app/conf", Object::File, "/etc/app/conf", None),
-        ("/var/tmp/b/f", Object::File, "/var/tmp/b/**", None),
-        ("/var/tmp/f", Object::File, "/var/tmp/f", None),
-        ("/tmp/b/f", Object::File, "/tmp/b/**", None),
-        ("/home/u/.config/app/f", Object::File, "~/.config/app/**", None),
-        ("/home/u/.config/f", Object::File, "~/.config/f", None),
-        ("/home/u/.ssh/id_rsa", Object::File, "~/.ssh/id_rsa", Some("~/.ssh")),
-        ("/home/v/x/a", Object::File, "/home/v/x/**", None),
-        ("/srv/app/.env", Object::File, "/srv/app/.env", Some("a file of such a name")),
-        ("/srv/app/.env.example", Object::File, "/srv/app/**", None),
+        ("/home/u/x/a", FileKind::File, "~/x/**", None),
+        ("/home/u/x", FileKind::Directory, "~/x/**", None),
+        ("/home/u/x", FileKind::File, "~/x", None),
+        ("/home/u", FileKind::Directory, "~", None),
+        ("/home/u/x/s", FileKind::Socket, "~/x/s", None),
+        ("/srv/data/a", FileKind::File, "/srv/data/**", None),
+        ("/srv/a", FileKind::File, "/srv/a", None),
+        ("/etc/app/conf", FileKind::File, "/etc/app/conf", None),
+        ("/var/tmp/b/f", FileKind::File, "/var/tmp/b/**", None),
+        ("/var/tmp/f", FileKind::File, "/var/tmp/f", None),
+        ("/tmp/b/f", FileKind::File, "/tmp/b/**", None),
+        ("/home/u/.config/app/f", FileKind::File, "~/.config/app/**", None),
+        ("/home/u/.config/f", FileKind::File, "~/.config/f", None),
+        ("/home/u/.ssh/id_rsa", FileKind::File, "~/.ssh/id_rsa", Some("~/.ssh")),
+        ("/home/v/x/a", FileKind::File, "/home/v/x/**", None),
+        ("/srv/app/.env", FileKind::File, "/srv/app/.env", Some("a file of such a name")),
+        ("/srv/app/.env.example", FileKind::File, "/srv/app/**", None),
     ] {
         assert_eq!(fit(path, object), (pattern.to_owned(), secret), "{path}");
     }
     for path in ["/a/b*/c", "/proc/12/mem", "/a/x?"] {
-        assert!(fitting(path.as_bytes(), Object::File, HOME).is_err(), "{path}");
+        assert!(fitting(path.as_bytes(), FileKind::File, HOME).is_err(), "{path}");
     }
-    assert!(fitting(b"/a/\xff", Object::File, HOME).is_err());
+    assert!(fitting(b"/a/\xff", FileKind::File, HOME).is_err());
 }
 
 #[test]
 fn what_is_too_wide_is_seen() {
     for (pattern, expected) in [
-        ("/**", Width::Everything),
-        ("/", Width::Everything),
-        ("**", Width::Everything),
-        ("/*", Width::Everything),
-        ("/*/**", Width::Everything),
-        ("~", Width::Home),
-        ("~/", Width::Home),
-        ("~/**", Width::Home),
-        ("~/*", Width::Home),
-        ("/home/**", Width::Home),
-        ("/home/u/**", Width::Home),
-        ("/home/*/*", Width::Home),
-        ("~/.*", Width::Home),
-        ("~/.*/**", Width::Home),
-        ("/home/*/.*/**", Width::Home),
-        ("/**/.*", Width::Home),
-        ("~/.x*/**", Width::Some),
-        ("~/x/**", Width::Some),
-        ("~/*.txt", Width::Some),
-        ("**/.env", Width::Some),
-        ("/home/v/**", Width::Some),
-        ("/usr/**", Width::Some),
-        ("/home", Width::Some),
+        ("/**", Coverage::Everything),
+        ("/", Coverage::Everything),
+        ("**", Coverage::Everything),
+        ("/*", Coverage::Everything),
+        ("/*/**", Coverage::Everything),
+        ("~", Coverage::Home),
+        ("~/", Coverage::Home),
+        ("~/**", Coverage::Home),
+        ("~/*", Coverage::Home),
+        ("/home/**", Coverage::Home),
+        ("/home/u/**", Coverage::Home),
+        ("/home/*/*", Coverage::Home),
+        ("~/.*", Coverage::Home),
+        ("~/.*/**", Coverage::Home),
+        ("/home/*/.*/**", Coverage::Home),
+        ("/**/.*", Coverage::Home),
+        ("~/.x*/**", Coverage::Some),
+        ("~/x/**", Coverage::Some),
+        ("~/*.txt", Coverage::Some),
+        ("**/.env", Coverage::Some),
+        ("/home/v/**", Coverage::Some),
+        ("/usr/**", Coverage::Some),
+        ("/home", Coverage::Some),
     ] {
         assert_eq!(width(pattern, HOME), expected, "{pattern}");
     }

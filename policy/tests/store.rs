@@ -4,11 +4,11 @@
 mod common;
 
 use common::ids;
-use guard_policy::store::{Added, BaseHash, Inactive, NewEntry, Reading, Store};
+use guard_policy::store::{Added, BaseHash, Inactive, NewEntry, Store, StoreContents};
 use guard_policy::{Ask, Problem, Security};
 use serde_json::{Value, json};
 
-fn read(text: &str) -> Result<Reading, Problem> {
+fn read(text: &str) -> Result<StoreContents, Problem> {
     Store::parse("exec-approvals.json", text, &mut ids())
 }
 
@@ -30,7 +30,7 @@ fn what_openclaw_wrote_is_written_the_same() {
     let cases: Vec<Value> = serde_json::from_str(TEXT).expect("cases");
     let same = cases.iter().filter(|case| {
         let text = serde_json::to_string_pretty(&case["file"]).expect("text") + "\n";
-        let Reading { store, notes } =
+        let StoreContents { store, notes } =
             Store::parse("f", &text, &mut || panic!("every entry has an id")).expect("a store");
         assert!(notes.is_empty(), "{notes:?}");
         assert_eq!(store.to_text(), text);
@@ -290,6 +290,6 @@ fn the_hash_is_of_the_text() {
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_eq!(BaseHash::missing().as_str(), empty);
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-    assert_eq!(BaseHash::of(b"abc").to_string(), abc);
-    assert_ne!(BaseHash::of(b"abc\n"), BaseHash::of(b"abc"));
+    assert_eq!(BaseHash::new(b"abc").to_string(), abc);
+    assert_ne!(BaseHash::new(b"abc\n"), BaseHash::new(b"abc"));
 }

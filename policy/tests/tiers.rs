@@ -7,8 +7,8 @@ use common::disk::Disk;
 use common::{compile, compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore, Policy,
-    Premises, Tiers,
+    Access, Exactness, Hierarchy, HierarchyKind, Host, MAX_HIERARCHIES, Overrides, OwnStore,
+    PersistenceSites, Policy, Tiers,
 };
 use serde_json::{Value, json};
 
@@ -374,10 +374,10 @@ fn what_persistence_keeps_takes_writing_apart_and_leaves_reading_whole() {
          /home/u/.config/x/ /home/u/work/ /home/u/work/.git/ /home/u/work/.git/hooks/ /home/u/work/.git/objects/ \
          /home/u/work/.git/config /home/u/work/src/ /home/u/work/.vscode/",
     );
-    let premises = Premises {
+    let premises = PersistenceSites {
         workspaces: vec![b"/home/u/work".to_vec()],
         git_directories: vec![b"/home/u/work/.git".to_vec()],
-        ..Premises::default()
+        ..PersistenceSites::default()
     };
     let host = Host { always_denied: vec![], premises, ..host() };
     let with = |persistence: Value, rules: Value| {

@@ -10,8 +10,8 @@ use common::disk::{Disk, Thing};
 use common::{compile_with, host};
 use guard_policy::store::Store;
 use guard_policy::{
-    Access, Ask, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore, Policy,
-    Premises, Request, Tiers, decide,
+    Access, Ask, Exactness, HierarchyKind, Host, MAX_HIERARCHIES, Outcome, Overrides, OwnStore,
+    PersistenceSites, Policy, Request, Tiers, decide,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -167,7 +167,8 @@ impl Doc {
             let every_other = self.kept.iter().skip(at).step_by(2);
             every_other.map(|path| path.as_bytes().to_vec()).collect()
         };
-        let premises = Premises { git_others: kept(0), guard: kept(1), ..Premises::default() };
+        let premises =
+            PersistenceSites { git_others: kept(0), guard: kept(1), ..PersistenceSites::default() };
         let host = Host { own: OwnStore::Present(&reading), premises, ..host() };
         compile_with(&guard, "main", &host, &Overrides::default())
     }

@@ -7,7 +7,7 @@ use libc::{
     sock_filter,
 };
 
-use crate::table::{Action, Decision, Is, Rule, Test};
+use crate::table::{Action, Is, RowAction, Rule, Test};
 
 /// AUDIT_ARCH_X86_64 of linux/audit.h.
 pub(crate) const X86_64: u32 = 0xc000_003e;
@@ -86,7 +86,7 @@ pub(crate) fn guarded(body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
 /// Replace each `return mark` by a jump to the tests of that mark, which are appended.
 ///
 /// The error is the length of tests that are too long for a jump.
-pub(crate) fn replace_marks(body: &mut Vec<sock_filter>, marks: &[Decision]) -> Result<(), usize> {
+pub(crate) fn replace_marks(body: &mut Vec<sock_filter>, marks: &[RowAction]) -> Result<(), usize> {
     let searched = body.len();
     for (mark, decision) in marks.iter().enumerate() {
         let wanted = Instruction::answer(libc::SECCOMP_RET_TRACE | mark as u32);
@@ -97,14 +97,14 @@ pub(crate) fn replace_marks(body: &mut Vec<sock_filter>, marks: &[Decision]) -> 
             }
         }
         match *decision {
-            Decision::First(rules, otherwise) => {
+            RowAction::First(rules, otherwise) => {
                 for rule in rules {
                     body.extend(tests(rule)?);
                 }
                 body.push(Instruction::answer(returned(otherwise)));
             }
-            Decision::Always(action) => body.push(Instruction::answer(returned(action))),
-            Decision::Option(..) => body.push(Instruction::answer(libc::SECCOMP_RET_KILL_PROCESS)),
+            RowAction::Always(action) => body.push(Instruction::answer(returned(action))),
+            RowAction::Option(..) => body.push(Instruction::answer(libc::SECCOMP_RET_KILL_PROCESS)),
         }
     }
     Ok(())

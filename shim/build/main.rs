@@ -15,13 +15,13 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use libc::sock_filter;
-use table::Options;
+use table::FilterOptions;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/table");
     let mut text = String::new();
-    for number in 0..Options::CHOICES {
+    for number in 0..FilterOptions::CHOICES {
         let options = choice(number);
         assert_eq!(options.number(), number, "{options:?}");
         writeln!(text, "&[")?;
@@ -35,9 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The options of this number.
-fn choice(number: usize) -> Options {
+fn choice(number: usize) -> FilterOptions {
     let is_set = |bit: usize| number >> bit & 1 != 0;
-    Options {
+    FilterOptions {
         unix_datagram: is_set(0),
         allow_ptrace: is_set(1),
         scoped_signals: is_set(2),

@@ -11,18 +11,18 @@ use libc::sock_filter;
 use libseccomp::{ScmpAction, ScmpFilterContext, ScmpSyscall};
 
 use crate::blocks;
-use crate::table::{self, Action, Decision, Options};
+use crate::table::{self, Action, FilterOptions, RowAction};
 
 /// The program of the table under these options.
-pub(crate) fn program(options: &Options) -> Result<Vec<sock_filter>, Box<dyn Error>> {
-    let mut conditional: Vec<Decision> = Vec::new();
+pub(crate) fn program(options: &FilterOptions) -> Result<Vec<sock_filter>, Box<dyn Error>> {
+    let mut conditional: Vec<RowAction> = Vec::new();
     let mut context = ScmpFilterContext::new(ScmpAction::Errno(libc::ENOSYS))?;
     context.set_act_badarch(ScmpAction::KillProcess)?;
     context.set_ctl_optimize(2)?;
     for row in table::entries() {
         let action = match row.decision.under(options) {
-            Decision::Always(Action::Errno(libc::ENOSYS)) => continue,
-            Decision::Always(action) => seccomp_action(action),
+            RowAction::Always(Action::Errno(libc::ENOSYS)) => continue,
+            RowAction::Always(action) => seccomp_action(action),
             tested => {
                 let mark = conditional.iter().position(|known| *known == tested).unwrap_or_else(|| {
                     conditional.push(tested);

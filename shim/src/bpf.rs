@@ -4,13 +4,13 @@ use libc::sock_filter;
 
 /// `struct seccomp_data`: what the filter sees of a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call {
+pub(crate) struct SeccompData {
     pub(crate) number: u32,
     pub(crate) architecture: u32,
     pub(crate) arguments: [u64; 6],
 }
 
-impl Call {
+impl SeccompData {
     fn word(&self, offset: u32) -> u32 {
         match offset {
             0 => self.number,
@@ -26,7 +26,7 @@ impl Call {
 }
 
 /// Run the program. It panics where the kernel would refuse to load it.
-pub(crate) fn interpret(program: &[sock_filter], call: &Call) -> u32 {
+pub(crate) fn interpret(program: &[sock_filter], call: &SeccompData) -> u32 {
     let mut accumulator = 0u32;
     let mut at = 0usize;
     loop {

@@ -10,10 +10,10 @@ use crate::privileges;
 /// start: what this process ignores is not for others.
 pub fn detach(command: &mut Command) {
     // SAFETY: `leave` makes system calls only, by functions that take no lock and allocate nothing.
-    unsafe { command.pre_exec(leave) };
+    unsafe { command.pre_exec(start_session) };
 }
 
-fn leave() -> io::Result<()> {
+fn start_session() -> io::Result<()> {
     rustix::process::setsid()?;
     privileges::reset_signals(&[])?;
     // Before Linux 5.11 there is no such flag, and each descriptor's own holds.

@@ -6,7 +6,7 @@
 //! GUARD_TEST_FAULTS is for faults of the guard itself: `open:NAME,audit:NAME` makes what is named so panic whenever it comes
 //! to something that contains NAME.
 
-use crate::filter::Program;
+use crate::filter::FilterProgram;
 
 /// A layer of enforcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +63,11 @@ pub enum Fallible {
 /// Panics where a test says so.
 #[cfg(not(feature = "test-layers"))]
 #[inline(always)]
-pub const fn may_fall(_: Fallible, _: &[u8]) {}
+pub const fn fail_point(_: Fallible, _: &[u8]) {}
 
 /// Panics where a test says so.
 #[cfg(feature = "test-layers")]
-pub fn may_fall(what: Fallible, subject: &[u8]) {
+pub fn fail_point(what: Fallible, subject: &[u8]) {
     use std::sync::atomic::{AtomicBool, Ordering};
     static ALL: std::sync::OnceLock<String> = std::sync::OnceLock::new();
     static FELL: AtomicBool = AtomicBool::new(false);
@@ -106,15 +106,15 @@ pub fn is_off(layer: Layer) -> bool {
 
 /// The filter as it is loaded.
 #[cfg(not(feature = "test-layers"))]
-pub fn filter(program: Program) -> Program {
+pub fn filter(program: FilterProgram) -> FilterProgram {
     program
 }
 
 /// The filter without what a test has switched off.
 #[cfg(feature = "test-layers")]
-pub fn filter(program: Program) -> Program {
-    use crate::filter::Part;
-    let parts = [(Layer::Refusals, Part::Refusals), (Layer::Holds, Part::Holds)];
+pub fn filter(program: FilterProgram) -> FilterProgram {
+    use crate::filter::FilterPart;
+    let parts = [(Layer::Refusals, FilterPart::Refusals), (Layer::Holds, FilterPart::Holds)];
     let off = parts.into_iter().filter(|(layer, _)| is_off(*layer));
     off.fold(program, |program, (_, part)| program.letting(part))
 }

@@ -8,10 +8,11 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use libc::sock_filter;
 
-pub use crate::table::Options;
+pub use crate::table::FilterOptions;
 
 /// The programs, by the number of the options.
-static PROGRAMS: [&[sock_filter]; Options::CHOICES] = include!(concat!(env!("OUT_DIR"), "/programs.rs"));
+static PROGRAMS: [&[sock_filter]; FilterOptions::CHOICES] =
+    include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 
 /// An instruction, as the included file writes it.
 const fn i(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
@@ -23,26 +24,26 @@ const fn i(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
 ///
 /// There is none but those of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Program {
+pub struct FilterProgram {
     instructions: &'static [sock_filter],
-    options: Options,
+    options: FilterOptions,
 }
 
 /// A part of the filter that a test can switch off.
 #[cfg(feature = "test-layers")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FilterPart {
     /// What fails without the supervisor hearing of it, or kills.
     Refusals,
     /// What waits for the supervisor.
     Holds,
 }
 
-impl Program {
+impl FilterProgram {
     /// The filter of the table under these options.
     #[must_use]
-    pub fn of(options: Options) -> Program {
-        Program { instructions: PROGRAMS[options.number()], options }
+    pub fn new(options: FilterOptions) -> FilterProgram {
+        FilterProgram { instructions: PROGRAMS[options.number()], options }
     }
 
     /// The instructions, as the kernel gets them.
@@ -54,13 +55,13 @@ impl Program {
     /// The same filter with this action of it made harmless.
     #[cfg(feature = "test-layers")]
     #[must_use]
-    pub fn letting(self, part: Part) -> Program {
+    pub fn letting(self, part: FilterPart) -> FilterProgram {
         let lets = |answer: u32| match part {
-            Part::Refusals => matches!(
+            FilterPart::Refusals => matches!(
                 answer & libc::SECCOMP_RET_ACTION_FULL,
                 libc::SECCOMP_RET_ERRNO | libc::SECCOMP_RET_KILL_PROCESS | libc::SECCOMP_RET_KILL_THREAD
             ),
-            Part::Holds => answer == libc::SECCOMP_RET_USER_NOTIF,
+            FilterPart::Holds => answer == libc::SECCOMP_RET_USER_NOTIF,
         };
         let is_answer = |code| u32::from(code) == libc::BPF_RET | libc::BPF_K;
         let instructions = self.instructions.iter().map(|&instruction| match instruction {
@@ -69,7 +70,7 @@ impl Program {
             }
             other => other,
         });
-        Program { instructions: instructions.collect::<Vec<_>>().leak(), ..self }
+        FilterProgram { instructions: instructions.collect::<Vec<_>>().leak(), ..self }
     }
 
     /// Whether `sendmsg` stops until the supervisor has answered.

@@ -28,7 +28,7 @@ const PORTS: (u8, &str) = (4, "TCP ports");
 
 /// How much of the floor this kernel can hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum LandlockStatus {
     /// All that the guard asks for.
     Full,
     /// All but this.
@@ -40,14 +40,14 @@ pub enum Status {
     None,
 }
 
-impl Status {
+impl LandlockStatus {
     /// The status on a kernel with this version of Landlock, of a floor that keeps to these ports, if any are named.
     #[must_use]
-    pub fn on(abi: Option<u8>, ports: Option<&[u16]>) -> Status {
-        let Some(abi) = abi else { return Status::None };
+    pub fn on(abi: Option<u8>, ports: Option<&[u16]>) -> LandlockStatus {
+        let Some(abi) = abi else { return LandlockStatus::None };
         let wanted = ADDED.iter().chain(ports.map(|_| &PORTS));
         let missing: Vec<_> = wanted.filter(|(since, _)| *since > abi).map(|(_, what)| *what).collect();
-        if missing.is_empty() { Status::Full } else { Status::Partial { missing } }
+        if missing.is_empty() { LandlockStatus::Full } else { LandlockStatus::Partial { missing } }
     }
 }
 
@@ -55,13 +55,13 @@ impl Status {
 #[derive(Debug)]
 pub struct Floor {
     ruleset: Option<OwnedFd>,
-    status: Status,
+    status: LandlockStatus,
     skipped: Vec<PathBuf>,
 }
 
 /// What may be done at and below a place, by the kernel alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum KernelAccess {
     /// Files are read, directories listed.
     Read,
     /// Files are written, truncated, made and removed, and directories removed. Moves, links, directories and special
@@ -73,16 +73,16 @@ pub enum Access {
 
 /// A place where something may be done.
 #[derive(Debug)]
-pub struct Grant {
+pub struct PathGrant {
     /// The directory or file.
     pub beneath: OwnedFd,
     /// Whether it is a directory, with all that is below it.
     pub is_directory: bool,
     /// What may be done.
-    pub access: Access,
+    pub access: KernelAccess,
 }
 
-impl Grant {
+impl PathGrant {
     fn rights(&self) -> BitFlags<AccessFs> {
         let (read, write) = if self.is_directory {
             (
@@ -101,9 +101,9 @@ impl Grant {
             )
         };
         match self.access {
-            Access::Read => read,
-            Access::Write => write,
-            Access::ReadWrite => read | write,
+            KernelAccess::Read => read,
+            KernelAccess::Write => write,
+            KernelAccess::ReadWrite => read | write,
         }
     }
 }
@@ -144,10 +144,10 @@ pub fn version() -> io::Result<u8> {
 /// and its [status](Floor::status) says so.
 pub fn plan(
     exec_roots: &[PathBuf],
-    grants: Vec<Grant>,
+    grants: Vec<PathGrant>,
     ports: Option<&[u16]>,
 ) -> Result<Floor, RulesetError> {
-    let status = Status::on(abi(), ports);
+    let status = LandlockStatus::on(abi(), ports);
     let known = ABI::from(abi().map_or(0, i32::from));
     if known == ABI::Unsupported {
         return Ok(Floor { ruleset: None, status, skipped: Vec::new() });
@@ -207,7 +207,7 @@ pub fn bind_only_below(directory: impl AsFd) -> io::Result<()> {
 impl Floor {
     /// How much of it the kernel holds.
     #[must_use]
-    pub fn status(&self) -> &Status {
+    pub fn status(&self) -> &LandlockStatus {
         &self.status
     }
 
@@ -237,24 +237,29 @@ mod tests {
 
     #[test]
     fn the_status_names_what_a_kernel_lacks() {
-        assert_eq!(Status::on(None, None), Status::None);
-        assert_eq!(Status::on(Some(6), Some(&[80])), Status::Full);
-        assert_eq!(Status::on(Some(200), None), Status::Full);
+        assert_eq!(LandlockStatus::on(None, None), LandlockStatus::None);
+        assert_eq!(LandlockStatus::on(Some(6), Some(&[80])), LandlockStatus::Full);
+        assert_eq!(LandlockStatus::on(Some(200), None), LandlockStatus::Full);
         let signals = "signals and abstract sockets";
-        assert_eq!(Status::on(Some(5), Some(&[])), Status::Partial { missing: vec![signals] });
-        let missing = |ports| match Status::on(Some(3), ports) {
-            Status::Partial { missing } => missing,
+        assert_eq!(
+            LandlockStatus::on(Some(5), Some(&[])),
+            LandlockStatus::Partial { missing: vec![signals] }
+        );
+        let missing = |ports| match LandlockStatus::on(Some(3), ports) {
+            LandlockStatus::Partial { missing } => missing,
             other => panic!("ABI 3 is partial: {other:?}"),
         };
         assert_eq!(missing(None), ["device ioctls", signals]);
         assert_eq!(missing(Some(&[80])), ["device ioctls", signals, "TCP ports"]);
-        let Status::Partial { missing } = Status::on(Some(1), None) else { panic!("ABI 1 is partial") };
+        let LandlockStatus::Partial { missing } = LandlockStatus::on(Some(1), None) else {
+            panic!("ABI 1 is partial")
+        };
         assert_eq!(missing.len(), 4);
     }
 
     #[test]
     fn roots_that_do_not_exist_are_listed() {
         let floor = plan(&["/usr".into(), "/no/such/root".into()], Vec::new(), None).unwrap();
-        assert!(floor.status == Status::None || floor.skipped() == [PathBuf::from("/no/such/root")]);
+        assert!(floor.status == LandlockStatus::None || floor.skipped() == [PathBuf::from("/no/such/root")]);
     }
 }

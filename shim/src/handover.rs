@@ -87,23 +87,23 @@ impl Stage {
 /// Why the child did not become the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the guarded child could not {}: {}", stage.describe(), io::Error::from_raw_os_error(*errno))]
-pub struct Report {
+pub struct LaunchReport {
     /// What it was doing.
     pub stage: Stage,
     /// The kernel's answer.
     pub errno: i32,
 }
 
-impl Report {
+impl LaunchReport {
     fn encode(self) -> [u8; 6] {
         let [a, b, c, d] = self.errno.to_ne_bytes();
         [b'E', self.stage as u8, a, b, c, d]
     }
 
-    fn decode(message: &[u8]) -> Option<Report> {
+    fn decode(message: &[u8]) -> Option<LaunchReport> {
         let [b'E', stage, a, b, c, d] = *message else { return None };
         let stage = Stage::ALL.into_iter().find(|known| *known as u8 == stage)?;
-        Some(Report { stage, errno: i32::from_ne_bytes([a, b, c, d]) })
+        Some(LaunchReport { stage, errno: i32::from_ne_bytes([a, b, c, d]) })
     }
 }
 
@@ -113,7 +113,7 @@ impl Report {
 pub enum Failure {
     /// The child failed before it had one, and says so.
     #[error(transparent)]
-    Child(Report),
+    Child(LaunchReport),
     /// The child ended without a word.
     #[error("the guarded child ended before its filter was loaded")]
     Gone,
@@ -148,7 +148,7 @@ pub fn receive_listener(channel: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     match (&bytes[..received.bytes], listener) {
         ([LISTENER], Some(listener)) => Ok(listener),
         ([], _) => Err(Failure::Gone),
-        (message, _) => Err(Report::decode(message).map_or(Failure::Garbled, Failure::Child)),
+        (message, _) => Err(LaunchReport::decode(message).map_or(Failure::Garbled, Failure::Child)),
     }
 }
 
@@ -162,14 +162,14 @@ pub fn release(channel: BorrowedFd<'_>) -> io::Result<()> {
 ///
 /// A child that was killed meanwhile is `None` too: its wait status tells.
 #[must_use]
-pub fn read_report(channel: BorrowedFd<'_>) -> Option<Report> {
+pub fn read_report(channel: BorrowedFd<'_>) -> Option<LaunchReport> {
     let mut bytes = [0; 8];
     let length = retry(|| rustix::io::read(channel, &mut bytes)).ok()?;
-    Report::decode(&bytes[..length])
+    LaunchReport::decode(&bytes[..length])
 }
 
 /// The child's side: say what failed. There is nobody else to tell if that fails too.
-pub(crate) fn send_report(channel: BorrowedFd<'_>, report: Report) {
+pub(crate) fn send_report(channel: BorrowedFd<'_>, report: LaunchReport) {
     let _ = retry(|| rustix::io::write(channel, &report.encode()));
 }
 

@@ -8,9 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use nix::errno::Errno;
 use nix::unistd::execve;
 
-use crate::filter::Program;
+use crate::filter::FilterProgram;
 use crate::floor::Floor;
-use crate::handover::{Courier, Report, Stage, send_listener, send_report, wait_for_release};
+use crate::handover::{Courier, LaunchReport, Stage, send_listener, send_report, wait_for_release};
 use crate::{descriptors, privileges};
 
 /// The status of a child that failed before it tried the command.
@@ -25,7 +25,7 @@ const SHELL: &CStr = c"/bin/sh";
 
 /// The terminal of the session that the caller leads: the command becomes a job on it, as a shell's jobs do.
 #[derive(Debug)]
-pub struct Terminal {
+pub struct JobTerminal {
     /// The terminal, open for reading and writing.
     pub slave: OwnedFd,
     /// Which of the descriptors 0, 1 and 2 it replaces.
@@ -36,7 +36,7 @@ pub struct Terminal {
 
 /// All that the child needs, made before the fork.
 #[derive(Debug)]
-pub struct Plan {
+pub struct LaunchPlan {
     /// The files to try, in order: the command itself, or the command in each directory of PATH.
     pub candidates: Vec<CString>,
     /// The arguments, the command's name first.
@@ -44,7 +44,7 @@ pub struct Plan {
     /// The environment.
     pub envp: Vec<CString>,
     /// The filter.
-    pub filter: Program,
+    pub filter: FilterProgram,
     /// The Landlock domain, if there is to be one.
     pub floor: Option<Floor>,
     /// The soft and the hard limit of open descriptors.
@@ -52,14 +52,15 @@ pub struct Plan {
     /// The signals that the command is to ignore. All others get their default.
     pub ignored_signals: Vec<i32>,
     /// The terminal, where the guard puts its own before the command.
-    pub terminal: Option<Terminal>,
+    pub terminal: Option<JobTerminal>,
 }
 
-impl Plan {
+impl LaunchPlan {
     /// Closes its descriptors and leaves its memory as it is: for a process beside the child, which would have to copy
     /// what it frees.
-    pub fn leave(self) {
-        let Plan { candidates, argv, envp, filter: _, floor, nofile: _, ignored_signals, terminal } = self;
+    pub fn forget(self) {
+        let LaunchPlan { candidates, argv, envp, filter: _, floor, nofile: _, ignored_signals, terminal } =
+            self;
         std::mem::forget((candidates, argv, envp, ignored_signals));
         drop((floor, terminal));
     }
@@ -69,7 +70,7 @@ impl Plan {
 ///
 /// The channel's other end is with the supervisor, who takes the listener, then releases the child.
 /// When something fails the child reports it and ends: with 125, or 126 or 127 as a shell does if it was the exec.
-pub fn run(plan: Plan, channel: OwnedFd) -> ! {
+pub fn run(plan: LaunchPlan, channel: OwnedFd) -> ! {
     let failure = match prepare(plan, channel.as_fd()) {
         Ok(never) => match never {},
         Err(failure) => failure,
@@ -84,8 +85,8 @@ pub fn run(plan: Plan, channel: OwnedFd) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-fn prepare(plan: Plan, channel: BorrowedFd<'_>) -> Result<Infallible, Report> {
-    let Plan { candidates, argv, envp, filter, floor, nofile, ignored_signals, terminal } = plan;
+fn prepare(plan: LaunchPlan, channel: BorrowedFd<'_>) -> Result<Infallible, LaunchReport> {
+    let LaunchPlan { candidates, argv, envp, filter, floor, nofile, ignored_signals, terminal } = plan;
     if let Some(terminal) = terminal {
         at(Stage::Terminal, join_terminal(terminal))?;
     }
@@ -109,15 +110,15 @@ fn prepare(plan: Plan, channel: BorrowedFd<'_>) -> Result<Infallible, Report> {
     at(Stage::Handover, sent)?;
     drop(listener);
     at(Stage::Release, wait_for_release(channel))?;
-    Err(Report { stage: Stage::Exec, errno: exec(&candidates, argv, &envp) as i32 })
+    Err(LaunchReport { stage: Stage::Exec, errno: exec(&candidates, argv, &envp) as i32 })
 }
 
-fn at<T>(stage: Stage, result: io::Result<T>) -> Result<T, Report> {
-    result.map_err(|error| Report { stage, errno: error.raw_os_error().unwrap_or(libc::EIO) })
+fn at<T>(stage: Stage, result: io::Result<T>) -> Result<T, LaunchReport> {
+    result.map_err(|error| LaunchReport { stage, errno: error.raw_os_error().unwrap_or(libc::EIO) })
 }
 
 /// Become a job of the session's terminal: a process group of its own, in the foreground or not.
-fn join_terminal(terminal: Terminal) -> io::Result<()> {
+fn join_terminal(terminal: JobTerminal) -> io::Result<()> {
     rustix::process::setpgid(None, None)?;
     let [input, output, error] = terminal.replace;
     if input {

@@ -1,6 +1,6 @@
 //! What runs in the guarded child between fork and exec.
 //!
-//! The supervisor makes a [`Plan`], forks, and calls [`run`] in the child. The child gives up what it does not need,
+//! The supervisor makes a [`LaunchPlan`], forks, and calls [`run`] in the child. The child gives up what it does not need,
 //! puts itself behind the Landlock [`floor`] and the seccomp [`filter`], hands the filter's listener to
 //! the supervisor, and becomes the command. Whatever fails on the way ends the child: nothing is ever run unguarded.
 //!
@@ -25,6 +25,6 @@ mod privileges;
 pub mod table;
 
 pub use detached::detach;
-pub use handover::{Failure, Report, Stage, channel, read_report, receive_listener, release};
-pub use launch::{Plan, Terminal, run};
+pub use handover::{Failure, LaunchReport, Stage, channel, read_report, receive_listener, release};
+pub use launch::{JobTerminal, LaunchPlan, run};
 pub use privileges::{NO_CORE, clear_capabilities};

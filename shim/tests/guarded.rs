@@ -11,8 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use guard_shim::filter::{Options, Program};
-use guard_shim::{Failure, Plan, Report, Stage, Terminal, floor};
+use guard_shim::filter::{FilterOptions, FilterProgram};
+use guard_shim::{Failure, JobTerminal, LaunchPlan, LaunchReport, Stage, floor};
 use libseccomp::{ScmpNotifReq, ScmpNotifResp, ScmpNotifRespFlags};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -22,7 +22,7 @@ use nix::unistd::ForkResult;
 struct Outcome {
     status: WaitStatus,
     output: String,
-    report: Option<Report>,
+    report: Option<LaunchReport>,
     notified: Vec<i32>,
 }
 
@@ -45,16 +45,16 @@ fn c(text: impl AsRef<std::ffi::OsStr>) -> CString {
     CString::new(text.as_ref().as_bytes()).unwrap()
 }
 
-fn plan(candidates: &[&str], argv: &[&str]) -> Plan {
-    plan_with(&Options::default(), candidates, argv)
+fn plan(candidates: &[&str], argv: &[&str]) -> LaunchPlan {
+    plan_with(&FilterOptions::default(), candidates, argv)
 }
 
-fn plan_with(options: &Options, candidates: &[&str], argv: &[&str]) -> Plan {
-    Plan {
+fn plan_with(options: &FilterOptions, candidates: &[&str], argv: &[&str]) -> LaunchPlan {
+    LaunchPlan {
         candidates: candidates.iter().map(c).collect(),
         argv: argv.iter().map(c).collect(),
         envp: vec![c("PATH=/usr/bin:/bin"), c("GUARD_SHIM_PROBE=1")],
-        filter: Program::of(*options),
+        filter: FilterProgram::new(*options),
         floor: None,
         nofile: (64, 64),
         ignored_signals: Vec::new(),
@@ -63,13 +63,13 @@ fn plan_with(options: &Options, candidates: &[&str], argv: &[&str]) -> Plan {
 }
 
 /// This binary, running one of its ignored tests.
-fn probe(options: &Options, test: &str) -> Plan {
+fn probe(options: &FilterOptions, test: &str) -> LaunchPlan {
     let this = std::env::current_exe().unwrap();
     let this = this.to_str().unwrap();
     plan_with(options, &[this], &[this, "--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
 }
 
-fn run(plan: Plan) -> Outcome {
+fn run(plan: LaunchPlan) -> Outcome {
     let (channel, childs) = guard_shim::channel().unwrap();
     let (output, write) = std::io::pipe().unwrap();
     // SAFETY: the child only calls `dup2` and `run`; the C library keeps its allocator usable across a fork.
@@ -94,7 +94,7 @@ fn run(plan: Plan) -> Outcome {
 }
 
 /// Becomes the child of a process that leads a session on the terminal, and that ends as the child does.
-fn lead_session_on(terminal: &Terminal) {
+fn lead_session_on(terminal: &JobTerminal) {
     let led = rustix::process::setsid().and(rustix::process::ioctl_tiocsctty(&terminal.slave));
     if led.is_err() {
         std::process::abort();
@@ -115,7 +115,7 @@ fn lead_session_on(terminal: &Terminal) {
 }
 
 /// Let every notification go on, until the filter has no user.
-fn supervise(channel: BorrowedFd<'_>, deadline: Instant) -> (Option<Report>, Vec<i32>) {
+fn supervise(channel: BorrowedFd<'_>, deadline: Instant) -> (Option<LaunchReport>, Vec<i32>) {
     let listener = match guard_shim::receive_listener(channel) {
         Ok(listener) => listener,
         Err(Failure::Child(report)) => return (Some(report), Vec::new()),
@@ -180,7 +180,7 @@ fn the_command_runs_and_its_status_is_its_own() {
 fn a_command_that_is_missing_is_127() {
     let outcome = run(plan(&["/no/such/command", "/etc/passwd/command"], &["command"]));
     assert_eq!(outcome.code(), 127);
-    assert_eq!(outcome.report, Some(Report { stage: Stage::Exec, errno: libc::ENOENT }));
+    assert_eq!(outcome.report, Some(LaunchReport { stage: Stage::Exec, errno: libc::ENOENT }));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_command_that_may_not_run_is_126() {
     let plain = directory.file("plain", "true\n", 0o644);
     let outcome = run(plan(&[&plain, "/no/such/command"], &["plain"]));
     assert_eq!(outcome.code(), 126);
-    assert_eq!(outcome.report, Some(Report { stage: Stage::Exec, errno: libc::EACCES }));
+    assert_eq!(outcome.report, Some(LaunchReport { stage: Stage::Exec, errno: libc::EACCES }));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn the_command_is_a_job_on_the_terminal() {
             [ $group = $$ ] && echo own group; [ $front = $$ ] && echo foreground || echo background";
         let mut plan = plan(&["/bin/sh"], &["sh", "-c", script]);
         let name = nix::unistd::ttyname(&pty.slave).unwrap();
-        plan.terminal = Some(Terminal { slave: pty.slave, replace: [true, false, false], foreground });
+        plan.terminal = Some(JobTerminal { slave: pty.slave, replace: [true, false, false], foreground });
         let outcome = run(plan);
         assert_eq!(outcome.output, format!("{}\ncontrolled\nown group\n{ground}\n", name.display()));
     }
@@ -301,7 +301,7 @@ fn the_floor_keeps_to_the_ports_that_are_named() {
     let listeners = ["127.0.0.1:0"; 2].map(|at| std::net::TcpListener::bind(at).unwrap());
     let [open, shut] = listeners.each_ref().map(|listener| listener.local_addr().unwrap().port());
     let guarded = |ports: Option<&[u16]>| {
-        let mut plan = probe(&Options::default(), "probe_ports");
+        let mut plan = probe(&FilterOptions::default(), "probe_ports");
         plan.envp.push(c(format!("GUARD_SHIM_PORTS={open} {shut}")));
         plan.floor = Some(floor::plan(&["/".into()], Vec::new(), ports).unwrap());
         let outcome = run(plan);
@@ -355,12 +355,12 @@ fn a_failure_before_the_listener_is_reported() {
     broken.nofile = (u64::MAX - 2, 1);
     let outcome = run(broken);
     assert_eq!(outcome.code(), 125);
-    assert_eq!(outcome.report, Some(Report { stage: Stage::Limits, errno: libc::EINVAL }));
+    assert_eq!(outcome.report, Some(LaunchReport { stage: Stage::Limits, errno: libc::EINVAL }));
 }
 
 #[test]
 fn system_calls_get_the_answers_of_the_table() {
-    let outcome = run(probe(&Options::default(), "probe_calls"));
+    let outcome = run(probe(&FilterOptions::default(), "probe_calls"));
     let errno = |name: &str| outcome.value(name).parse::<i32>().unwrap();
     assert_eq!(errno("getpid"), 0);
     assert_eq!(errno("unix_stream"), 0);
@@ -385,8 +385,12 @@ fn system_calls_get_the_answers_of_the_table() {
 
 #[test]
 fn options_open_what_they_name() {
-    let options =
-        Options { unix_datagram: true, allow_ptrace: true, scoped_signals: true, ..Options::default() };
+    let options = FilterOptions {
+        unix_datagram: true,
+        allow_ptrace: true,
+        scoped_signals: true,
+        ..FilterOptions::default()
+    };
     let outcome = run(probe(&options, "probe_calls"));
     assert_eq!(outcome.value("unix_datagram"), "0");
     assert_eq!(outcome.value("ptrace"), libc::ESRCH.to_string());
@@ -396,7 +400,7 @@ fn options_open_what_they_name() {
 
 #[test]
 fn calls_of_x32_kill() {
-    let outcome = run(probe(&Options::default(), "probe_x32"));
+    let outcome = run(probe(&FilterOptions::default(), "probe_x32"));
     assert!(
         matches!(outcome.status, WaitStatus::Signaled(_, nix::sys::signal::SIGSYS, _)),
         "{:?}",

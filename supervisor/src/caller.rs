@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use arrayvec::ArrayVec;
-use guard_openclaw::peer::proc::{Status, Tid};
+use guard_openclaw::peer::proc::{ProcStatus, Tid};
 use rustix::io::Errno;
 
 use crate::judge::consent::Consent;
@@ -19,7 +19,7 @@ const PAGE: u64 = 4096;
 pub struct Caller<'k> {
     kernel: &'k dyn Kernel,
     call: Notification,
-    status: Cell<Option<Status>>,
+    status: Cell<Option<ProcStatus>>,
     process: Cell<Option<Tid>>,
     received: Instant,
     consent: Consent,
@@ -203,7 +203,7 @@ impl<'k> Caller<'k> {
     ///
     /// # Errors
     /// ESRCH when the caller is gone.
-    pub fn status(&self) -> Result<Status, Errno> {
+    pub fn status(&self) -> Result<ProcStatus, Errno> {
         if let Some(status) = self.status.get() {
             return Ok(status);
         }

@@ -14,41 +14,41 @@ use guard_policy::text::shown;
 use crate::audit::report::print;
 
 /// How long a thread that panicked waits until it begins again: what makes it panic may still be there.
-const PAUSE: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
     /// Whether somebody tells of what panics in this thread.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
-    static LAST: RefCell<Option<Fault>> = const { RefCell::new(None) };
+    static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
 
 /// A panic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct Panic {
     /// The name of the thread.
     pub thread: String,
     /// Where it was, and what it said.
     pub text: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a fault of the guard itself: {}", shown(self.text.as_bytes()))
     }
 }
 
-impl Fault {
-    fn of(info: &PanicHookInfo<'_>) -> Fault {
-        let said = said(info.payload());
+impl Panic {
+    fn from_hook(info: &PanicHookInfo<'_>) -> Panic {
+        let said = payload_text(info.payload());
         let text = match info.location() {
             Some(place) => format!("{}:{}: {said}", place.file(), place.line()),
             None => said.to_owned(),
         };
-        Fault { thread: thread(), text }
+        Panic { thread: thread(), text }
     }
 }
 
-fn said(payload: &dyn Any) -> &str {
+fn payload_text(payload: &dyn Any) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a word")
 }
@@ -58,9 +58,9 @@ fn thread() -> String {
 }
 
 /// From now on a panic in this process is one line on stderr, and none where it is [`caught`].
-pub fn tell_in_one_line() {
+pub fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
-        let fault = Fault::of(info);
+        let fault = Panic::from_hook(info);
         // A thread that is ending has no locals any more.
         if CAUGHT.try_with(Cell::get) == Ok(true) {
             let _ = LAST.try_with(|last| last.replace(Some(fault)));
@@ -74,21 +74,21 @@ pub fn tell_in_one_line() {
 ///
 /// # Errors
 /// The panic.
-pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     let before = CAUGHT.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     CAUGHT.set(before);
     done.map_err(|payload| {
-        let unknown = || Fault { thread: thread(), text: said(&*payload).to_owned() };
+        let unknown = || Panic { thread: thread(), text: payload_text(&*payload).to_owned() };
         LAST.take().unwrap_or_else(unknown)
     })
 }
 
 /// Does it, and again from the beginning whenever it panics. Returns when it does.
-pub fn kept_up(mut work: impl FnMut(), tell: impl Fn(&Fault)) {
+pub fn restart_on_panic(mut work: impl FnMut(), tell: impl Fn(&Panic)) {
     while let Err(fault) = caught(&mut work) {
         tell(&fault);
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(RETRY_INTERVAL);
     }
 }
 
@@ -103,13 +103,13 @@ mod tests {
             rounds += 1;
             assert!(rounds > 2, "round {rounds}");
         };
-        kept_up(work, |fault| told.borrow_mut().push(fault.text.clone()));
+        restart_on_panic(work, |fault| told.borrow_mut().push(fault.text.clone()));
         assert_eq!((rounds, told.into_inner()), (3, vec!["round 1".to_owned(), "round 2".to_owned()]));
     }
 
     #[test]
     fn a_fault_does_not_write_to_the_terminal_as_it_likes() {
-        let fault = Fault { thread: "worker".to_owned(), text: "x\x1b]0;y\x07\nz".to_owned() };
+        let fault = Panic { thread: "worker".to_owned(), text: "x\x1b]0;y\x07\nz".to_owned() };
         assert!(!fault.to_string().contains(char::is_control), "{fault}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
+use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
 use parking_lot::RwLock;
 use rustix::io::Errno;
 
@@ -11,7 +11,7 @@ use crate::kernel::Response;
 
 /// What a handler decided for its call.
 #[derive(Debug)]
-pub enum Answer {
+pub enum Reply {
     /// The call returns this value.
     Value(i64),
     /// The call returns a new descriptor of this file.
@@ -26,7 +26,7 @@ pub enum Answer {
     /// A signal came while the call was blocked.
     Interrupted,
     /// The kernel does it.
-    Continue(Harmless),
+    Continue(ContinueReason),
     /// The handler has answered already.
     Done,
     /// The same: the program that was asked for runs.
@@ -44,7 +44,7 @@ pub enum OurCopy {
 
 /// Why it cannot matter what the kernel finds when it reads the caller's memory again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Harmless {
+pub enum ContinueReason {
     /// Everything that the call acts on is in registers, which nobody else can change.
     Registers,
     /// The call gives no access: the descriptor (O_PATH) or answer (AT_EXECVE_CHECK) is judged when it is used,
@@ -60,27 +60,27 @@ pub enum Harmless {
 }
 
 /// A handler's result; an error is the errno that the caller sees.
-pub type Outcome = Result<Answer, Errno>;
+pub type HandlerResult = Result<Reply, Errno>;
 
 /// Answers the held call. The caller may be gone: then nobody waits for the answer.
-pub fn give(caller: &Caller<'_>, outcome: Outcome) {
+pub fn send(caller: &Caller<'_>, outcome: HandlerResult) {
     let id = caller.call().id;
     if outcome.is_ok() {
-        may_fall(Fallible::Answer, crate::syscall::number::name(caller.call().number).as_bytes());
+        fail_point(Fallible::Answer, crate::syscall::number::name(caller.call().number).as_bytes());
     }
-    if is_off(Layer::Broker) && matches!(outcome, Ok(Answer::Descriptor { .. })) {
+    if is_off(Layer::Broker) && matches!(outcome, Ok(Reply::Descriptor { .. })) {
         let _ = caller.kernel().respond(id, Response::Continue);
         return;
     }
     let response = match outcome {
-        Ok(Answer::Done | Answer::Started) => return,
-        Ok(Answer::Value(value)) => Response::Value(value),
-        Ok(Answer::Interrupted) => Response::Interrupted,
-        Ok(Answer::Continue(why)) => {
+        Ok(Reply::Done | Reply::Started) => return,
+        Ok(Reply::Value(value)) => Response::Value(value),
+        Ok(Reply::Interrupted) => Response::Interrupted,
+        Ok(Reply::Continue(why)) => {
             tracing::debug!("system call {} goes on in the kernel: {why:?}", caller.call().number);
             Response::Continue
         }
-        Ok(Answer::Descriptor { file, cloexec, copy }) => match install(caller, file, cloexec, copy) {
+        Ok(Reply::Descriptor { file, cloexec, copy }) => match install(caller, file, cloexec, copy) {
             Ok(None) => return,
             Ok(Some(number)) => Response::Value(number),
             Err(error) => Response::Error(error),
@@ -99,7 +99,7 @@ static LINGERING: RwLock<()> = RwLock::new(());
 
 /// Waits until no copy is left of what has been handed over so far. A lock taken after this ends with the caller's own
 /// descriptors.
-pub fn let_go() {
+pub fn wait_for_inflight_fds() {
     drop(LINGERING.write());
 }
 

@@ -10,20 +10,20 @@ use guard_openclaw::gateway;
 use guard_policy::text::shown;
 use guard_policy::{AuditSettings, OnError, Policy};
 use guard_shim::failpoints::{self, Layer, is_off};
-use guard_shim::floor::Status;
-use guard_shim::{Plan, filter};
+use guard_shim::floor::LandlockStatus;
+use guard_shim::{LaunchPlan, filter};
 
 use crate::audit::{AuditLog, Journal, Limits, Writer};
 use crate::config::environment::{self, candidates};
 use crate::config::options::{LogTo, Options, Tier};
-use crate::config::reload::Source;
-use crate::config::{self, Disk, Places, SetupError};
+use crate::config::reload::PolicySource;
+use crate::config::{self, Disk, Paths, SetupError};
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
-use crate::landlock::{self, Made, Use};
-use crate::process::{self, Order};
-use crate::terminal::Outer;
+use crate::landlock::{self, BuiltDomain, Use};
+use crate::process::{self, Spawn};
+use crate::terminal::Tty;
 
 /// Why a command could not be started guarded.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub enum RunError {
 /// # Errors
 /// When it could not be started guarded.
 pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
-    start(options, command, Places::find(options)?, None)
+    start(options, command, Paths::find(options)?, None)
 }
 
 /// Runs the command as one that is to be learned from: what it does is recorded, and nothing is refused but what no policy
@@ -81,7 +81,7 @@ pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
 pub fn learn(
     options: &Options,
     command: &[OsString],
-    places: Places,
+    places: Paths,
     recorder: Recorder,
 ) -> Result<Exit, RunError> {
     // Each access is to be seen.
@@ -93,7 +93,7 @@ pub fn learn(
 fn start(
     options: &Options,
     command: &[OsString],
-    mut places: Places,
+    mut places: Paths,
     recorder: Option<Recorder>,
 ) -> Result<Exit, RunError> {
     let name = command.first().ok_or(RunError::NoCommand)?;
@@ -117,13 +117,13 @@ fn start(
     if recorder.is_some() {
         policy = config::open(options, &places)?;
     }
-    let floor = Made::of(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
+    let floor = BuiltDomain::build(&policy, &options.tiers, entered).map_err(RunError::Floor)?;
     let state = floor.describe();
-    if options.require_floor && floor.status != Status::Full {
+    if options.require_floor && floor.status != LandlockStatus::Full {
         return Err(RunError::FloorRequired(state));
     }
     let untrapped = floor.plan.untrapped();
-    let filter = failpoints::filter(filter::Program::of(filter::Options {
+    let filter = failpoints::filter(filter::FilterProgram::new(filter::FilterOptions {
         // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
         unix_datagram: false,
         // Without the floor it would reach processes outside the tree.
@@ -139,7 +139,7 @@ fn start(
     if !options.quiet {
         environment::announce(options, &inherited);
     }
-    let plan = Plan {
+    let plan = LaunchPlan {
         candidates: c_strings(candidates(name, &inherited.env).into_iter().map(PathBuf::into_os_string))?,
         argv: c_strings(command.iter().cloned())?,
         envp: environment::c_strings(inherited.env)?,
@@ -149,12 +149,12 @@ fn start(
         ignored_signals: process::ignored_signals(),
         terminal: None,
     };
-    let order = Order {
+    let order = Spawn {
         name: name.clone(),
         plan,
-        terminal: Outer::find(),
+        terminal: Tty::find(),
         policy,
-        source: Source { options: options.clone(), places, text, stores },
+        source: PolicySource { options: options.clone(), places, text, stores },
         floor: floor.plan,
         audit,
         observe: options.observe,
@@ -175,7 +175,7 @@ fn may_trace() -> Result<(), RunError> {
 
 /// Where lines go. What cannot be opened is missed aloud where `audit.onError` is `continue`, and the command line does not
 /// name it.
-fn writer(options: &Options, places: &mut Places, settings: &AuditSettings) -> Result<Writer, RunError> {
+fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
     let path = places.audit(settings.path.as_deref());
     places.log_to(path.clone());
     let goes_on = settings.on_error == OnError::Continue;
@@ -200,7 +200,7 @@ fn writer(options: &Options, places: &mut Places, settings: &AuditSettings) -> R
 }
 
 /// The policy's warnings, and on a terminal one line on what is in force.
-fn announce(options: &Options, policy: &Policy, places: &Places, plan: &landlock::Plan, floor: &str) {
+fn announce(options: &Options, policy: &Policy, places: &Paths, plan: &landlock::LandlockPlan, floor: &str) {
     if options.quiet {
         return;
     }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use guard_shim::table::{self, Action, Decision, Switch};
+use guard_shim::table::{self, Action, RowAction, Switch};
 
 /// A line of `surface.txt`.
 pub struct Call {
@@ -41,13 +41,13 @@ fn headers() -> Vec<(u32, String)> {
 }
 
 /// What a decision of the filter's table comes to, in the words of `surface.txt`.
-fn handling(decision: Decision) -> &'static str {
+fn handling(decision: RowAction) -> &'static str {
     match decision {
-        Decision::Always(Action::Notify) => "broker",
-        Decision::Always(Action::Errno(_)) => "refused",
-        Decision::Always(Action::Allow | Action::Answer0) => "harmless",
-        Decision::Option(Switch::KernelReads | Switch::KernelWrites, ..) => "floored",
-        Decision::First(..) | Decision::Option(..) => "registers",
+        RowAction::Always(Action::Notify) => "broker",
+        RowAction::Always(Action::Errno(_)) => "refused",
+        RowAction::Always(Action::Allow | Action::Answer0) => "harmless",
+        RowAction::Option(Switch::KernelReads | Switch::KernelWrites, ..) => "floored",
+        RowAction::First(..) | RowAction::Option(..) => "registers",
     }
 }
 

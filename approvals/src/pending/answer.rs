@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::decision::{By, Decision, End, ResolveError, Span};
-use super::super::event::What;
-use super::super::outcome::{Found, Resolved, Save, saves};
+use super::super::decision::{AnsweredBy, Decision, Resolution, ResolveError, Span};
+use super::super::event::QuestionChange;
+use super::super::outcome::{Lookup, Resolved, SaveRequest, saves};
 use super::super::question::{Id, Repeat};
 use super::super::resolved::Record;
-use super::{Book, Pending};
+use super::{Pending, PendingApprovals};
 
 /// How long a denial stands for equal calls, so that a loop that tries again asks nobody again; and how long after an
 /// "always" equal calls are let go, until its entry is read.
-pub const BURST: Duration = Duration::from_secs(5);
+pub const BURST_INTERVAL: Duration = Duration::from_secs(5);
 
-impl Book {
+impl PendingApprovals {
     /// Answers the question that the id or its beginning names; with a revision, all that its card listed then.
     ///
     /// # Errors
@@ -26,18 +26,18 @@ impl Book {
         prefix: &str,
         revision: Option<u64>,
         decision: Decision,
-        by: By,
+        by: AnsweredBy,
         now: Instant,
     ) -> Result<Resolved, ResolveError> {
         let id = match self.find(prefix, now)? {
-            Found::Pending(id) => id,
-            Found::Ended(id, End::Resolved(before)) if before == decision => {
+            Lookup::Pending(id) => id,
+            Lookup::Ended(id, Resolution::Resolved(before)) if before == decision => {
                 return Ok(Resolved { id, answered: Vec::new(), saves: Vec::new() });
             }
-            Found::Ended(_, End::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
-            Found::Ended(_, End::Expired) => return Err(ResolveError::Expired),
-            Found::Ended(_, End::NoRoute | End::Failed) => return Err(ResolveError::NoRoute),
-            Found::Ended(_, End::Withdrawn) => return Err(ResolveError::Withdrawn),
+            Lookup::Ended(_, Resolution::Resolved(_)) => return Err(ResolveError::AlreadyResolved),
+            Lookup::Ended(_, Resolution::Expired) => return Err(ResolveError::Expired),
+            Lookup::Ended(_, Resolution::NoRoute | Resolution::Failed) => return Err(ResolveError::NoRoute),
+            Lookup::Ended(_, Resolution::Withdrawn) => return Err(ResolveError::Withdrawn),
         };
         let answered = match revision {
             None => vec![id],
@@ -60,11 +60,11 @@ impl Book {
         Ok(Resolved { id, answered, saves })
     }
 
-    fn answer(&mut self, id: Id, decision: Decision, by: By, now: Instant) {
+    fn answer(&mut self, id: Id, decision: Decision, by: AnsweredBy, now: Instant) {
         let Some(pending) = self.pending.get(&id) else { return };
         let (binding, repeat) = (pending.binding.clone(), pending.request.question.repeat);
         match decision {
-            Decision::Deny => self.denials.insert(binding, Some(now + BURST)),
+            Decision::Deny => self.denials.insert(binding, Some(now + BURST_INTERVAL)),
             _ if repeat == Repeat::AskedEachTime => {}
             Decision::AllowOnce => {}
             Decision::AllowFor(Span::Session) => self.grants.insert(binding, None),
@@ -72,12 +72,12 @@ impl Book {
                 let minutes = Duration::from_secs(60 * u64::from(minutes.get()));
                 self.grants.insert(binding, Some(now + minutes));
             }
-            Decision::AllowAlways(_) => self.grants.insert(binding, Some(now + BURST)),
+            Decision::AllowAlways(_) => self.grants.insert(binding, Some(now + BURST_INTERVAL)),
         }
-        self.end(id, End::Resolved(decision), What::Resolved { decision, by }, now);
+        self.end(id, Resolution::Resolved(decision), QuestionChange::Resolved { decision, by }, now);
     }
 
-    pub(super) fn end(&mut self, id: Id, end: End, what: What, now: Instant) {
+    pub(super) fn end(&mut self, id: Id, end: Resolution, what: QuestionChange, now: Instant) {
         let Some(pending) = self.pending.remove(&id) else { return };
         let Pending { request, binding, card, size, calls, without: _, untaken: _ } = pending;
         self.bytes -= size;
@@ -85,7 +85,7 @@ impl Book {
         self.deadlines.remove(&(request.deadline, id));
         self.lingering.retain(|(_, other)| *other != id);
         self.cards.remove(&card, id);
-        let is_yes = matches!(end, End::Resolved(decision) if decision.allows());
+        let is_yes = matches!(end, Resolution::Resolved(decision) if decision.allows());
         let binding = binding.digest();
         let mut record = Record { end, binding, calls: vec![id], claims: BTreeSet::new(), unsaved: 0 };
         for (call, waiters) in calls {
@@ -116,18 +116,18 @@ impl Book {
         let record = question.and_then(|question| self.ended.get_mut(&question));
         let is_first = record.is_some_and(|record| record.claims.remove(&call));
         if is_first {
-            self.note(call, What::Consumed, None);
+            self.note(call, QuestionChange::Consumed, None);
         }
         is_first
     }
 
     /// Notes what has become of a save.
-    pub fn saved(&mut self, save: &Save, outcome: &Result<String, String>) {
+    pub fn saved(&mut self, save: &SaveRequest, outcome: &Result<String, String>) {
         for question in &save.questions {
             if let Some(record) = self.ended.get_mut(question) {
                 record.unsaved = record.unsaved.saturating_sub(1);
             }
-            self.note(*question, What::Saved(outcome.clone()), None);
+            self.note(*question, QuestionChange::Saved(outcome.clone()), None);
         }
     }
 

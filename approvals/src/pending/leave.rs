@@ -5,35 +5,35 @@ use std::time::Duration;
 use guard_policy::approval::Route;
 use tokio::time::Instant;
 
-use super::super::decision::{End, Lack};
-use super::super::event::What;
+use super::super::decision::{Resolution, RouteFailure};
+use super::super::event::QuestionChange;
 use super::super::question::Id;
-use super::{Book, Pending};
+use super::{Pending, PendingApprovals};
 
 /// How long a question stays when its last caller has a signal to take: most come back at once, as from the timer by
 /// which git(1) shows progress, and a human must not be asked anew each second.
-pub const LINGER: Duration = Duration::from_secs(1);
+pub const LINGER_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Book {
+impl PendingApprovals {
     /// Somebody does not wait for a call's answer any more; `None`: the call itself is gone. The last one takes the
     /// question back; a yes that was not used is void.
-    pub fn leave(&mut self, call: Id, waiter: Option<u64>, now: Instant) {
-        if let Some(question) = self.take_out(call, waiter, now) {
-            self.end(question, End::Withdrawn, What::Withdrawn, now);
+    pub fn remove_waiter(&mut self, call: Id, waiter: Option<u64>, now: Instant) {
+        if let Some(question) = self.remove_waiters(call, waiter, now) {
+            self.end(question, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
         }
     }
 
     /// A call's caller has a signal to take, and may come back after it with an equal call. Whoever waits for this one is
-    /// told that it is withdrawn; the question stays for [`LINGER`].
+    /// told that it is withdrawn; the question stays for [`LINGER_INTERVAL`].
     pub fn pause(&mut self, call: Id, now: Instant) {
-        if let Some(question) = self.take_out(call, None, now) {
+        if let Some(question) = self.remove_waiters(call, None, now) {
             self.lingering.retain(|(_, other)| *other != question);
-            self.lingering.insert((now + LINGER, question));
+            self.lingering.insert((now + LINGER_INTERVAL, question));
         }
     }
 
     /// Takes waiters of a call out; the question, where nobody is left that waits for it.
-    pub(super) fn take_out(&mut self, call: Id, waiter: Option<u64>, now: Instant) -> Option<Id> {
+    pub(super) fn remove_waiters(&mut self, call: Id, waiter: Option<u64>, now: Instant) -> Option<Id> {
         self.pass(now);
         let question = self.calls.get(&call).copied()?;
         if let Some(record) = self.ended.get_mut(&question) {
@@ -55,14 +55,21 @@ impl Book {
         let is_last = pending.calls.is_empty();
         for one in gone {
             // Where it was the waiter itself that left, nobody listens.
-            let _ = one.sender.send(End::Withdrawn);
+            let _ = one.sender.send(Resolution::Withdrawn);
         }
         is_last.then_some(question)
     }
 
     /// A route brings no answer to a question; which ones are there at all, `open` says. Where none is left, the question
     /// ends.
-    pub fn give_up(&mut self, id: Id, route: Route, lack: Lack, open: impl Fn(Route) -> bool, now: Instant) {
+    pub fn route_failed(
+        &mut self,
+        id: Id,
+        route: Route,
+        lack: RouteFailure,
+        open: impl Fn(Route) -> bool,
+        now: Instant,
+    ) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         pending.without.push((route, lack));
         pending.untaken.retain(|other| *other != route);
@@ -71,9 +78,9 @@ impl Book {
             return;
         }
         if has_failed {
-            self.end(id, End::Failed, What::Failed, now);
+            self.end(id, Resolution::Failed, QuestionChange::Failed, now);
         } else {
-            self.end(id, End::NoRoute, What::NoRoute, now);
+            self.end(id, Resolution::NoRoute, QuestionChange::NoRoute, now);
         }
     }
 
@@ -96,7 +103,7 @@ impl Book {
     /// Ends every question: nobody will answer.
     pub fn close(&mut self, now: Instant) {
         for id in self.pending.keys().copied().collect::<Vec<_>>() {
-            self.end(id, End::Withdrawn, What::Withdrawn, now);
+            self.end(id, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
         }
         self.grants.clear();
     }
@@ -105,6 +112,6 @@ impl Book {
 impl Pending {
     /// Whether a route has failed, or has done nothing yet: then nobody's silence is an answer.
     pub(super) fn has_failed(&self) -> bool {
-        !self.untaken.is_empty() || self.without.iter().any(|(_, lack)| *lack == Lack::Failed)
+        !self.untaken.is_empty() || self.without.iter().any(|(_, lack)| *lack == RouteFailure::Failed)
     }
 }

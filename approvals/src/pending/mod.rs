@@ -13,31 +13,31 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 #[cfg(test)]
-pub use answer::BURST;
+pub use answer::BURST_INTERVAL;
 #[cfg(test)]
-pub use leave::LINGER;
+pub use leave::LINGER_INTERVAL;
 
 use super::binding::{Binding, CardKey};
 use super::cards::Cards;
-use super::decision::{End, Lack, ResolveError};
-use super::event::What;
-use super::grants::Lasting;
-use super::lifecycle::Told;
-use super::outcome::{Found, Happened, Listing};
-use super::question::{Id, Request};
-use super::resolved::Ended;
+use super::decision::{Resolution, ResolveError, RouteFailure};
+use super::event::QuestionChange;
+use super::grants::TemporaryGrants;
+use super::lifecycle::Lifecycle;
+use super::outcome::{Happened, Lookup, PendingCard};
+use super::question::{Id, PendingRequest};
+use super::resolved::ResolvedApprovals;
 
 /// A question that waits.
 #[derive(Debug)]
 struct Pending {
-    request: Arc<Request>,
+    request: Arc<PendingRequest>,
     binding: Binding,
     card: CardKey,
     size: usize,
     /// The calls that wait for the answer. None is without a waiter; without any, the question lingers.
     calls: BTreeMap<Id, Vec<Waiter>>,
     /// The routes that bring no answer to it, and why.
-    without: Vec<(Route, Lack)>,
+    without: Vec<(Route, RouteFailure)>,
     /// The routes that have not put it to anybody yet.
     untaken: Vec<Route>,
 }
@@ -46,12 +46,12 @@ struct Pending {
 #[derive(Debug)]
 struct Waiter {
     number: u64,
-    sender: oneshot::Sender<End>,
+    sender: oneshot::Sender<Resolution>,
 }
 
 /// All questions.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct PendingApprovals {
     pending: HashMap<Id, Pending>,
     by_binding: HashMap<Binding, Id>,
     deadlines: BTreeSet<(Instant, Id)>,
@@ -60,34 +60,34 @@ pub struct Book {
     cards: Cards,
     /// The question of each call, as long as it is known.
     calls: HashMap<Id, Id>,
-    ended: Ended,
-    denials: Lasting,
-    grants: Lasting,
+    ended: ResolvedApprovals,
+    denials: TemporaryGrants,
+    grants: TemporaryGrants,
     bytes: usize,
     waiters: usize,
     newest_waiter: u64,
     happened: Vec<Happened>,
 }
 
-impl Book {
+impl PendingApprovals {
     /// Notes how a program goes on.
-    pub fn tell(&mut self, told: Told) {
-        self.note(told.id, What::Told(told), None);
+    pub fn report(&mut self, told: Lifecycle) {
+        self.note(told.id, QuestionChange::Told(told), None);
     }
 
     /// Lets the time pass: ends what nobody answered, and forgets.
     pub fn pass(&mut self, now: Instant) {
         while let Some((_, id)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).copied() {
             if self.pending.get(&id).is_some_and(Pending::has_failed) {
-                self.end(id, End::Failed, What::Failed, now);
+                self.end(id, Resolution::Failed, QuestionChange::Failed, now);
             } else {
-                self.end(id, End::Expired, What::Expired, now);
+                self.end(id, Resolution::Expired, QuestionChange::Expired, now);
             }
         }
         while let Some((_, id)) = self.lingering.first().filter(|(until, _)| *until <= now).copied() {
             self.lingering.pop_first();
             if self.pending.get(&id).is_some_and(|pending| pending.calls.is_empty()) {
-                self.end(id, End::Withdrawn, What::Withdrawn, now);
+                self.end(id, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
             }
         }
         let forgotten = self.ended.forget(now);
@@ -96,7 +96,7 @@ impl Book {
         self.grants.forget(now);
     }
 
-    /// When [`Book::pass`] has to be called next.
+    /// When [`PendingApprovals::pass`] has to be called next.
     pub fn next(&self) -> Option<Instant> {
         let first = |times: &BTreeSet<(Instant, Id)>| times.first().map(|(time, _)| *time);
         [first(&self.deadlines), first(&self.lingering), self.ended.next()].into_iter().flatten().min()
@@ -106,25 +106,25 @@ impl Book {
     ///
     /// # Errors
     /// [`ResolveError::Unknown`], [`ResolveError::Ambiguous`].
-    pub fn find(&mut self, prefix: &str, now: Instant) -> Result<Found, ResolveError> {
+    pub fn find(&mut self, prefix: &str, now: Instant) -> Result<Lookup, ResolveError> {
         self.pass(now);
         let prefix = prefix.trim().to_ascii_lowercase();
         if prefix.is_empty() {
             return Err(ResolveError::Unknown);
         }
         if let Some(id) = only(self.pending.keys(), &prefix)? {
-            return Ok(Found::Pending(id));
+            return Ok(Lookup::Pending(id));
         }
         let id = only(self.ended.ids(), &prefix)?.ok_or(ResolveError::Unknown)?;
         let record = self.ended.get(&id).ok_or(ResolveError::Unknown)?;
-        Ok(Found::Ended(id, record.end))
+        Ok(Lookup::Ended(id, record.end))
     }
 
     /// The cards that wait, the oldest first.
-    pub fn listings(&self) -> Vec<Listing> {
+    pub fn listings(&self) -> Vec<PendingCard> {
         let listed = |id: Id| self.pending.get(&id).map(|one| (Arc::clone(&one.request), one.calls.len()));
         let all = self.cards.all().into_iter();
-        all.map(|(card, ids)| Listing { card, requests: ids.into_iter().filter_map(listed).collect() })
+        all.map(|(card, ids)| PendingCard { card, requests: ids.into_iter().filter_map(listed).collect() })
             .collect()
     }
 
@@ -133,7 +133,7 @@ impl Book {
         std::mem::take(&mut self.happened)
     }
 
-    pub(super) fn note(&mut self, id: Id, what: What, request: Option<&Arc<Request>>) {
+    pub(super) fn note(&mut self, id: Id, what: QuestionChange, request: Option<&Arc<PendingRequest>>) {
         self.happened.push(Happened { id, what, request: request.cloned() });
     }
 

@@ -8,48 +8,48 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::super::binding::Binding;
-use super::super::decision::{End, Grant, Refusal};
-use super::super::event::What;
+use super::super::decision::{Refusal, Resolution, TemporaryGrant};
+use super::super::event::QuestionChange;
 use super::super::outcome::Registered;
-use super::super::question::{Id, LONGEST, Repeat, Request};
-use super::{Book, Pending, Waiter};
+use super::super::question::{Id, MAX_LEN, PendingRequest, Repeat};
+use super::{Pending, PendingApprovals, Waiter};
 
 /// Questions that may wait.
-const MOST_PENDING: usize = Approvals::MOST_PENDING as usize;
+const MAX_PENDING: usize = Approvals::MAX_PENDING as usize;
 /// Calls that may wait for them. Each holds a worker of the supervisor, which has 4096: enough are left for calls that
 /// nobody is asked about.
-const MOST_WAITERS: usize = 3072;
+const MAX_WAITERS: usize = 3072;
 /// What all waiting questions may take in memory.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
-impl Book {
+impl PendingApprovals {
     /// Registers a question. Where it, or one with the same binding, waits already, its answer is waited for.
     pub fn register(
         &mut self,
-        request: &Arc<Request>,
+        request: &Arc<PendingRequest>,
         max_pending: usize,
         has_route: bool,
         now: Instant,
     ) -> Registered {
         self.pass(now);
-        let binding = Binding::of(&request.question);
+        let binding = Binding::from_question(&request.question);
         let done = match self.known(request, &binding) {
             Some(known) => known,
-            None if request.deadline <= now => Registered::Ended(End::Expired),
+            None if request.deadline <= now => Registered::Ended(Resolution::Expired),
             None => self.admit(request, binding, max_pending, has_route),
         };
         match &done {
             Registered::Refused(refusal) => {
-                self.note(request.id, What::Refused(refusal.clone()), Some(request))
+                self.note(request.id, QuestionChange::Refused(refusal.clone()), Some(request))
             }
-            Registered::Granted(_) => self.note(request.id, What::Granted, Some(request)),
+            Registered::Granted(_) => self.note(request.id, QuestionChange::Granted, Some(request)),
             Registered::Waiting(..) | Registered::Ended(_) => {}
         }
         done
     }
 
     /// What need not be asked.
-    fn known(&mut self, request: &Arc<Request>, binding: &Binding) -> Option<Registered> {
+    fn known(&mut self, request: &Arc<PendingRequest>, binding: &Binding) -> Option<Registered> {
         if let Some(question) = self.calls.get(&request.id).copied() {
             // Under one id there is one question: another one must not have its answer.
             if let Some(pending) = self.pending.get(&question) {
@@ -67,33 +67,33 @@ impl Book {
             return Some(Registered::Refused(Refusal::DeniedLately));
         }
         if let Some(until) = self.grants.get(binding).filter(|_| request.question.repeat == Repeat::Allowed) {
-            return Some(Registered::Granted(Box::new(Grant { binding: binding.clone(), until })));
+            return Some(Registered::Granted(Box::new(TemporaryGrant { binding: binding.clone(), until })));
         }
         let question = self.by_binding.get(binding).copied()?;
         let waits = self.wait(question, request.id);
         if matches!(waits, Registered::Waiting(..)) {
-            self.note(question, What::Joined { call: request.id }, Some(request));
+            self.note(question, QuestionChange::Joined { call: request.id }, Some(request));
         }
         Some(waits)
     }
 
     fn admit(
         &mut self,
-        request: &Arc<Request>,
+        request: &Arc<PendingRequest>,
         binding: Binding,
         max_pending: usize,
         has_route: bool,
     ) -> Registered {
         let size = request.question.size();
         let card = binding.card(&request.question);
-        let is_full = self.pending.len() >= MOST_PENDING || self.bytes + size > MOST_BYTES;
+        let is_full = self.pending.len() >= MAX_PENDING || self.bytes + size > MAX_BYTES;
         let refusal = if !has_route {
             Some(Refusal::NoRoute)
-        } else if size > LONGEST {
+        } else if size > MAX_LEN {
             Some(Refusal::TooLong { size })
         } else if !self.cards.has(&card) && self.cards.count(binding.agent()) >= max_pending {
             Some(Refusal::TooMany { most: max_pending })
-        } else if is_full || self.waiters >= MOST_WAITERS {
+        } else if is_full || self.waiters >= MAX_WAITERS {
             Some(Refusal::Full)
         } else {
             None
@@ -112,12 +112,12 @@ impl Book {
             id,
             Pending { request: Arc::clone(request), binding, card, size, calls, without, untaken },
         );
-        self.note(id, What::Requested { card: shown }, Some(request));
+        self.note(id, QuestionChange::Requested { card: shown }, Some(request));
         self.wait(id, id)
     }
 
     pub(super) fn wait(&mut self, question: Id, call: Id) -> Registered {
-        let Some(pending) = self.pending.get_mut(&question).filter(|_| self.waiters < MOST_WAITERS) else {
+        let Some(pending) = self.pending.get_mut(&question).filter(|_| self.waiters < MAX_WAITERS) else {
             return Registered::Refused(Refusal::Full);
         };
         self.newest_waiter += 1;

@@ -8,9 +8,9 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::decision::Decision;
-use crate::event::{Event, What};
+use crate::event::{Event, QuestionChange};
 use crate::manager::Manager;
-use crate::question::{Id, Request};
+use crate::question::{Id, PendingRequest};
 
 /// What waits, as it changes.
 #[derive(Debug)]
@@ -18,21 +18,21 @@ pub struct Questions {
     manager: Manager,
     events: Receiver<Event>,
     waiting: HashSet<Id>,
-    changes: VecDeque<Change>,
+    changes: VecDeque<FeedChange>,
 }
 
 /// A change.
 #[derive(Debug)]
-pub enum Change {
+pub enum FeedChange {
     /// It waits now.
-    Opened(Arc<Request>),
+    Opened(Arc<PendingRequest>),
     /// It does not any more; with its answer, where there was one and it was not missed.
     Closed(Id, Option<(Decision, Route)>),
 }
 
 impl Questions {
     /// Of a manager: what waits already has opened.
-    pub fn of(manager: Manager) -> Questions {
+    pub fn new(manager: Manager) -> Questions {
         let (listings, events) = manager.subscribe();
         let (waiting, changes) = (HashSet::new(), VecDeque::new());
         let mut questions = Questions { manager, events, waiting, changes };
@@ -42,23 +42,27 @@ impl Questions {
     }
 
     /// The next change; `None` once the manager is gone. Can be left and called again.
-    pub async fn next(&mut self) -> Option<Change> {
+    pub async fn next(&mut self) -> Option<FeedChange> {
         loop {
             if let Some(change) = self.changes.pop_front() {
                 return Some(change);
             }
             match self.events.recv().await {
-                Ok(Event { id, what: What::Requested { .. }, .. }) => {
+                Ok(Event { id, what: QuestionChange::Requested { .. }, .. }) => {
                     if let Some(request) = self.pending().find(|request| request.id == id) {
                         self.opened(request);
                     }
                 }
-                Ok(Event { id, what: What::Resolved { decision, by }, .. }) => {
+                Ok(Event { id, what: QuestionChange::Resolved { decision, by }, .. }) => {
                     self.closed(id, Some((decision, by)));
                 }
                 Ok(Event {
                     id,
-                    what: What::Expired | What::NoRoute | What::Failed | What::Withdrawn,
+                    what:
+                        QuestionChange::Expired
+                        | QuestionChange::NoRoute
+                        | QuestionChange::Failed
+                        | QuestionChange::Withdrawn,
                     ..
                 }) => {
                     self.closed(id, None);
@@ -80,20 +84,20 @@ impl Questions {
         pending.into_iter().for_each(|request| self.opened(request));
     }
 
-    fn pending(&self) -> impl Iterator<Item = Arc<Request>> + use<> {
+    fn pending(&self) -> impl Iterator<Item = Arc<PendingRequest>> + use<> {
         let all = self.manager.snapshot().into_iter().flat_map(|listing| listing.requests);
         all.map(|(request, _)| request)
     }
 
-    fn opened(&mut self, request: Arc<Request>) {
+    fn opened(&mut self, request: Arc<PendingRequest>) {
         if self.waiting.insert(request.id) {
-            self.changes.push_back(Change::Opened(request));
+            self.changes.push_back(FeedChange::Opened(request));
         }
     }
 
     fn closed(&mut self, id: Id, answer: Option<(Decision, Route)>) {
         if self.waiting.remove(&id) {
-            self.changes.push_back(Change::Closed(id, answer));
+            self.changes.push_back(FeedChange::Closed(id, answer));
         }
     }
 }

@@ -8,8 +8,8 @@ use guard_policy::approval::FileRule;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::super::outcome::Save;
-use super::super::persist::Keeper;
+use super::super::outcome::SaveRequest;
+use super::super::persist::GrantStore;
 use super::*;
 
 fn state() -> TempDir {
@@ -17,8 +17,8 @@ fn state() -> TempDir {
 }
 
 fn keep(state: &TempDir, saving: Saving) -> Result<String, String> {
-    let save = Save { questions: Vec::new(), agent: "main".to_owned(), saving };
-    Keeper::new(&state.path().canonicalize().unwrap()).keep(&Manager::new(settings(), ()), &save)
+    let save = SaveRequest { questions: Vec::new(), agent: "main".to_owned(), saving };
+    GrantStore::new(&state.path().canonicalize().unwrap()).save(&Manager::new(settings(), ()), &save)
 }
 
 fn rule(pattern: &str, bits: &str) -> Saving {
@@ -26,7 +26,7 @@ fn rule(pattern: &str, bits: &str) -> Saving {
 }
 
 fn entry(pattern: &str) -> Saving {
-    Saving::Entry(Entry { pattern: pattern.to_owned(), arg_pattern: "sha256:cwd-argv:v1:x".to_owned() })
+    Saving::Entry(BoundEntry { pattern: pattern.to_owned(), arg_pattern: "sha256:cwd-argv:v1:x".to_owned() })
 }
 
 fn own(state: &TempDir) -> String {

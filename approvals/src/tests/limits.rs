@@ -4,9 +4,9 @@ use guard_policy::approval::Route;
 use tokio::time::sleep;
 
 use super::super::decision::Span;
-use super::super::outcome::Found;
-use super::super::question::LONGEST;
-use super::super::resolved::GRACE;
+use super::super::outcome::Lookup;
+use super::super::question::MAX_LEN;
+use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -46,9 +46,9 @@ async fn cards_are_limited_for_each_agent() {
 #[tokio::test(start_paused = true)]
 async fn what_nobody_could_read_is_not_asked() {
     let (manager, _) = started(settings());
-    let long = "x".repeat(LONGEST);
+    let long = "x".repeat(MAX_LEN);
     assert!(matches!(refusal(&manager, &question(&["/bin/a", &long])), Refusal::TooLong { .. }));
-    let many = vec![""; LONGEST];
+    let many = vec![""; MAX_LEN];
     let mut argv = vec!["/bin/a"];
     argv.extend(many);
     assert!(matches!(refusal(&manager, &question(&argv)), Refusal::TooLong { .. }));
@@ -64,10 +64,10 @@ async fn the_last_who_waits_takes_the_question_back() {
     drop(first);
     assert!(manager.find(&id).is_ok(), "the second waits");
     drop(second);
-    assert!(matches!(manager.find(&id), Ok(Found::Ended(_, End::Withdrawn))));
+    assert!(matches!(manager.find(&id), Ok(Lookup::Ended(_, Resolution::Withdrawn))));
     assert_eq!(manager.resolve(&id, None, ONCE, Route::Cli), Err(ResolveError::Withdrawn));
-    assert_eq!(log.whats().last(), Some(&What::Withdrawn));
-    sleep(2 * GRACE).await;
+    assert_eq!(log.whats().last(), Some(&QuestionChange::Withdrawn));
+    sleep(2 * GRACE_INTERVAL).await;
     assert_empty(&manager);
 }
 
@@ -79,7 +79,7 @@ async fn a_call_whose_caller_dies_is_told() {
     let waits = tokio::spawn(ticket.ended());
     sleep(Duration::from_secs(1)).await;
     cancel.cancel();
-    assert_eq!(waits.await.unwrap(), End::Withdrawn);
+    assert_eq!(waits.await.unwrap(), Resolution::Withdrawn);
     // After a yes: what was not used is void.
     let ticket = waiting(&manager, &question(&["/bin/b"]));
     let (cancel, call) = (ticket.canceller(), ticket.call());
@@ -107,7 +107,7 @@ async fn ids_are_found_by_a_unique_beginning_in_any_case() {
     let tickets: Vec<_> = requests.iter().map(|request| manager.register(request)).collect();
     assert_eq!(tickets.len(), 3);
     for (prefix, found) in [("3F0C1C1E", 0), ("3f0c1c1f-0", 1), ("a", 2), (" A0 ", 2)] {
-        assert_eq!(manager.find(prefix), Ok(Found::Pending(requests[found].id)), "{prefix}");
+        assert_eq!(manager.find(prefix), Ok(Lookup::Pending(requests[found].id)), "{prefix}");
     }
     assert_eq!(manager.find("3f0c1"), Err(ResolveError::Ambiguous));
     for unknown in ["", " ", "b", "3f0c1c1e-0000-4000-8000-0000000000000", "%", "3f0c1c1e0000"] {
@@ -115,7 +115,7 @@ async fn ids_are_found_by_a_unique_beginning_in_any_case() {
     }
     assert_eq!(manager.resolve("3f", None, ONCE, Route::Cli), Err(ResolveError::Ambiguous));
     manager.resolve("3f0c1c1e", None, DENY, Route::Cli).unwrap();
-    assert_eq!(manager.find("3f"), Ok(Found::Pending(requests[1].id)), "what waits comes first");
+    assert_eq!(manager.find("3f"), Ok(Lookup::Pending(requests[1].id)), "what waits comes first");
 }
 
 #[tokio::test(start_paused = true)]
@@ -128,7 +128,7 @@ async fn subscribers_miss_nothing() {
     answer(&manager, &before, ONCE).unwrap();
     drop(after);
     let gone = waiting(&manager, &question(&["/bin/c"]));
-    assert_eq!(gone.ended().await, End::Expired);
+    assert_eq!(gone.ended().await, Resolution::Expired);
     let mut seen = Vec::new();
     while let Ok(event) = events.try_recv() {
         seen.push(event);
@@ -137,11 +137,11 @@ async fn subscribers_miss_nothing() {
     assert!(matches!(
         seen.iter().map(|event| &event.what).collect::<Vec<_>>()[..],
         [
-            What::Requested { .. },
-            What::Resolved { .. },
-            What::Withdrawn,
-            What::Requested { .. },
-            What::Expired
+            QuestionChange::Requested { .. },
+            QuestionChange::Resolved { .. },
+            QuestionChange::Withdrawn,
+            QuestionChange::Requested { .. },
+            QuestionChange::Expired
         ]
     ));
 }
@@ -149,12 +149,12 @@ async fn subscribers_miss_nothing() {
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_when_the_time_is_not_kept() {
     let manager = Manager::new(settings(), ());
-    let time = tokio::spawn(manager.clone().keep_time());
+    let time = tokio::spawn(manager.clone().expire_loop());
     let ticket = waiting(&manager, &question(&["/bin/a"]));
     let granted = waiting(&manager, &question(&["/bin/b"]));
     answer(&manager, &granted, Decision::AllowFor(Span::Session)).unwrap();
     time.abort();
-    assert_eq!(ticket.ended().await, End::Withdrawn);
+    assert_eq!(ticket.ended().await, Resolution::Withdrawn);
     assert!(matches!(refusal(&manager, &question(&["/bin/a"])), Refusal::Broken(_)));
     assert!(matches!(refusal(&manager, &question(&["/bin/b"])), Refusal::Broken(_)));
 }

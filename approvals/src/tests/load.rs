@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use guard_policy::approval::Route;
 use tokio::time::{advance, sleep};
 
-use super::super::event::What;
-use super::super::resolved::GRACE;
+use super::super::event::QuestionChange;
+use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
 /// Whatever the callers do, no more than this is kept of it.
@@ -20,7 +20,7 @@ fn assert_bounded(manager: &Manager) {
 #[tokio::test(start_paused = true)]
 async fn a_thousand_a_second() {
     let manager = Manager::new(settings(), ());
-    tokio::spawn(manager.clone().keep_time());
+    tokio::spawn(manager.clone().expire_loop());
     let (_, mut slow) = manager.subscribe();
     let mut waits = Vec::new();
     let (mut refused, mut asked) = (0, 0);
@@ -35,12 +35,12 @@ async fn a_thousand_a_second() {
                 _ => file(&format!("/tmp/{n}")),
             };
             match ask(&manager, &question) {
-                Asked::Waiting(ticket) if n % 3 == 0 => drop(ticket),
-                Asked::Waiting(ticket) => {
+                AskOutcome::Waiting(ticket) if n % 3 == 0 => drop(ticket),
+                AskOutcome::Waiting(ticket) => {
                     asked += 1;
                     waits.push(tokio::spawn(ticket.ended()));
                 }
-                Asked::Refused(_) => refused += 1,
+                AskOutcome::Refused(_) => refused += 1,
                 other => panic!("{other:?}"),
             }
             if n % 7 == 0 {
@@ -58,7 +58,7 @@ async fn a_thousand_a_second() {
     for wait in waits {
         wait.await.unwrap();
     }
-    sleep(2 * GRACE).await;
+    sleep(2 * GRACE_INTERVAL).await;
     assert_empty(&manager);
     assert!(
         matches!(slow.try_recv(), Err(tokio::sync::broadcast::error::TryRecvError::Lagged(_))),
@@ -72,8 +72,8 @@ async fn long_arguments_have_a_bound_too() {
     let long = "x".repeat(110_000);
     let tickets: Vec<_> = (0..1000)
         .filter_map(|n| match ask(&manager, &question(&["/bin/a", &long, &n.to_string()])) {
-            Asked::Waiting(ticket) => Some(ticket),
-            Asked::Refused(Refusal::Full) => None,
+            AskOutcome::Waiting(ticket) => Some(ticket),
+            AskOutcome::Refused(Refusal::Full) => None,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -98,8 +98,8 @@ async fn five_hundred_answered_in_any_order() {
         assert_eq!(wait.await.unwrap(), if n % 2 == 0 { YES } else { NO });
         assert_eq!(manager.consume(call), n % 2 == 0);
     }
-    let resolved = log.whats().iter().filter(|what| matches!(what, What::Resolved { .. })).count();
+    let resolved = log.whats().iter().filter(|what| matches!(what, QuestionChange::Resolved { .. })).count();
     assert_eq!(resolved, 500);
-    sleep(2 * GRACE).await;
+    sleep(2 * GRACE_INTERVAL).await;
     assert_empty(&manager);
 }

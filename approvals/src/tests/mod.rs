@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guard_policy::Access;
-use guard_policy::analysis::Entry;
+use guard_policy::analysis::BoundEntry;
 use guard_policy::approval::{Route, Saving};
 
-use super::decision::{Decision, End, Refusal, ResolveError, Width};
+use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError};
 use super::digest::Digest;
-use super::event::{Event, Log, What};
-use super::manager::{Asked, Manager, Ticket};
-use super::question::{Always, Exec, Question, Repeat, Request, Subject};
+use super::event::{Event, Log, QuestionChange};
+use super::manager::{AskOutcome, Manager, Ticket};
+use super::question::{Always, Exec, PendingRequest, Question, Repeat, Subject};
 use super::settings::Settings;
 pub use super::testing::*;
 
@@ -38,7 +38,7 @@ impl Recorder {
         self.0.lock().unwrap().clone()
     }
 
-    fn whats(&self) -> Vec<What> {
+    fn whats(&self) -> Vec<QuestionChange> {
         self.events().into_iter().map(|event| event.what).collect()
     }
 }
@@ -47,24 +47,24 @@ impl Recorder {
 fn started(settings: Settings) -> (Manager, Recorder) {
     let recorder = Recorder::default();
     let manager = Manager::new(settings, recorder.clone());
-    tokio::spawn(manager.clone().keep_time());
+    tokio::spawn(manager.clone().expire_loop());
     (manager, recorder)
 }
 
-fn ask(manager: &Manager, question: &Question) -> Asked {
+fn ask(manager: &Manager, question: &Question) -> AskOutcome {
     manager.register(&Arc::new(manager.create(question.clone())))
 }
 
 fn waiting(manager: &Manager, question: &Question) -> Ticket {
     match ask(manager, question) {
-        Asked::Waiting(ticket) => ticket,
+        AskOutcome::Waiting(ticket) => ticket,
         other => panic!("{other:?}"),
     }
 }
 
 fn refusal(manager: &Manager, question: &Question) -> Refusal {
     match ask(manager, question) {
-        Asked::Refused(refusal) => refusal,
+        AskOutcome::Refused(refusal) => refusal,
         other => panic!("{other:?}"),
     }
 }
@@ -76,14 +76,14 @@ fn answer(manager: &Manager, ticket: &Ticket, decision: Decision) -> Result<usiz
 
 const ONCE: Decision = Decision::AllowOnce;
 const DENY: Decision = Decision::Deny;
-const YES: End = End::Resolved(Decision::AllowOnce);
-const NO: End = End::Resolved(Decision::Deny);
+const YES: Resolution = Resolution::Resolved(Decision::AllowOnce);
+const NO: Resolution = Resolution::Resolved(Decision::Deny);
 
 /// Whatever the callers did, nothing is left of it some time after the last of them has gone.
 fn assert_empty(manager: &Manager) {
     assert_eq!(manager.held(), [0; 6]);
 }
 
-fn request(manager: &Manager, question: &Question) -> Arc<Request> {
+fn request(manager: &Manager, question: &Question) -> Arc<PendingRequest> {
     Arc::new(manager.create(question.clone()))
 }

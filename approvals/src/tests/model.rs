@@ -8,15 +8,15 @@ use proptest::prelude::*;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::decision::{Lack, Span};
-use super::super::outcome::{Found, Registered};
-use super::super::pending::{BURST, Book};
+use super::super::decision::{RouteFailure, Span};
+use super::super::outcome::{Lookup, Registered};
+use super::super::pending::{BURST_INTERVAL, PendingApprovals};
 use super::super::question::Id;
-use super::super::resolved::GRACE;
+use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
 #[derive(Clone, Debug)]
-enum Step {
+enum ModelStep {
     /// A call with one of few bindings.
     Ask(usize),
     /// The call that was made so many ago, once more.
@@ -24,7 +24,7 @@ enum Step {
     /// An answer for the call that was made so many ago, perhaps for its card.
     Answer(usize, Option<u64>, Decision),
     /// One of the two routes that there are cannot answer it.
-    GiveUp(usize, Route, Lack),
+    GiveUp(usize, Route, RouteFailure),
     Leave(usize),
     Consume(usize),
     /// Milliseconds.
@@ -32,7 +32,7 @@ enum Step {
     Close,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     let decision = prop::sample::select(vec![
         ONCE,
         DENY,
@@ -41,16 +41,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Decision::AllowFor(Span::Minutes(NonZeroU16::MIN)),
     ]);
     let step = prop_oneof![
-        6 => (0..6_usize).prop_map(Step::Ask),
-        1 => (0..8_usize).prop_map(Step::Again),
-        4 => (0..8_usize, prop::option::of(0..8_u64), decision).prop_map(|(n, revision, decision)| Step::Answer(n, revision, decision)),
-        2 => (0..8_usize, prop::sample::select(vec![Route::Socket, Route::Gateway]), prop::sample::select(vec![Lack::Nobody, Lack::Failed])).prop_map(|(n, route, lack)| Step::GiveUp(n, route, lack)),
-        2 => (0..8_usize).prop_map(Step::Leave),
-        4 => (0..8_usize).prop_map(Step::Consume),
-        2 => prop::sample::select(vec![1, 999, 4999, 5000, 14_999, 15_000, 60_000, 119_999, 120_000]).prop_map(Step::Pass),
+        6 => (0..6_usize).prop_map(ModelStep::Ask),
+        1 => (0..8_usize).prop_map(ModelStep::Again),
+        4 => (0..8_usize, prop::option::of(0..8_u64), decision).prop_map(|(n, revision, decision)| ModelStep::Answer(n, revision, decision)),
+        2 => (0..8_usize, prop::sample::select(vec![Route::Socket, Route::Gateway]), prop::sample::select(vec![RouteFailure::Nobody, RouteFailure::Failed])).prop_map(|(n, route, lack)| ModelStep::GiveUp(n, route, lack)),
+        2 => (0..8_usize).prop_map(ModelStep::Leave),
+        4 => (0..8_usize).prop_map(ModelStep::Consume),
+        2 => prop::sample::select(vec![1, 999, 4999, 5000, 14_999, 15_000, 60_000, 119_999, 120_000]).prop_map(ModelStep::Pass),
     ];
     (prop::collection::vec(step, 0..80), any::<bool>()).prop_map(|(mut steps, closes)| {
-        steps.extend(closes.then_some(Step::Close));
+        steps.extend(closes.then_some(ModelStep::Close));
         steps
     })
 }
@@ -64,10 +64,10 @@ fn kinds() -> [Question; 6] {
 }
 
 #[derive(Debug)]
-struct Call {
-    request: Arc<Request>,
+struct ModelCall {
+    request: Arc<PendingRequest>,
     /// With the question that each waits for.
-    receivers: Vec<(Id, oneshot::Receiver<End>)>,
+    receivers: Vec<(Id, oneshot::Receiver<Resolution>)>,
     /// The call that waits for the same answer and came first.
     question: Id,
     /// The first who waited; the second one came by `Again`.
@@ -77,7 +77,7 @@ struct Call {
 
 #[derive(Debug, Default)]
 struct Model {
-    calls: Vec<Call>,
+    calls: Vec<ModelCall>,
     /// When somebody said yes to a question, by its id.
     yes: BTreeMap<Id, Instant>,
     /// Until when a yes holds for a kind.
@@ -91,18 +91,18 @@ struct Model {
     consumed: BTreeMap<(Id, Instant), usize>,
 }
 
-fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
     let kinds = kinds();
-    let mut book = Book::default();
+    let mut book = PendingApprovals::default();
     let mut model = Model::default();
     let mut now = Instant::now();
     let begin = now;
     let mut closed = false;
     for step in steps {
         match step {
-            Step::Ask(kind) => {
+            ModelStep::Ask(kind) => {
                 let request =
-                    Request::new(guard_openclaw::ids::random(), kinds[kind].clone(), TIMEOUT, now, 0);
+                    PendingRequest::new(guard_openclaw::ids::random(), kinds[kind].clone(), TIMEOUT, now, 0);
                 let request = Arc::new(request);
                 let waits_already = {
                     book.pass(now);
@@ -114,7 +114,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         prop_assert!(model.denials.get(&kind).is_none_or(|until| *until <= now));
                         let question = waits_already.map_or(request.id, |other| other.id);
                         let receivers = vec![(question, receiver)];
-                        model.calls.push(Call { request, receivers, question, waiter, left: false });
+                        model.calls.push(ModelCall { request, receivers, question, waiter, left: false });
                     }
                     Registered::Granted(_) => {
                         prop_assert!(
@@ -132,7 +132,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     other => prop_assert!(false, "{:?}", other),
                 }
             }
-            Step::Again(n) => {
+            ModelStep::Again(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 book.pass(now);
                 let mut before = book.listings().into_iter().flat_map(|listing| listing.requests);
@@ -151,7 +151,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     call.left = false;
                 }
             }
-            Step::Answer(n, revision, decision) => {
+            ModelStep::Answer(n, revision, decision) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 let id = call.question.to_string();
                 book.pass(now);
@@ -169,11 +169,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     });
                     let kind = kind.expect("a kind");
                     match decision {
-                        Decision::Deny => drop(model.denials.insert(kind, now + BURST)),
+                        Decision::Deny => drop(model.denials.insert(kind, now + BURST_INTERVAL)),
                         Decision::AllowOnce => {}
                         _ => {
                             let span = match decision {
-                                Decision::AllowAlways(_) => BURST,
+                                Decision::AllowAlways(_) => BURST_INTERVAL,
                                 Decision::AllowFor(Span::Session) => Duration::from_secs(1 << 30),
                                 _ => Duration::from_secs(60),
                             };
@@ -186,11 +186,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     }
                 }
             }
-            Step::GiveUp(n, route, lack) => {
+            ModelStep::GiveUp(n, route, lack) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 let id = call.question;
                 book.pass(now);
-                let waits = |book: &Book| {
+                let waits = |book: &PendingApprovals| {
                     let mut listed = book.listings().into_iter().flat_map(|listing| listing.requests);
                     listed.any(|(request, _)| request.id == id)
                 };
@@ -201,22 +201,28 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 if !without.contains(&route) {
                     without.push(route);
                 }
-                if lack == Lack::Failed {
+                if lack == RouteFailure::Failed {
                     model.failed.insert(id);
                 }
-                book.give_up(id, route, lack, |open| matches!(open, Route::Socket | Route::Gateway), now);
+                book.route_failed(
+                    id,
+                    route,
+                    lack,
+                    |open| matches!(open, Route::Socket | Route::Gateway),
+                    now,
+                );
                 prop_assert_eq!(waits(&book), without.len() < 2);
             }
-            Step::Leave(n) => {
+            ModelStep::Leave(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 call.left = true;
-                book.leave(call.request.id, None, now);
+                book.remove_waiter(call.request.id, None, now);
             }
-            Step::Consume(n) => {
+            ModelStep::Consume(n) => {
                 let Some(call) = nth(&mut model.calls, n) else { continue };
                 if book.consume(call.request.id, now) {
                     let said = model.yes.get(&call.question);
-                    let said = said.copied().filter(|said| now < *said + GRACE);
+                    let said = said.copied().filter(|said| now < *said + GRACE_INTERVAL);
                     prop_assert!(said.is_some(), "allowed without a yes");
                     prop_assert!(!call.left, "the caller was gone");
                     let consumed = model.consumed.entry((call.request.id, said.unwrap_or(now))).or_default();
@@ -224,11 +230,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     prop_assert_eq!(*consumed, 1);
                 }
             }
-            Step::Pass(ms) => {
+            ModelStep::Pass(ms) => {
                 now += Duration::from_millis(ms);
                 book.pass(now);
             }
-            Step::Close => {
+            ModelStep::Close => {
                 book.close(now);
                 closed = true;
             }
@@ -237,7 +243,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             // Only after these what is to be done without an answer holds.
             let is_silence = matches!(
                 book.find(&failed.to_string(), now),
-                Ok(Found::Ended(_, End::Expired | End::NoRoute))
+                Ok(Lookup::Ended(_, Resolution::Expired | Resolution::NoRoute))
             );
             prop_assert!(!is_silence, "it could not be asked");
         }
@@ -260,14 +266,14 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
         }
     }
-    now += GRACE;
+    now += GRACE_INTERVAL;
     book.pass(now);
     let held = book.held();
     prop_assert_eq!([held[0], held[1], held[2], held[3], held[5]], [0; 5]);
     Ok(())
 }
 
-fn nth(calls: &mut [Call], n: usize) -> Option<&mut Call> {
+fn nth(calls: &mut [ModelCall], n: usize) -> Option<&mut ModelCall> {
     calls.iter_mut().rev().nth(n)
 }
 

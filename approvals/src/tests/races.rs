@@ -12,7 +12,7 @@ const ROUNDS: usize = 300;
 
 /// Runs two things at the same time, often, on a new ticket each time.
 fn race<A: Send, B: Send>(
-    mut look: impl FnMut(&Manager, super::super::question::Id, A, B, End),
+    mut look: impl FnMut(&Manager, super::super::question::Id, A, B, Resolution),
     one: impl Fn(&Manager, &str) -> A + Sync,
     other: impl Fn(&Manager, &str) -> B + Sync,
 ) {
@@ -86,7 +86,7 @@ fn a_caller_that_dies_during_an_answer_goes_nowhere() {
         |manager, call, answered, (), end| {
             match end {
                 YES => assert_eq!(answered, Ok(1)),
-                End::Withdrawn => assert_eq!(answered, Err(ResolveError::Withdrawn)),
+                Resolution::Withdrawn => assert_eq!(answered, Err(ResolveError::Withdrawn)),
                 other => panic!("{other:?}"),
             }
             assert!(!manager.consume(call), "the caller is gone either way");
@@ -107,7 +107,7 @@ async fn an_answer_at_the_last_moment_counts_and_a_later_one_does_not() {
         late.await;
         let answered = answer(&manager, &ticket, ONCE);
         assert_eq!(answered, if early { Ok(1) } else { Err(ResolveError::Expired) });
-        assert_eq!(ticket.ended().await, if early { YES } else { End::Expired });
+        assert_eq!(ticket.ended().await, if early { YES } else { Resolution::Expired });
         assert_eq!(manager.consume(call), early);
     }
 }
@@ -121,7 +121,7 @@ fn answers_and_the_end_of_the_time_race() {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let time = thread::spawn(move || {
         runtime.block_on(async {
-            tokio::select! { () = keeper.keep_time() => {} _ = stopped => {} }
+            tokio::select! { () = keeper.expire_loop() => {} _ = stopped => {} }
         });
     });
     let mut ends = [0, 0];
@@ -135,7 +135,7 @@ fn answers_and_the_end_of_the_time_race() {
         });
         match end {
             YES => assert!(answered.is_ok()),
-            End::Expired => assert_eq!(answered, Err(ResolveError::Expired)),
+            Resolution::Expired => assert_eq!(answered, Err(ResolveError::Expired)),
             other => panic!("{other:?}"),
         }
         assert_eq!(manager.consume(call), end == YES);
@@ -149,20 +149,21 @@ fn answers_and_the_end_of_the_time_race() {
 #[test]
 fn who_was_answered_always_waits_until_all_of_it_is_saved() {
     let manager = Manager::new(settings(), ());
-    let entry = |name: &str| Saving::Entry(Entry { pattern: name.to_owned(), arg_pattern: String::new() });
+    let entry =
+        |name: &str| Saving::Entry(BoundEntry { pattern: name.to_owned(), arg_pattern: String::new() });
     let asked = Question { always: saves(vec![entry("/a"), entry("/b")]), ..question(&["/bin/a"]) };
     let (one, joined) = (waiting(&manager, &asked), waiting(&manager, &asked));
     let calls = [one.call(), joined.call()];
     let resolved = manager.resolve(&one.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
     let ends = [one.wait(), joined.wait()];
-    assert_eq!(ends, [End::Resolved(ALWAYS); 2]);
-    assert!(calls.into_iter().all(|call| !manager.kept(call, Duration::ZERO)));
+    assert_eq!(ends, [Resolution::Resolved(ALWAYS); 2]);
+    assert!(calls.into_iter().all(|call| !manager.wait_for_save(call, Duration::ZERO)));
     let told = AtomicUsize::new(0);
     thread::scope(|scope| {
         for call in calls {
             let (manager, told) = (&manager, &told);
             scope.spawn(move || {
-                assert!(manager.kept(call, TIMEOUT));
+                assert!(manager.wait_for_save(call, TIMEOUT));
                 assert_eq!(told.load(Ordering::SeqCst), 2);
             });
         }
@@ -173,10 +174,10 @@ fn who_was_answered_always_waits_until_all_of_it_is_saved() {
     });
     // Told once more than there is to tell, it is not less than nothing.
     manager.saved(&resolved.saves[0], &Ok(String::new()));
-    assert!(manager.kept(calls[0], Duration::ZERO));
+    assert!(manager.wait_for_save(calls[0], Duration::ZERO));
     // Where nothing is saved nobody waits.
     let once = waiting(&manager, &question(&["/bin/b"]));
-    assert!(manager.kept(once.call(), Duration::ZERO));
+    assert!(manager.wait_for_save(once.call(), Duration::ZERO));
     assert_eq!(answer(&manager, &once, ONCE), Ok(1));
-    assert!(manager.kept(once.call(), Duration::ZERO));
+    assert!(manager.wait_for_save(once.call(), Duration::ZERO));
 }

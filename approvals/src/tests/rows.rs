@@ -8,9 +8,9 @@ use guard_policy::approval::{FileRule, Route};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::super::decision::Span;
-use super::super::pending::BURST;
-use super::super::question::Script;
-use super::super::resolved::GRACE;
+use super::super::pending::BURST_INTERVAL;
+use super::super::question::BoundScript;
+use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -32,7 +32,12 @@ async fn a_yes_lets_the_call_go_on_once() {
     assert!(
         matches!(
             whats[..],
-            [What::Requested { .. }, What::Resolved { .. }, What::Consumed, What::Requested { .. }]
+            [
+                QuestionChange::Requested { .. },
+                QuestionChange::Resolved { .. },
+                QuestionChange::Consumed,
+                QuestionChange::Requested { .. }
+            ]
         ),
         "{whats:?}"
     );
@@ -46,10 +51,10 @@ async fn nobody_answers() {
     let begin = Instant::now();
     let ticket = waiting(&manager, &question(&["/bin/a"]));
     let call = ticket.call();
-    assert_eq!(ticket.ended().await, End::Expired);
+    assert_eq!(ticket.ended().await, Resolution::Expired);
     assert_eq!(begin.elapsed().as_secs(), TIMEOUT.as_secs());
     assert!(!manager.consume(call));
-    assert_eq!(log.whats().last(), Some(&What::Expired));
+    assert_eq!(log.whats().last(), Some(&QuestionChange::Expired));
     assert_eq!(manager.resolve(&call.to_string(), None, ONCE, Route::Cli), Err(ResolveError::Expired));
     assert_eq!(manager.resolve(&call.to_string(), None, DENY, Route::Cli), Err(ResolveError::Expired));
     assert!(!manager.consume(call));
@@ -62,7 +67,7 @@ async fn the_time_is_that_of_the_settings_and_no_time_overflows() {
     assert_eq!(request.expires_ms - request.created_ms, 365 * 24 * 60 * 60 * 1000);
     manager.configure(Settings { timeout: SECOND, ..settings() });
     let begin = Instant::now();
-    assert_eq!(waiting(&manager, &question(&["/bin/b"])).ended().await, End::Expired);
+    assert_eq!(waiting(&manager, &question(&["/bin/b"])).ended().await, Resolution::Expired);
     assert_eq!(begin.elapsed().as_secs(), 1);
 }
 
@@ -77,9 +82,9 @@ async fn who_keeps_the_time_is_woken_by_what_ends_sooner() {
     manager.configure(Settings { timeout: SECOND, ..settings() });
     // Where nobody is woken, no time passes either: this one would wait for ever.
     let short = timeout(2 * TIMEOUT, waiting(&manager, &question(&["/bin/b"])).ended());
-    assert_eq!(short.await, Ok(End::Expired));
+    assert_eq!(short.await, Ok(Resolution::Expired));
     assert_eq!(begin.elapsed().as_secs(), 2);
-    assert_eq!(long.await.unwrap(), End::Expired);
+    assert_eq!(long.await.unwrap(), Resolution::Expired);
     assert_eq!(begin.elapsed().as_secs(), TIMEOUT.as_secs());
 }
 
@@ -97,7 +102,7 @@ async fn an_ended_question_stays_known_for_a_while() {
     let call = ticket.call();
     assert_eq!(ticket.ended().await, NO);
     assert!(!manager.consume(call));
-    advance(GRACE - Duration::from_millis(1)).await;
+    advance(GRACE_INTERVAL - Duration::from_millis(1)).await;
     assert_eq!(manager.resolve(&id, None, ONCE, Route::Cli), Err(ResolveError::AlreadyResolved));
     advance(Duration::from_millis(1)).await;
     assert_eq!(manager.resolve(&id, None, DENY, Route::Cli), Err(ResolveError::Unknown));
@@ -111,7 +116,7 @@ async fn a_yes_that_is_not_used_in_time_is_none() {
     let call = ticket.call();
     assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
     assert_eq!(ticket.ended().await, YES);
-    advance(GRACE).await;
+    advance(GRACE_INTERVAL).await;
     assert!(!manager.consume(call));
 }
 
@@ -129,7 +134,7 @@ async fn equal_calls_share_an_answer_and_each_goes_once() {
         assert!(manager.consume(call));
         assert!(!manager.consume(call));
     }
-    assert!(log.whats().contains(&What::Joined { call: calls[1] }));
+    assert!(log.whats().contains(&QuestionChange::Joined { call: calls[1] }));
     let _third = waiting(&manager, &question(&["/bin/a", "x"]));
 }
 
@@ -137,7 +142,8 @@ async fn equal_calls_share_an_answer_and_each_goes_once() {
 async fn registering_again_is_the_same_call() {
     let (manager, _) = started(settings());
     let request = request(&manager, &question(&["/bin/a"]));
-    let (Asked::Waiting(one), Asked::Waiting(two)) = (manager.register(&request), manager.register(&request))
+    let (AskOutcome::Waiting(one), AskOutcome::Waiting(two)) =
+        (manager.register(&request), manager.register(&request))
     else {
         panic!("both wait");
     };
@@ -146,17 +152,18 @@ async fn registering_again_is_the_same_call() {
     assert_eq!(answer(&manager, &two, ONCE), Ok(1));
     assert_eq!(two.ended().await, YES);
     assert!(manager.consume(request.id));
-    assert!(matches!(manager.register(&request), Asked::Ended(YES)));
+    assert!(matches!(manager.register(&request), AskOutcome::Ended(YES)));
     assert!(!manager.consume(request.id), "registering again is no second yes");
     // Another question does not get this one's answer by its id.
     let mut other = (*request).clone();
     other.question = question(&["/bin/b"]);
-    assert!(matches!(manager.register(&Arc::new(other.clone())), Asked::Refused(Refusal::Broken(_))));
-    let Asked::Waiting(_ticket) = manager.register(&Arc::new(manager.create(question(&["/bin/c"])))) else {
+    assert!(matches!(manager.register(&Arc::new(other.clone())), AskOutcome::Refused(Refusal::Broken(_))));
+    let AskOutcome::Waiting(_ticket) = manager.register(&Arc::new(manager.create(question(&["/bin/c"]))))
+    else {
         panic!("waits");
     };
     other.id = _ticket.call();
-    assert!(matches!(manager.register(&Arc::new(other)), Asked::Refused(Refusal::Broken(_))));
+    assert!(matches!(manager.register(&Arc::new(other)), AskOutcome::Refused(Refusal::Broken(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,10 +187,10 @@ async fn what_differs_in_anything_is_another_question() {
         exec(|exec| exec.executable.device += 1),
         exec(|exec| exec.executable.inode += 1),
         exec(|exec| exec.executable.sha256 = Digest([0; 32])),
-        exec(|exec| exec.script = Some(Script { path: b"/s".to_vec(), sha256: Digest([1; 32]) })),
-        exec(|exec| exec.script = Some(Script { path: b"/s".to_vec(), sha256: Digest([2; 32]) })),
-        exec(|exec| exec.through = vec![Script { path: b"/i".to_vec(), sha256: Digest([1; 32]) }]),
-        exec(|exec| exec.through = vec![Script { path: b"/i".to_vec(), sha256: Digest([2; 32]) }]),
+        exec(|exec| exec.script = Some(BoundScript { path: b"/s".to_vec(), sha256: Digest([1; 32]) })),
+        exec(|exec| exec.script = Some(BoundScript { path: b"/s".to_vec(), sha256: Digest([2; 32]) })),
+        exec(|exec| exec.through = vec![BoundScript { path: b"/i".to_vec(), sha256: Digest([1; 32]) }]),
+        exec(|exec| exec.through = vec![BoundScript { path: b"/i".to_vec(), sha256: Digest([2; 32]) }]),
         file("/a"),
         file("/b"),
         Question {
@@ -212,7 +219,7 @@ async fn what_differs_in_anything_is_another_question() {
     // An answer for one is none for another.
     assert_eq!(answer(&manager, &tickets[0], ONCE), Ok(1));
     assert!(tickets[1..].iter().all(|ticket| !manager.consume(ticket.call())));
-    assert!(matches!(ask(&manager, &base), Asked::Granted(_)));
+    assert!(matches!(ask(&manager, &base), AskOutcome::Granted(_)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +228,7 @@ async fn calls_of_one_program_are_one_card() {
     let one = waiting(&manager, &question(&["/bin/a", "1"]));
     let two = waiting(&manager, &question(&["/bin/a", "2"]));
     let mut other_rule = question(&["/bin/a", "3"]);
-    other_rule.because = because("other");
+    other_rule.because = reason("other");
     let apart =
         [question(&["/bin/b", "1"]), other_rule, file("/bin/a")].map(|question| waiting(&manager, &question));
     let listings = manager.snapshot();
@@ -280,7 +287,7 @@ async fn a_file_can_be_saved_with_its_directory_and_a_program_cannot() {
         ..file(&format!("/d/{name}"))
     };
     let tickets = ["a", "b"].map(|name| waiting(&manager, &asked(name)));
-    let wide = Decision::AllowAlways(Width::Directory);
+    let wide = Decision::AllowAlways(GrantWidth::Directory);
     let saved = |ticket: &Ticket, decision| {
         manager.resolve(&ticket.call().to_string(), None, decision, Route::Cli).unwrap().saves
     };
@@ -327,7 +334,7 @@ async fn a_denial_stands_for_the_burst() {
         assert_eq!(refusal(&manager, &question(&["/bin/a"])), Refusal::DeniedLately);
     }
     let _other = waiting(&manager, &question(&["/bin/a", "x"]));
-    advance(BURST).await;
+    advance(BURST_INTERVAL).await;
     let _again = waiting(&manager, &question(&["/bin/a"]));
 }
 
@@ -339,13 +346,17 @@ async fn grants_hold_as_long_as_they_say() {
     assert_eq!(answer(&manager, &ticket, minutes), Ok(1));
     assert!(manager.consume(ticket.call()));
     advance(SECOND * 599).await;
-    assert!(matches!(ask(&manager, &question(&["/bin/a"])), Asked::Granted(grant) if grant.until.is_some()));
-    assert_eq!(log.whats().last(), Some(&What::Granted));
+    assert!(
+        matches!(ask(&manager, &question(&["/bin/a"])), AskOutcome::Granted(grant) if grant.until.is_some())
+    );
+    assert_eq!(log.whats().last(), Some(&QuestionChange::Granted));
     advance(SECOND).await;
     let ticket = waiting(&manager, &question(&["/bin/a"]));
     assert_eq!(answer(&manager, &ticket, Decision::AllowFor(Span::Session)), Ok(1));
     advance(SECOND * 1_000_000).await;
-    assert!(matches!(ask(&manager, &question(&["/bin/a"])), Asked::Granted(grant) if grant.until.is_none()));
+    assert!(
+        matches!(ask(&manager, &question(&["/bin/a"])), AskOutcome::Granted(grant) if grant.until.is_none())
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -354,8 +365,8 @@ async fn an_always_lets_equal_calls_go_until_its_entry_is_read() {
     let ticket = waiting(&manager, &question(&["/bin/a"]));
     let resolved = manager.resolve(&ticket.call().to_string(), None, ALWAYS, Route::Cli).unwrap();
     assert_eq!(resolved.saves[0].agent, "main");
-    assert!(matches!(ask(&manager, &question(&["/bin/a"])), Asked::Granted(_)));
-    advance(BURST).await;
+    assert!(matches!(ask(&manager, &question(&["/bin/a"])), AskOutcome::Granted(_)));
+    advance(BURST_INTERVAL).await;
     let _asked = waiting(&manager, &question(&["/bin/a"]));
 }
 

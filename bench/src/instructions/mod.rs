@@ -31,7 +31,7 @@ const MOST: f64 = 1.05;
 
 /// Committed figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct InstructionCounts {
     /// By which compiler: another one makes other instructions.
     pub rustc: String,
     /// Instructions for one call.
@@ -43,7 +43,7 @@ pub struct Figures {
 /// # Errors
 /// When something takes more instructions than it may, or cannot be counted.
 pub fn run(options: &Instructions) -> Result<(), Error> {
-    let mut counted = Figures { rustc: rustc(), ..Figures::default() };
+    let mut counted = InstructionCounts { rustc: rustc(), ..InstructionCounts::default() };
     for name in NAMES {
         let runs: Vec<f64> = (0..RUNS).map(|_| count(&options.driver, name)).collect::<Result<_, _>>()?;
         counted.instructions.insert(name.to_owned(), median(&runs).unwrap_or_default() as u64);
@@ -97,13 +97,13 @@ fn rustc() -> String {
     output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn read(path: &Path) -> Result<Figures, Error> {
+fn read(path: &Path) -> Result<InstructionCounts, Error> {
     let text = std::fs::read_to_string(path).context(|| path.display().to_string())?;
     serde_json::from_str(&text).context(|| path.display().to_string())
 }
 
 /// What takes too many instructions, or has no figure to be compared with.
-fn more(counted: &Figures, committed: &Figures) -> Vec<String> {
+fn more(counted: &InstructionCounts, committed: &InstructionCounts) -> Vec<String> {
     let limit = |name: &String| committed.instructions.get(name).map(|known| *known as f64 * MOST);
     let too_many = counted
         .instructions
@@ -112,7 +112,7 @@ fn more(counted: &Figures, committed: &Figures) -> Vec<String> {
     too_many.map(|(name, _)| name.clone()).collect()
 }
 
-fn table(counted: &Figures, committed: &Figures) -> String {
+fn table(counted: &InstructionCounts, committed: &InstructionCounts) -> String {
     let line = |(name, count): (&String, &u64)| {
         let change = committed.instructions.get(name).map_or("new".to_owned(), |known| {
             format!("{:+.1} %", (*count as f64 / (*known).max(1) as f64 - 1.0) * 100.0)
@@ -124,11 +124,11 @@ fn table(counted: &Figures, committed: &Figures) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALLS, Figures, more, per_call, table};
+    use super::{CALLS, InstructionCounts, more, per_call, table};
 
-    fn figures(values: &[(&str, u64)]) -> Figures {
+    fn figures(values: &[(&str, u64)]) -> InstructionCounts {
         let instructions = values.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-        Figures { rustc: String::new(), instructions }
+        InstructionCounts { rustc: String::new(), instructions }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Latency;
 use crate::cli::Scale;
 use crate::error::{Context, Error};
-use crate::guard::Guard;
+use crate::guard::BenchGuard;
 use crate::machine::Machine;
 use crate::policies;
 use crate::privileges;
@@ -22,7 +22,7 @@ use crate::results;
 use crate::runner::Runner;
 use crate::stats::median;
 use crate::units::nanoseconds;
-use crate::way::Way;
+use crate::way::BenchRunner;
 use conversation::Conversation;
 use work::Rate;
 
@@ -105,7 +105,7 @@ pub struct Memory {
 /// # Errors
 /// When something cannot be measured.
 pub fn run(options: &Scale) -> Result<(), Error> {
-    let guard = Guard::find(&options.guard)?;
+    let guard = BenchGuard::find(&options.guard)?;
     let runner = Runner { world: policies::world(options.dir.as_deref())?, guard };
     privileges::drop()?;
     let bench = Bench { runner: &runner, quick: options.quick };
@@ -144,8 +144,8 @@ struct Bench<'r> {
 }
 
 impl Bench<'_> {
-    fn guarded(&self) -> Way {
-        Way::Guard(self.runner.guard.holding())
+    fn guarded(&self) -> BenchRunner {
+        BenchRunner::Guard(self.runner.guard.holding())
     }
 
     /// All of the numbers, or the first and the last.
@@ -163,12 +163,16 @@ impl Bench<'_> {
     }
 
     /// Runs this program in a way; what it says.
-    fn ask<T: DeserializeOwned>(&self, way: Way, words: &[&str]) -> Result<T, Error> {
+    fn ask<T: DeserializeOwned>(&self, way: BenchRunner, words: &[&str]) -> Result<T, Error> {
         said(self.runner.command(way, &self.line(words))?)
     }
 
     fn pair<T: DeserializeOwned>(&self, n: usize, words: &[&str]) -> Result<Pair<T>, Error> {
-        Ok(Pair { n, native: self.ask(Way::Native, words)?, guarded: self.ask(self.guarded(), words)? })
+        Ok(Pair {
+            n,
+            native: self.ask(BenchRunner::Native, words)?,
+            guarded: self.ask(self.guarded(), words)?,
+        })
     }
 
     fn callers(&self) -> Result<Vec<Pair<Rate>>, Error> {
@@ -180,7 +184,7 @@ impl Bench<'_> {
     fn processes(&self) -> Result<Vec<Processes>, Error> {
         let one = |n: usize| {
             let line = self.line(&["sleepers", &n.to_string()]);
-            let mut native = Conversation::start(self.runner.command(Way::Native, &line)?)?;
+            let mut native = Conversation::start(self.runner.command(BenchRunner::Native, &line)?)?;
             let native_time = native.hear()?;
             native.answer()?;
             native.end()?;

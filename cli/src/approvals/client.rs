@@ -4,29 +4,29 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use guard_approvals::routes::guard_socket::place::Place;
-use guard_approvals::routes::guard_socket::protocol::{Call, LONGEST_REPLY, Method, Reply, Said, VERSION};
+use guard_approvals::routes::guard_socket::place::SocketDirectory;
+use guard_approvals::routes::guard_socket::protocol::{Body, Call, MAX_REPLY_LEN, Method, Reply, VERSION};
 use guard_policy::text::shown;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 /// How long a guard may take. One that saves an entry may wait for a disk.
-const SLOWEST: Duration = Duration::from_secs(10);
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The guards of a state directory.
 #[derive(Debug)]
 pub struct Guards {
-    place: Option<Place>,
+    place: Option<SocketDirectory>,
 }
 
 /// What one guard said.
 #[derive(Debug)]
-pub struct Answer {
+pub struct GuardReply {
     /// The guard.
     pub pid: u32,
     /// What it said, or why it said nothing.
-    pub said: io::Result<Said>,
+    pub said: io::Result<Body>,
 }
 
 impl Guards {
@@ -34,22 +34,22 @@ impl Guards {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn of(state: &Path) -> io::Result<Guards> {
-        Ok(Guards { place: Place::open(state)? })
+    pub fn find(state: &Path) -> io::Result<Guards> {
+        Ok(Guards { place: SocketDirectory::open(state)? })
     }
 
     /// Asks each of them. Sockets that dead guards left are removed.
     ///
     /// # Errors
     /// The kernel's, where they cannot be found.
-    pub async fn ask(&self, method: &Method) -> io::Result<Vec<Answer>> {
+    pub async fn ask(&self, method: &Method) -> io::Result<Vec<GuardReply>> {
         let mut answers = Vec::new();
         let Some(place) = &self.place else { return Ok(answers) };
         for pid in place.pids()? {
             match self.ask_one(pid, method).await {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => place.remove_dead(pid),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                said => answers.push(Answer { pid, said }),
+                said => answers.push(GuardReply { pid, said }),
             }
         }
         Ok(answers)
@@ -59,9 +59,9 @@ impl Guards {
     ///
     /// # Errors
     /// When it cannot be reached or says nothing that can be read.
-    pub async fn ask_one(&self, pid: u32, method: &Method) -> io::Result<Said> {
+    pub async fn ask_one(&self, pid: u32, method: &Method) -> io::Result<Body> {
         let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        let asked = timeout(SLOWEST, ask(place.path(pid), method)).await;
+        let asked = timeout(IO_TIMEOUT, ask(place.path(pid), method)).await;
         asked.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")))
     }
 }
@@ -79,7 +79,7 @@ impl Guards {
     /// # Errors
     /// The kernel's.
     pub fn pids(&self) -> io::Result<Vec<u32>> {
-        self.place.as_ref().map_or(Ok(Vec::new()), Place::pids)
+        self.place.as_ref().map_or(Ok(Vec::new()), SocketDirectory::pids)
     }
 
     /// Follows one of them. The socket that a dead guard left is removed.
@@ -105,10 +105,10 @@ impl Subscription {
     ///
     /// # Errors
     /// When the guard has gone, or says what cannot be read.
-    pub async fn next(&mut self) -> io::Result<Said> {
+    pub async fn next(&mut self) -> io::Result<Body> {
         let mut reply = Vec::new();
-        (&mut self.stream).take(LONGEST_REPLY).read_until(b'\n', &mut reply).await?;
-        said(&reply)
+        (&mut self.stream).take(MAX_REPLY_LEN).read_until(b'\n', &mut reply).await?;
+        read_reply(&reply)
     }
 }
 
@@ -118,16 +118,16 @@ fn line(method: &Method) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Said> {
+async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Body> {
     let mut stream = UnixStream::connect(path).await?;
     stream.write_all(&line(method)?).await?;
     let mut reply = Vec::new();
-    BufReader::new(stream.take(LONGEST_REPLY)).read_until(b'\n', &mut reply).await?;
-    said(&reply)
+    BufReader::new(stream.take(MAX_REPLY_LEN)).read_until(b'\n', &mut reply).await?;
+    read_reply(&reply)
 }
 
 /// Reads a reply. What an error says of it can be shown on a terminal.
-pub fn said(reply: &[u8]) -> io::Result<Said> {
+pub fn read_reply(reply: &[u8]) -> io::Result<Body> {
     if reply.is_empty() {
         return Err(io::Error::other("it has turned this process away"));
     }
@@ -141,11 +141,11 @@ pub fn said(reply: &[u8]) -> io::Result<Said> {
 
 #[cfg(test)]
 mod tests {
-    use super::said;
+    use super::read_reply;
 
     #[test]
     fn what_is_wrong_with_a_reply_acts_on_no_terminal() {
-        let error = said(br#"{"version":1,"type":"\u001b[31m"}"#).unwrap_err().to_string();
+        let error = read_reply(br#"{"version":1,"type":"\u001b[31m"}"#).unwrap_err().to_string();
         assert!(error.contains("\\u{1b}[31m") && !error.contains('\x1b'), "{error}");
     }
 }

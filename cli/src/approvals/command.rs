@@ -5,21 +5,21 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 use guard_approvals::decision::{Decision, ResolveError};
-use guard_approvals::routes::guard_socket::protocol::{Method, Said, State};
+use guard_approvals::routes::guard_socket::protocol::{Body, Method, QuestionState};
 use guard_openclaw::clock::now_ms;
 use guard_policy::text::{shown, shown_json};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{Places, SetupError};
+use guard_supervisor::config::{Paths, SetupError};
 use guard_supervisor::exit::Exit;
 use serde_json::Value;
 
 use super::super::approvals::watch::{ServeArguments, ServeError, WatchArguments, WatchError, serve, watch};
-use super::card::told;
-use super::client::{Answer, Guards};
+use super::card::render;
+use super::client::{GuardReply, Guards};
 
 /// What to do with approvals.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum ApprovalsCommand {
     /// What waits for an answer, of all guards of this user
     List(ListArguments),
     /// Answer
@@ -85,20 +85,20 @@ pub enum ApprovalsError {
 ///
 /// # Errors
 /// When guards cannot be asked, or nothing can be written.
-pub fn act(options: &Options, action: &Action) -> Result<Exit, ApprovalsError> {
-    let places = Places::find(options)?;
+pub fn act(options: &Options, action: &ApprovalsCommand) -> Result<Exit, ApprovalsError> {
+    let places = Paths::find(options)?;
     match action {
-        Action::Watch(arguments) => return Ok(watch(&places, arguments)?),
-        Action::Serve(arguments) => return Ok(serve(&places, options, arguments)?),
-        Action::List(_) | Action::Resolve(_) => {}
+        ApprovalsCommand::Watch(arguments) => return Ok(watch(&places, arguments)?),
+        ApprovalsCommand::Serve(arguments) => return Ok(serve(&places, options, arguments)?),
+        ApprovalsCommand::List(_) | ApprovalsCommand::Resolve(_) => {}
     }
     let state = places.state_directory;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         match action {
-            Action::List(arguments) => list(&state, arguments).await,
-            Action::Resolve(arguments) => resolve(&state, arguments).await,
-            Action::Watch(_) | Action::Serve(_) => Ok(Exit::Success),
+            ApprovalsCommand::List(arguments) => list(&state, arguments).await,
+            ApprovalsCommand::Resolve(arguments) => resolve(&state, arguments).await,
+            ApprovalsCommand::Watch(_) | ApprovalsCommand::Serve(_) => Ok(Exit::Success),
         }
     });
     match done {
@@ -110,7 +110,7 @@ pub fn act(options: &Options, action: &Action) -> Result<Exit, ApprovalsError> {
     }
 }
 
-async fn ask(guards: &Guards, state: &Path, method: &Method) -> Result<Vec<Answer>, ApprovalsError> {
+async fn ask(guards: &Guards, state: &Path, method: &Method) -> Result<Vec<GuardReply>, ApprovalsError> {
     guards.ask(method).await.map_err(|error| place(state, error))
 }
 
@@ -119,12 +119,12 @@ fn place(state: &Path, error: std::io::Error) -> ApprovalsError {
 }
 
 async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, ApprovalsError> {
-    let guards = Guards::of(state).map_err(|error| place(state, error))?;
+    let guards = Guards::find(state).map_err(|error| place(state, error))?;
     let mut all = Vec::new();
     let mut exit = Exit::Success;
-    for Answer { pid, said } in ask(&guards, state, &Method::List).await? {
+    for GuardReply { pid, said } in ask(&guards, state, &Method::List).await? {
         match said {
-            Ok(Said::Approvals { approvals }) => all.extend(approvals.into_iter().map(|one| (pid, one))),
+            Ok(Body::Approvals { approvals }) => all.extend(approvals.into_iter().map(|one| (pid, one))),
             Ok(other) => {
                 eprintln!("openclaw-guard: guard {pid}: {}", unexpected(&other));
                 exit = Exit::Failure;
@@ -142,7 +142,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
     } else if all.is_empty() {
         writeln!(out, "nothing waits for an answer")?;
     } else {
-        let texts: Vec<_> = all.iter().map(|(pid, one)| told(*pid, one, now_ms())).collect();
+        let texts: Vec<_> = all.iter().map(|(pid, one)| render(*pid, one, now_ms())).collect();
         out.write_all(texts.join("\n").as_bytes())?;
     }
     out.flush()?;
@@ -150,7 +150,7 @@ async fn list(state: &Path, arguments: &ListArguments) -> Result<Exit, Approvals
 }
 
 async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, ApprovalsError> {
-    let guards = Guards::of(state).map_err(|error| place(state, error))?;
+    let guards = Guards::find(state).map_err(|error| place(state, error))?;
     let (pid, id) = match find(&guards, state, &arguments.id).await? {
         Ok(found) => found,
         Err(error) => return Ok(undone(&arguments.id, &error.to_string())),
@@ -159,7 +159,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
     let decision = arguments.decision.to_string();
     let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision: arguments.revision };
     match guards.ask_one(pid, &method).await {
-        Ok(Said::Resolved { answered, saved, unsaved, .. }) => {
+        Ok(Body::Resolved { answered, saved, unsaved, .. }) => {
             let mut out = std::io::stdout().lock();
             match &answered[..] {
                 [] => writeln!(
@@ -178,7 +178,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
             }
             Ok(Exit::Success)
         }
-        Ok(Said::Error { message, .. }) => Ok(undone(&arguments.id, &message)),
+        Ok(Body::Error { message, .. }) => Ok(undone(&arguments.id, &message)),
         Ok(other) => Err(ApprovalsError::Guard { pid, error: std::io::Error::other(unexpected(&other)) }),
         Err(error) => Err(ApprovalsError::Guard { pid, error }),
     }
@@ -191,11 +191,11 @@ async fn find(
     id: &str,
 ) -> Result<Result<(u32, String), ResolveError>, ApprovalsError> {
     let (mut pending, mut ended) = (Vec::new(), Vec::new());
-    for Answer { pid, said } in ask(guards, state, &Method::Find { id: id.to_owned() }).await? {
+    for GuardReply { pid, said } in ask(guards, state, &Method::Find { id: id.to_owned() }).await? {
         match said {
-            Ok(Said::Found { id, state: State::Pending }) => pending.push((pid, id)),
-            Ok(Said::Found { id, .. }) => ended.push((pid, id)),
-            Ok(Said::Error { code, .. }) if code == ResolveError::Ambiguous.code() => {
+            Ok(Body::Found { id, state: QuestionState::Pending }) => pending.push((pid, id)),
+            Ok(Body::Found { id, .. }) => ended.push((pid, id)),
+            Ok(Body::Error { code, .. }) if code == ResolveError::Ambiguous.code() => {
                 return Ok(Err(ResolveError::Ambiguous));
             }
             Ok(_) => {}
@@ -215,9 +215,9 @@ fn undone(id: &str, why: &str) -> Exit {
     Exit::Unanswered
 }
 
-fn unexpected(said: &Said) -> String {
+fn unexpected(said: &Body) -> String {
     match said {
-        Said::Error { message, .. } => shown(message.as_bytes()),
+        Body::Error { message, .. } => shown(message.as_bytes()),
         _ => "it gave an answer that was not asked for".to_owned(),
     }
 }

@@ -7,11 +7,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use guard_approvals::decision::{Decision, End};
-use guard_approvals::manager::{Asked, Manager, Ticket};
-use guard_approvals::protocol::{Approval, LONGEST_REQUEST, Method, Said, State};
-use guard_approvals::question::Request;
-use guard_approvals::routes::guard_socket::place::{Place, Socket};
+use guard_approvals::decision::{Decision, Resolution};
+use guard_approvals::manager::{AskOutcome, Manager, Ticket};
+use guard_approvals::protocol::{Approval, Body, MAX_REQUEST_LEN, Method, QuestionState};
+use guard_approvals::question::PendingRequest;
+use guard_approvals::routes::guard_socket::place::{Socket, SocketDirectory};
 use guard_approvals::settings::Settings;
 use guard_approvals::testing::{ALWAYS, question, settings};
 use guard_approvals::{Approvals, Surroundings};
@@ -19,7 +19,7 @@ use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::approvals::card::told;
+use crate::approvals::card::render;
 use crate::approvals::client::Guards;
 
 fn state() -> TempDir {
@@ -36,7 +36,7 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
         session_key: None,
         state: real(state),
         home: "/nonexistent".into(),
-        follower: guard_openclaw::gateway::Follower::new(
+        follower: guard_openclaw::gateway::SyncThread::new(
             "/nowhere".into(),
             Arc::new(|_| false),
             Arc::new(|_| {}),
@@ -52,7 +52,7 @@ fn approvals(state: &TempDir, is_member: bool) -> Approvals {
 
 fn waiting(approvals: &Approvals, argv: &[&str]) -> Ticket {
     match approvals.ask(question(argv)).1 {
-        Asked::Waiting(ticket) => ticket,
+        AskOutcome::Waiting(ticket) => ticket,
         other => panic!("{other:?}"),
     }
 }
@@ -62,9 +62,9 @@ fn socket(state: &TempDir) -> PathBuf {
 }
 
 /// Asks as the command line does.
-fn ask(state: &TempDir, method: Method) -> Said {
+fn ask(state: &TempDir, method: Method) -> Body {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let guards = Guards::of(&real(state)).unwrap();
+    let guards = Guards::find(&real(state)).unwrap();
     let mut answers = runtime.block_on(guards.ask(&method)).unwrap();
     assert_eq!(answers.len(), 1);
     answers.remove(0).said.unwrap()
@@ -81,7 +81,7 @@ fn raw(state: &TempDir, text: &[u8]) -> String {
     reply
 }
 
-fn resolve(state: &TempDir, id: &str, decision: &str) -> Said {
+fn resolve(state: &TempDir, id: &str, decision: &str) -> Body {
     ask(state, Method::Resolve { id: id.to_owned(), decision: decision.to_owned(), revision: None })
 }
 
@@ -90,7 +90,7 @@ fn a_question_is_listed_found_and_answered() {
     let state = state();
     let approvals = approvals(&state, false);
     let ticket = waiting(&approvals, &["/bin/a", "x y"]);
-    let Said::Approvals { approvals: listed } = ask(&state, Method::List) else { panic!("a list") };
+    let Body::Approvals { approvals: listed } = ask(&state, Method::List) else { panic!("a list") };
     assert_eq!(listed.len(), 1);
     let id = ticket.call().to_string();
     let shown = json!(listed[0]);
@@ -104,22 +104,22 @@ fn a_question_is_listed_found_and_answered() {
     assert_eq!(shown["always"], json!({ "saves": saves }));
     assert_eq!(shown["expiresAtMs"].as_u64().unwrap() - shown["createdAtMs"].as_u64().unwrap(), 120_000);
     let found = ask(&state, Method::Find { id: id[..9].to_uppercase() });
-    assert_eq!(found, Said::Found { id: id.clone(), state: State::Pending });
-    let Said::Resolved { answered, .. } = resolve(&state, &id[..9], "allow-once") else {
+    assert_eq!(found, Body::Found { id: id.clone(), state: QuestionState::Pending });
+    let Body::Resolved { answered, .. } = resolve(&state, &id[..9], "allow-once") else {
         panic!("an answer")
     };
     assert_eq!(answered, std::slice::from_ref(&id));
     let call = ticket.call();
-    assert_eq!(ticket.wait(), End::Resolved(Decision::AllowOnce));
+    assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
     assert!(approvals.manager().consume(call));
-    let Said::Resolved { answered, .. } = resolve(&state, &id, "allow-once") else { panic!("the same") };
+    let Body::Resolved { answered, .. } = resolve(&state, &id, "allow-once") else { panic!("the same") };
     assert!(answered.is_empty());
     for (id, decision, code, message) in [
         (&*id, "deny", "APPROVAL_ALREADY_RESOLVED", "approval already resolved"),
         ("zz", "deny", "APPROVAL_NOT_FOUND", "unknown or expired approval id"),
         (&*id, "yes", "INVALID_DECISION", "invalid decision: one of"),
     ] {
-        let Said::Error { code: said, message: text } = resolve(&state, id, decision) else {
+        let Body::Error { code: said, message: text } = resolve(&state, id, decision) else {
             panic!("an error")
         };
         assert_eq!(said, code);
@@ -152,7 +152,7 @@ fn a_long_state_directory_is_no_matter() {
     let state = state();
     let long = real(&state).join("d".repeat(100)).join("e".repeat(100));
     let _socket = Socket::bind(&long).unwrap();
-    let place = Place::open(&long).unwrap().unwrap();
+    let place = SocketDirectory::open(&long).unwrap().unwrap();
     assert_eq!(place.pids().unwrap(), [std::process::id()]);
     assert!(place.path(std::process::id()).as_os_str().len() < 100);
 }
@@ -166,7 +166,7 @@ fn members_of_the_tree_are_turned_away() {
     let line = json!({"version": 1, "method": "resolve", "id": id, "decision": "allow-once"});
     assert_eq!(raw(&state, format!("{line}\n").as_bytes()), "");
     assert_eq!(raw(&state, b"{\"version\":1,\"method\":\"list\"}\n"), "");
-    assert!(matches!(approvals.manager().find(&id), Ok(guard_approvals::outcome::Found::Pending(_))));
+    assert!(matches!(approvals.manager().find(&id), Ok(guard_approvals::outcome::Lookup::Pending(_))));
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn what_is_no_request_is_no_answer() {
     let ticket = waiting(&approvals, &["/bin/a"]);
     let id = ticket.call();
     let long =
-        format!("{{\"version\":1,\"method\":\"list\",\"x\":\"{}\"}}\n", "x".repeat(LONGEST_REQUEST as usize));
+        format!("{{\"version\":1,\"method\":\"list\",\"x\":\"{}\"}}\n", "x".repeat(MAX_REQUEST_LEN as usize));
     for (text, begins) in [
         (&b"\n"[..], "{\"version\":1,\"type\":\"error\",\"code\":\"INVALID_REQUEST\""),
         (b"{}\n", "{\"version\":1,\"type\":\"error\",\"code\":\"INVALID_REQUEST\""),
@@ -221,8 +221,8 @@ fn peers_that_stay_hold_up_nobody() {
     for n in 0..50 {
         let ticket = waiting(&approvals, &["/bin/a", &long, &n.to_string()]);
         let id = ticket.call().to_string();
-        let Said::Resolved { .. } = resolve(&state, &id, "deny") else { panic!("answered") };
-        assert_eq!(ticket.wait(), End::Resolved(Decision::Deny));
+        let Body::Resolved { .. } = resolve(&state, &id, "deny") else { panic!("answered") };
+        assert_eq!(ticket.wait(), Resolution::Resolved(Decision::Deny));
     }
     drop((silent, deaf, many));
 }
@@ -290,7 +290,7 @@ fn the_fronts_answers_are_the_terminals() {
         session_key: None,
         state: real(&state),
         home: "/nonexistent".into(),
-        follower: guard_openclaw::gateway::Follower::new(
+        follower: guard_openclaw::gateway::SyncThread::new(
             "/nowhere".into(),
             Arc::new(|_| false),
             Arc::new(|_| {}),
@@ -312,11 +312,11 @@ fn the_fronts_answers_are_the_terminals() {
     (&ours).write_all(format!("{resolve}\n").as_bytes()).unwrap();
     let ended = lines.find(|line| line["type"] == "ended").unwrap();
     assert_eq!(ended["state"], json!({"resolved": {"decision": "allow-once", "by": "terminal"}}));
-    assert_eq!(ticket.wait(), End::Resolved(Decision::AllowOnce));
+    assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
     // A front that is gone cannot be asked.
     drop(lines);
     ours.shutdown(std::net::Shutdown::Both).unwrap();
-    while let Asked::Waiting(ticket) = approvals.ask(question(&["/bin/b", "x"])).1 {
+    while let AskOutcome::Waiting(ticket) = approvals.ask(question(&["/bin/b", "x"])).1 {
         drop(ticket);
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -331,7 +331,7 @@ fn sockets_of_dead_guards_are_removed() {
     // A listener that is closed leaves its name.
     drop(UnixListener::bind(run.join("4194305.sock")).unwrap());
     fs::write(run.join("notes"), "").unwrap();
-    assert!(matches!(ask(&state, Method::List), Said::Approvals { .. }));
+    assert!(matches!(ask(&state, Method::List), Body::Approvals { .. }));
     let left: Vec<_> = fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(fs::metadata(socket(&state)).unwrap().file_type().is_socket());
@@ -341,7 +341,7 @@ fn saved_in(state: &TempDir, path: &str) -> Value {
     let approvals = approvals(state, false);
     let ticket = waiting(&approvals, &["/bin/a", "x"]);
     let said = resolve(state, &ticket.call().to_string(), "allow-always");
-    let Said::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
+    let Body::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
     assert_eq!((saved, unsaved), (vec![real(state).join(path).display().to_string()], vec![]));
     serde_json::from_str(&fs::read_to_string(state.path().join(path)).unwrap()).unwrap()
 }
@@ -381,10 +381,10 @@ fn what_cannot_be_saved_is_said_and_allowed_once() {
     let approvals = approvals(&state, false);
     let ticket = waiting(&approvals, &["/bin/a"]);
     let said = resolve(&state, &ticket.call().to_string(), "allow-always");
-    let Said::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
+    let Body::Resolved { saved, unsaved, .. } = said else { panic!("{said:?}") };
     assert!(saved.is_empty() && unsaved[0].contains("repair it first"), "{unsaved:?}");
     let call = ticket.call();
-    assert_eq!(ticket.wait(), End::Resolved(ALWAYS));
+    assert_eq!(ticket.wait(), Resolution::Resolved(ALWAYS));
     assert!(approvals.manager().consume(call));
     assert_eq!(fs::read_to_string(state.path().join("exec-approvals.json")).unwrap(), "no store");
 }
@@ -392,10 +392,11 @@ fn what_cannot_be_saved_is_said_and_allowed_once() {
 #[test]
 fn nothing_in_a_question_acts_on_a_terminal() {
     let manager = Manager::new(settings(), ());
-    let request: Request = manager.create(question(&["/bin/\u{1b}[2Ja", "a\nb", "\u{202e}x", "\u{9b}"]));
-    let Asked::Waiting(_ticket) = manager.register(&Arc::new(request)) else { panic!("waits") };
+    let request: PendingRequest =
+        manager.create(question(&["/bin/\u{1b}[2Ja", "a\nb", "\u{202e}x", "\u{9b}"]));
+    let AskOutcome::Waiting(_ticket) = manager.register(&Arc::new(request)) else { panic!("waits") };
     let approval = Approval::all(&manager.snapshot()).remove(0);
-    let text = told(1, &approval, 0);
+    let text = render(1, &approval, 0);
     assert!(text.contains("a\\nb") && text.contains("\\u{202e}x") && text.contains("\\u{1b}[2Ja"), "{text}");
     assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "{text}");
     assert_eq!(text.lines().filter(|line| line.contains("argv[")).count(), 4);

@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-use guard_supervisor::audit::chain::Joint;
+use guard_supervisor::audit::chain::ChainFields;
 use guard_supervisor::audit::files::{Files, identity};
 use guard_supervisor::audit::lines::Forward;
-use guard_supervisor::audit::reader::{Entry, ReadError};
+use guard_supervisor::audit::reader::{AuditEntry, ReadError};
 
 /// How often it is looked whether there are more.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reads what is appended to a log.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Follow {
     /// When there is no log, or it cannot be read.
     pub fn after(log: &Path, n: u64) -> Result<Follow, ReadError> {
         let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
-        let files = Files::of(&log);
+        let files = Files::new(&log);
         let unreadable = |error| ReadError::Unreadable { path: log.clone(), error };
         // The file with the next line, or the oldest that there is behind it.
         let olds = files.olds().map_err(unreadable)?;
@@ -56,7 +56,7 @@ impl Follow {
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn more(&mut self) -> Result<Vec<Entry>, ReadError> {
+    pub fn more(&mut self) -> Result<Vec<AuditEntry>, ReadError> {
         self.read().map_err(|error| ReadError::Unreadable { path: self.files.log().to_owned(), error })
     }
 
@@ -64,17 +64,17 @@ impl Follow {
     ///
     /// # Errors
     /// The same.
-    pub fn wait(&mut self) -> Result<Vec<Entry>, ReadError> {
+    pub fn wait(&mut self) -> Result<Vec<AuditEntry>, ReadError> {
         loop {
             let more = self.more()?;
             if !more.is_empty() {
                 return Ok(more);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    fn read(&mut self) -> io::Result<Vec<Entry>> {
+    fn read(&mut self) -> io::Result<Vec<AuditEntry>> {
         let mut entries = Vec::new();
         loop {
             // What was put away does not grow any more: looked at in this order nothing is missed.
@@ -111,7 +111,7 @@ impl Follow {
         }
     }
 
-    fn drain(&mut self, entries: &mut Vec<Entry>) -> io::Result<()> {
+    fn drain(&mut self, entries: &mut Vec<AuditEntry>) -> io::Result<()> {
         let end = self.file.metadata()?.len();
         if end < self.at {
             // Somebody has cut it: `audit verify` says so.
@@ -123,10 +123,10 @@ impl Follow {
                 break;
             }
             self.at = line.at + line.bytes.len() as u64 + 1;
-            let n = Joint::of(&line.bytes).map_or(self.n + 1, |joint| joint.n);
+            let n = ChainFields::parse(&line.bytes).map_or(self.n + 1, |joint| joint.n);
             if n > self.n {
                 self.n = n;
-                entries.extend(Entry::parse(&line.bytes));
+                entries.extend(AuditEntry::parse(&line.bytes));
             }
         }
         Ok(())
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
     use guard_supervisor::audit::{AuditLog, Limits};
 
-    fn numbers(entries: &[Entry]) -> Vec<u64> {
+    fn numbers(entries: &[AuditEntry]) -> Vec<u64> {
         entries.iter().filter_map(|entry| entry.n).collect()
     }
 

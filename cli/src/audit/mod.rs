@@ -14,12 +14,12 @@ use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, SetupError};
 use guard_supervisor::exit::Exit;
 
-use export::{ExportError, Wanted};
-use tail::{Lines, Shown};
+use export::{ExportError, ExportOptions};
+use tail::{LineFilter, Shown};
 
 /// What to do with the log.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum AuditCommand {
     /// The last lines, for people
     #[command(after_help = "Examples:\n  \
         openclaw-guard audit tail\n  \
@@ -129,7 +129,7 @@ pub enum AuditError {
 ///
 /// # Errors
 /// When the log cannot be read, or nothing be said.
-pub fn act(options: &Options, action: &Action) -> Result<Exit, AuditError> {
+pub fn act(options: &Options, action: &AuditCommand) -> Result<Exit, AuditError> {
     match done(options, action) {
         // Whoever reads it has seen enough.
         Err(AuditError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
@@ -137,12 +137,12 @@ pub fn act(options: &Options, action: &Action) -> Result<Exit, AuditError> {
     }
 }
 
-fn done(options: &Options, action: &Action) -> Result<Exit, AuditError> {
+fn done(options: &Options, action: &AuditCommand) -> Result<Exit, AuditError> {
     let path = config::audit_log(options)?;
     match action {
-        Action::Tail(Tail { number, denied, follow, json }) => {
+        AuditCommand::Tail(Tail { number, denied, follow, json }) => {
             let form = if *json { Shown::Json } else { Shown::Text };
-            let lines = if *denied { Lines::Denied } else { Lines::All };
+            let lines = if *denied { LineFilter::Denied } else { LineFilter::All };
             let told = if *follow {
                 tail::follow(&path, *number, lines, form)
             } else {
@@ -151,16 +151,17 @@ fn done(options: &Options, action: &Action) -> Result<Exit, AuditError> {
             told?;
             Ok(Exit::Success)
         }
-        Action::Stats(Stats { json }) => {
-            stats::of(&path)?.print(*json).map_err(AuditError::Output)?;
+        AuditCommand::Stats(Stats { json }) => {
+            stats::collect(&path)?.print(*json).map_err(AuditError::Output)?;
             Ok(Exit::Success)
         }
-        Action::Export(Export { otlp, since, denied, follow }) => {
-            let wanted = Wanted { url: otlp, since: since.as_deref(), denied: *denied, follow: *follow };
+        AuditCommand::Export(Export { otlp, since, denied, follow }) => {
+            let wanted =
+                ExportOptions { url: otlp, since: since.as_deref(), denied: *denied, follow: *follow };
             export::export(&path, &wanted)?;
             Ok(Exit::Success)
         }
-        Action::Verify(Verify { has, json }) => {
+        AuditCommand::Verify(Verify { has, json }) => {
             let verified = verify::verify(&path, has.as_deref())?;
             match verified.print(*json) {
                 // What was found stands, read or not.

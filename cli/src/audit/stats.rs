@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 /// How many of the most frequent are told.
-const MOST: usize = 10;
+const MAX_ROWS: usize = 10;
 
 /// The figures of a log.
 #[derive(Debug, Serialize)]
@@ -67,7 +67,7 @@ impl Counter {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn of(path: &Path) -> Result<Stats, ReadError> {
+pub fn collect(path: &Path) -> Result<Stats, ReadError> {
     let log = Log::open(path)?;
     let (mut lines, mut span) = (0, None::<(Timestamp, Timestamp)>);
     let [mut sessions, mut verdicts, mut operations, mut agents] = [(); 4].map(|()| Counter::default());
@@ -93,7 +93,7 @@ pub fn of(path: &Path) -> Result<Stats, ReadError> {
             programs.add(&decision.path);
         }
     }
-    let denied = Denied { paths: paths.most(MOST), rules: rules.most(MOST), by: by.most(MOST) };
+    let denied = Denied { paths: paths.most(MAX_ROWS), rules: rules.most(MAX_ROWS), by: by.most(MAX_ROWS) };
     let [from, to] =
         [span.map(|span| span.0), span.map(|span| span.1)].map(|time| time.map(|time| time.to_string()));
     let sessions = sessions.0.len();
@@ -108,7 +108,7 @@ pub fn of(path: &Path) -> Result<Stats, ReadError> {
         operations,
         agents,
         denied,
-        programs: programs.most(MOST),
+        programs: programs.most(MAX_ROWS),
     })
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use guard_policy::text::shown_json;
-use guard_supervisor::audit::reader::{Entry, Log, said};
+use guard_supervisor::audit::reader::{AuditEntry, Log, summary};
 
 use super::AuditError;
 use super::follow::Follow;
@@ -20,16 +20,16 @@ pub enum Shown {
 
 /// Which lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
+pub enum LineFilter {
     /// All.
     All,
     /// Denials.
     Denied,
 }
 
-impl Lines {
-    fn has(self, entry: &Entry) -> bool {
-        self == Lines::All || entry.denial().is_some()
+impl LineFilter {
+    fn has(self, entry: &AuditEntry) -> bool {
+        self == LineFilter::All || entry.denial().is_some()
     }
 }
 
@@ -37,7 +37,7 @@ impl Lines {
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub fn last(path: &Path, number: usize, lines: Lines, form: Shown) -> Result<(), AuditError> {
+pub fn last(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Result<(), AuditError> {
     let log = Log::open(path)?;
     print(&latest(&log, number, lines)?, form)
 }
@@ -46,7 +46,7 @@ pub fn last(path: &Path, number: usize, lines: Lines, form: Shown) -> Result<(),
 ///
 /// # Errors
 /// When it cannot be read or written.
-pub fn follow(path: &Path, number: usize, lines: Lines, form: Shown) -> Result<(), AuditError> {
+pub fn follow(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Result<(), AuditError> {
     let log = Log::open(path)?;
     let end = log.latest().next().transpose()?.and_then(|entry| entry.n).unwrap_or_default();
     print(&latest(&log, number, lines)?, form)?;
@@ -58,14 +58,14 @@ pub fn follow(path: &Path, number: usize, lines: Lines, form: Shown) -> Result<(
     }
 }
 
-fn latest(log: &Log, number: usize, lines: Lines) -> Result<Vec<Entry>, AuditError> {
+fn latest(log: &Log, number: usize, lines: LineFilter) -> Result<Vec<AuditEntry>, AuditError> {
     let wanted = log.latest().filter(|entry| entry.as_ref().map_or(true, |entry| lines.has(entry)));
     let mut entries = wanted.take(number).collect::<Result<Vec<_>, _>>()?;
     entries.reverse();
     Ok(entries)
 }
 
-fn print(entries: &[Entry], form: Shown) -> Result<(), AuditError> {
+fn print(entries: &[AuditEntry], form: Shown) -> Result<(), AuditError> {
     let mut out = io::stdout().lock();
     for entry in entries {
         write(&mut out, entry, form).map_err(AuditError::Output)?;
@@ -73,7 +73,7 @@ fn print(entries: &[Entry], form: Shown) -> Result<(), AuditError> {
     out.flush().map_err(AuditError::Output)
 }
 
-fn write(out: &mut impl Write, entry: &Entry, form: Shown) -> io::Result<()> {
+fn write(out: &mut impl Write, entry: &AuditEntry, form: Shown) -> io::Result<()> {
     match form {
         Shown::Json => {
             let rest = entry.text.strip_prefix('{').unwrap_or_default();
@@ -84,9 +84,9 @@ fn write(out: &mut impl Write, entry: &Entry, form: Shown) -> io::Result<()> {
 }
 
 /// `3f9a2c01 2026-11-22 02:48:11Z  …`
-fn text(entry: &Entry) -> String {
+fn text(entry: &AuditEntry) -> String {
     let time = entry.time.map_or_else(|| "?".to_owned(), |time| time.strftime("%F %TZ").to_string());
-    format!("{} {time}  {}", entry.id.short(), said(entry))
+    format!("{} {time}  {}", entry.id.short(), summary(entry))
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
                 serde_json::json!({"operation": "read", "pid": 1, "path": path, "argv": [argument], "verdict": "deny",
                     "session": operation, "because": {"source": "global", "path": operation, "text": ""}})
             };
-            let entry = Entry::parse(line.to_string().as_bytes()).unwrap();
+            let entry = AuditEntry::parse(line.to_string().as_bytes()).unwrap();
             prop_assert_eq!(entry.denial().is_some(), !deep);
             prop_assert!(!text(&entry).contains(char::is_control));
         }

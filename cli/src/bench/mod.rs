@@ -21,7 +21,7 @@ use guard_supervisor::exit::Exit;
     It runs itself natively and guarded, in turns, and takes the median of each. It makes and\n\
     removes one file in the current directory.\n\n\
     Exit status: 0, 125 it cannot be measured.")]
-pub struct Arguments {
+pub struct BenchArgs {
     /// Print the medians as JSON, in nanoseconds
     #[arg(long)]
     json: bool,
@@ -35,32 +35,32 @@ pub struct Arguments {
 
 /// How the calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Way {
+enum Mode {
     Native,
     Broker,
     Floored,
     Kernel,
 }
 
-impl Way {
-    const ALL: [Way; 4] = [Way::Native, Way::Broker, Way::Floored, Way::Kernel];
+impl Mode {
+    const ALL: [Mode; 4] = [Mode::Native, Mode::Broker, Mode::Floored, Mode::Kernel];
 
     fn name(self) -> &'static str {
         match self {
-            Way::Native => "native",
-            Way::Broker => "broker",
-            Way::Floored => "floored",
-            Way::Kernel => "kernel",
+            Mode::Native => "native",
+            Mode::Broker => "broker",
+            Mode::Floored => "floored",
+            Mode::Kernel => "kernel",
         }
     }
 
     /// What `--tiers` says for it.
     fn tiers(self) -> Option<&'static str> {
         match self {
-            Way::Native => None,
-            Way::Broker => Some("broker"),
-            Way::Floored => Some("broker,floored"),
-            Way::Kernel => Some("broker,floored,kernel"),
+            Mode::Native => None,
+            Mode::Broker => Some("broker"),
+            Mode::Floored => Some("broker,floored"),
+            Mode::Kernel => Some("broker,floored,kernel"),
         }
     }
 }
@@ -79,22 +79,22 @@ pub enum BenchError {
 }
 
 /// Nanoseconds of each call, by its name in the order in which they are made.
-type Figures = Vec<(String, f64)>;
+type Timings = Vec<(String, f64)>;
 
 /// Measures and prints.
 ///
 /// # Errors
 /// When the calls cannot be run, natively or under the policy.
-pub fn run(options: &Options, arguments: &Arguments) -> Result<Exit, BenchError> {
+pub fn run(options: &Options, arguments: &BenchArgs) -> Result<Exit, BenchError> {
     if arguments.calls {
         calls::measure()?;
         return Ok(Exit::Success);
     }
     let program = std::env::current_exe().map_err(BenchError::Itself)?;
-    let mut runs: BTreeMap<Way, Vec<Figures>> = BTreeMap::new();
+    let mut runs: BTreeMap<Mode, Vec<Timings>> = BTreeMap::new();
     for round in 1..=arguments.rounds {
         eprint!("\ropenclaw-guard: round {round} of {} ", arguments.rounds);
-        for way in Way::ALL {
+        for way in Mode::ALL {
             runs.entry(way).or_default().push(figures(options, &program, way)?);
         }
     }
@@ -103,7 +103,7 @@ pub fn run(options: &Options, arguments: &Arguments) -> Result<Exit, BenchError>
     Ok(Exit::Success)
 }
 
-fn figures(options: &Options, program: &PathBuf, way: Way) -> Result<Figures, BenchError> {
+fn figures(options: &Options, program: &PathBuf, way: Mode) -> Result<Timings, BenchError> {
     let mut command = Command::new(program);
     if let Some(tiers) = way.tiers() {
         command.args(["-q", "--unattended", "--tiers", tiers, "--agent", &options.agent]);
@@ -128,22 +128,22 @@ fn figures(options: &Options, program: &PathBuf, way: Way) -> Result<Figures, Be
     Ok(text.lines().filter_map(line).collect())
 }
 
-fn print(runs: &BTreeMap<Way, Vec<Figures>>, json: bool) -> std::io::Result<()> {
+fn print(runs: &BTreeMap<Mode, Vec<Timings>>, json: bool) -> std::io::Result<()> {
     let names: Vec<&String> = runs
-        .get(&Way::Native)
+        .get(&Mode::Native)
         .and_then(|all| all.first())
         .into_iter()
         .flatten()
         .map(|(name, _)| name)
         .collect();
-    let of = |way: Way, name: &String| {
+    let of = |way: Mode, name: &String| {
         let all = runs.get(&way).into_iter().flatten().flatten();
         median(all.filter(|(other, _)| other == name).map(|(_, figure)| *figure).collect())
     };
     let mut out = std::io::stdout().lock();
     if json {
         let medians = |name: &&String| {
-            let ways = Way::ALL.map(|way| (way.name().to_owned(), serde_json::json!(of(way, name))));
+            let ways = Mode::ALL.map(|way| (way.name().to_owned(), serde_json::json!(of(way, name))));
             ((*name).clone(), serde_json::Value::Object(ways.into_iter().collect()))
         };
         let all: serde_json::Map<_, _> = names.iter().map(medians).collect();
@@ -151,9 +151,9 @@ fn print(runs: &BTreeMap<Way, Vec<Figures>>, json: bool) -> std::io::Result<()> 
     }
     writeln!(out, "{:<28}{:>12}{:>18}{:>18}{:>18}", "", "native", "broker", "floored", "kernel")?;
     for name in names {
-        let native = of(Way::Native, name);
+        let native = of(Mode::Native, name);
         write!(out, "{name:<28}{:>9.2} µs", native / 1000.0)?;
-        for way in &Way::ALL[1..] {
+        for way in &Mode::ALL[1..] {
             let figure = of(*way, name);
             write!(out, "{:>9.2} µs{:>5.1}×", figure / 1000.0, figure / native)?;
         }

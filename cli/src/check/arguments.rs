@@ -21,7 +21,7 @@ use clap::Args;
     {\"op\":\"env\",\"base\":{\"LD_PRELOAD\":\"x\"},\"overrides\":{\"PATH\":\"/x\"}}\n\
     docs/policy.md lists more.\n\n\
     Exit status: 0 allow, 1 deny, 2 ask, 125 error.")]
-pub struct Question {
+pub struct CheckArgs {
     /// Answer as JSON
     #[arg(long)]
     pub json: bool,

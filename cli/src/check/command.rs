@@ -10,13 +10,13 @@ use guard_policy::analysis::{Once, quoted};
 use guard_policy::environment::Variable;
 use guard_policy::text::shown;
 use guard_policy::{Policy, Verdict};
-use guard_supervisor::config::{Places, environment};
+use guard_supervisor::config::{Paths, environment};
 use guard_supervisor::exit::Exit;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::output::Reason;
+use super::output::ReasonOutput;
 use super::{CheckError, lookup};
 
 /// Whether what is no program's name may be a command line: it has what a name does not.
@@ -29,7 +29,7 @@ pub fn is_text(argument: &OsStr) -> bool {
 ///
 /// # Errors
 /// When the answer cannot be written.
-pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Places) -> Result<Exit, CheckError> {
+pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Paths) -> Result<Exit, CheckError> {
     let text = text.to_str().ok_or_else(|| CheckError::NoText(shown(text.as_bytes())))?;
     let env = environment::of_command(policy, &places.state_directory).env;
     let evaluation = evaluate(policy, text, &places.cwd, &places.home, Some(&env));
@@ -38,7 +38,7 @@ pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Places) -> 
     let written = if is_json {
         writeln!(out, "{}", value(&evaluation, &verdicts))
     } else {
-        out.write_all(told(text, &evaluation, &verdicts).as_bytes())
+        out.write_all(render(text, &evaluation, &verdicts).as_bytes())
     };
     written.map_err(CheckError::Output)?;
     Ok(super::output::status(verdicts.whole.outcome))
@@ -60,7 +60,7 @@ fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[
 }
 
 /// The whole answer for a human.
-fn told(text: &str, evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> String {
+fn render(text: &str, evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> String {
     let mut lines = vec![format!("{} command {}", verdicts.whole.outcome.as_str(), shown(text.as_bytes()))];
     if let Some(reason) = evaluation.reason {
         lines.push(format!("  not read as a whole: {reason}"));
@@ -99,7 +99,7 @@ fn value(evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> Value {
     let parts = evaluation.segments.iter().zip(&verdicts.segments);
     let mut answer = json!({
         "outcome": verdicts.whole.outcome,
-        "because": Reason::of(&verdicts.whole.because),
+        "because": ReasonOutput::from_reason(&verdicts.whole.because),
         "analysisOk": evaluation.analysis_ok(),
         "allowlistSatisfied": evaluation.satisfied(),
         "segments": parts.map(|(segment, verdict)| part(segment, verdict)).collect::<Vec<_>>(),
@@ -110,7 +110,7 @@ fn value(evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> Value {
             answer[key] = text.into();
         }
     };
-    add("reason", evaluation.reason.map(command_text::Reason::name));
+    add("reason", evaluation.reason.map(command_text::Blocker::name));
     add("once", evaluation.once.map(Once::text));
     answer
 }
@@ -121,7 +121,7 @@ fn part(segment: &Segment, verdict: &Verdict<'_>) -> Value {
         "by": segment.by.name(),
         "match": segment.matched,
         "outcome": verdict.outcome,
-        "because": Reason::of(&verdict.because),
+        "because": ReasonOutput::from_reason(&verdict.because),
         "span": [segment.span.start, segment.span.end],
     });
     if let Some(found) = &segment.resolved {

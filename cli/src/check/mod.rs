@@ -7,14 +7,14 @@ pub mod lookup;
 mod output;
 mod question;
 
-pub use arguments::Question;
+pub use arguments::CheckArgs;
 pub use question::originals;
 
 use std::sync::Arc;
 
 use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
 
 /// Why `check` gave no answer.
@@ -40,8 +40,8 @@ pub enum CheckError {
 ///
 /// # Errors
 /// When the policy cannot be loaded, or nothing was asked.
-pub fn check(options: &Options, question: &Question) -> Result<Exit, CheckError> {
-    let places = Places::find(options)?;
+pub fn check(options: &Options, question: &CheckArgs) -> Result<Exit, CheckError> {
+    let places = Paths::find(options)?;
     if question.batch {
         return batch::answer(&config::policy(options, &places, Disk::Unused)?, &places.home);
     }

@@ -1,28 +1,28 @@
 //! An answer for programs: a line of JSON, and an exit status.
 
 use guard_policy::text::shown_json;
-use guard_policy::{Because, Outcome, Source, Verdict};
+use guard_policy::{Outcome, Reason, Source, Verdict};
 use guard_supervisor::exit::Exit;
 use serde::Serialize;
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct CheckOutput<'a> {
     outcome: Outcome,
-    because: Reason<'a>,
+    because: ReasonOutput<'a>,
 }
 
 /// Why, for a program.
 #[derive(Serialize)]
-pub struct Reason<'a> {
+pub struct ReasonOutput<'a> {
     source: Source,
     path: &'a str,
     text: &'a str,
 }
 
-impl<'a> Reason<'a> {
+impl<'a> ReasonOutput<'a> {
     /// Of a verdict.
-    pub fn of(because: &'a Because<'_>) -> Reason<'a> {
-        Reason { source: because.source, path: &because.path, text: &because.text }
+    pub fn from_reason(because: &'a Reason<'_>) -> ReasonOutput<'a> {
+        ReasonOutput { source: because.source, path: &because.path, text: &because.text }
     }
 }
 
@@ -37,8 +37,8 @@ pub fn status(outcome: Outcome) -> Exit {
 
 /// A verdict as one line of JSON.
 pub fn json(verdict: &Verdict<'_>) -> String {
-    let because = Reason::of(&verdict.because);
+    let because = ReasonOutput::from_reason(&verdict.because);
     // Strings and names of enums: there is nothing that could fail.
-    let json = serde_json::to_string(&Answer { outcome: verdict.outcome, because }).unwrap_or_default();
+    let json = serde_json::to_string(&CheckOutput { outcome: verdict.outcome, because }).unwrap_or_default();
     shown_json(&json).into_owned()
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use guard_approvals::served;
 use guard_policy::text::shown;
 use guard_policy::{Access, Connection, Exec, Policy, Request, Role, Transport, Verdict, decide};
-use guard_supervisor::config::{Places, environment};
-use guard_supervisor::exec::Copies;
+use guard_supervisor::config::{Paths, environment};
+use guard_supervisor::exec::ContentMatcher;
 use guard_supervisor::exit::Exit;
 use guard_supervisor::judge::guard::decide_program;
 use guard_supervisor::judge::local_address::interface_of;
 use rustix::fs::{Mode, OFlags};
 
-use super::arguments::Question;
+use super::arguments::CheckArgs;
 use super::output::json;
 use super::{CheckError, command, lookup};
 
@@ -24,27 +24,27 @@ use super::{CheckError, command, lookup};
 ///
 /// # Errors
 /// When nothing was asked, or the command is not found.
-pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Result<Exit, CheckError> {
+pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, places: &Paths) -> Result<Exit, CheckError> {
     if let Some(path) = &question.read {
-        return tell(question, policy, "read", &file(path), &[], &places.cwd);
+        return print(question, policy, "read", &file(path), &[], &places.cwd);
     }
     if let Some(path) = &question.write {
-        return tell(question, policy, "write", &file(path), &[], &places.cwd);
+        return print(question, policy, "write", &file(path), &[], &places.cwd);
     }
     if let Some(path) = &question.exec {
         let argv = [path.as_os_str().as_bytes().to_vec()];
-        return tell(question, policy, "exec", &file(path), &argv, &places.cwd);
+        return print(question, policy, "exec", &file(path), &argv, &places.cwd);
     }
     if let Some(address) = question.connect {
         let page = served(&places.state_directory);
         let interface = interface_of(policy, address, page);
         let request = Request::Connect(Connection { address, transport: Transport::Tcp, interface, page });
-        return told(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
+        return render(question, "connect", address.to_string().as_bytes(), &decide(policy, &request));
     }
     if let Some(address) = question.bind {
         let page = served(&places.state_directory);
         let request = Request::Bind { address, transport: Transport::Tcp, page };
-        return told(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
+        return render(question, "bind", address.to_string().as_bytes(), &decide(policy, &request));
     }
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
     let env = environment::of_command(policy, &places.state_directory).env;
@@ -56,7 +56,7 @@ pub fn answer(question: &Question, policy: &Arc<Policy>, places: &Places) -> Res
         };
     };
     let argv: Vec<_> = question.command.iter().map(|argument| argument.as_bytes().to_vec()).collect();
-    tell(question, policy, "exec", &file(&program), &argv, &places.cwd)
+    print(question, policy, "exec", &file(&program), &argv, &places.cwd)
 }
 
 fn file(path: &Path) -> PathBuf {
@@ -66,12 +66,12 @@ fn file(path: &Path) -> PathBuf {
 /// The withheld programs that it is a copy of; none where it cannot be opened, and so cannot start.
 pub fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    let copies = Copies::of(Arc::clone(policy));
+    let copies = ContentMatcher::new(Arc::clone(policy));
     file.and_then(|file| copies.originals(real, file.as_fd(), &|| Ok(()))).unwrap_or_default()
 }
 
-fn tell(
-    question: &Question,
+fn print(
+    question: &CheckArgs,
     policy: &Arc<Policy>,
     operation: &str,
     path: &Path,
@@ -88,12 +88,12 @@ fn tell(
             decide_program(policy, Exec { path: bytes, argv, cwd, role: Role::Program }, &originals)
         }
     };
-    told(question, operation, bytes, &verdict)
+    render(question, operation, bytes, &verdict)
 }
 
 /// Writes the answer.
-fn told(
-    question: &Question,
+fn render(
+    question: &CheckArgs,
     operation: &str,
     subject: &[u8],
     verdict: &Verdict<'_>,

@@ -6,13 +6,13 @@ use std::os::unix::ffi::OsStringExt;
 use guard_policy::Policy;
 use guard_policy::environment::{Inherit, inherited};
 use guard_policy::text::shown;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use guard_supervisor::config::environment::of_command;
 
 use super::finding::Findings;
 
 /// What is held back, and what is passed on that has the name of a secret.
-pub fn look(policy: Option<&Policy>, places: &Places, findings: &mut Findings) {
+pub fn check(policy: Option<&Policy>, places: &Paths, findings: &mut Findings) {
     let Some(policy) = policy else {
         return findings.note("environment", "not known without a policy that is right");
     };

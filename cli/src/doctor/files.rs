@@ -10,11 +10,11 @@ use guard_openclaw::gateway;
 use guard_policy::Outcome;
 use guard_policy::text::shown;
 use guard_supervisor::audit;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 
 use super::finding::{Findings, State};
 use super::owners::{Openness, Owners, user, word};
-use super::reach::Reach;
+use super::reach::Exposure;
 
 /// Who may read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +28,15 @@ enum Secrecy {
 }
 
 /// Something that the guard goes by.
-struct Kept {
+struct GuardFile {
     name: &'static str,
     path: PathBuf,
     secrecy: Secrecy,
 }
 
 /// What there may be.
-fn kept(places: &Places, reach: &Reach<'_>) -> Vec<Kept> {
-    let of = |name, path: PathBuf, secrecy| Kept { name, path, secrecy };
+fn guard_files(places: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
+    let of = |name, path: PathBuf, secrecy| GuardFile { name, path, secrecy };
     let state = &places.state_directory;
     let own = state.join(approvals_store::GUARD);
     let log = places.audit(reach.policy().and_then(|policy| policy.audit().path.as_deref()));
@@ -52,16 +52,16 @@ fn kept(places: &Places, reach: &Reach<'_>) -> Vec<Kept> {
         of("audit-files", audit::beside(&log), Secrecy::Private),
         of("audit", log, Secrecy::Private),
     ];
-    let token = reach.policy().and_then(|policy| gateway::Wanted::of(policy).token_file);
+    let token = reach.policy().and_then(|policy| gateway::GatewaySettings::from_policy(policy).token_file);
     all.extend(token.and_then(Result::ok).map(|path| of("token", path, Secrecy::Secret)));
     all.extend(std::env::current_exe().ok().map(|path| of("program", path, Secrecy::Open)));
     all
 }
 
 /// All of them that are there, and the directories on the way.
-pub fn look(places: &Places, reach: &Reach<'_>, findings: &mut Findings) {
-    let owners = Owners::of(&places.home);
-    let all = kept(places, reach);
+pub fn check(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
+    let owners = Owners::find(&places.home);
+    let all = guard_files(places, reach);
     for one in &all {
         let Ok(meta) = fs::metadata(&one.path) else { continue };
         let before = findings.all().len();
@@ -72,11 +72,11 @@ pub fn look(places: &Places, reach: &Reach<'_>, findings: &mut Findings) {
             findings.ok(one.name, format!("{path} ({:04o})", meta.mode() & 0o7777));
         }
     }
-    ways(&all, reach, &owners, findings);
+    check_parents(&all, reach, &owners, findings);
 }
 
 /// What its mode and owner let others do.
-fn open(one: &Kept, meta: &fs::Metadata, owners: &Owners, findings: &mut Findings) {
+fn open(one: &GuardFile, meta: &fs::Metadata, owners: &Owners, findings: &mut Findings) {
     let path = shown(one.path.as_os_str().as_encoded_bytes());
     let is_directory = if meta.is_dir() { "the directory " } else { "" };
     match owners.openness(meta) {
@@ -111,7 +111,7 @@ fn open(one: &Kept, meta: &fs::Metadata, owners: &Owners, findings: &mut Finding
 }
 
 /// Whether the tree may write it, or set another in its place.
-fn written(one: &Kept, reach: &Reach<'_>, findings: &mut Findings) {
+fn written(one: &GuardFile, reach: &Exposure<'_>, findings: &mut Findings) {
     let (links, end) = reach.trail(&one.path);
     let fix = "add it to permissions.filesystem.deny of guard.json";
     if let Some((state, may)) = told(reach.writes(&end)) {
@@ -137,7 +137,7 @@ fn told(outcome: Outcome) -> Option<(State, &'static str)> {
 }
 
 /// Whoever may write a directory may set another file in the place of one that is in it.
-fn ways(all: &[Kept], reach: &Reach<'_>, owners: &Owners, findings: &mut Findings) {
+fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findings: &mut Findings) {
     let mut directories = BTreeSet::new();
     for one in all {
         let (links, end) = reach.trail(&one.path);

@@ -1,14 +1,14 @@
 //! What is enforced here, by whom: the tiers and the floor of a tree that would start now.
 
 use guard_policy::{Ask, Policy, Security};
-use guard_shim::floor::Status;
+use guard_shim::floor::LandlockStatus;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::landlock::{Made, Names, Use};
+use guard_supervisor::landlock::{BuiltDomain, Names, Use};
 
 use super::finding::Findings;
 
 /// What a guarded command would get.
-pub fn look(options: &Options, policy: Option<&Policy>, findings: &mut Findings) {
+pub fn check(options: &Options, policy: Option<&Policy>, findings: &mut Findings) {
     if options.observe {
         return findings.warning(
             "tiers",
@@ -20,7 +20,7 @@ pub fn look(options: &Options, policy: Option<&Policy>, findings: &mut Findings)
         return findings.note("tiers", "not known without a policy that is right");
     };
     programs(policy, findings);
-    let made = match Made::of(policy, &options.tiers, Use::Entered) {
+    let made = match BuiltDomain::build(policy, &options.tiers, Use::Entered) {
         Ok(made) => made,
         Err(why) => return findings.problem("floor", format!("it cannot be built: {why}"), ""),
     };
@@ -28,14 +28,14 @@ pub fn look(options: &Options, policy: Option<&Policy>, findings: &mut Findings)
     slower(options, policy, &made, findings);
     let text = made.describe();
     match (&made.status, options.require_floor) {
-        (Status::Full, _) => findings.ok("floor", text),
+        (LandlockStatus::Full, _) => findings.ok("floor", text),
         (_, true) => findings.problem(
             "floor",
             format!("{text}, and --require-floor was given"),
             "use Linux 6.12 or newer with Landlock, or leave --require-floor out",
         ),
-        (Status::Partial { .. }, _) => findings.warning("floor", text, "use Linux 6.12 or newer"),
-        (Status::None, _) => findings.warning(
+        (LandlockStatus::Partial { .. }, _) => findings.warning("floor", text, "use Linux 6.12 or newer"),
+        (LandlockStatus::None, _) => findings.warning(
             "floor",
             format!("{text}: every call is the broker's, and nothing stands below a mistake of its"),
             "use a kernel with Landlock (Linux 6.12 or newer)",
@@ -55,13 +55,14 @@ fn programs(policy: &Policy, findings: &mut Findings) {
 }
 
 /// Why calls are held that need not be under another policy.
-fn slower(options: &Options, policy: &Policy, made: &Made, findings: &mut Findings) {
+fn slower(options: &Options, policy: &Policy, made: &BuiltDomain, findings: &mut Findings) {
     let untrapped = made.plan.untrapped();
-    if (untrapped.reads && untrapped.writes) || options.tiers.len() < 3 || made.status == Status::None {
+    if (untrapped.reads && untrapped.writes) || options.tiers.len() < 3 || made.status == LandlockStatus::None
+    {
         return;
     }
     let names = Names::read();
-    let classes = policy.tiers(&|directory: &[u8]| names.of(directory)).classes;
+    let classes = policy.tiers(&|directory: &[u8]| names.list(directory)).classes;
     let held = [
         ("held-reads", "reads", &classes.read, untrapped.reads),
         ("held-writes", "writes", &classes.create, untrapped.writes),

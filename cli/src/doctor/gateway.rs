@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use guard_approvals::reply::{self, Reply};
-use guard_openclaw::gateway::{ADMIN, Access, CallError, Link, Wanted};
+use guard_approvals::reply::{self, GatewayReply};
+use guard_openclaw::gateway::{ADMIN, CallError, Credentials, GatewaySettings, Link};
 use guard_openclaw::ids;
 use guard_policy::Policy;
 use guard_policy::approval::Route;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places};
+use guard_supervisor::config::{self, Disk, Paths};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -16,9 +16,9 @@ use super::DoctorError;
 use super::finding::{Findings, Section};
 
 /// How long the gateway may take to say something.
-const SLOWEST: Duration = Duration::from_secs(10);
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the question waits there, should it not be taken back.
-const WAITS: Duration = Duration::from_secs(5);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What is asked. Nothing runs, whatever is answered.
 const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";
 
@@ -26,12 +26,12 @@ const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";
 ///
 /// # Errors
 /// When there is no policy to go by.
-pub fn look(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
-    let places = Places::find(options)?;
+pub fn check(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
+    let places = Paths::find(options)?;
     let policy = config::policy(options, &places, Disk::Used)?;
     let mut findings = Findings::about(Section::Gateway);
     route(&policy, &mut findings);
-    let access = match Access::find(&Wanted::of(&policy), &places.state_directory) {
+    let access = match Credentials::find(&GatewaySettings::from_policy(&policy), &places.state_directory) {
         Ok(access) => access,
         Err(why) => {
             let fix = "name a file with the gateway's token: \"approvals\": {\"gateway\": {\"tokenFile\": \"~/…\"}}";
@@ -66,7 +66,7 @@ fn others(policy: &Policy) -> String {
     others.map(Route::as_str).collect::<Vec<_>>().join(", ")
 }
 
-async fn ask(policy: &Policy, access: &Access, asks: bool, findings: &mut Findings) {
+async fn ask(policy: &Policy, access: &Credentials, asks: bool, findings: &mut Findings) {
     let link = match Link::open(access).await {
         Ok(link) => link,
         Err(error) => return findings.problem("connection", error.to_string(), ""),
@@ -89,16 +89,16 @@ async fn ask(policy: &Policy, access: &Access, asks: bool, findings: &mut Findin
         "command": COMMAND,
         "host": "openclaw-guard",
         "twoPhase": true,
-        "timeoutMs": WAITS.as_millis() as u64,
+        "timeoutMs": WAIT_TIMEOUT.as_millis() as u64,
     });
-    match timeout(SLOWEST, link.call("exec.approval.request", params)).await {
+    match timeout(IO_TIMEOUT, link.call("exec.approval.request", params)).await {
         Ok(Ok(payload)) => answered(policy, &id, &payload, findings),
         Ok(Err(error)) => findings.problem("question", refused(&error), "look at the gateway's log"),
         Err(_) => findings.problem("question", "it is not taken in time", "look at the gateway's log"),
     }
     let resolve = link.call("exec.approval.resolve", json!({"id": id, "decision": "deny"}));
     // Where nobody was asked there is nothing to take back.
-    let _ = timeout(SLOWEST, resolve).await;
+    let _ = timeout(IO_TIMEOUT, resolve).await;
 }
 
 fn refused(error: &CallError) -> String {
@@ -107,7 +107,7 @@ fn refused(error: &CallError) -> String {
 
 fn answered(policy: &Policy, id: &str, payload: &Value, findings: &mut Findings) {
     match reply::read(id, payload) {
-        Ok(Reply::Accepted | Reply::Decided(_)) => {
+        Ok(GatewayReply::Accepted | GatewayReply::Decided(_)) => {
             let way = match payload.get("deliveryRoute").and_then(Value::as_str) {
                 Some("approval-client") | None => "an approval client is connected",
                 Some("forwarder" | "turn-source") => "it is delivered to a chat",
@@ -115,7 +115,7 @@ fn answered(policy: &Policy, id: &str, payload: &Value, findings: &mut Findings)
             };
             findings.ok("question", format!("would be asked now: {way}"));
         }
-        Ok(Reply::Nobody(_)) => {
+        Ok(GatewayReply::Nobody(_)) => {
             const TEXT: &str = "would reach nobody there: no approval client is connected";
             const FIX: &str = "open the Control UI, or an app of OpenClaw";
             match others(policy).as_str() {

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use guard_policy::text::shown;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 
 use super::finding::Findings;
 
 /// All of it.
-pub fn look(places: &Places, findings: &mut Findings) {
+pub fn check(places: &Paths, findings: &mut Findings) {
     let settings = Path::new("/proc/sys/fs");
     protected(settings, findings);
     cores(Path::new("/proc/sys/kernel/core_pattern"), findings);

@@ -148,8 +148,8 @@ fn floor(version: io::Result<u8>, above: Above, findings: &mut Findings) {
             );
         }
     };
-    match landlock::Status::on(Some(abi), None) {
-        landlock::Status::Partial { missing } => {
+    match landlock::LandlockStatus::on(Some(abi), None) {
+        landlock::LandlockStatus::Partial { missing } => {
             let text = format!("ABI {abi}, which does not restrict {}", missing.join(", "));
             findings.warning("landlock", text, "use Linux 6.12 or newer (ABI 6)");
         }

@@ -24,13 +24,13 @@ mod space;
 use clap::{Args, Subcommand};
 use guard_policy::Policy;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{Places, SetupError};
+use guard_supervisor::config::{Paths, SetupError};
 use guard_supervisor::exit::Exit;
 
 use feature::Above;
 use finding::{Findings, Section};
 use print::Colours;
-use reach::Reach;
+use reach::Exposure;
 
 /// What to look at, and how to tell it.
 #[derive(Args, Debug)]
@@ -64,12 +64,12 @@ enum Topic {
         openclaw-guard doctor gateway --json | jq -r '.[] | select(.state == \"problem\").fix'\n\n\
         Exit status: 0 when questions would be asked there, 1 when something is wrong, 125 when it\n\
         cannot be told.")]
-    Gateway(Arguments),
+    Gateway(DoctorArgs),
 }
 
 /// How to look.
 #[derive(Args, Debug)]
-struct Arguments {
+struct DoctorArgs {
     /// An array of objects: section, state (ok, note, warning, problem), name, text, fix
     #[arg(long)]
     json: bool,
@@ -97,7 +97,7 @@ pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
     let (findings, json) = match &doctor.topic {
         None => (all(options)?, doctor.json),
         Some(Topic::Gateway(arguments)) => {
-            (gateway::look(options, !arguments.no_question)?, doctor.json || arguments.json)
+            (gateway::check(options, !arguments.no_question)?, doctor.json || arguments.json)
         }
     };
     let told = if json { print::json(&findings) } else { print::text(&findings, Colours::of_stdout()) };
@@ -114,7 +114,7 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
     let above = listener::above();
     let mut findings = Findings::about(Section::Kernel);
     kernel::look(above, &mut findings);
-    let places = Places::find(options)?;
+    let places = Paths::find(options)?;
     let policy = match above {
         Above::Nothing => policies(options, &places, &mut findings),
         // What a guard goes by is out of reach of its tree.
@@ -125,9 +125,9 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
         }
     };
     findings.turn_to(Section::Host);
-    path::look(&places, &Reach::new(policy.as_ref()), &mut findings);
-    environment::look(policy.as_ref(), &places, &mut findings);
-    host::look(&places, &mut findings);
+    path::look(&places, &Exposure::new(policy.as_ref()), &mut findings);
+    environment::check(policy.as_ref(), &places, &mut findings);
+    host::check(&places, &mut findings);
     if above == Above::Guard {
         return Ok(findings);
     }
@@ -139,13 +139,13 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
 }
 
 /// What is enforced, by which policy, and who may change that. The policy, where it is right.
-fn policies(options: &Options, places: &Places, findings: &mut Findings) -> Option<Policy> {
+fn policies(options: &Options, places: &Paths, findings: &mut Findings) -> Option<Policy> {
     let mut read = Findings::about(Section::Policy);
     let policy = policy::look(options, places, &mut read);
     findings.turn_to(Section::Enforcement);
-    floor::look(options, policy.as_ref(), findings);
+    floor::check(options, policy.as_ref(), findings);
     findings.append(read);
     findings.turn_to(Section::Policy);
-    files::look(places, &Reach::new(policy.as_ref()), findings);
+    files::check(places, &Exposure::new(policy.as_ref()), findings);
     policy
 }

@@ -4,13 +4,13 @@ use guard_openclaw::approvals_store::{self, File, Gateways, Stores};
 use guard_openclaw::gateway::{self, Config};
 use guard_policy::text::shown;
 use guard_policy::{Ask, Policy};
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use procfs::net::TcpState;
 
 use super::finding::Findings;
 
 /// All of it.
-pub fn look(places: &Places, policy: Option<&Policy>, findings: &mut Findings) {
+pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let state = shown(places.state.as_os_str().as_encoded_bytes());
     if !places.state_directory.is_dir() {
         findings.note("state-directory", format!("there is no {state}: OpenClaw has not been here"));
@@ -55,7 +55,7 @@ fn store(store: &File, state: &str, findings: &mut Findings) {
 }
 
 /// The guard's own, and what it has kept of the gateway's.
-fn own(stores: &Stores, places: &Places, findings: &mut Findings) {
+fn own(stores: &Stores, places: &Paths, findings: &mut Findings) {
     let path = shown(approvals_store::own(&places.state_directory).as_os_str().as_encoded_bytes());
     match &stores.own {
         File::Absent | File::Elsewhere => {
@@ -77,7 +77,7 @@ fn own(stores: &Stores, places: &Places, findings: &mut Findings) {
 fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut Findings) {
     const NAME: &str = "gateway";
     const ASK: &str = "openclaw-guard doctor gateway says whether questions reach somebody there";
-    let wanted = policy.and_then(|policy| gateway::Wanted::of(policy).url);
+    let wanted = policy.and_then(|policy| gateway::GatewaySettings::from_policy(policy).url);
     if let Some(url) = wanted {
         return findings.note(NAME, format!("{}, by guard.json; {ASK}", url.as_str()));
     }

@@ -32,7 +32,7 @@ const OVERFLOW: u32 = 65534;
 
 impl Owners {
     /// For this process, with this home.
-    pub fn of(home: &Path) -> Owners {
+    pub fn find(home: &Path) -> Owners {
         let home = fs::metadata(home).map(|meta| meta.uid()).ok();
         let trusted = [0, geteuid().as_raw()].into_iter().chain(home);
         // Where root itself has no number, what is root's looks like nobody's.
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn modes_say_who_may_write() {
         let directory = tempfile::tempdir().unwrap();
-        let owners = Owners::of(directory.path());
+        let owners = Owners::find(directory.path());
         let of = |path: &Path, mode: u32| {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
             owners.openness(&fs::metadata(path).unwrap())

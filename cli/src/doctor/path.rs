@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 use guard_policy::Outcome;
 use guard_policy::text::shown;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 
 use super::finding::Findings;
 use super::owners::{Openness, Owners, user, word};
-use super::reach::Reach;
+use super::reach::Exposure;
 
 const DENY: &str = "add it to permissions.filesystem.deny of guard.json, or take it out of PATH";
 
 /// Each directory of PATH.
-pub fn look(places: &Places, reach: &Reach<'_>, findings: &mut Findings) {
+pub fn look(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     let Some(path) = env::var_os("PATH") else {
         return findings.note("path", "there is no PATH");
     };
-    let owners = Owners::of(&places.home);
+    let owners = Owners::find(&places.home);
     let mut seen: Vec<PathBuf> = Vec::new();
     let (mut fine, mut missing) = (0, Vec::new());
     for directory in env::split_paths(&path) {
@@ -28,10 +28,10 @@ pub fn look(places: &Places, reach: &Reach<'_>, findings: &mut Findings) {
             continue;
         }
         match judge(&directory, reach, &owners) {
-            Way::Fine => fine += 1,
-            Way::Missing => missing.push(shown(directory.as_os_str().as_encoded_bytes())),
-            Way::Problem(text, fix) => findings.problem("path", text, fix),
-            Way::Warning(text, fix) => findings.warning("path", text, fix),
+            Judgement::Fine => fine += 1,
+            Judgement::Missing => missing.push(shown(directory.as_os_str().as_encoded_bytes())),
+            Judgement::Problem(text, fix) => findings.problem("path", text, fix),
+            Judgement::Warning(text, fix) => findings.warning("path", text, fix),
         }
         seen.push(directory);
     }
@@ -42,54 +42,57 @@ pub fn look(places: &Places, reach: &Reach<'_>, findings: &mut Findings) {
     findings.ok("path", format!("{fine} directories that {of} may write"));
 }
 
-enum Way {
+enum Judgement {
     Fine,
     Missing,
     Warning(String, String),
     Problem(String, String),
 }
 
-fn judge(directory: &Path, reach: &Reach<'_>, owners: &Owners) -> Way {
+fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
     let path = shown(directory.as_os_str().as_encoded_bytes());
     if !directory.is_absolute() {
         let what = if path.is_empty() { "an empty entry".to_owned() } else { format!("\"{path}\"") };
         let text = format!("{what}: a program runs that lies in whatever directory you are in");
-        return Way::Problem(text, "take it out of PATH".to_owned());
+        return Judgement::Problem(text, "take it out of PATH".to_owned());
     }
     let Ok(meta) = fs::metadata(directory) else {
         return match reach.makes(directory) {
-            Outcome::Allow => Way::Problem(
+            Outcome::Allow => Judgement::Problem(
                 format!("{path} is not there, and the guarded tree may make it"),
                 "take it out of PATH, or make it".to_owned(),
             ),
-            _ => Way::Missing,
+            _ => Judgement::Missing,
         };
     };
     match reach.leaves_in(directory) {
         Outcome::Allow => {
-            return Way::Problem(format!("the guarded tree may leave programs in {path}"), DENY.to_owned());
+            return Judgement::Problem(
+                format!("the guarded tree may leave programs in {path}"),
+                DENY.to_owned(),
+            );
         }
         Outcome::Ask => {
             let text = format!("the guarded tree may leave programs in {path}, after asking");
-            return Way::Warning(text, DENY.to_owned());
+            return Judgement::Warning(text, DENY.to_owned());
         }
         Outcome::Deny => {}
     }
     // A sticky directory takes new files from everybody.
     if meta.mode() & 0o002 != 0 {
-        return Way::Problem(
+        return Judgement::Problem(
             format!("everybody may leave programs in {path}"),
             format!("chmod o-w {}, or take it out of PATH", word(directory)),
         );
     }
     match owners.openness(&meta) {
         Openness::Other(uid) => {
-            Way::Warning(format!("{path} belongs to {}", user(uid)), "take it out of PATH".to_owned())
+            Judgement::Warning(format!("{path} belongs to {}", user(uid)), "take it out of PATH".to_owned())
         }
-        Openness::Group => Way::Warning(
+        Openness::Group => Judgement::Warning(
             format!("the group {} may leave programs in {path}", meta.gid()),
             format!("chmod g-w {}", word(directory)),
         ),
-        Openness::Closed | Openness::Everybody => Way::Fine,
+        Openness::Closed | Openness::Everybody => Judgement::Fine,
     }
 }

@@ -2,17 +2,17 @@
 
 use guard_policy::Policy;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places};
+use guard_supervisor::config::{self, Disk, Paths};
 
 use super::finding::Findings;
-use crate::policy::{Report, Source, report};
+use crate::policy::{PolicyText, ValidationReport, report};
 
 /// The command that shows all of it.
 const VALIDATE: &str = "openclaw-guard policy validate";
 
 /// Looks, and gives the policy that would be in force; None where there is none that is right.
-pub fn look(options: &Options, places: &Places, findings: &mut Findings) -> Option<Policy> {
-    let source = match Source::read(options, None) {
+pub fn look(options: &Options, places: &Paths, findings: &mut Findings) -> Option<Policy> {
+    let source = match PolicyText::read(options, None) {
         Ok(source) => source,
         Err(why) => {
             let fix = "make it a file that this user may read, or name another with --policy";
@@ -25,7 +25,7 @@ pub fn look(options: &Options, places: &Places, findings: &mut Findings) -> Opti
         findings.note("policy", format!("the built-in policy: there is no {}", places.policy.display()));
         return taken(config::policy(options, places, Disk::Used), &validate, findings);
     };
-    let Report { file, errors, warnings } = match report(&source) {
+    let ValidationReport { file, errors, warnings } = match report(&source) {
         Ok(report) => report,
         Err(why) => {
             findings.problem("policy", why.to_string(), validate);

@@ -7,15 +7,15 @@ use guard_policy::{Access, Outcome, Policy, Request, decide};
 use guard_supervisor::config::realpath::Links;
 
 /// What it reaches.
-pub struct Reach<'p> {
+pub struct Exposure<'p> {
     policy: Option<&'p Policy>,
     links: Links,
 }
 
-impl<'p> Reach<'p> {
+impl<'p> Exposure<'p> {
     /// Under this policy; without one nothing is known.
-    pub fn new(policy: Option<&'p Policy>) -> Reach<'p> {
-        Reach { policy, links: Links::default() }
+    pub fn new(policy: Option<&'p Policy>) -> Exposure<'p> {
+        Exposure { policy, links: Links::default() }
     }
 
     /// The policy.

@@ -5,7 +5,7 @@ use guard_openclaw::gateway::{self, Config};
 use guard_policy::analysis::{StrictInlineEval, is_interpreter};
 use guard_policy::safe_bins::runs_its_input;
 use guard_policy::{Policy, Section, Setting, Source};
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use guard_supervisor::config::options::Options;
 use serde_json::Value;
 
@@ -13,9 +13,9 @@ use super::finding::Findings;
 use crate::policy;
 
 /// guard.json, OpenClaw's configuration, and what the policy lets start.
-pub fn look(options: &Options, places: &Places, policy: Option<&Policy>, findings: &mut Findings) {
+pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let before = findings.all().len();
-    let source = policy::Source::read(options, None).ok().flatten();
+    let source = policy::PolicyText::read(options, None).ok().flatten();
     if let Some(document) = source.and_then(|source| source.valid().ok()) {
         let names: Vec<_> = document.interpreters_without_profile().collect();
         told("exec.safeBins of guard.json", &names, findings);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use guard_policy::text::shown;
 use guard_policy::{OnError, Policy};
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use rustix::fs::statvfs;
 
 use super::finding::Findings;
@@ -14,7 +14,7 @@ use crate::approvals::client::Guards;
 const ENOUGH: u64 = 64 << 20;
 
 /// Both.
-pub fn look(places: &Places, policy: Option<&Policy>, findings: &mut Findings) {
+pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let settings = policy.map(Policy::audit);
     let log = places.audit(settings.and_then(|settings| settings.path.as_deref()));
     disk(&log, ENOUGH, settings.map(|settings| settings.on_error).unwrap_or_default(), findings);
@@ -52,8 +52,8 @@ fn becomes(on_error: OnError) -> &'static str {
 }
 
 /// Other guards of this user.
-fn guards(places: &Places, findings: &mut Findings) {
-    match Guards::of(&places.state_directory).and_then(|guards| guards.pids()) {
+fn guards(places: &Paths, findings: &mut Findings) {
+    match Guards::find(&places.state_directory).and_then(|guards| guards.pids()) {
         Ok(pids) => {
             let alive = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
             let pids: Vec<_> = pids.into_iter().filter(alive).map(|pid| pid.to_string()).collect();

@@ -6,37 +6,37 @@ use guard_supervisor::audit::Operation;
 
 /// What would have to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct BlockedBy {
     /// What to do; or that nothing can be done, and what to do instead.
     pub change: String,
     /// What it would cost.
     pub unwise: Option<&'static str>,
 }
 
-impl Obstacle {
-    fn new(change: impl Into<String>) -> Obstacle {
-        Obstacle { change: change.into(), unwise: None }
+impl BlockedBy {
+    fn new(change: impl Into<String>) -> BlockedBy {
+        BlockedBy { change: change.into(), unwise: None }
     }
 
-    fn unwise(self, why: &'static str) -> Obstacle {
-        Obstacle { unwise: Some(why), ..self }
+    fn unwise(self, why: &'static str) -> BlockedBy {
+        BlockedBy { unwise: Some(why), ..self }
     }
 }
 
 const SECRETS: &str = "what the tree can read, it can also send somewhere";
 
 /// By who decided, where and why.
-pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operation>) -> Obstacle {
+pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     match source {
         Source::Openclaw => {
-            return Obstacle::new(
+            return BlockedBy::new(
                 "OpenClaw's own approvals say so, and they only ever tighten: change them with OpenClaw (exec-approvals.json in \
                  the state directory, or the gateway's)",
             );
         }
         Source::Operator => {
-            return Obstacle::new(
+            return BlockedBy::new(
                 "the command line or the environment tightens the policy: leave out --exec-security, --exec-ask, OC_EXEC_SECURITY \
                  and OC_EXEC_ASK",
             );
@@ -44,7 +44,7 @@ pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operat
         _ => {}
     }
     if let Some(set) = path.strip_prefix("permissions.persistence.") {
-        return Obstacle::new(format!(
+        return BlockedBy::new(format!(
             "\"permissions\": {{ \"persistence\": {{ \"{set}\": false }} }} in guard.json lets it be written; better do it \
              yourself, outside of the guard"
         ))
@@ -52,65 +52,65 @@ pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operat
     }
     match path {
         "network.connect.gateway" => {
-            Obstacle::new("\"network\": { \"connect\": { \"gateway\": \"allow\" } } in guard.json")
+            BlockedBy::new("\"network\": { \"connect\": { \"gateway\": \"allow\" } } in guard.json")
                 .unwise("whoever reaches the gateway with its token can answer what the guard asks")
         }
-        "network.connect.ports" => Obstacle::new("add the port to network.connect.ports in guard.json"),
+        "network.connect.ports" => BlockedBy::new("add the port to network.connect.ports in guard.json"),
         "approvals.gateway.tokenFile" => {
-            Obstacle::new("nothing: no policy opens the gateway's token to the tree that it guards")
+            BlockedBy::new("nothing: no policy opens the gateway's token to the tree that it guards")
         }
-        "exec.roots" => Obstacle::new(
+        "exec.roots" => BlockedBy::new(
             "add the program's directory to exec.roots in guard.json; a guard that runs must be started again",
         ),
         path if path.starts_with("network.connect.deny") => {
-            Obstacle::new("take it out of network.connect.deny in guard.json")
+            BlockedBy::new("take it out of network.connect.deny in guard.json")
         }
-        path if path.starts_with("builtin.deny[") && text.ends_with("holds secrets") => Obstacle::new(
+        path if path.starts_with("builtin.deny[") && text.ends_with("holds secrets") => BlockedBy::new(
             "the policy without a guard.json denies it: `openclaw-guard init` makes one, in which it may be allowed",
         )
         .unwise(SECRETS),
-        path if path.starts_with("builtin.deny[") => Obstacle::new(
+        path if path.starts_with("builtin.deny[") => BlockedBy::new(
             "nothing: what guards the tree is out of its reach, whatever the policy; do it outside of the guard",
         ),
-        "builtin.page" => Obstacle::new("nothing: what answers for the tree is out of its reach, whatever the policy"),
+        "builtin.page" => BlockedBy::new("nothing: what answers for the tree is out of its reach, whatever the policy"),
         path if path.starts_with("builtin.") => {
-            Obstacle::new("`openclaw-guard init` makes a guard.json, in which it may be allowed")
+            BlockedBy::new("`openclaw-guard init` makes a guard.json, in which it may be allowed")
         }
         path if last(path) == "strictInlineEval" => {
-            Obstacle::new(format!("code in arguments is asked for each time: answer, or set {path} to false"))
+            BlockedBy::new(format!("code in arguments is asked for each time: answer, or set {path} to false"))
                 .unwise("what code does is seen when it is done, not before")
         }
         path if ["security", "mode"].contains(&&*last(path)) => {
-            Obstacle::new(format!("{path} in guard.json; \"allowlist\" lets start what is listed"))
+            BlockedBy::new(format!("{path} in guard.json; \"allowlist\" lets start what is listed"))
         }
         path if last(path) == "ask" => {
-            Obstacle::new(format!("{path} in guard.json: \"on-miss\" asks only for what no rule allows"))
+            BlockedBy::new(format!("{path} in guard.json: \"on-miss\" asks only for what no rule allows"))
         }
         "" => refused(text, operation),
-        path => Obstacle::new(format!("{path} in guard.json")),
+        path => BlockedBy::new(format!("{path} in guard.json")),
     }
 }
 
 /// What was refused without a policy.
-fn refused(text: &str, operation: Option<Operation>) -> Obstacle {
+fn refused(text: &str, operation: Option<Operation>) -> BlockedBy {
     if text.starts_with("not below exec.roots") {
-        return Obstacle::new(format!("{text} in guard.json; a guard that runs must be started again"));
+        return BlockedBy::new(format!("{text} in guard.json; a guard that runs must be started again"));
     }
     if text.contains("chmod +r") {
-        return Obstacle::new("make the file readable (chmod +r), so that it can be checked");
+        return BlockedBy::new("make the file readable (chmod +r), so that it can be checked");
     }
     match operation {
         Some(Operation::Trace) => {
-            Obstacle::new("\"exec\": { \"allowPtrace\": true } in guard.json, and a new start of the guard")
+            BlockedBy::new("\"exec\": { \"allowPtrace\": true } in guard.json, and a new start of the guard")
                 .unwise("a process that traces another can do whatever that may")
         }
-        Some(Operation::Signal) => Obstacle::new("nothing: the tree reaches its own processes alone"),
+        Some(Operation::Signal) => BlockedBy::new("nothing: the tree reaches its own processes alone"),
         Some(Operation::Ioctl) => {
-            Obstacle::new("nothing: such requests act on more than the file; do it outside of the guard")
+            BlockedBy::new("nothing: such requests act on more than the file; do it outside of the guard")
         }
-        Some(Operation::Connect | Operation::Bind) => Obstacle::new(
+        Some(Operation::Connect | Operation::Bind) => BlockedBy::new(
             "nothing: the tree reaches servers by names that are no paths only where they are its own",
         ),
-        _ => Obstacle::new("nothing: no policy allows it; do it outside of the guard"),
+        _ => BlockedBy::new("nothing: no policy allows it; do it outside of the guard"),
     }
 }

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::EditError;
 use super::blocker::obstacle;
-use super::context::Ground;
+use super::context::EditContext;
 use super::diff::{Colour, unified};
-use super::plan::{Aim, Denials, Effect, Kept, NoPlan, Plan, deny_all, plan};
-use super::request::{Limit, Wish, WishError};
+use super::plan::{Aim, Denials, EditPlan, Effect, NoPlan, Unchangeable, deny_all, plan};
+use super::request::{EditRequest, EditRequestError, Limit};
 
 /// What to allow.
 #[derive(Debug, Subcommand)]
@@ -51,7 +51,7 @@ pub enum Allow {
     #[command(after_help = "Example:\n  openclaw-guard allow run -- git push origin main")]
     Run {
         #[command(flatten)]
-        line: Line,
+        line: CommandLine,
         #[command(flatten)]
         lift: Lift,
     },
@@ -76,7 +76,7 @@ pub enum Deny {
 
 /// How to change it.
 #[derive(Args, Debug)]
-struct How {
+struct EditMode {
     /// Show what would change; write nothing
     #[arg(long)]
     dry_run: bool,
@@ -103,7 +103,7 @@ pub struct Files {
     #[arg(required = true, value_name = "PATTERN")]
     patterns: Vec<OsString>,
     #[command(flatten)]
-    how: How,
+    how: EditMode,
 }
 
 /// Programs.
@@ -113,17 +113,17 @@ pub struct Programs {
     #[arg(required = true, value_name = "PROGRAM")]
     programs: Vec<OsString>,
     #[command(flatten)]
-    how: How,
+    how: EditMode,
 }
 
 /// A command.
 #[derive(Args, Debug)]
-pub struct Line {
+pub struct CommandLine {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
     #[command(flatten)]
-    how: How,
+    how: EditMode,
 }
 
 /// Why nothing was changed.
@@ -134,7 +134,7 @@ pub enum CommandError {
     #[error("there is no {}: make one first (`openclaw-guard init`), then give the command again", shown(.0.as_bytes()))]
     NoPolicy(String),
     #[error(transparent)]
-    Wish(#[from] WishError),
+    Wish(#[from] EditRequestError),
     #[error("{}", shown(.0.to_string().as_bytes()))]
     Pattern(guard_policy::BadPattern),
     #[error(transparent)]
@@ -144,7 +144,7 @@ pub enum CommandError {
 }
 
 /// How often a change is begun again when somebody else changes the policy meanwhile.
-const TRIES: usize = 16;
+const MAX_TRIES: usize = 16;
 
 /// Allows it.
 ///
@@ -175,13 +175,14 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
     };
     change(options, how, |ground| {
         let (places, limit) = (&ground.places, how.limit());
-        let files = |files: &Files, access, bits| Wish::files(&files.patterns, access, bits, places, limit);
+        let files =
+            |files: &Files, access, bits| EditRequest::files(&files.patterns, access, bits, places, limit);
         let wish = match what {
             Deny::Read(list) | Deny::All(list) => files(list, Access::READ, Bits::R)?,
             Deny::Write(list) => files(list, Access::WRITE, Bits::W)?,
             Deny::Exec(list) => {
                 let policy = ground.in_force()?;
-                let mut wish = Wish::programs(&list.programs, Bits::X, &policy, places, limit)?;
+                let mut wish = EditRequest::programs(&list.programs, Bits::X, &policy, places, limit)?;
                 // Its interpreter and its loader are other programs'.
                 wish.needs.retain(|need| need.part.is_program());
                 wish
@@ -195,38 +196,40 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
     })
 }
 
-impl How {
+impl EditMode {
     fn limit(&self) -> Limit {
         if self.force { Limit::None } else { Limit::Sensible }
     }
 }
 
-fn wanted(ground: &Ground, what: &Allow, limit: Limit) -> Result<Wish, CommandError> {
+fn wanted(ground: &EditContext, what: &Allow, limit: Limit) -> Result<EditRequest, CommandError> {
     let places = &ground.places;
     let start = Bits::R.union(Bits::X);
     Ok(match what {
-        Allow::Read { files, .. } => Wish::files(&files.patterns, Access::READ, Bits::R, places, limit)?,
+        Allow::Read { files, .. } => {
+            EditRequest::files(&files.patterns, Access::READ, Bits::R, places, limit)?
+        }
         Allow::Write { files, .. } => {
             let access = Access::READ | Access::WRITE;
-            Wish::files(&files.patterns, access, Bits::R.union(Bits::W), places, limit)?
+            EditRequest::files(&files.patterns, access, Bits::R.union(Bits::W), places, limit)?
         }
         Allow::Exec { programs, .. } => {
-            Wish::programs(&programs.programs, start, &*ground.in_force()?, places, limit)?
+            EditRequest::programs(&programs.programs, start, &*ground.in_force()?, places, limit)?
         }
-        Allow::Run { line, .. } => Wish::command(&line.command, start, &*ground.in_force()?, places)?,
+        Allow::Run { line, .. } => EditRequest::command(&line.command, start, &*ground.in_force()?, places)?,
     })
 }
 
-type Planned = (Wish, Result<Plan, NoPlan>);
+type Planned = (EditRequest, Result<EditPlan, NoPlan>);
 
 fn change(
     options: &Options,
-    how: &How,
-    make: impl Fn(&Ground) -> Result<Planned, CommandError>,
+    how: &EditMode,
+    make: impl Fn(&EditContext) -> Result<Planned, CommandError>,
 ) -> Result<Exit, CommandError> {
     let mut tries = 1;
     loop {
-        let ground = Ground::find(options)?;
+        let ground = EditContext::find(options)?;
         if ground.text()?.is_none() {
             return Err(CommandError::NoPolicy(ground.name()));
         }
@@ -240,7 +243,7 @@ fn change(
         if !plan.changes.is_empty() && !how.dry_run {
             match ground.write(&plan.draft) {
                 // What others have changed stays, for the change is made again on top of it.
-                Err(EditError::Changed { .. }) if tries < TRIES => {
+                Err(EditError::Changed { .. }) if tries < MAX_TRIES => {
                     tries += 1;
                     continue;
                 }
@@ -251,7 +254,12 @@ fn change(
     }
 }
 
-fn tell(ground: &Ground, how: &How, wish: &Wish, plan: &Plan) -> Result<Exit, CommandError> {
+fn tell(
+    ground: &EditContext,
+    how: &EditMode,
+    wish: &EditRequest,
+    plan: &EditPlan,
+) -> Result<Exit, CommandError> {
     let (old, new) = (ground.text()?.unwrap_or_default(), plan.draft.text());
     let is_written = !plan.changes.is_empty() && !how.dry_run;
     if how.json {
@@ -295,7 +303,12 @@ fn tell(ground: &Ground, how: &How, wish: &Wish, plan: &Plan) -> Result<Exit, Co
 }
 
 /// Says what keeps it as it is.
-fn refuse(ground: &Ground, how: &How, wish: &Wish, kept: &Kept) -> Result<Exit, CommandError> {
+fn refuse(
+    ground: &EditContext,
+    how: &EditMode,
+    wish: &EditRequest,
+    kept: &Unchangeable,
+) -> Result<Exit, CommandError> {
     let place = place(ground, &kept.path, &kept.rule);
     let change = match &kept.denial {
         Some((_, pattern)) => {
@@ -337,7 +350,7 @@ fn refuse(ground: &Ground, how: &How, wish: &Wish, kept: &Kept) -> Result<Exit, 
 }
 
 /// Where a verdict's reason stands: `FILE:3:5: RULE`.
-pub fn place(ground: &Ground, path: &str, rule: &str) -> String {
+pub fn place(ground: &EditContext, path: &str, rule: &str) -> String {
     let found = ground.text().ok().flatten().and_then(|text| locate(text, path));
     let rule = shown(rule.as_bytes());
     match found {

@@ -6,34 +6,34 @@ use std::sync::Arc;
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::{Draft, Policy, Scope};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::config::{self, Disk, Paths, SetupError};
 
 use super::EditError;
 
 /// A policy's text as it was found, and all that is needed to see what another one would mean here.
-pub struct Ground {
+pub struct EditContext {
     options: Options,
     /// Where things are.
-    pub places: Places,
+    pub places: Paths,
     stores: Stores,
     text: Option<Vec<u8>>,
 }
 
-impl Ground {
+impl EditContext {
     /// Reads the policy that would be in force.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn find(options: &Options) -> Result<Ground, SetupError> {
-        let places = Places::find(options)?;
+    pub fn find(options: &Options) -> Result<EditContext, SetupError> {
+        let places = Paths::find(options)?;
         let text = config::read(&places, |path| std::fs::read(path))?;
         let stores = Stores::load(&places.state_directory);
-        Ok(Ground { options: options.clone(), places, stores, text })
+        Ok(EditContext { options: options.clone(), places, stores, text })
     }
 
     /// The same for another agent.
-    pub fn for_agent(self, agent: &str) -> Ground {
-        Ground { options: Options { agent: agent.to_owned(), ..self.options }, ..self }
+    pub fn for_agent(self, agent: &str) -> EditContext {
+        EditContext { options: Options { agent: agent.to_owned(), ..self.options }, ..self }
     }
 
     /// The text of guard.json; None where there is none.

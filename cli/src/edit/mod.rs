@@ -14,11 +14,11 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-pub use blocker::{Obstacle, obstacle};
+pub use blocker::{BlockedBy, obstacle};
 pub use command::{colour, place, print};
-pub use context::Ground;
+pub use context::EditContext;
 pub use diff::{Colour, unified};
 pub use plan::{Aim, Denials, Effect, NoPlan, plan};
-pub use query::{Part, starts};
+pub use query::{PathQuery, starts};
 pub use replace::{EditError, replace};
-pub use request::{Limit, Wish};
+pub use request::{EditRequest, Limit};

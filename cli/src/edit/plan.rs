@@ -6,12 +6,12 @@ use guard_policy::{Draft, Outcome, Permission, Policy, Rights, Scope, Source};
 use guard_supervisor::config::SetupError;
 use serde::Serialize;
 
-use super::context::Ground;
-use super::query::Part;
-use super::request::{Need, Wish};
+use super::context::EditContext;
+use super::query::PathQuery;
+use super::request::{EditRequest, Need};
 
 /// More than one need takes: a denial of each scope, a rule, an entry.
-const STEPS: usize = 8;
+const MAX_STEPS: usize = 8;
 
 /// What to do with denials of guard.json that are in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Changed {
 
 /// A text by which it would be so.
 #[derive(Debug)]
-pub struct Plan {
+pub struct EditPlan {
     /// The text.
     pub draft: Draft,
     /// In what it differs; nothing where it was so before.
@@ -59,14 +59,14 @@ pub enum Effect {
 
 /// Why no change of guard.json that could be made here is enough.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct Unchangeable {
     /// About what.
-    pub part: Part,
+    pub part: PathQuery,
     /// What the engine says with all the changes made.
     pub outcome: Outcome,
     /// Who.
     pub source: Source,
-    /// Where, as [`guard_policy::Because::path`].
+    /// Where, as [`guard_policy::Reason::path`].
     pub path: String,
     /// The place and what it says, in short.
     pub rule: String,
@@ -80,7 +80,7 @@ pub struct Kept {
 #[derive(Debug)]
 pub enum NoPlan {
     /// Something keeps it as it is.
-    Kept(Box<Kept>),
+    Kept(Box<Unchangeable>),
     /// The policy is wrong, or would be.
     Setup(SetupError),
     /// It cannot be written.
@@ -112,7 +112,7 @@ pub enum Aim {
 ///
 /// # Errors
 /// What keeps it as it is.
-pub fn plan(ground: &Ground, scope: &Scope, wish: &Wish, aim: Aim) -> Result<Plan, NoPlan> {
+pub fn plan(ground: &EditContext, scope: &Scope, wish: &EditRequest, aim: Aim) -> Result<EditPlan, NoPlan> {
     let draft = ground.draft()?;
     let before = ground.policy(&draft)?;
     let mut making = Making { ground, scope, draft, policy: Arc::clone(&before), changes: Vec::new() };
@@ -127,7 +127,7 @@ pub fn plan(ground: &Ground, scope: &Scope, wish: &Wish, aim: Aim) -> Result<Pla
         making.look(need, aim)?;
     }
     let is_new = |need: &&Need| {
-        let Part::Start { path, .. } = &need.part else { return false };
+        let PathQuery::Start { path, .. } = &need.part else { return false };
         !before.within_exec_roots(path)
     };
     let takes_effect = match aim {
@@ -135,11 +135,11 @@ pub fn plan(ground: &Ground, scope: &Scope, wish: &Wish, aim: Aim) -> Result<Pla
         Aim::Allow(_) if wish.needs.iter().any(|need| is_new(&need)) => Effect::AtNextStart,
         Aim::Allow(_) => Effect::AtOnce,
     };
-    Ok(Plan { draft: making.draft, changes: making.changes, takes_effect })
+    Ok(EditPlan { draft: making.draft, changes: making.changes, takes_effect })
 }
 
 struct Making<'g> {
-    ground: &'g Ground,
+    ground: &'g EditContext,
     scope: &'g Scope,
     draft: Draft,
     /// The draft's.
@@ -149,7 +149,7 @@ struct Making<'g> {
 
 impl Making<'_> {
     fn allow(&mut self, need: &Need, denials: Denials) -> Result<(), NoPlan> {
-        for _ in 0..STEPS {
+        for _ in 0..MAX_STEPS {
             let verdict = need.part.decide(&self.policy);
             if verdict.outcome == Outcome::Allow {
                 return Ok(());
@@ -189,7 +189,7 @@ impl Making<'_> {
             return Ok(());
         }
         let because = verdict.because;
-        Err(NoPlan::Kept(Box::new(Kept {
+        Err(NoPlan::Kept(Box::new(Unchangeable {
             part: need.part.clone(),
             outcome: verdict.outcome,
             source: because.source,
@@ -205,7 +205,7 @@ impl Making<'_> {
         let rights = self.rights(need);
         let granted = need.bits.grant(rights);
         let is_named = match &need.part {
-            Part::Socket { path } => self.policy.names(path),
+            PathQuery::Socket { path } => self.policy.names(path),
             _ => true,
         };
         if is_named && granted == rights {
@@ -281,7 +281,7 @@ impl Making<'_> {
 ///
 /// # Errors
 /// When a pattern cannot be written.
-pub fn deny_all(ground: &Ground, scope: &Scope, wish: &Wish) -> Result<Plan, NoPlan> {
+pub fn deny_all(ground: &EditContext, scope: &Scope, wish: &EditRequest) -> Result<EditPlan, NoPlan> {
     let draft = ground.draft()?;
     let policy = ground.policy(&draft)?;
     let mut making = Making { ground, scope, draft, policy, changes: Vec::new() };
@@ -290,5 +290,5 @@ pub fn deny_all(ground: &Ground, scope: &Scope, wish: &Wish) -> Result<Plan, NoP
         let key = scope.key("permissions.filesystem.deny");
         making.changed(change, Changed { key, was: None, is: Some(need.rule.clone()) })?;
     }
-    Ok(Plan { draft: making.draft, changes: making.changes, takes_effect: Effect::UnlessKernels })
+    Ok(EditPlan { draft: making.draft, changes: making.changes, takes_effect: Effect::UnlessKernels })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use guard_openclaw::real_path::real;
 use guard_policy::{
-    Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
+    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
     decide,
 };
 use guard_supervisor::exec::image::{self, Image};
@@ -22,7 +22,7 @@ const MAX_SCRIPTS: usize = 5;
 
 /// One question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum PathQuery {
     /// May this file be used so?
     File { path: Vec<u8>, access: Access },
     /// May this socket be connected to, which the tree has not made?
@@ -35,20 +35,20 @@ pub enum Part {
     Bind { address: std::net::SocketAddr, page: Page },
 }
 
-impl Part {
+impl PathQuery {
     /// The engine's answer, within what the floor lets start at all.
     pub fn decide<'p>(&self, policy: &'p Arc<Policy>) -> Verdict<'p> {
         match self {
-            Part::File { path, access } => decide(policy, &Request::File { path, access: *access }),
-            Part::Socket { path } => {
+            PathQuery::File { path, access } => decide(policy, &Request::File { path, access: *access }),
+            PathQuery::Socket { path } => {
                 let verdict = decide(policy, &Request::File { path, access: Access::WRITE });
                 if verdict.outcome == Outcome::Deny || policy.names(path) {
                     return verdict;
                 }
                 let text = "a socket that the tree did not make; a rule must name it, not only its directory";
-                Verdict { outcome: Outcome::Deny, because: Because::new(Source::Builtin, "", text, text) }
+                Verdict { outcome: Outcome::Deny, because: Reason::new(Source::Builtin, "", text, text) }
             }
-            Part::Start { path, argv, cwd, role } => {
+            PathQuery::Start { path, argv, cwd, role } => {
                 let exec = Exec { path, argv, cwd, role: *role };
                 let file = Path::new(OsStr::from_bytes(path));
                 let verdict = decide_program(policy, exec, &originals(policy, file, path));
@@ -58,15 +58,15 @@ impl Part {
                 let text = "its directory is not below exec.roots";
                 Verdict {
                     outcome: Outcome::Deny,
-                    because: Because::new(Source::Builtin, "exec.roots", text, text),
+                    because: Reason::new(Source::Builtin, "exec.roots", text, text),
                 }
             }
-            Part::Connect { address, page } => {
+            PathQuery::Connect { address, page } => {
                 let (address, transport, page) = (*address, Transport::Tcp, *page);
                 let interface = interface_of(policy, address, page);
                 decide(policy, &Request::Connect(Connection { address, transport, interface, page }))
             }
-            Part::Bind { address, page } => {
+            PathQuery::Bind { address, page } => {
                 let (address, transport, page) = (*address, Transport::Tcp, *page);
                 decide(policy, &Request::Bind { address, transport, page })
             }
@@ -76,44 +76,46 @@ impl Part {
     /// The question as the policy's own, for the rule that comes nearest.
     pub fn nearest<'p>(&self, policy: &'p Policy) -> Option<guard_policy::remedy::Nearest<'p>> {
         match self {
-            Part::File { path, access } => policy.nearest(&Request::File { path, access: *access }),
-            Part::Socket { path } => policy.nearest(&Request::File { path, access: Access::WRITE }),
-            Part::Start { path, argv, cwd, role } => {
+            PathQuery::File { path, access } => policy.nearest(&Request::File { path, access: *access }),
+            PathQuery::Socket { path } => policy.nearest(&Request::File { path, access: Access::WRITE }),
+            PathQuery::Start { path, argv, cwd, role } => {
                 policy.nearest(&Request::Exec(Exec { path, argv, cwd, role: *role }))
             }
-            Part::Connect { .. } | Part::Bind { .. } => None,
+            PathQuery::Connect { .. } | PathQuery::Bind { .. } => None,
         }
     }
 
     /// The path that it is about.
     pub fn path(&self) -> Option<&[u8]> {
         match self {
-            Part::File { path, .. } | Part::Socket { path } | Part::Start { path, .. } => Some(path),
-            Part::Connect { .. } | Part::Bind { .. } => None,
+            PathQuery::File { path, .. } | PathQuery::Socket { path } | PathQuery::Start { path, .. } => {
+                Some(path)
+            }
+            PathQuery::Connect { .. } | PathQuery::Bind { .. } => None,
         }
     }
 
     /// Whether it is about the file that is started itself.
     pub fn is_program(&self) -> bool {
-        matches!(self, Part::Start { role: Role::Program, .. })
+        matches!(self, PathQuery::Start { role: Role::Program, .. })
     }
 
     /// Whether it is about the start of something that needs a place in an allowlist.
     pub fn needs_entry(&self) -> bool {
-        matches!(self, Part::Start { role: Role::Program | Role::Interpreter, .. })
+        matches!(self, PathQuery::Start { role: Role::Program | Role::Interpreter, .. })
     }
 }
 
 /// The files that run when this one is started, by its real path: it, its interpreters if it is a script, the loader.
 /// What cannot be read is judged by its path alone.
-pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<Part> {
+pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<PathQuery> {
     let (mut path, mut argv, mut role) = (path.to_owned(), argv, Role::Program);
     let cwd = cwd.as_os_str().as_bytes().to_vec();
     let mut parts = Vec::new();
     for _ in 0..=MAX_SCRIPTS {
         let bytes = path.as_os_str().as_bytes().to_vec();
         let image = File::open(&path).ok().and_then(|file| image::read(&file).ok());
-        parts.push(Part::Start { path: bytes, argv: argv.clone(), cwd: cwd.clone(), role });
+        parts.push(PathQuery::Start { path: bytes, argv: argv.clone(), cwd: cwd.clone(), role });
         match image {
             Some(Image::Script { interpreter, argument }) => {
                 // As exec::judge: argv[0] gives way to these.
@@ -128,7 +130,7 @@ pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<Part> {
             }
             Some(Image::Elf { interpreter: Some(loader) }) => {
                 let path = real_of(&loader, &cwd).into_os_string().as_bytes().to_vec();
-                parts.push(Part::Start { path, argv, cwd, role: Role::Loader });
+                parts.push(PathQuery::Start { path, argv, cwd, role: Role::Loader });
                 break;
             }
             _ => break,

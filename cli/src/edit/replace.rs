@@ -58,7 +58,7 @@ pub(super) fn replace_on(
     was: Option<&[u8]>,
     text: &[u8],
 ) -> Result<(), EditError> {
-    let held = Held::take(path)?;
+    let held = LockedDirectory::take(path)?;
     let old = held.read()?;
     if old.as_ref().map(|old| old.bytes.as_slice()) != was {
         return Err(EditError::Changed { path: held.path });
@@ -67,7 +67,7 @@ pub(super) fn replace_on(
 }
 
 /// The directory of a policy, locked.
-struct Held {
+struct LockedDirectory {
     directory: OwnedFd,
     /// The policy's real path.
     path: PathBuf,
@@ -82,8 +82,8 @@ struct Old {
     mode: Mode,
 }
 
-impl Held {
-    fn take(path: &Path) -> Result<Held, EditError> {
+impl LockedDirectory {
+    fn take(path: &Path) -> Result<LockedDirectory, EditError> {
         let real = real(path)?;
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(EditError::NotPlain { path: real });
@@ -96,7 +96,7 @@ impl Held {
             .map_err(|error| failed("open the directory of", &real)(error.into()))?;
         // Not the file itself: that is replaced by each change.
         lock(&directory, &real)?;
-        Ok(Held { directory, name, path: real })
+        Ok(LockedDirectory { directory, name, path: real })
     }
 
     fn read(&self) -> Result<Option<Old>, EditError> {
@@ -193,12 +193,12 @@ fn real(path: &Path) -> Result<PathBuf, EditError> {
 /// Who holds the lock writes a few kilobytes. A tree that may read the directory can hold it, too, and keep the operator from
 /// changing anything, but not for longer than this from knowing.
 fn lock(directory: &OwnedFd, path: &Path) -> Result<(), EditError> {
-    const TRIES: usize = 250;
-    const PAUSE: Duration = Duration::from_millis(20);
-    for _ in 0..TRIES {
+    const MAX_TRIES: usize = 250;
+    const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+    for _ in 0..MAX_TRIES {
         match flock(directory, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(RETRY_INTERVAL),
             Err(error) => return Err(failed("lock the directory of", path)(error.into())),
         }
     }

@@ -6,17 +6,17 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use guard_openclaw::real_path::real;
-use guard_policy::remedy::{Width, exactly, sample, tilde, width};
+use guard_policy::remedy::{Coverage, exactly, sample, tilde, width};
 use guard_policy::text::shown;
 use guard_policy::{Access, Bits, Policy, Role};
-use guard_supervisor::config::{Places, environment};
+use guard_supervisor::config::{Paths, environment};
 
-use super::query::{Part, starts};
+use super::query::{PathQuery, starts};
 use crate::check::lookup;
 
 /// Why words of the command line say nothing that could be written.
 #[derive(Debug, thiserror::Error)]
-pub enum WishError {
+pub enum EditRequestError {
     #[error("{}: not UTF-8 text, which a pattern must be", shown(.0.as_bytes()))]
     NoText(OsString),
     #[error("{}: {why}", shown(pattern.as_bytes()))]
@@ -43,18 +43,18 @@ pub enum Limit {
 #[derive(Clone, Debug)]
 pub struct Need {
     /// The question.
-    pub part: Part,
+    pub part: PathQuery,
     /// The pattern of the rule about it.
     pub rule: String,
     /// Of those of the rule.
     pub bits: Bits,
     /// For what needs one, an entry of the allowlist.
-    pub entry: Option<Entry>,
+    pub entry: Option<EntryRequest>,
 }
 
 /// An entry of an allowlist.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct EntryRequest {
     /// The program.
     pub pattern: String,
     /// What its arguments must be like.
@@ -63,7 +63,7 @@ pub struct Entry {
 
 /// What was understood of the command line.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct EditRequest {
     /// All of it.
     pub needs: Vec<Need>,
     /// How words were understood that can be meant in other ways.
@@ -77,7 +77,7 @@ struct Meant {
     literal: Option<PathBuf>,
 }
 
-impl Wish {
+impl EditRequest {
     /// Files of these patterns, with this access, by these bits.
     ///
     /// # Errors
@@ -86,10 +86,10 @@ impl Wish {
         words: &[OsString],
         access: Access,
         bits: Bits,
-        places: &Places,
+        places: &Paths,
         limit: Limit,
-    ) -> Result<Wish, WishError> {
-        let mut wish = Wish::default();
+    ) -> Result<EditRequest, EditRequestError> {
+        let mut wish = EditRequest::default();
         for word in words {
             let rule = wish.pattern(word, places)?.pattern;
             check(&rule, places, limit)?;
@@ -99,8 +99,8 @@ impl Wish {
                 found.is_ok_and(|metadata| metadata.file_type().is_socket())
             };
             let part = match access.contains(Access::WRITE) && is_socket(&path) {
-                true => Part::Socket { path },
-                false => Part::File { path, access },
+                true => PathQuery::Socket { path },
+                false => PathQuery::File { path, access },
             };
             wish.needs.push(Need { part, rule, bits, entry: None });
         }
@@ -115,10 +115,10 @@ impl Wish {
         words: &[OsString],
         bits: Bits,
         policy: &Policy,
-        places: &Places,
+        places: &Paths,
         limit: Limit,
-    ) -> Result<Wish, WishError> {
-        let mut wish = Wish::default();
+    ) -> Result<EditRequest, EditRequestError> {
+        let mut wish = EditRequest::default();
         for word in words {
             let is_name = !word.as_bytes().iter().any(|byte| b"/*?~".contains(byte));
             let word = if is_name { find(word, policy, places)?.into_os_string() } else { word.clone() };
@@ -130,8 +130,8 @@ impl Wish {
                     let path = sample(&pattern, home(places));
                     let argv = vec![path.clone()];
                     let cwd = places.cwd.as_os_str().as_bytes().to_vec();
-                    let part = Part::Start { path, argv, cwd, role: Role::Program };
-                    let entry = Some(Entry { pattern: pattern.clone(), arguments: None });
+                    let part = PathQuery::Start { path, argv, cwd, role: Role::Program };
+                    let entry = Some(EntryRequest { pattern: pattern.clone(), arguments: None });
                     wish.needs.push(Need { part, rule: pattern, bits, entry });
                 }
             }
@@ -147,14 +147,14 @@ impl Wish {
         words: &[OsString],
         bits: Bits,
         policy: &Policy,
-        places: &Places,
-    ) -> Result<Wish, WishError> {
-        let mut wish = Wish::default();
+        places: &Paths,
+    ) -> Result<EditRequest, EditRequestError> {
+        let mut wish = EditRequest::default();
         let name = words.first().cloned().unwrap_or_default();
         let program = find(&name, policy, places)?;
         let program = wish.led(&program);
         let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-        let arguments = exactly(&argv[1..]).map_err(|why| WishError::NoPattern {
+        let arguments = exactly(&argv[1..]).map_err(|why| EditRequestError::NoPattern {
             pattern: String::from_utf8_lossy(&argv.join(&b' ')).into_owned(),
             why,
         })?;
@@ -169,10 +169,10 @@ impl Wish {
         argv: Vec<Vec<u8>>,
         arguments: Option<String>,
         bits: Bits,
-        places: &Places,
+        places: &Paths,
     ) {
         for part in starts(program, argv, &places.cwd) {
-            let Part::Start { path, argv, role, .. } = &part else { continue };
+            let PathQuery::Start { path, argv, role, .. } = &part else { continue };
             let pattern = tilde(&String::from_utf8_lossy(path), home(places));
             let arguments = match role {
                 Role::Program => arguments.clone(),
@@ -180,14 +180,14 @@ impl Wish {
                 Role::Interpreter => interprets(argv, program),
                 Role::Loader => None,
             };
-            let entry = part.needs_entry().then(|| Entry { pattern: pattern.clone(), arguments });
+            let entry = part.needs_entry().then(|| EntryRequest { pattern: pattern.clone(), arguments });
             self.needs.push(Need { part, rule: pattern, bits, entry });
         }
     }
 
-    fn pattern(&mut self, word: &OsStr, places: &Places) -> Result<Meant, WishError> {
-        let text = word.to_str().ok_or_else(|| WishError::NoText(word.to_owned()))?;
-        let wrong = |why: &str| WishError::NoPattern { pattern: text.to_owned(), why: why.to_owned() };
+    fn pattern(&mut self, word: &OsStr, places: &Paths) -> Result<Meant, EditRequestError> {
+        let text = word.to_str().ok_or_else(|| EditRequestError::NoText(word.to_owned()))?;
+        let wrong = |why: &str| EditRequestError::NoPattern { pattern: text.to_owned(), why: why.to_owned() };
         if text.is_empty() {
             return Err(wrong("the pattern is empty"));
         }
@@ -210,7 +210,7 @@ impl Wish {
         let leading = if leading.is_empty() { "/" } else { leading };
         let is_directory = wild.is_none() && path.ends_with('/') && path != "/";
         let led = self.led(Path::new(leading));
-        let real = led.to_str().ok_or_else(|| WishError::NoText(led.clone().into_os_string()))?;
+        let real = led.to_str().ok_or_else(|| EditRequestError::NoText(led.clone().into_os_string()))?;
         if real.strip_prefix(&*places.home.to_string_lossy()).unwrap_or(real).contains(['*', '?']) {
             return Err(wrong("its path holds * or ?, which a pattern would read as wildcards"));
         }
@@ -255,21 +255,21 @@ fn interprets(argv: &[Vec<u8>], script: &Path) -> Option<String> {
 }
 
 /// The program of a name, as the guarded command would find it.
-fn find(name: &OsStr, policy: &Policy, places: &Places) -> Result<PathBuf, WishError> {
+fn find(name: &OsStr, policy: &Policy, places: &Paths) -> Result<PathBuf, EditRequestError> {
     let env = environment::of_command(policy, &places.state_directory).env;
-    lookup::program(name, &env, &places.cwd).ok_or_else(|| WishError::NotFound(name.to_owned()))
+    lookup::program(name, &env, &places.cwd).ok_or_else(|| EditRequestError::NotFound(name.to_owned()))
 }
 
-fn home(places: &Places) -> &[u8] {
+fn home(places: &Paths) -> &[u8] {
     places.home.as_os_str().as_bytes()
 }
 
-fn check(pattern: &str, places: &Places, limit: Limit) -> Result<(), WishError> {
+fn check(pattern: &str, places: &Paths, limit: Limit) -> Result<(), EditRequestError> {
     let place = match width(pattern, home(places)) {
         _ if limit == Limit::None => return Ok(()),
-        Width::Some => return Ok(()),
-        Width::Home => "the home directory",
-        Width::Everything => "the root directory",
+        Coverage::Some => return Ok(()),
+        Coverage::Home => "the home directory",
+        Coverage::Everything => "the root directory",
     };
-    Err(WishError::TooWide { pattern: pattern.to_owned(), place })
+    Err(EditRequestError::TooWide { pattern: pattern.to_owned(), place })
 }

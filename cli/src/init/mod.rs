@@ -14,7 +14,7 @@ use guard_openclaw::approvals_store::Stores;
 use guard_policy::text::{quoted, shown, shown_json};
 use guard_policy::{Access, Outcome, Request, decide};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ use write::Existing;
     openclaw-guard --policy ./guard.json init --force     the old one is kept as guard.json.old\n  \
     openclaw-guard init --list --json | jq -r '.[].name'\n\n\
     Exit status: 0, 125 nothing was written.")]
-pub struct Arguments {
+pub struct InitArgs {
     /// What kind of work it is for (--list says more)
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Template::Coding)]
     template: Template,
@@ -110,11 +110,11 @@ pub enum InitError {
 ///
 /// # Errors
 /// When there is no place for it, or something is there that was not to be replaced.
-pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, InitError> {
+pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     if arguments.list {
         return list(arguments.json).map_err(InitError::Output);
     }
-    let places = Places::find(options)?;
+    let places = Paths::find(options)?;
     let template = arguments.template;
     let workspace = Workspace::find(&places, arguments.workspace.as_deref())?;
     if template.is_for_a_workspace() {
@@ -135,7 +135,7 @@ pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, InitError> 
 /// What is written must hold, and let somebody work in the workspace.
 fn look_over(
     options: &Options,
-    places: &Places,
+    places: &Paths,
     workspace: &Workspace,
     template: Template,
     text: &str,
@@ -176,7 +176,7 @@ fn list(json: bool) -> io::Result<Exit> {
 /// What was written, and what to do with it.
 fn tell(
     options: &Options,
-    places: &Places,
+    places: &Paths,
     workspace: &Workspace,
     template: Template,
     old: Option<&Path>,

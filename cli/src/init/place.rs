@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use guard_policy::known;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 
 use super::InitError;
 use super::fill::Values;
@@ -19,7 +19,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When it is not there, or is no directory.
-    pub fn find(places: &Places, named: Option<&Path>) -> Result<Workspace, InitError> {
+    pub fn find(places: &Paths, named: Option<&Path>) -> Result<Workspace, InitError> {
         let Some(named) = named else { return Ok(Workspace(places.cwd.clone())) };
         let real = named
             .canonicalize()
@@ -37,7 +37,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When not.
-    pub fn check(&self, places: &Places) -> Result<(), InitError> {
+    pub fn check(&self, places: &Paths) -> Result<(), InitError> {
         if places.home.starts_with(&self.0) {
             return Err(InitError::Home(self.0.clone()));
         }
@@ -63,7 +63,7 @@ impl Workspace {
     }
 
     /// What is put into a template: nothing for a workspace that no pattern can name, which [`Workspace::check`] refuses.
-    pub fn values(&self, places: &Places) -> Values {
+    pub fn values(&self, places: &Paths) -> Values {
         let pattern = |path: &Path| pattern(path, places);
         let single = |path: &Path| pattern(path)?.strip_suffix("/**").map(str::to_owned);
         let workspace = single(&self.0).unwrap_or_default();
@@ -84,6 +84,6 @@ impl Workspace {
     }
 }
 
-fn pattern(path: &Path, places: &Places) -> Option<String> {
+fn pattern(path: &Path, places: &Paths) -> Option<String> {
     known::hierarchy(path.as_os_str().as_bytes(), places.home.as_os_str().as_bytes())
 }

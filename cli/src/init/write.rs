@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 
 use super::InitError;
 use crate::edit::replace;
@@ -24,7 +24,7 @@ pub enum Existing {
 ///
 /// # Errors
 /// When there is one and it was not to be replaced, or the disk says no.
-pub fn write(places: &Places, text: &str, existing: Existing) -> Result<Option<PathBuf>, InitError> {
+pub fn write(places: &Paths, text: &str, existing: Existing) -> Result<Option<PathBuf>, InitError> {
     let path = &places.policy;
     let failed = |path: &Path| {
         let path = path.to_owned();

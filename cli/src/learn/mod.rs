@@ -13,14 +13,14 @@ use guard_openclaw::approvals_store::Stores;
 use guard_policy::Problem;
 use guard_policy::learn::{self, Observation, Session, Stands};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
 use guard_supervisor::judge::recorder::Seen;
 use guard_supervisor::run::{self, RunError};
 
 use crate::edit::EditError;
-use print::Told;
-use target::{Target, Written};
+use print::Summary;
+use target::{OutputTarget, TargetOutcome};
 
 /// What it is told.
 #[derive(Args, Debug)]
@@ -32,13 +32,13 @@ use target::{Target, Written};
     Nothing is refused to the command but the guard's and OpenClaw's own files: start what you trust.\n\n\
     Exit status: the command's, also where the policy was not changed because nothing was missing;\n\
     1 where a policy that exists was not changed for want of a yes; 125 the guard failed.")]
-pub struct Arguments {
+pub struct LearnArgs {
     /// Write the policy to this file; to one that exists what is missing is added, after a yes [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// How much beside what was seen is allowed
-    #[arg(long, value_enum, default_value_t = Width::Normal)]
-    width: Width,
+    #[arg(long, value_enum, default_value_t = WidthArg::Normal)]
+    width: WidthArg,
     /// Add to a policy that exists without asking
     #[arg(short, long)]
     yes: bool,
@@ -52,7 +52,7 @@ pub struct Arguments {
 
 /// `--width`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Width {
+enum WidthArg {
     /// What was seen, and directories of which much was seen
     Tight,
     /// The project, caches, temporary directories, the system's and toolchains' directories; programs that were seen, and
@@ -62,12 +62,12 @@ enum Width {
     Wide,
 }
 
-impl From<Width> for learn::Width {
-    fn from(width: Width) -> learn::Width {
+impl From<WidthArg> for learn::Width {
+    fn from(width: WidthArg) -> learn::Width {
         match width {
-            Width::Tight => learn::Width::Tight,
-            Width::Normal => learn::Width::Normal,
-            Width::Wide => learn::Width::Wide,
+            WidthArg::Tight => learn::Width::Tight,
+            WidthArg::Normal => learn::Width::Normal,
+            WidthArg::Wide => learn::Width::Wide,
         }
     }
 }
@@ -107,9 +107,9 @@ impl From<Vec<Problem>> for LearnError {
 ///
 /// # Errors
 /// When it cannot be run, or there is nothing to write to.
-pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, LearnError> {
-    let mut places = Places::find(options)?;
-    let target = Target::find(arguments.output.as_deref())?;
+pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError> {
+    let mut places = Paths::find(options)?;
+    let target = OutputTarget::find(arguments.output.as_deref())?;
     places.deny(&target.files());
     let in_force = config::policy(options, &places, Disk::Used)?;
     places.close(&in_force, &Stores::load(&places.state_directory));
@@ -125,12 +125,12 @@ pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, LearnError>
         let session = Session { observations: &observations, host, caches: &caches, agent: &options.agent };
         let proposal = learn::propose(&session, arguments.width.into()).ok_or(LearnError::NoProposal)?;
         let merge = match &target {
-            Target::Existing { spot, text } => {
+            OutputTarget::Existing { spot, text } => {
                 Some(learn::merge(&spot.path.to_string_lossy(), text, &session, &proposal)?)
             }
-            Target::Stdout | Target::New(_) => None,
+            OutputTarget::Stdout | OutputTarget::New(_) => None,
         };
-        let told = Told {
+        let told = Summary {
             ended,
             is_cut,
             observations: &observations,
@@ -142,7 +142,7 @@ pub fn act(options: &Options, arguments: &Arguments) -> Result<Exit, LearnError>
         told.summary(options, &places);
         let written = target.write(arguments.yes, told.proposal, told.merge)?;
         told.result(options, arguments, &target, written).map_err(LearnError::Output)?;
-        Ok(if written == Written::Refused { Exit::Wrong } else { ended })
+        Ok(if written == TargetOutcome::Refused { Exit::Wrong } else { ended })
     })
 }
 

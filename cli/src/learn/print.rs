@@ -9,19 +9,19 @@ use std::path::Path;
 use guard_policy::learn::{LeftOut, Merge, Observation, Proposal, Used, Why};
 use guard_policy::text::{shown, shown_json};
 use guard_policy::{Outcome, Policy, decide};
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 use serde_json::{Value, json};
 
-use super::Arguments;
-use super::target::{Target, Written};
+use super::LearnArgs;
+use super::target::{OutputTarget, TargetOutcome};
 
 /// How many lines of a list are shown to a person.
-const SHOWN: usize = 25;
+const MAX_SHOWN: usize = 25;
 
 /// Everything that there is to tell.
-pub struct Told<'t> {
+pub struct Summary<'t> {
     pub ended: Exit,
     pub is_cut: bool,
     pub observations: &'t [Observation],
@@ -48,7 +48,7 @@ fn words(command: &[OsString]) -> String {
     shown(quoted.as_bytes())
 }
 
-impl Told<'_> {
+impl Summary<'_> {
     fn count(&self, used: Used) -> usize {
         self.observations.iter().filter(|seen| seen.used.meets(used)).count()
     }
@@ -84,7 +84,7 @@ impl Told<'_> {
     }
 
     /// What was seen, on standard error.
-    pub fn summary(&self, options: &Options, places: &Places) {
+    pub fn summary(&self, options: &Options, places: &Paths) {
         let line = |text: String| eprintln!("openclaw-guard: {text}");
         let how = match self.ended {
             Exit::Signal(signal) => format!("was ended by signal {signal}"),
@@ -145,9 +145,9 @@ impl Told<'_> {
             return;
         }
         eprintln!("openclaw-guard: {title}");
-        lines.take(SHOWN).for_each(|line| eprintln!("  {line}"));
-        if count > SHOWN {
-            eprintln!("  … and {} more (--json lists all)", count - SHOWN);
+        lines.take(MAX_SHOWN).for_each(|line| eprintln!("  {line}"));
+        if count > MAX_SHOWN {
+            eprintln!("  … and {} more (--json lists all)", count - MAX_SHOWN);
         }
     }
 
@@ -158,16 +158,16 @@ impl Told<'_> {
     pub fn result(
         &self,
         options: &Options,
-        arguments: &Arguments,
-        target: &Target,
-        written: Written,
+        arguments: &LearnArgs,
+        target: &OutputTarget,
+        written: TargetOutcome,
     ) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if arguments.json {
             // Strings and numbers: nothing that could fail.
             let json = serde_json::to_string_pretty(&self.json(written)).unwrap_or_default();
             writeln!(out, "{}", shown_json(&json))?;
-        } else if matches!(target, Target::Stdout) {
+        } else if matches!(target, OutputTarget::Stdout) {
             out.write_all(self.proposal.text.as_bytes())?;
         }
         out.flush()?;
@@ -177,24 +177,24 @@ impl Told<'_> {
             }
         };
         // As it was written: that is what is typed again.
-        let Some(name) = arguments.output.as_ref().filter(|_| !matches!(target, Target::Stdout)) else {
+        let Some(name) = arguments.output.as_ref().filter(|_| !matches!(target, OutputTarget::Stdout)) else {
             return Ok(());
         };
         let name = shown(name.as_os_str().as_bytes());
         match written {
-            Written::Done => line(format!(
+            TargetOutcome::Done => line(format!(
                 "wrote {name}; again under it: openclaw-guard --policy {name} -- {}",
                 words(&arguments.command)
             )),
-            Written::Needless => line(format!("{name} needs no change")),
-            Written::Refused => {
+            TargetOutcome::Needless => line(format!("{name} needs no change")),
+            TargetOutcome::Refused => {
                 eprintln!("openclaw-guard: {name} is as it was; --yes changes it without a question")
             }
         }
         Ok(())
     }
 
-    fn json(&self, written: Written) -> Value {
+    fn json(&self, written: TargetOutcome) -> Value {
         let merge = self.merge;
         let status = match self.ended {
             Exit::Command(status) => i32::from(status),
@@ -226,7 +226,7 @@ impl Told<'_> {
             }).collect::<Vec<_>>(),
             "refused": merge.map_or(&[][..], |merge| &merge.refused).iter().map(told).collect::<Vec<_>>(),
             "unused": merge.map_or(&[][..], |merge| &merge.unused),
-            "written": written == Written::Done,
+            "written": written == TargetOutcome::Done,
             "policy": merge.map_or(&self.proposal.text, |merge| &merge.text),
         })
     }

@@ -15,7 +15,7 @@ use crate::edit::{Colour, replace, unified};
 
 /// What `-o` names.
 #[derive(Debug)]
-pub enum Target {
+pub enum OutputTarget {
     /// Nothing, or `-`.
     Stdout,
     /// A file that is not there.
@@ -72,7 +72,7 @@ fn parent(path: &Path) -> &Path {
 
 /// What became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum TargetOutcome {
     /// It was written, or shown where that was asked for.
     Done,
     /// The policy has all of it.
@@ -81,23 +81,25 @@ pub enum Written {
     Refused,
 }
 
-impl Target {
+impl OutputTarget {
     /// Looks before the command runs what there is, so that a long session is not in vain.
     ///
     /// # Errors
     /// When what is there is no right policy, or there is no directory for it.
-    pub fn find(output: Option<&Path>) -> Result<Target, LearnError> {
-        let Some(path) = output.filter(|path| *path != Path::new("-")) else { return Ok(Target::Stdout) };
+    pub fn find(output: Option<&Path>) -> Result<OutputTarget, LearnError> {
+        let Some(path) = output.filter(|path| *path != Path::new("-")) else {
+            return Ok(OutputTarget::Stdout);
+        };
         let path = std::path::absolute(path).map_err(SetupError::NoDirectory)?;
         match std::fs::read(&path) {
             Ok(text) => {
                 let text = String::from_utf8(text).map_err(|_| SetupError::NotText { path: path.clone() })?;
                 Document::parse(&path.to_string_lossy(), &text)
                     .map_err(|problems: Vec<Problem>| SetupError::Invalid(problems))?;
-                Ok(Target::Existing { spot: Spot::find(path)?, text })
+                Ok(OutputTarget::Existing { spot: Spot::find(path)?, text })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => match path.parent() {
-                Some(directory) if directory.is_dir() => Ok(Target::New(Spot::find(path)?)),
+                Some(directory) if directory.is_dir() => Ok(OutputTarget::New(Spot::find(path)?)),
                 directory => Err(LearnError::NoDirectory(directory.unwrap_or(&path).to_owned())),
             },
             Err(error) => Err(SetupError::Unreadable { path, error }.into()),
@@ -107,8 +109,8 @@ impl Target {
     /// What the command must not reach, for it would say what it is allowed.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
-            Target::Stdout => Vec::new(),
-            Target::New(spot) | Target::Existing { spot, .. } => {
+            OutputTarget::Stdout => Vec::new(),
+            OutputTarget::New(spot) | OutputTarget::Existing { spot, .. } => {
                 vec![spot.path.clone(), temporary(&spot.real)]
             }
         }
@@ -123,28 +125,28 @@ impl Target {
         yes: bool,
         proposal: &Proposal,
         merge: Option<&Merge>,
-    ) -> Result<Written, LearnError> {
+    ) -> Result<TargetOutcome, LearnError> {
         match self {
-            Target::Stdout => Ok(Written::Done),
-            Target::New(spot) => {
+            OutputTarget::Stdout => Ok(TargetOutcome::Done),
+            OutputTarget::New(spot) => {
                 spot.check()?;
                 replace(&spot.path, None, proposal.text.as_bytes())?;
-                Ok(Written::Done)
+                Ok(TargetOutcome::Done)
             }
-            Target::Existing { spot, text } => {
+            OutputTarget::Existing { spot, text } => {
                 spot.check()?;
                 let path = &spot.path;
                 let new = merge.map_or(text, |merge| &merge.text);
                 if new == text {
-                    return Ok(Written::Needless);
+                    return Ok(TargetOutcome::Needless);
                 }
                 eprint!("{}", unified(&path.display().to_string(), text, new, Colour::No));
                 let question = format!("openclaw-guard: change {}?", shown(path.as_os_str().as_bytes()));
                 if !yes && !confirm::yes(&question).unwrap_or(false) {
-                    return Ok(Written::Refused);
+                    return Ok(TargetOutcome::Refused);
                 }
                 replace(path, Some(text.as_bytes()), new.as_bytes())?;
-                Ok(Written::Done)
+                Ok(TargetOutcome::Done)
             }
         }
     }

@@ -17,15 +17,15 @@ use super::print;
     The directory may have to be made. zsh looks in ~/.zfunc when ~/.zshrc says `fpath+=~/.zfunc` before\n\
     `autoload -U compinit && compinit`. For this bash alone: eval \"$(openclaw-guard completions bash)\".\n\n\
     Exit status: 0, 125 it cannot be written.")]
-pub struct Arguments {
+pub struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
-    shell: Known,
+    shell: ShellArg,
 }
 
 /// The shells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Known {
+enum ShellArg {
     Bash,
     Zsh,
     Fish,
@@ -87,11 +87,11 @@ complete -c openclaw-guard -n "contains -- -- (commandline -opc)" -f -a "(__fish
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn act(program: &Command, arguments: &Arguments) -> io::Result<Exit> {
+pub fn act(program: &Command, arguments: &CompletionsArgs) -> io::Result<Exit> {
     let (shell, patch) = match arguments.shell {
-        Known::Bash => (Shell::Bash, BASH),
-        Known::Zsh => (Shell::Zsh, ZSH),
-        Known::Fish => (Shell::Fish, FISH),
+        ShellArg::Bash => (Shell::Bash, BASH),
+        ShellArg::Zsh => (Shell::Zsh, ZSH),
+        ShellArg::Fish => (Shell::Fish, FISH),
     };
     let mut command = before_command(program);
     let name = command.get_name().to_owned();

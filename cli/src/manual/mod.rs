@@ -20,7 +20,7 @@ use guard_supervisor::exit::Exit;
     openclaw-guard man approvals resolve | man -l -\n  \
     openclaw-guard man --directory ~/.local/share/man/man1\n\n\
     Exit status: 0, 125 there is no such page, or it cannot be written.")]
-pub struct Arguments {
+pub struct ManArgs {
     /// The page of this command, as `approvals resolve` or `approvals-resolve` [default: openclaw-guard's own]
     #[arg(value_name = "COMMAND", conflicts_with = "directory")]
     words: Vec<String>,
@@ -44,7 +44,7 @@ pub enum ManualError {
 ///
 /// # Errors
 /// When there is none of this name, or it cannot be written.
-pub fn act(program: Command, arguments: &Arguments) -> Result<Exit, ManualError> {
+pub fn act(program: Command, arguments: &ManArgs) -> Result<Exit, ManualError> {
     let top = page::built(program);
     if let Some(directory) = &arguments.directory {
         write_all(&top, directory)?;

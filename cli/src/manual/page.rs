@@ -39,7 +39,7 @@ pub fn page(top: &Command, command: &Command) -> String {
         .date(CHANGED)
         .source(format!("{} {}", top.get_name(), top.get_version().unwrap_or_default()))
         .manual("User Commands");
-    let after = After::of(command);
+    let after = AfterHelp::parse(command);
     let mut page = written(|out| man.render_title(out));
     page += &written(|out| man.render_name_section(out));
     page += &synopsis(command);
@@ -153,7 +153,7 @@ pub fn status(top: &Command, command: &Command) -> String {
     for word in command.get_bin_name().unwrap_or_default().split(' ').skip(1) {
         line.extend(line.last().and_then(|above| above.find_subcommand(word)));
     }
-    let own = line.into_iter().skip(1).rev().find_map(|command| After::of(command).status);
+    let own = line.into_iter().skip(1).rev().find_map(|command| AfterHelp::parse(command).status);
     own.unwrap_or_else(|| "That of the subcommand.".to_owned())
 }
 
@@ -169,17 +169,17 @@ fn see_also(top: &Command, command: &Command) -> String {
 
 /// The text below a command's help, by what it is about.
 #[derive(Default)]
-struct After {
+struct AfterHelp {
     examples: Vec<String>,
     notes: Vec<String>,
     status: Option<String>,
 }
 
-impl After {
-    fn of(command: &Command) -> After {
+impl AfterHelp {
+    fn parse(command: &Command) -> AfterHelp {
         let text = command.get_after_long_help().or(command.get_after_help());
         let text = text.map(ToString::to_string).unwrap_or_default();
-        let mut after = After::default();
+        let mut after = AfterHelp::default();
         for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
             let examples = ["Examples:\n", "Example:\n"].iter().find_map(|word| paragraph.strip_prefix(word));
             if let Some(status) = paragraph.strip_prefix("Exit status:") {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::PolicyError;
 use super::findings::{Finding, print_json};
-use super::source::{BUILT_IN, Source};
+use super::source::{BUILT_IN, PolicyText};
 use crate::check::batch;
 
 /// What it is told.
@@ -29,7 +29,7 @@ use crate::check::batch;
     and with an allowlist entry, which they are about:\n  \
     { \"pattern\": \"/usr/bin/git\", \"match\": [\"/usr/bin/git status\"], \"not_match\": [\"/usr/bin/gitk\"] }\n\n\
     Exit status: 0 all hold, 1 one does not, 125 the policy cannot be read.")]
-pub struct Arguments {
+pub struct ExamplesArgs {
     /// The policy; - for standard input [default: the one that would be in force]
     file: Option<PathBuf>,
     /// Answer as JSON
@@ -39,15 +39,15 @@ pub struct Arguments {
 
 /// What the examples of one policy came to.
 #[derive(Debug, Default, Serialize)]
-pub struct Asked {
+pub struct ExampleResults {
     pub examples: usize,
     pub hold: usize,
     pub failures: Vec<Finding>,
 }
 
-pub fn test(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
-    let (mut asked, mut file) = (Asked::default(), BUILT_IN.to_owned());
-    if let Some(source) = Source::read(options, arguments.file.as_deref())? {
+pub fn test(options: &Options, arguments: &ExamplesArgs) -> Result<Exit, PolicyError> {
+    let (mut asked, mut file) = (ExampleResults::default(), BUILT_IN.to_owned());
+    if let Some(source) = PolicyText::read(options, arguments.file.as_deref())? {
         file = source.name();
         match source.document()? {
             Ok(document) => asked = ask(&source, &document)?,
@@ -70,14 +70,14 @@ pub fn test(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyErro
 ///
 /// # Errors
 /// When the policy cannot be compiled.
-pub fn ask(source: &Source, document: &Document) -> Result<Asked, PolicyError> {
-    let mut asked = Asked::default();
+pub fn ask(source: &PolicyText, document: &Document) -> Result<ExampleResults, PolicyError> {
+    let mut asked = ExampleResults::default();
     let mut policies = BTreeMap::new();
     let mut tell = |key: &str, failure: Option<String>| -> Result<(), PolicyError> {
         asked.examples += 1;
         match failure {
             None => asked.hold += 1,
-            Some(failure) => asked.failures.push(Finding::of(source.text()?, &format!("{key}: {failure}"))),
+            Some(failure) => asked.failures.push(Finding::new(source.text()?, &format!("{key}: {failure}"))),
         }
         Ok(())
     };
@@ -95,7 +95,7 @@ pub fn ask(source: &Source, document: &Document) -> Result<Asked, PolicyError> {
 
 fn policy_of<'p>(
     policies: &'p mut BTreeMap<String, Policy>,
-    source: &Source,
+    source: &PolicyText,
     agent: &str,
 ) -> Result<&'p Policy, PolicyError> {
     // Compiled once an agent; the entry API cannot pass an error on.
@@ -107,29 +107,29 @@ fn policy_of<'p>(
 
 /// What `check --batch` answers.
 #[derive(Deserialize)]
-struct Answer {
+struct BatchOutput {
     outcome: String,
-    because: Reason,
+    because: BatchReason,
 }
 
 #[derive(Deserialize)]
-struct Reason {
+struct BatchReason {
     path: String,
     text: String,
 }
 
 /// How the answer differs from what it must be.
-fn differs(policy: &Policy, source: &Source, example: &Example) -> Option<String> {
+fn differs(policy: &Policy, source: &PolicyText, example: &Example) -> Option<String> {
     let asked = shown_question(&example.question);
     let answer = batch::ask(policy, &source.places.home, example.question.to_string().as_bytes());
-    let answer: Answer = match answer.map(|text| serde_json::from_str(&text)) {
+    let answer: BatchOutput = match answer.map(|text| serde_json::from_str(&text)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => return Some(format!("{asked}: such a question has no outcome")),
         Err(problem) => return Some(format!("{asked}: {problem}")),
     };
     let expected = example.outcome.as_str();
     (Outcome::from_name(&answer.outcome) != Some(example.outcome)).then(|| {
-        let Reason { path, text } = answer.because;
+        let BatchReason { path, text } = answer.because;
         format!("{asked}: should be {expected}, is {} ({path}: {text})", answer.outcome)
     })
 }

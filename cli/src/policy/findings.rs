@@ -24,7 +24,7 @@ pub struct Finding {
 
 impl Finding {
     /// A sentence that begins with a key of the text.
-    pub fn of(text: &str, sentence: &str) -> Finding {
+    pub fn new(text: &str, sentence: &str) -> Finding {
         let (mut finding, sentence) = match locate(text, sentence) {
             Some(place) => {
                 let rest = sentence.get(place.key.len()..).unwrap_or_default();
@@ -92,10 +92,13 @@ mod tests {
     #[test]
     fn a_sentence_is_taken_apart_where_its_key_is() {
         let text = "{\n \"exec\": { \"roots\": [] } }";
-        let finding = Finding::of(text, "exec.roots: is empty");
+        let finding = Finding::new(text, "exec.roots: is empty");
         assert_eq!(finding.line("f", "warning"), "f:2:12: warning: exec.roots: is empty");
-        let finding = Finding::of(text, "exec.roots is read");
+        let finding = Finding::new(text, "exec.roots is read");
         assert_eq!(finding.line("f", ""), "f:2:12: exec.roots: is read");
-        assert_eq!(Finding::of(text, "some\x1b thing").line("f", "warning"), "f: warning: some\\u{1b} thing");
+        assert_eq!(
+            Finding::new(text, "some\x1b thing").line("f", "warning"),
+            "f: warning: some\\u{1b} thing"
+        );
     }
 }

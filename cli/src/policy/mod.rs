@@ -9,8 +9,8 @@ mod tiers;
 mod validate;
 
 pub use show::{Effective, by, effective, title};
-pub use source::Source;
-pub use validate::{Report, report};
+pub use source::PolicyText;
+pub use validate::{ValidationReport, report};
 
 use clap::Subcommand;
 use guard_supervisor::config::SetupError;
@@ -19,15 +19,15 @@ use guard_supervisor::exit::Exit;
 
 /// What to do with a policy.
 #[derive(Debug, Subcommand)]
-pub enum Action {
+pub enum PolicyCommand {
     /// Print the JSON Schema of guard.json
-    Schema(schema::Arguments),
+    Schema(schema::SchemaArgs),
     /// Say what is wrong with a policy, and what may be meant otherwise
-    Validate(validate::Arguments),
+    Validate(validate::ValidateArgs),
     /// Show guard.json, or everything that is in force
-    Show(show::Arguments),
+    Show(show::ShowArgs),
     /// Ask the examples that a policy carries
-    Test(examples::Arguments),
+    Test(examples::ExamplesArgs),
 }
 
 /// Why it was not done.
@@ -45,12 +45,12 @@ pub enum PolicyError {
 ///
 /// # Errors
 /// When the policy cannot be read, or nothing can be written.
-pub fn act(options: &Options, action: &Action) -> Result<Exit, PolicyError> {
+pub fn act(options: &Options, action: &PolicyCommand) -> Result<Exit, PolicyError> {
     let done = match action {
-        Action::Schema(arguments) => schema::print(arguments),
-        Action::Validate(arguments) => validate::validate(options, arguments),
-        Action::Show(arguments) => show::show(options, arguments),
-        Action::Test(arguments) => examples::test(options, arguments),
+        PolicyCommand::Schema(arguments) => schema::print(arguments),
+        PolicyCommand::Validate(arguments) => validate::validate(options, arguments),
+        PolicyCommand::Show(arguments) => show::show(options, arguments),
+        PolicyCommand::Test(arguments) => examples::test(options, arguments),
     };
     match done {
         // Whoever reads has seen enough.

@@ -12,9 +12,9 @@ use super::findings::print_json;
     openclaw-guard policy schema > guard.schema.json\n  \
     then, at the top of guard.json: \"$schema\": \"./guard.schema.json\"\n\n\
     Exit status: 0, 125 error.")]
-pub struct Arguments {}
+pub struct SchemaArgs {}
 
-pub fn print(Arguments {}: &Arguments) -> Result<Exit, PolicyError> {
+pub fn print(SchemaArgs {}: &SchemaArgs) -> Result<Exit, PolicyError> {
     print_json(&guard_policy::schema())?;
     Ok(Exit::Success)
 }

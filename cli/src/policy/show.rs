@@ -6,14 +6,14 @@ use clap::Args;
 use guard_policy::text::shown;
 use guard_policy::{Policy, Section, Setting};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places};
+use guard_supervisor::config::{self, Disk, Paths};
 use guard_supervisor::exit::Exit;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::PolicyError;
 use super::findings::print_json;
-use super::source::{BUILT_IN, Source};
+use super::source::{BUILT_IN, PolicyText};
 use super::tiers;
 
 /// What it is told.
@@ -25,7 +25,7 @@ use super::tiers;
     Each value has its source: agent, global (the top level of guard.json), openclaw (its own\n\
     approvals), operator (the command line), default or builtin.\n\n\
     Exit status: 0, 125 the policy cannot be read or is wrong.")]
-pub struct Arguments {
+pub struct ShowArgs {
     /// Every value in force, with its source
     #[arg(long)]
     effective: bool,
@@ -48,10 +48,10 @@ pub struct Effective {
     pub warnings: Vec<String>,
 }
 
-pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
-    let source = Source::read(options, None)?;
+pub fn show(options: &Options, arguments: &ShowArgs) -> Result<Exit, PolicyError> {
+    let source = PolicyText::read(options, None)?;
     if arguments.effective {
-        let effective = of(options, source.as_ref())?;
+        let effective = effective_from(options, source.as_ref())?;
         if arguments.json {
             print_json(&effective)?
         } else {
@@ -80,11 +80,11 @@ pub fn show(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyErro
 /// # Errors
 /// When the policy cannot be read, or is wrong.
 pub fn effective(options: &Options) -> Result<Effective, PolicyError> {
-    of(options, Source::read(options, None)?.as_ref())
+    effective_from(options, PolicyText::read(options, None)?.as_ref())
 }
 
-fn of(options: &Options, source: Option<&Source>) -> Result<Effective, PolicyError> {
-    let document = source.map(Source::valid).transpose()?;
+fn effective_from(options: &Options, source: Option<&PolicyText>) -> Result<Effective, PolicyError> {
+    let document = source.map(PolicyText::valid).transpose()?;
     let policy = in_force(options, source)?;
     Ok(Effective {
         agent: policy.agent().to_owned(),
@@ -94,15 +94,15 @@ fn of(options: &Options, source: Option<&Source>) -> Result<Effective, PolicyErr
     })
 }
 
-fn in_force(options: &Options, source: Option<&Source>) -> Result<Policy, PolicyError> {
+fn in_force(options: &Options, source: Option<&PolicyText>) -> Result<Policy, PolicyError> {
     match source {
         Some(source) => source.policy(&options.agent, Disk::Used),
-        None => Ok(config::policy(options, &Places::find(options)?, Disk::Used)?),
+        None => Ok(config::policy(options, &Paths::find(options)?, Disk::Used)?),
     }
 }
 
-fn name(source: Option<&Source>) -> String {
-    source.map_or_else(|| BUILT_IN.to_owned(), Source::name)
+fn name(source: Option<&PolicyText>) -> String {
+    source.map_or_else(|| BUILT_IN.to_owned(), PolicyText::name)
 }
 
 fn print(effective: &Effective) -> std::io::Result<()> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use guard_openclaw::approvals_store::Stores;
 use guard_policy::{Document, Policy, Problem};
 use guard_supervisor::config::options::Options;
-use guard_supervisor::config::{self, Disk, Places, SetupError};
+use guard_supervisor::config::{self, Disk, Paths, SetupError};
 
 use super::PolicyError;
 
@@ -16,24 +16,24 @@ const STDIN: &str = "<stdin>";
 pub const BUILT_IN: &str = "the built-in policy";
 
 /// A policy as text, and where it would hold.
-pub struct Source {
+pub struct PolicyText {
     options: Options,
-    pub places: Places,
+    pub places: Paths,
     text: Vec<u8>,
 }
 
-impl Source {
+impl PolicyText {
     /// Reads `file`, `-` for standard input, or the policy that would be in force; None where that is the built-in one.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn read(options: &Options, file: Option<&Path>) -> Result<Option<Source>, PolicyError> {
+    pub fn read(options: &Options, file: Option<&Path>) -> Result<Option<PolicyText>, PolicyError> {
         let is_stdin = file == Some(Path::new("-"));
         let mut options = options.clone();
         if let Some(file) = file.filter(|_| !is_stdin) {
             options.policy = Some(file.to_owned());
         }
-        let mut places = Places::find(&options)?;
+        let mut places = Paths::find(&options)?;
         let text = if is_stdin {
             places.policy = PathBuf::from(STDIN);
             let mut text = Vec::new();
@@ -42,7 +42,7 @@ impl Source {
         } else {
             config::read(&places, |path| std::fs::read(path))?
         };
-        Ok(text.map(|text| Source { options, places, text }))
+        Ok(text.map(|text| PolicyText { options, places, text }))
     }
 
     /// What it is called.

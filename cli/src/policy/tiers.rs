@@ -14,7 +14,7 @@ use super::findings::print_json;
 /// The plan, for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Plan<'a> {
+struct TiersOutput<'a> {
     agent: &'a str,
     file: &'a str,
     classes: BTreeMap<&'static str, Class>,
@@ -43,7 +43,7 @@ struct Granted {
 /// When nothing can be written.
 pub fn print(policy: &Policy, file: &str, as_json: bool) -> Result<(), PolicyError> {
     let names = Names::read();
-    let tiers = policy.tiers(&|directory| names.of(directory));
+    let tiers = policy.tiers(&|directory| names.list(directory));
     if as_json {
         Ok(print_json(&plan(policy.agent(), file, &tiers))?)
     } else {
@@ -51,7 +51,7 @@ pub fn print(policy: &Policy, file: &str, as_json: bool) -> Result<(), PolicyErr
     }
 }
 
-fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> Plan<'a> {
+fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> TiersOutput<'a> {
     let class = |(name, exactness): (_, &guard_policy::Exactness)| {
         (name, Class { exact: exactness.is_exact(), because: exactness.because().map(str::to_owned) })
     };
@@ -63,7 +63,7 @@ fn plan<'a>(agent: &'a str, file: &'a str, tiers: &Tiers) -> Plan<'a> {
             HierarchyKind::File => "file",
         },
     };
-    Plan {
+    TiersOutput {
         agent,
         file,
         classes: tiers.classes.iter().map(class).collect(),

@@ -9,12 +9,12 @@ use guard_policy::Document;
 use guard_policy::text::shown;
 use guard_supervisor::config::Disk;
 use guard_supervisor::config::options::Options;
-use guard_supervisor::exec::Copies;
+use guard_supervisor::exec::ContentMatcher;
 use guard_supervisor::exit::Exit;
 use serde::Serialize;
 
 use super::findings::{Finding, count, print_json};
-use super::source::{BUILT_IN, Source};
+use super::source::{BUILT_IN, PolicyText};
 use super::{PolicyError, examples};
 
 /// What it is told.
@@ -26,7 +26,7 @@ use super::{PolicyError, examples};
     Errors keep the guard from starting. Warnings do not: keys without effect, patterns that match\n\
     nothing, rules that follow links which the tree may replace, examples that do not hold.\n\n\
     Exit status: 0 fine, 1 errors (with --strict: or warnings), 125 it cannot be read.")]
-pub struct Arguments {
+pub struct ValidateArgs {
     /// The policy; - for standard input [default: the one that would be in force]
     file: Option<PathBuf>,
     /// Answer as JSON
@@ -39,16 +39,16 @@ pub struct Arguments {
 
 /// What there is to say of one policy.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct ValidationReport {
     pub file: String,
     pub errors: Vec<Finding>,
     pub warnings: Vec<Finding>,
 }
 
-pub fn validate(options: &Options, arguments: &Arguments) -> Result<Exit, PolicyError> {
-    let report = match Source::read(options, arguments.file.as_deref())? {
+pub fn validate(options: &Options, arguments: &ValidateArgs) -> Result<Exit, PolicyError> {
+    let report = match PolicyText::read(options, arguments.file.as_deref())? {
         Some(source) => report(&source)?,
-        None => Report { file: BUILT_IN.to_owned(), errors: Vec::new(), warnings: Vec::new() },
+        None => ValidationReport { file: BUILT_IN.to_owned(), errors: Vec::new(), warnings: Vec::new() },
     };
     if arguments.json {
         print_json(&report)?
@@ -63,8 +63,8 @@ pub fn validate(options: &Options, arguments: &Arguments) -> Result<Exit, Policy
 ///
 /// # Errors
 /// When it is no text, or what the command line says is wrong.
-pub fn report(source: &Source) -> Result<Report, PolicyError> {
-    let mut report = Report { file: source.name(), errors: Vec::new(), warnings: Vec::new() };
+pub fn report(source: &PolicyText) -> Result<ValidationReport, PolicyError> {
+    let mut report = ValidationReport { file: source.name(), errors: Vec::new(), warnings: Vec::new() };
     match source.document()? {
         Err(problems) => report.errors = problems.iter().map(Finding::from).collect(),
         Ok(document) => report.warnings = warnings(source, &document)?,
@@ -73,7 +73,7 @@ pub fn report(source: &Source) -> Result<Report, PolicyError> {
 }
 
 /// Everything that is worth a look, for each agent that the document speaks of.
-fn warnings(source: &Source, document: &Document) -> Result<Vec<Finding>, PolicyError> {
+fn warnings(source: &PolicyText, document: &Document) -> Result<Vec<Finding>, PolicyError> {
     let text = source.text()?;
     let exists = |path: &[u8]| {
         use std::os::unix::ffi::OsStrExt;
@@ -83,7 +83,7 @@ fn warnings(source: &Source, document: &Document) -> Result<Vec<Finding>, Policy
     let named = document.agents().filter(|agent| *agent != "*" && *agent != source.agent());
     for agent in std::iter::once(source.agent()).chain(named) {
         let policy = Arc::new(source.policy(agent, Disk::Used)?);
-        let left_out = Copies::of(Arc::clone(&policy)).warning();
+        let left_out = ContentMatcher::new(Arc::clone(&policy)).warning();
         for sentence in
             policy.warnings().iter().cloned().chain(policy.lint(document, &exists)).chain(left_out)
         {
@@ -92,7 +92,7 @@ fn warnings(source: &Source, document: &Document) -> Result<Vec<Finding>, Policy
             }
         }
     }
-    let mut findings: Vec<_> = sentences.iter().map(|sentence| Finding::of(text, sentence)).collect();
+    let mut findings: Vec<_> = sentences.iter().map(|sentence| Finding::new(text, sentence)).collect();
     let failing = examples::ask(source, document)?.failures;
     findings.extend(failing.into_iter().map(|mut finding| {
         finding.message.push_str(" (openclaw-guard policy test)");
@@ -103,7 +103,7 @@ fn warnings(source: &Source, document: &Document) -> Result<Vec<Finding>, Policy
     Ok(findings)
 }
 
-fn print(report: &Report) -> std::io::Result<()> {
+fn print(report: &ValidationReport) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for error in &report.errors {
         writeln!(out, "{}", error.line(&report.file, ""))?;

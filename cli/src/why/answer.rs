@@ -5,10 +5,10 @@ use guard_policy::remedy::{Near, Nearest};
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 
-use super::asked::Asked;
-use super::reason::Reason;
+use super::asked::WhyQuery;
+use super::reason::LocatedReason;
 use super::remedy::{Remedy, remedy};
-use crate::edit::{Ground, Part, obstacle};
+use crate::edit::{EditContext, PathQuery, obstacle};
 
 /// What the engine says now.
 #[derive(Clone, Debug)]
@@ -16,24 +16,24 @@ pub struct Now {
     /// What.
     pub outcome: Outcome,
     /// Why.
-    pub because: Reason,
+    pub because: LocatedReason,
     /// About which file of a start, where that is not the program itself.
     pub about: Option<String>,
 }
 
 /// All of the answer.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Explanation {
     /// The question.
-    pub asked: Asked,
+    pub asked: WhyQuery,
     /// What was decided then; now, where nothing was.
     pub outcome: Outcome,
     /// Why.
-    pub because: Reason,
+    pub because: LocatedReason,
     /// What the engine says now; `None` where no policy decides.
     pub now: Option<Now>,
     /// What comes nearest to allowing it.
-    pub nearest: Option<(Near, Reason)>,
+    pub nearest: Option<(Near, LocatedReason)>,
     /// What would change it; `None` where it is allowed.
     pub remedy: Option<Remedy>,
 }
@@ -42,15 +42,15 @@ pub struct Answer {
 ///
 /// # Errors
 /// When the policy cannot be compiled.
-pub fn answer(ground: &Ground, options: &Options, asked: Asked) -> Result<Answer, SetupError> {
+pub fn answer(ground: &EditContext, options: &Options, asked: WhyQuery) -> Result<Explanation, SetupError> {
     let policy = ground.in_force()?;
     // The first file that keeps a start from being allowed says more than the others.
-    let mut decided: Option<(&Part, Now)> = None;
+    let mut decided: Option<(&PathQuery, Now)> = None;
     for part in &asked.parts {
         let verdict = part.decide(&policy);
         let own = part.path().map(|path| String::from_utf8_lossy(path).into_owned());
         let about = own.filter(|path| *path != asked.path);
-        let now = Now { outcome: verdict.outcome, because: Reason::of(&verdict.because), about };
+        let now = Now { outcome: verdict.outcome, because: LocatedReason::new(&verdict.because), about };
         if decided.as_ref().is_none_or(|(_, other)| now.outcome < other.outcome) {
             decided = Some((part, now));
         }
@@ -59,7 +59,7 @@ pub fn answer(ground: &Ground, options: &Options, asked: Asked) -> Result<Answer
         let because = &line.decision.because;
         let rule = if because.path.is_empty() { &because.text } else { &because.path };
         let (path, text) = (because.path.clone(), because.text.clone());
-        (line.decision.verdict, Reason { source: because.source, path, rule: rule.clone(), text })
+        (line.decision.verdict, LocatedReason { source: because.source, path, rule: rule.clone(), text })
     });
     let now = decided.as_ref().map(|(_, now)| now.clone());
     let Some((outcome, because)) = then.clone().or_else(|| now.clone().map(|now| (now.outcome, now.because)))
@@ -69,7 +69,8 @@ pub fn answer(ground: &Ground, options: &Options, asked: Asked) -> Result<Answer
     let (mut nearest, mut found) = (None, None);
     match &decided {
         Some((part, now)) if now.outcome != Outcome::Allow => {
-            nearest = part.nearest(&policy).map(|Nearest { because, near }| (near, Reason::of(&because)));
+            nearest =
+                part.nearest(&policy).map(|Nearest { because, near }| (near, LocatedReason::new(&because)));
             found = Some(remedy(
                 ground,
                 options,
@@ -80,10 +81,10 @@ pub fn answer(ground: &Ground, options: &Options, asked: Asked) -> Result<Answer
             )?);
         }
         None if outcome != Outcome::Allow => {
-            let Reason { source, path, text, .. } = &because;
+            let LocatedReason { source, path, text, .. } = &because;
             found = Some(Remedy::Obstacle(obstacle(*source, path, text, Some(asked.operation))));
         }
         _ => {}
     }
-    Ok(Answer { outcome, because, now, nearest, remedy: found, asked })
+    Ok(Explanation { outcome, because, now, nearest, remedy: found, asked })
 }

@@ -10,18 +10,18 @@ use guard_openclaw::real_path::real;
 use guard_policy::text::shown;
 use guard_policy::{Access, Page, Role};
 use guard_supervisor::audit::Operation;
-use guard_supervisor::audit::reader::{Decision, Entry, Log, ReadError, Said};
+use guard_supervisor::audit::reader::{AuditEntry, EntryBody, Log, LoggedDecision, ReadError};
 use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{audit_log, environment};
 use serde_json::{Map, Value};
 
-use super::{Question, WhyError};
+use super::{WhyArgs, WhyError};
 use crate::check::lookup;
-use crate::edit::{Ground, Part, starts};
+use crate::edit::{EditContext, PathQuery, starts};
 
 /// What is asked about.
 #[derive(Debug)]
-pub struct Asked {
+pub struct WhyQuery {
     /// What somebody wanted, or would want.
     pub operation: Operation,
     /// The real path, or the address.
@@ -29,7 +29,7 @@ pub struct Asked {
     /// The program's arguments; where no program was to start, of the process that asked.
     pub argv: Vec<String>,
     /// The same for the engine: all files of a start. Nothing where no policy decides.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PathQuery>,
     /// The line of the audit log.
     pub line: Option<Recorded>,
 }
@@ -38,18 +38,18 @@ pub struct Asked {
 #[derive(Debug)]
 pub struct Recorded {
     /// The line.
-    pub entry: Entry,
+    pub entry: AuditEntry,
     /// What it says.
-    pub decision: Decision,
+    pub decision: LoggedDecision,
 }
 
-type Found = Result<(Ground, Asked), String>;
+type ParsedQuestion = Result<(EditContext, WhyQuery), String>;
 
 /// Finds it; the inner error is that there is none.
 ///
 /// # Errors
 /// When the audit log cannot be read, or nothing was asked.
-pub fn find(ground: Ground, options: &Options, question: &Question) -> Result<Found, WhyError> {
+pub fn find(ground: EditContext, options: &Options, question: &WhyArgs) -> Result<ParsedQuestion, WhyError> {
     if question.last {
         let log = Log::open(&audit_log(options)?)?;
         return Ok(match last(&log)? {
@@ -70,7 +70,7 @@ pub fn find(ground: Ground, options: &Options, question: &Question) -> Result<Fo
 }
 
 /// The last denial; of those that an operator was told of, where there is one.
-fn last(log: &Log) -> Result<Option<Entry>, ReadError> {
+fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
     let mut untold = None;
     for entry in log.latest() {
         let entry = entry?;
@@ -84,11 +84,11 @@ fn last(log: &Log) -> Result<Option<Entry>, ReadError> {
 }
 
 /// The line of that name, or what was decided on a question of that name.
-fn named(log: &Log, id: &str) -> Result<Result<Entry, String>, WhyError> {
+fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
     match log.find(id) {
         Ok(entry) => match entry.what {
-            Said::Decision(_) => return Ok(Ok(entry)),
-            Said::Other(said) => {
+            EntryBody::Decision(_) => return Ok(Ok(entry)),
+            EntryBody::Other(said) => {
                 let id = said.get("id").and_then(Value::as_str).unwrap_or(id).to_owned();
                 return asked_of(log, &id, &entry.operation);
             }
@@ -100,18 +100,18 @@ fn named(log: &Log, id: &str) -> Result<Result<Entry, String>, WhyError> {
 }
 
 /// What was decided when a question had its end: the next decision of that session on that file.
-fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<Entry, String>, WhyError> {
+fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, String>, WhyError> {
     let is_it = |said: &Map<String, Value>| {
         said.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))
     };
     // The latest first, so that what was decided after it is known when it comes.
-    let mut later: Vec<Entry> = Vec::new();
+    let mut later: Vec<AuditEntry> = Vec::new();
     let mut question = None;
     for entry in log.latest() {
         let entry = entry?;
         match &entry.what {
-            Said::Decision(_) => later.push(entry),
-            Said::Other(said) if is_it(said) => {
+            EntryBody::Decision(_) => later.push(entry),
+            EntryBody::Other(said) if is_it(said) => {
                 if question.is_none() {
                     question = Some((entry.session.clone(), said.clone()));
                 }
@@ -126,7 +126,7 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<Entry, String
                     return Ok(Ok(later.swap_remove(decided)));
                 }
             }
-            Said::Other(_) => {}
+            EntryBody::Other(_) => {}
         }
     }
     let shown_id = shown(id.as_bytes());
@@ -147,17 +147,17 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<Entry, String
     }))
 }
 
-fn recorded(ground: Ground, options: &Options, entry: Entry) -> (Ground, Asked) {
+fn recorded(ground: EditContext, options: &Options, entry: AuditEntry) -> (EditContext, WhyQuery) {
     // Whoever names an agent asks about that one.
     let ground = match options.agent_is_named || entry.agent.is_empty() {
         true => ground,
         false => ground.for_agent(&entry.agent),
     };
     let decision = match &entry.what {
-        Said::Decision(decision) => decision.clone(),
-        Said::Other(_) => unreachable!("a decision was looked for"),
+        EntryBody::Decision(decision) => decision.clone(),
+        EntryBody::Other(_) => unreachable!("a decision was looked for"),
     };
-    let asked = Asked {
+    let asked = WhyQuery {
         operation: decision.operation,
         path: decision.path.clone(),
         argv: decision.argv.clone(),
@@ -168,7 +168,7 @@ fn recorded(ground: Ground, options: &Options, entry: Entry) -> (Ground, Asked) 
 }
 
 /// The question that the engine had; none where no policy was asked.
-fn part(ground: &Ground, decision: &Decision) -> Option<Part> {
+fn part(ground: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
     let path = decision.path.as_bytes().to_vec();
     let is_path = path.starts_with(b"/");
     let because = &decision.because;
@@ -179,17 +179,17 @@ fn part(ground: &Ground, decision: &Decision) -> Option<Part> {
         return None;
     }
     Some(match decision.operation {
-        Operation::Read => Part::File { path, access: Access::READ },
-        Operation::Write => Part::File { path, access: Access::WRITE },
-        Operation::Map => Part::File { path, access: Access::MAP },
-        Operation::Exec => Part::Start {
+        Operation::Read => PathQuery::File { path, access: Access::READ },
+        Operation::Write => PathQuery::File { path, access: Access::WRITE },
+        Operation::Map => PathQuery::File { path, access: Access::MAP },
+        Operation::Exec => PathQuery::Start {
             path,
             argv: decision.argv.iter().map(|argument| argument.as_bytes().to_vec()).collect(),
             cwd: ground.places.cwd.as_os_str().as_bytes().to_vec(),
             role: Role::Program,
         },
-        Operation::Connect if is_path => Part::Socket { path },
-        Operation::Bind if is_path => Part::File { path, access: Access::WRITE },
+        Operation::Connect if is_path => PathQuery::Socket { path },
+        Operation::Bind if is_path => PathQuery::File { path, access: Access::WRITE },
         Operation::Connect | Operation::Bind => {
             let address: SocketAddr = decision.path.parse().ok()?;
             let page = match because.path == "builtin.page" {
@@ -197,23 +197,23 @@ fn part(ground: &Ground, decision: &Decision) -> Option<Part> {
                 false => served(&ground.places.state_directory),
             };
             match decision.operation {
-                Operation::Connect => Part::Connect { address, page },
-                _ => Part::Bind { address, page },
+                Operation::Connect => PathQuery::Connect { address, page },
+                _ => PathQuery::Bind { address, page },
             }
         }
         Operation::Signal | Operation::Trace | Operation::Ioctl => return None,
     })
 }
 
-fn file(path: &Path, operation: Operation) -> Asked {
+fn file(path: &Path, operation: Operation) -> WhyQuery {
     let path = real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let access = if operation == Operation::Read { Access::READ } else { Access::WRITE };
-    let part = Part::File { path: path.as_os_str().as_bytes().to_vec(), access };
+    let part = PathQuery::File { path: path.as_os_str().as_bytes().to_vec(), access };
     let path = path.to_string_lossy().into_owned();
-    Asked { operation, path, argv: Vec::new(), parts: vec![part], line: None }
+    WhyQuery { operation, path, argv: Vec::new(), parts: vec![part], line: None }
 }
 
-fn program(ground: &Ground, question: &Question) -> Result<Asked, WhyError> {
+fn program(ground: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyError> {
     let words: Vec<OsString> = match &question.exec {
         Some(Some(program)) => [program].into_iter().chain(&question.command).cloned().collect(),
         _ => question.command.clone(),
@@ -229,7 +229,7 @@ fn program(ground: &Ground, question: &Question) -> Result<Asked, WhyError> {
         .ok_or_else(|| WhyError::NotFound(name.clone()))?;
     let program = real(&program);
     let argv: Vec<_> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-    Ok(Asked {
+    Ok(WhyQuery {
         operation: Operation::Exec,
         path: program.to_string_lossy().into_owned(),
         argv: words.iter().map(|word| lossy(word)).collect(),

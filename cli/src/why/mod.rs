@@ -20,7 +20,7 @@ use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 
-use crate::edit::Ground;
+use crate::edit::EditContext;
 
 /// What is asked.
 #[derive(Args, Debug)]
@@ -31,7 +31,7 @@ use crate::edit::Ground;
     openclaw-guard why --exec -- git push\n\n\
     A change that it proposes was tried on the policy; it is yours to make.\n\n\
     Exit status: 0 answered, whatever the answer is; 1 there is no such denial or line; 125 error.")]
-pub struct Question {
+pub struct WhyArgs {
     /// A line of the audit log, or a question of `approvals`: the beginning of its name
     #[arg(conflicts_with_all = ["last", "read", "write", "exec", "command"])]
     id: Option<String>,
@@ -76,8 +76,8 @@ pub enum WhyError {
 ///
 /// # Errors
 /// When the policy or the audit log cannot be read, or nothing was asked.
-pub fn act(options: &Options, question: &Question) -> Result<Exit, WhyError> {
-    let ground = Ground::find(options)?;
+pub fn act(options: &Options, question: &WhyArgs) -> Result<Exit, WhyError> {
+    let ground = EditContext::find(options)?;
     let (ground, asked) = match asked::find(ground, options, question)? {
         Ok(found) => found,
         Err(nothing) => {

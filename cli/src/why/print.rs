@@ -7,20 +7,20 @@ use guard_policy::text::{command_line, shown};
 use guard_policy::{Outcome, locate};
 use serde_json::{Value, json};
 
-use super::answer::Answer;
-use super::reason::Reason;
+use super::answer::Explanation;
+use super::reason::LocatedReason;
 use super::remedy::{Command, Remedy};
-use crate::edit::{Colour, Ground, colour, place};
+use crate::edit::{Colour, EditContext, colour, place};
 
 /// Prints it.
 ///
 /// # Errors
 /// The kernel's.
-pub fn print(ground: &Ground, answer: &Answer) -> io::Result<()> {
+pub fn print(ground: &EditContext, answer: &Explanation) -> io::Result<()> {
     io::stdout().lock().write_all(text(ground, answer, colour()).as_bytes())
 }
 
-fn text(ground: &Ground, answer: &Answer, colour: Colour) -> String {
+fn text(ground: &EditContext, answer: &Explanation, colour: Colour) -> String {
     let asked = &answer.asked;
     let path = shown(asked.path.as_bytes());
     let mut lines = vec![format!("{} {} {path}", headline(answer.outcome, colour), asked.operation.word())];
@@ -115,7 +115,7 @@ fn shell(command: &Command) -> String {
 }
 
 /// The answer as JSON.
-pub fn json(ground: &Ground, answer: &Answer) -> Value {
+pub fn json(ground: &EditContext, answer: &Explanation) -> Value {
     let asked = &answer.asked;
     let mut told = json!({
         "outcome": answer.outcome,
@@ -171,7 +171,7 @@ pub fn json(ground: &Ground, answer: &Answer) -> Value {
     told
 }
 
-fn reason(ground: &Ground, because: &Reason) -> Value {
+fn reason(ground: &EditContext, because: &LocatedReason) -> Value {
     let mut told = json!({ "source": because.source, "path": because.path, "text": because.text });
     if let Some(place) = ground.text().ok().flatten().and_then(|text| locate(text, &because.path)) {
         told["file"] = ground.name().into();

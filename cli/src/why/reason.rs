@@ -1,10 +1,10 @@
 //! Why something is so, as `why` says it.
 
-use guard_policy::{Because, Source};
+use guard_policy::{Reason, Source};
 
 /// A reason, with its place where it has one.
 #[derive(Clone, Debug)]
-pub struct Reason {
+pub struct LocatedReason {
     /// Who wrote it.
     pub source: Source,
     /// Where; empty where it was no policy's.
@@ -15,10 +15,10 @@ pub struct Reason {
     pub text: String,
 }
 
-impl Reason {
+impl LocatedReason {
     /// Of a verdict.
-    pub fn of(because: &Because<'_>) -> Reason {
-        Reason {
+    pub fn new(because: &Reason<'_>) -> LocatedReason {
+        LocatedReason {
             source: because.source,
             path: because.path.to_string(),
             rule: because.rule().to_owned(),

@@ -5,15 +5,17 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use guard_policy::remedy::{Near, Object, fitting};
+use guard_policy::remedy::{FileKind, Near, fitting};
 use guard_policy::{Access, Bits, Outcome, Scope};
 use guard_supervisor::audit::Operation;
 use guard_supervisor::config::SetupError;
 use guard_supervisor::config::options::Options;
 
-use super::asked::Asked;
-use super::reason::Reason;
-use crate::edit::{Aim, Denials, Effect, Ground, Limit, NoPlan, Obstacle, Part, Wish, obstacle, plan};
+use super::asked::WhyQuery;
+use super::reason::LocatedReason;
+use crate::edit::{
+    Aim, BlockedBy, Denials, EditContext, EditRequest, Effect, Limit, NoPlan, PathQuery, obstacle, plan,
+};
 
 /// What would change it.
 #[derive(Clone, Debug)]
@@ -21,7 +23,7 @@ pub enum Remedy {
     /// This command.
     Command(Command),
     /// No command does.
-    Obstacle(Obstacle),
+    Obstacle(BlockedBy),
 }
 
 /// A command that allows it.
@@ -40,7 +42,7 @@ pub struct Command {
 /// A way to say it.
 struct Candidate {
     words: Vec<String>,
-    wish: Wish,
+    wish: EditRequest,
     caution: Option<String>,
 }
 
@@ -49,12 +51,12 @@ struct Candidate {
 /// # Errors
 /// When a policy cannot be compiled.
 pub fn remedy(
-    ground: &Ground,
+    ground: &EditContext,
     options: &Options,
-    asked: &Asked,
-    part: &Part,
+    asked: &WhyQuery,
+    part: &PathQuery,
     near: Option<Near>,
-    because: &Reason,
+    because: &LocatedReason,
 ) -> Result<Remedy, SetupError> {
     let candidates = candidates(ground, asked, part, near);
     let agent = Scope::Agent(ground.agent().to_owned());
@@ -76,22 +78,22 @@ pub fn remedy(
             }
         }
     }
-    let Reason { source, path, text, .. } = because;
+    let LocatedReason { source, path, text, .. } = because;
     Ok(Remedy::Obstacle(kept.unwrap_or_else(|| obstacle(*source, path, text, Some(asked.operation)))))
 }
 
 /// What came of a candidate.
 enum Tried {
     Allows(Command),
-    Kept(Obstacle),
+    Kept(BlockedBy),
     No,
 }
 
 /// The command, if the engine allows what was asked with it.
 fn tried(
-    ground: &Ground,
+    ground: &EditContext,
     options: &Options,
-    asked: &Asked,
+    asked: &WhyQuery,
     scope: &Scope,
     candidate: &Candidate,
     denials: Denials,
@@ -141,47 +143,58 @@ fn tried(
 }
 
 /// The ways to say it, the best one first.
-fn candidates(ground: &Ground, asked: &Asked, part: &Part, near: Option<Near>) -> Vec<Candidate> {
+fn candidates(
+    ground: &EditContext,
+    asked: &WhyQuery,
+    part: &PathQuery,
+    near: Option<Near>,
+) -> Vec<Candidate> {
     let places = &ground.places;
     let mut found = Vec::new();
     let mut file = |path: &[u8], verb: &str, access: Access, bits: Bits| {
         // The directory, and where that does not do, the file.
-        for object in [object(path), Object::Socket] {
+        for object in [object(path), FileKind::Socket] {
             let Ok(fitting) = fitting(path, object, ground.home()) else { continue };
             let words = vec![verb.to_owned(), fitting.pattern.clone()];
             let caution = fitting.secret.map(|secret| {
                 format!("{secret} holds secrets: what the tree can read, it can also send somewhere")
             });
-            if let Ok(wish) = Wish::files(&[fitting.pattern.into()], access, bits, places, Limit::Sensible) {
+            if let Ok(wish) =
+                EditRequest::files(&[fitting.pattern.into()], access, bits, places, Limit::Sensible)
+            {
                 found.push(Candidate { words, wish, caution });
             }
         }
     };
     match part {
-        Part::File { path, access } if access.contains(Access::WRITE) => {
+        PathQuery::File { path, access } if access.contains(Access::WRITE) => {
             file(path, "write", Access::READ | Access::WRITE, Bits::R.union(Bits::W));
         }
-        Part::Socket { path } => file(path, "write", Access::READ | Access::WRITE, Bits::R.union(Bits::W)),
-        Part::File { path, access } if *access == Access::READ => file(path, "read", Access::READ, Bits::R),
-        Part::File { .. } | Part::Start { .. } => found = starting(ground, asked, near),
-        Part::Connect { .. } | Part::Bind { .. } => {}
+        PathQuery::Socket { path } => {
+            file(path, "write", Access::READ | Access::WRITE, Bits::R.union(Bits::W))
+        }
+        PathQuery::File { path, access } if *access == Access::READ => {
+            file(path, "read", Access::READ, Bits::R)
+        }
+        PathQuery::File { .. } | PathQuery::Start { .. } => found = starting(ground, asked, near),
+        PathQuery::Connect { .. } | PathQuery::Bind { .. } => {}
     }
     found
 }
 
 /// A program with any arguments; where another command of it is listed, with these.
-fn starting(ground: &Ground, asked: &Asked, near: Option<Near>) -> Vec<Candidate> {
+fn starting(ground: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<Candidate> {
     let Ok(policy) = ground.in_force() else { return Vec::new() };
     let (places, bits) = (&ground.places, Bits::R.union(Bits::X));
     let program = OsString::from(asked.path.clone());
     let pattern = guard_policy::remedy::tilde(&asked.path, ground.home());
-    let any = Wish::programs(std::slice::from_ref(&program), bits, &policy, places, Limit::Sensible)
+    let any = EditRequest::programs(std::slice::from_ref(&program), bits, &policy, places, Limit::Sensible)
         .ok()
         .map(|wish| Candidate { words: vec!["exec".to_owned(), pattern], wish, caution: None });
     let mut line = vec![program];
     line.extend(asked.argv.iter().skip(1).map(|argument| OsString::from_vec(argument.clone().into_bytes())));
     let these = (asked.operation == Operation::Exec)
-        .then(|| Wish::command(&line, bits, &policy, places).ok())
+        .then(|| EditRequest::command(&line, bits, &policy, places).ok())
         .flatten()
         .map(|wish| {
             let words = ["run".to_owned(), "--".to_owned(), asked.path.clone()].into_iter();
@@ -197,12 +210,12 @@ fn starting(ground: &Ground, asked: &Asked, near: Option<Near>) -> Vec<Candidate
     }
 }
 
-fn object(path: &[u8]) -> Object {
+fn object(path: &[u8]) -> FileKind {
     use std::os::unix::ffi::OsStrExt;
     let path = Path::new(std::ffi::OsStr::from_bytes(path));
     match path.symlink_metadata().map(|metadata| metadata.file_type()) {
-        Ok(kind) if kind.is_dir() => Object::Directory,
-        Ok(kind) if kind.is_socket() => Object::Socket,
-        _ => Object::File,
+        Ok(kind) if kind.is_dir() => FileKind::Directory,
+        Ok(kind) if kind.is_socket() => FileKind::Socket,
+        _ => FileKind::File,
     }
 }

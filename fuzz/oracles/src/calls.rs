@@ -5,11 +5,11 @@
 
 use guard_supervisor::caller::Caller;
 use guard_supervisor::kernel::fake::Fake;
-use guard_supervisor::reply::{Answer, Harmless, Outcome, give};
+use guard_supervisor::reply::{ContinueReason, HandlerResult, Reply, send};
 use guard_supervisor::syscall::{Request, handle};
 use rustix::io::Errno;
 
-use super::ground::{Ground, guard};
+use super::ground::{Fixture, guard};
 use super::input::Input;
 use super::memory::{Memory, word};
 use super::reading::{compare_address, compare_how, compare_open, compare_paths, compare_strings, path};
@@ -102,7 +102,7 @@ const CALLS: [(i64, &[usize]); 79] = [
 pub fn calls(data: &[u8]) {
     let mut input = Input::new(data);
     let memory = Memory::of(&mut input);
-    let ground = Ground::new();
+    let ground = Fixture::new();
     for _ in 0..3 {
         let (number, paths) = *input.pick(&CALLS);
         let mut args = [0; 6];
@@ -135,7 +135,7 @@ pub fn calls(data: &[u8]) {
             }
             _ => {}
         }
-        give(&Caller::new(&kernel, call), outcome);
+        send(&Caller::new(&kernel, call), outcome);
         ground.check_handed_over(&mut kernel, number);
         if input.is_empty() {
             break;
@@ -144,17 +144,17 @@ pub fn calls(data: &[u8]) {
     ground.check_unchanged();
 }
 
-fn is_continued(outcome: &Outcome) -> bool {
-    matches!(outcome, Ok(Answer::Continue(_)))
+fn is_continued(outcome: &HandlerResult) -> bool {
+    matches!(outcome, Ok(Reply::Continue(_)))
 }
 
 /// Only what is said to be harmless goes on in the kernel.
-fn check(number: i64, args: &[u64; 6], outcome: &Outcome) {
-    let Ok(Answer::Continue(why)) = outcome else { return };
+fn check(number: i64, args: &[u64; 6], outcome: &HandlerResult) {
+    let Ok(Reply::Continue(why)) = outcome else { return };
     let may = match number {
-        libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => *why == Harmless::Hardening,
-        libc::SYS_fcntl => *why == Harmless::Registers || *why == Harmless::NoAccess,
-        libc::SYS_execveat => args[4] & 0x10000 != 0 && *why == Harmless::NoAccess,
+        libc::SYS_mmap | libc::SYS_mprotect | libc::SYS_pkey_mprotect => *why == ContinueReason::Hardening,
+        libc::SYS_fcntl => *why == ContinueReason::Registers || *why == ContinueReason::NoAccess,
+        libc::SYS_execveat => args[4] & 0x10000 != 0 && *why == ContinueReason::NoAccess,
         libc::SYS_flock
         | libc::SYS_kill
         | libc::SYS_tkill
@@ -170,7 +170,7 @@ fn check(number: i64, args: &[u64; 6], outcome: &Outcome) {
         | libc::SYS_migrate_pages
         | libc::SYS_move_pages
         | libc::SYS_setpriority
-        | libc::SYS_ioprio_set => *why == Harmless::Registers,
+        | libc::SYS_ioprio_set => *why == ContinueReason::Registers,
         _ => false,
     };
     assert!(may, "{number} {args:x?} goes on: {why:?}");

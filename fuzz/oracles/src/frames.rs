@@ -7,24 +7,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use guard_approvals::Settings;
-use guard_approvals::decision::End;
-use guard_approvals::manager::{Asked, Manager};
-use guard_approvals::outcome::Found;
-use guard_approvals::persist::Keeper;
+use guard_approvals::decision::Resolution;
+use guard_approvals::manager::{AskOutcome, Manager};
+use guard_approvals::outcome::Lookup;
+use guard_approvals::persist::GrantStore;
 use guard_approvals::question::{Always, Process, Question, Repeat, Subject};
-use guard_approvals::routes::guard_socket::protocol::{Reply as Told, Said};
+use guard_approvals::routes::guard_socket::protocol::{Body, Reply as Told};
 use guard_approvals::routes::guard_socket::server;
-use guard_approvals::routes::openclaw_socket::Token;
-use guard_approvals::routes::openclaw_socket::wire::{Problem, Reply, Word, answer};
+use guard_approvals::routes::openclaw_socket::SocketToken;
+use guard_approvals::routes::openclaw_socket::wire::{Problem, ServerMessage, Word, answer};
 use guard_openclaw::clock::now_ms;
-use guard_openclaw::gateway::Wanted;
+use guard_openclaw::gateway::GatewaySettings;
 use guard_policy::approval::Forwarding;
-use guard_policy::{Because, Source};
-use openclaw_guard::approvals::card::told;
+use guard_policy::{Reason, Source};
+use openclaw_guard::approvals::card::render;
 use openclaw_guard::approvals::client;
-use openclaw_guard::approvals::watch::admission::Gate;
-use openclaw_guard::approvals::watch::event::News;
-use openclaw_guard::approvals::watch::server::Server;
+use openclaw_guard::approvals::watch::admission::Admission;
+use openclaw_guard::approvals::watch::event::WatchEvent;
+use openclaw_guard::approvals::watch::server::WatchServer;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
@@ -78,12 +78,13 @@ fn watch(input: &mut Input<'_>) {
     said.extend_from_slice(&words.line(input));
     let (asked, reply) = run(async {
         let (sender, mut news) = mpsc::unbounded_channel();
-        let server = Server::new(Gate::new(Token::new(TOKEN)), Arc::new(move |_| is_member), sender);
+        let server =
+            WatchServer::new(Admission::new(SocketToken::new(TOKEN)), Arc::new(move |_| is_member), sender);
         let (ours, theirs) = connection(&said);
         let answering = tokio::spawn(async move {
             let mut asked = Vec::new();
             while let Some(news) = news.recv().await {
-                if let News::Asked { key, answer, .. } = news {
+                if let WatchEvent::Asked { key, answer, .. } = news {
                     asked.push(key.id);
                     let _ = answer.send(Word::AllowOnce);
                 }
@@ -109,11 +110,11 @@ fn watch(input: &mut Input<'_>) {
     assert!(!is_member, "{text}");
     assert_eq!(reply.iter().filter(|&&byte| byte == b'\n').count(), 1, "one answer: {text}");
     match serde_json::from_slice(&reply).unwrap() {
-        Reply::Decision { id, decision } => {
+        ServerMessage::Decision { id, decision } => {
             assert_eq!(frame["id"], id, "{text}");
             assert_eq!(decision != Word::Deny, !asked.is_empty(), "{text}");
         }
-        Reply::ExecRes { ok, .. } => assert!(!ok && frame["type"] == "exec", "{text}"),
+        ServerMessage::ExecRes { ok, .. } => assert!(!ok && frame["type"] == "exec", "{text}"),
     }
 }
 
@@ -123,7 +124,7 @@ fn question(path: &str) -> Question {
         session: "s".to_owned(),
         subject: Subject::File { path: path.into(), access: guard_policy::Access::READ, call: "open" },
         asked_by: vec![Process { pid: 7, started: 1, name: "x".to_owned() }],
-        because: Because::new(Source::Default, "default", "ask", "nothing names it"),
+        because: Reason::new(Source::Default, "default", "ask", "nothing names it"),
         always: Always::Never("nothing is saved".to_owned()),
         repeat: Repeat::Allowed,
     }
@@ -140,12 +141,12 @@ fn control(input: &mut Input<'_>) {
         max_pending: 8,
         routes: None,
         notify: None,
-        gateway: Wanted::default(),
+        gateway: GatewaySettings::default(),
         forwarding: Forwarding::default(),
     };
     let manager = Manager::new(settings, ());
     let wait = |path: &str| match manager.register(&Arc::new(manager.create(question(path)))) {
-        Asked::Waiting(ticket) => ticket,
+        AskOutcome::Waiting(ticket) => ticket,
         other => panic!("{other:?}"),
     };
     let tickets = ["/a", "/b", "/a"].map(wait);
@@ -155,11 +156,11 @@ fn control(input: &mut Input<'_>) {
         said.extend_from_slice(&words.line(input));
     }
     let reply = run(async {
-        let keeper = Keeper::new("/nowhere".as_ref());
+        let keeper = GrantStore::new("/nowhere".as_ref());
         let server = server::Server::new(manager.clone(), keeper, Arc::new(move |_| is_member));
         let place = Arc::new(Semaphore::new(1)).acquire_owned().await.unwrap();
         let (ours, theirs) = connection(&said);
-        server.meet(ours, place).await;
+        server.serve_peer(ours, place).await;
         heard(theirs).await
     });
     let text = String::from_utf8_lossy(&said);
@@ -171,7 +172,7 @@ fn control(input: &mut Input<'_>) {
     let frames: Vec<Value> = frames.filter_map(|line| serde_json::from_slice(line).ok()).collect();
     for ticket in &tickets {
         let id = ticket.call().to_string();
-        let Ok(Found::Ended(_, End::Resolved(decision))) = manager.find(&id) else { continue };
+        let Ok(Lookup::Ended(_, Resolution::Resolved(decision))) = manager.find(&id) else { continue };
         let says = |frame: &&Value| {
             let named = frame["id"].as_str().is_some_and(|named| {
                 // One answer is for all that wait for the same, and by a revision for all of the card.
@@ -212,7 +213,7 @@ fn answered(input: &mut Input<'_>) {
             let mut more = said.clone();
             more.push(b'\n');
             more.extend_from_slice(
-                &Reply::Decision { id: "3f0c".to_owned(), decision: Word::AllowOnce }.line(),
+                &ServerMessage::Decision { id: "3f0c".to_owned(), decision: Word::AllowOnce }.to_line(),
             );
             let whole = read(&more).unwrap();
             assert!(whole == Some(Word::AllowOnce) || !said.ends_with(b"\n"), "{text}");
@@ -222,7 +223,7 @@ fn answered(input: &mut Input<'_>) {
 
 /// Requests to run something: each passes once, if somebody with the token has signed just this, a moment ago.
 fn gate(input: &mut Input<'_>) {
-    let mut gate = Gate::new(Token::new(TOKEN));
+    let mut gate = Admission::new(SocketToken::new(TOKEN));
     let (start, start_ms) = (Instant::now(), 1_700_000_000_000_i64);
     let mut passed = HashSet::new();
     let mut away = 0;
@@ -306,10 +307,10 @@ fn shown(input: &mut Input<'_>) {
             json!({"version": 1, "type": "approvals", "approvals": [approval]}).to_string().into_bytes()
         }
     };
-    match client::said(&line) {
-        Ok(Said::Approvals { approvals }) => {
+    match client::read_reply(&line) {
+        Ok(Body::Approvals { approvals }) => {
             for approval in approvals {
-                assert!(!acts(&told(1, &approval, 0)), "{}", line.escape_ascii());
+                assert!(!acts(&render(1, &approval, 0)), "{}", line.escape_ascii());
             }
         }
         Ok(_) => {}

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use futures_util::{SinkExt, StreamExt};
-use guard_approvals::routes::gateway::reply::{self, Reply};
+use guard_approvals::routes::gateway::reply::{self, GatewayReply};
 use guard_openclaw::gateway::fuzzed::{Frame, Hello, Link, Socket, Stream, greeted, limits, read};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
@@ -140,7 +140,7 @@ fn text(input: &mut Input<'_>) {
 
 /// A payload is a yes if it says so, of this question.
 fn yes(payload: &Value) {
-    if let Ok(Reply::Decided(decision)) = reply::read(QUESTION, payload) {
+    if let Ok(GatewayReply::Decided(decision)) = reply::read(QUESTION, payload) {
         let word = payload.get("decision").and_then(Value::as_str);
         assert_eq!(payload.get("id").and_then(Value::as_str), Some(QUESTION), "{payload}");
         assert_eq!(decision.allows(), matches!(word, Some("allow-once" | "allow-always")), "{payload}");
@@ -156,7 +156,7 @@ async fn link() -> (Link, DuplexStream) {
     let (ours, theirs) = duplex(1 << 20);
     let hello = json!({"type": "hello-ok", "protocol": 4, "auth": {"scopes": ["operator.approvals"]}});
     let (hello, _) = Hello::read(hello, 0).unwrap();
-    (Link::of(end(ours, Role::Client).await, hello), theirs)
+    (Link::new(end(ours, Role::Client).await, hello), theirs)
 }
 
 /// Calls that wait, and answers in any order.

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::{Document, Host, Overrides, Policy};
-use guard_supervisor::audit::report::{Manner, Reporter};
+use guard_supervisor::audit::report::{ReportOptions, Reporter};
 use guard_supervisor::audit::{Context, Writer};
 use guard_supervisor::judge::guard::Guard;
 use guard_supervisor::kernel::Response;
@@ -24,7 +24,7 @@ use super::memory::Memory;
 use super::place;
 
 /// A directory with `exec/`, whose programs may be read and started, and what may not be touched at all.
-pub struct Ground {
+pub struct Fixture {
     directory: TempDir,
     socket: OwnedFd,
     before: BTreeMap<PathBuf, Vec<u64>>,
@@ -44,17 +44,17 @@ pub fn guard() -> &'static Guard {
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
         // Nobody is a member of this tree.
         let tree = Tree { reaper: i32::MAX, supervisor: 1, front: 1, leader: None };
-        let manner = Manner { lines: false, observe: false, allowed: false };
+        let manner = ReportOptions { lines: false, observe: false, allowed: false };
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        Guard::new(policy, resolver, tree, reporter, false, landlock::Plan::default(), "")
+        Guard::new(policy, resolver, tree, reporter, false, landlock::LandlockPlan::default(), "")
     })
 }
 
-impl Ground {
+impl Fixture {
     /// A new one.
-    pub fn new() -> Ground {
+    pub fn new() -> Fixture {
         let directory = tempfile::Builder::new().prefix("guard-calls-").tempdir_in(place()).unwrap();
         let root = directory.path();
         fs::create_dir(root.join("exec")).unwrap();
@@ -68,7 +68,7 @@ impl Ground {
         symlink("../l", root.join("exec/l")).unwrap();
         let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
         let before = listed(root);
-        Ground { directory, socket, before }
+        Fixture { directory, socket, before }
     }
 
     /// With a caller in it that has this memory; the choice says how it is told and how long it lives.

@@ -26,10 +26,10 @@ pub use texts::texts;
 pub use walk::walk;
 
 /// Takes an input. Panics where something does not hold.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Every target, by the name of its corpus.
-pub const TARGETS: [(&str, Target); 5] =
+pub const TARGETS: [(&str, FuzzTarget); 5] =
     [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames), ("gateway", gateway)];
 
 /// Where files are made: in memory, where that can be.

@@ -4,9 +4,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
 
 use guard_supervisor::caller::Caller;
-use guard_supervisor::exec::arguments::{LIMIT, Strings};
+use guard_supervisor::exec::arguments::{MAX_BYTES, Strings};
 use guard_supervisor::syscall::Request;
-use guard_supervisor::syscall::open_how::How;
+use guard_supervisor::syscall::open_how::OpenHow;
 use guard_supervisor::syscall::socket::address::{Address, Use};
 use guard_supervisor::syscall::socket::read_address;
 use rustix::io::Errno;
@@ -28,7 +28,7 @@ pub fn compare_paths(caller: &Caller<'_>, memory: &Memory, address: u64) {
 
 /// The flags of open(2), by fs/open.c: what is not known does not count, and neither does a mode without a file to be made.
 pub fn compare_open(flags: i32, mode: i32) {
-    let how = How::of_open(flags, mode);
+    let how = OpenHow::of_open(flags, mode);
     let known = flags as u32 & 0o37_777_703;
     let makes = known & 0o100 != 0 || known & 0o20_000_000 != 0;
     let mode = if makes { mode as u32 & 0o7777 } else { 0 };
@@ -37,7 +37,7 @@ pub fn compare_open(flags: i32, mode: i32) {
 }
 
 /// What was asked for, without what is added for our own descriptor.
-fn flags_of(how: How) -> u32 {
+fn flags_of(how: OpenHow) -> u32 {
     const OURS: i32 = libc::O_CLOEXEC | libc::O_NOCTTY;
     let ours = how.ours().bits() & !(OURS as u32);
     let kept = [libc::O_CLOEXEC, libc::O_NOCTTY].into_iter().filter(|&flag| how.has(flag));
@@ -79,7 +79,7 @@ pub fn compare_how(caller: &Caller<'_>, memory: &Memory, address: u64, size: u64
         }
         Ok((flags, mode, resolve))
     };
-    let read = How::read(caller, address, size);
+    let read = OpenHow::read(caller, address, size);
     let said = read
         .map(|how| (u64::from(flags_of(how)), u64::from(how.our_mode().as_raw_mode()), how.resolve().bits()));
     assert_eq!(said, expected(), "the open_how at {address:#x} of {size} bytes");
@@ -140,14 +140,14 @@ fn compare_name(raw: &[u8], socket: AddressFamily, to: Use) {
     } else {
         Address::Other
     };
-    assert_eq!(Address::of(raw, socket, to), expected, "{raw:x?}");
+    assert_eq!(Address::parse(raw, socket, to), expected, "{raw:x?}");
 }
 
 /// argv and environment: an array of pointers up to the first 0, each to a string of less than 128 KiB, all of them in
 /// 6 MiB.
 pub fn compare_strings(caller: &Caller<'_>, memory: &Memory, arrays: (u64, u64)) {
     let read = || {
-        let mut left = LIMIT;
+        let mut left = MAX_BYTES;
         let argv = Strings::read(caller, arrays.0, &mut left)?;
         Ok((argv.items, Strings::read(caller, arrays.1, &mut left)?.items))
     };

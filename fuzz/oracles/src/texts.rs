@@ -29,7 +29,7 @@ pub fn texts(data: &[u8]) {
         _ => {
             let text = input.rest();
             let _ = (parse_stat(text), parse_name(text), parse_status(&Fields(text)));
-            let _ = (bound_sockets::line(text).map(|line| line.inode), maps::parse(text), image(text));
+            let _ = (bound_sockets::parse_entry(text).map(|line| line.inode), maps::parse(text), image(text));
         }
     }
 }
@@ -93,9 +93,9 @@ fn sockets(input: &mut Input<'_>) {
     let (references, state, inode) = (input.number(4), input.number(1), input.number(4));
     let name = input.text();
     let line = format!("0000000000000000: {references:08X} 00000000 00010000 0001 {state:02X} {inode:5}");
-    assert!(bound_sockets::line(line.as_bytes()).is_none());
+    assert!(bound_sockets::parse_entry(line.as_bytes()).is_none());
     let line = [line.as_bytes(), b" ", name].concat();
-    let told = bound_sockets::line(&line).map(|line| (line.name, line.inode, line.can_be_reached));
+    let told = bound_sockets::parse_entry(&line).map(|line| (line.name, line.inode, line.can_be_reached));
     assert_eq!(told, Some((name, inode, true)).filter(|_| !name.is_empty()));
 }
 

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use guard_supervisor::caller::Caller;
 use guard_supervisor::kernel::fake::Fake;
-use guard_supervisor::landlock::Plan;
-use guard_supervisor::resolve::{Found, Identity, Last, Object, Resolver, Spelling, Target};
+use guard_supervisor::landlock::LandlockPlan;
+use guard_supervisor::resolve::{FastLookup, FastPath, Identity, Last, Object, Resolver, Target};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -73,7 +73,7 @@ fn told(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
 }
 
 fn identity(file: impl AsFd) -> Identity {
-    Identity::of(&rustix::fs::fstat(file).unwrap())
+    Identity::from_stat(&rustix::fs::fstat(file).unwrap())
 }
 
 impl Query<'_> {
@@ -128,7 +128,7 @@ impl Query<'_> {
     }
 
     fn check_same(&self, expected: &OwnedFd, object: &Object, path: &[u8]) {
-        assert_eq!(Identity::of(&object.stat), identity(expected), "{self}");
+        assert_eq!(Identity::from_stat(&object.stat), identity(expected), "{self}");
         if let Some(told) = told(expected.as_fd()) {
             assert_eq!(path.escape_ascii().to_string(), told.escape_ascii().to_string(), "{self}");
         }
@@ -184,7 +184,7 @@ impl Query<'_> {
             _ if entry.slash => Err(Errno::ISDIR),
             Some(object) if object.kind() == rustix::fs::FileType::Directory => Err(Errno::ISDIR),
             Some(object) => {
-                assert_eq!(made.as_ref().map(identity), Ok(Identity::of(&object.stat)), "{self}");
+                assert_eq!(made.as_ref().map(identity), Ok(Identity::from_stat(&object.stat)), "{self}");
                 Ok(())
             }
             None => Ok(()),
@@ -193,24 +193,28 @@ impl Query<'_> {
     }
 
     fn compare_glance(&self) {
-        let Some((object, path)) = self.resolver.glance(&self.caller, HERE, self.path).unwrap() else {
+        let Some((object, path)) = self.resolver.lookup_once(&self.caller, HERE, self.path).unwrap() else {
             return;
         };
         let (found, real) = self.resolved(Last::Follow).and_then(Target::into_object).unwrap();
-        assert_eq!((Identity::of(&object.stat), path), (Identity::of(&found.stat), real), "{self}");
+        assert_eq!(
+            (Identity::from_stat(&object.stat), path),
+            (Identity::from_stat(&found.stat), real),
+            "{self}"
+        );
     }
 
     /// What is spelled out without a look at links is right where none was found.
     fn compare_spelling(&self) {
-        let mut spelling = Spelling::default();
-        if spelling.spell(&self.caller, HERE, self.path, &Plan::default()).is_none() {
+        let mut spelling = FastPath::default();
+        if spelling.spell(&self.caller, HERE, self.path, &LandlockPlan::default()).is_none() {
             return;
         }
         let real = || spelling.real().escape_ascii().to_string();
         let (table, links) = self.world.resolve(self.start, self.path, Last::Keep);
         let kept = self.opened(self.path, OFlags::NOFOLLOW, ResolveFlags::empty());
-        match spelling.look() {
-            Found::There => {
+        match spelling.lookup() {
+            FastLookup::There => {
                 let Ok(kept) = kept else {
                     // The name of a directory, written behind that of a file.
                     assert_eq!(kept.err(), Some(Errno::NOTDIR), "{self}");
@@ -220,7 +224,7 @@ impl Query<'_> {
                 assert_eq!(told.unwrap_or_else(real), real(), "{self}");
                 assert_eq!(links, 0, "{self}");
             }
-            Found::Missing => {
+            FastLookup::Missing => {
                 assert_eq!(kept.err(), Some(Errno::NOENT), "{self}");
                 assert_eq!(links, 0, "{self}");
                 if let Ok(Reached::Entry { parent, name, .. }) = table {
@@ -228,7 +232,7 @@ impl Query<'_> {
                     assert_eq!(real(), path.escape_ascii().to_string(), "{self}");
                 }
             }
-            Found::Link => {
+            FastLookup::Link => {
                 let is_link = |path: &[u8]| {
                     let flags = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
                     self.opened(path, OFlags::empty(), flags).err() == Some(Errno::LOOP)
@@ -249,7 +253,7 @@ impl Query<'_> {
                     assert_eq!(there.map(identity), Ok(identity(&followed)), "{self}");
                 }
             }
-            Found::Unclear => {}
+            FastLookup::Unclear => {}
         }
     }
 }

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 use super::{DATABASE, GATEWAYS, GUARD, NAME, OWN};
 
 /// More than any store; what is larger is none.
-const LARGEST: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Whose store it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,8 +188,8 @@ impl Directory {
             return Err(io::Error::other("it is no plain file"));
         }
         let mut bytes = Vec::new();
-        File::from(descriptor).take(LARGEST + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > LARGEST {
+        File::from(descriptor).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(io::Error::other("it is larger than any store"));
         }
         Ok(Some(Content { bytes, owner: Owner { uid: stat.st_uid, gid: stat.st_gid } }))

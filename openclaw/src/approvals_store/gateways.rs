@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use guard_policy::store::{Reading, Store};
+use guard_policy::store::{Store, StoreContents};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub enum Gateways {
         /// As [`Snapshot::gateway`].
         gateway: Option<String>,
         /// Its store.
-        reading: Box<Reading>,
+        reading: Box<StoreContents>,
     },
     /// What was kept cannot be read: a line that says why.
     Broken(String),
@@ -56,7 +56,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn reading(&self) -> Result<Reading, String> {
+    pub fn reading(&self) -> Result<StoreContents, String> {
         let text = serde_json::to_string_pretty(&self.file).map_err(|error| error.to_string())?;
         Store::parse("the gateway's exec approvals", &text, &mut new_id)
             .map_err(|problem| problem.to_string())
@@ -67,7 +67,7 @@ impl Snapshot {
 ///
 /// # Errors
 /// A sentence.
-pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g Reading, String> {
+pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g StoreContents, String> {
     let name = |gateway: Option<&str>| gateway.unwrap_or("the one of this host").to_owned();
     match known {
         Gateways::Said { gateway, reading } if gateway.as_deref() == asked => Ok(reading),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use guard_policy::store::{Reading, Store};
+use guard_policy::store::{Store, StoreContents};
 
 use super::directory::{Directory, Whose};
 use super::gateways::{self, Gateways};
@@ -16,7 +16,7 @@ pub enum File {
     /// There is none, and OpenClaw 2026.8 or newer keeps its approvals in a database there.
     Elsewhere,
     /// A store.
-    Present(Reading),
+    Present(StoreContents),
     /// It is there and no store, with a line that says where and why.
     Broken(String),
 }
@@ -87,7 +87,7 @@ pub fn load_own(state: &Path) -> File {
 }
 
 /// A file's content as a store, or the line that says what is wrong with it.
-pub(super) fn parse(path: &Path, bytes: Vec<u8>, whose: Whose) -> Result<Reading, String> {
+pub(super) fn parse(path: &Path, bytes: Vec<u8>, whose: Whose) -> Result<StoreContents, String> {
     let shown = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -12,7 +12,7 @@ use super::directory::Directory;
 use super::disk::Disk;
 
 /// A writer needs much less. A process in another pid namespace only looks dead from here.
-const AGE: Duration = Duration::from_secs(60);
+const STALE_AFTER: Duration = Duration::from_secs(60);
 
 /// The name of a new one.
 pub fn temporary() -> String {
@@ -47,7 +47,7 @@ fn is_old(directory: &Directory, name: &str) -> bool {
     let Ok(stat) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
     let changed = UNIX_EPOCH + Duration::from_secs(u64::try_from(stat.st_mtime).unwrap_or(0));
     let age = SystemTime::now().duration_since(changed).unwrap_or_default();
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && age >= AGE
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && age >= STALE_AFTER
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::lock::Lock;
 use super::{DATABASE, GUARD, NAME, stale};
 
 /// How often a change is begun again for OpenClaw's sake, which takes no lock.
-const TRIES: usize = 16;
+const MAX_TRIES: usize = 16;
 
 /// Why a store was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -88,9 +88,9 @@ pub fn update<T>(
     expected: &BaseHash,
     change: impl FnOnce(&mut Store) -> T,
 ) -> Result<Updated<T>, UpdateError> {
-    let held = Held::take(state)?;
+    let held = LockedStore::take(state)?;
     let content = held.content()?;
-    if BaseHash::of(&content.bytes) != *expected {
+    if BaseHash::new(&content.bytes) != *expected {
         return Err(UpdateError::Conflict { path: held.path() });
     }
     held.replace(&Kernel, content, change)
@@ -110,7 +110,7 @@ pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Upd
 /// # Errors
 /// As for [`apply`].
 pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
-    apply_in(&Kernel, Held::take_own(state)?, change)
+    apply_in(&Kernel, LockedStore::take_own(state)?, change)
 }
 
 /// The same on a disk of the caller's.
@@ -119,18 +119,18 @@ pub(super) fn apply_on<T>(
     state: &Path,
     change: impl FnMut(&mut Store) -> T,
 ) -> Result<Updated<T>, UpdateError> {
-    apply_in(disk, Held::take(state)?, change)
+    apply_in(disk, LockedStore::take(state)?, change)
 }
 
 fn apply_in<T>(
     disk: &dyn Disk,
-    held: Held,
+    held: LockedStore,
     mut change: impl FnMut(&mut Store) -> T,
 ) -> Result<Updated<T>, UpdateError> {
     let mut tries = 1;
     loop {
         match held.replace(disk, held.content()?, &mut change) {
-            Err(UpdateError::Conflict { .. }) if tries < TRIES => tries += 1,
+            Err(UpdateError::Conflict { .. }) if tries < MAX_TRIES => tries += 1,
             done => return done,
         }
     }
@@ -140,13 +140,13 @@ fn apply_in<T>(
 const EMPTY: &[u8] = b"{\"version\": 1}\n";
 
 /// A store's directory whose lock is held.
-struct Held {
+struct LockedStore {
     directory: Directory,
     _lock: Lock,
 }
 
-impl Held {
-    fn take(state: &Path) -> Result<Held, UpdateError> {
+impl LockedStore {
+    fn take(state: &Path) -> Result<LockedStore, UpdateError> {
         let path = state.join(NAME);
         let directory = match Directory::open(state) {
             Ok(Some(directory)) => directory,
@@ -158,18 +158,18 @@ impl Held {
             Ok(true) => return Err(UpdateError::Database { path }),
             Err(error) => return Err(UpdateError::Disk { step: "look beside", path, error }),
         }
-        Held::lock(directory)
+        LockedStore::lock(directory)
     }
 
-    fn take_own(state: &Path) -> Result<Held, UpdateError> {
+    fn take_own(state: &Path) -> Result<LockedStore, UpdateError> {
         let path = state.join(GUARD);
         let directory = Directory::make_own(state);
-        Held::lock(directory.map_err(|error| UpdateError::Disk { step: "make", path, error })?)
+        LockedStore::lock(directory.map_err(|error| UpdateError::Disk { step: "make", path, error })?)
     }
 
-    fn lock(directory: Directory) -> Result<Held, UpdateError> {
+    fn lock(directory: Directory) -> Result<LockedStore, UpdateError> {
         match Lock::take(&directory) {
-            Ok(lock) => Ok(Held { directory, _lock: lock }),
+            Ok(lock) => Ok(LockedStore { directory, _lock: lock }),
             Err(error) => Err(UpdateError::Lock { path: directory.store(), error }),
         }
     }
@@ -201,7 +201,7 @@ impl Held {
         change: impl FnOnce(&mut Store) -> T,
     ) -> Result<Updated<T>, UpdateError> {
         let Content { bytes, owner } = content;
-        let before = BaseHash::of(&bytes);
+        let before = BaseHash::new(&bytes);
         let old = parse(&self.path(), bytes, self.directory.whose());
         let old = old.map_err(|problem| UpdateError::Broken { problem })?.store;
         let mut store = old.clone();
@@ -217,7 +217,7 @@ impl Held {
             // Nothing that anybody needs: the store is the old one, or the new one in its place.
             let _ = disk.remove(self.directory.as_fd(), &temporary);
         }
-        written.map(|()| Updated { result, hash: BaseHash::of(text.as_bytes()) })
+        written.map(|()| Updated { result, hash: BaseHash::new(text.as_bytes()) })
     }
 
     fn write(
@@ -234,7 +234,7 @@ impl Held {
         disk.write(&file, text).map_err(self.failed("write"))?;
         disk.sync(&file).map_err(self.failed("write"))?;
         // OpenClaw takes no lock. Between this look and the rename its change would still be lost.
-        if BaseHash::of(&self.content()?.bytes) != *before {
+        if BaseHash::new(&self.content()?.bytes) != *before {
             return Err(UpdateError::Conflict { path: self.path() });
         }
         disk.rename(directory, temporary, self.directory.name()).map_err(self.failed("replace"))?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use guard_policy::programs::allow_always::{Entry, StrictInlineEval, literal};
+use guard_policy::programs::allow_always::{BoundEntry, StrictInlineEval, literal};
 use guard_policy::programs::inline_eval::{inline_eval, is_interpreter};
 use guard_policy::programs::starters::is_shell;
 use guard_policy::{cwd_argv_pattern, normalize};
@@ -16,14 +16,18 @@ pub(super) fn entries(
     segments: &[Segment],
     around: &Surroundings<'_>,
     strict: StrictInlineEval,
-) -> Vec<Entry> {
+) -> Vec<BoundEntry> {
     let mut seen = HashSet::new();
     let entries = segments.iter().filter_map(|segment| entry(segment, around, strict));
     entries.filter(|entry| seen.insert(entry.clone())).collect()
 }
 
 /// The entry for one command.
-pub(super) fn entry(segment: &Segment, around: &Surroundings<'_>, strict: StrictInlineEval) -> Option<Entry> {
+pub(super) fn entry(
+    segment: &Segment,
+    around: &Surroundings<'_>,
+    strict: StrictInlineEval,
+) -> Option<BoundEntry> {
     let tool = match packages::tool(&segment.argv) {
         Runner::Hidden => return None,
         Runner::No => segment.argv.clone(),
@@ -58,7 +62,7 @@ pub(super) fn entry(segment: &Segment, around: &Surroundings<'_>, strict: Strict
     };
     let arguments: Vec<_> = arguments.iter().map(|argument| argument.as_bytes().to_vec()).collect();
     let arg_pattern = cwd_argv_pattern(around.cwd.as_bytes(), &arguments);
-    Some(Entry { pattern: literal(&path)?.to_owned(), arg_pattern })
+    Some(BoundEntry { pattern: literal(&path)?.to_owned(), arg_pattern })
 }
 
 /// A name with its home expanded.

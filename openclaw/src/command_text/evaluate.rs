@@ -2,7 +2,7 @@
 
 use guard_policy::programs::allow_always::Once;
 use guard_policy::programs::starters::is_shell;
-use guard_policy::{Because, Exec, Found, Policy, Role, Source};
+use guard_policy::{Exec, Policy, ProgramMatch, Reason, Role, Source};
 
 use super::builtins::is_safe_builtin;
 use super::evaluation::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings};
@@ -10,18 +10,18 @@ use super::name::is_path;
 use super::packages::{self, Runner};
 use super::plan::{self, Trust};
 use super::shells::{self, Start};
-use super::syntax::{Place, Step};
+use super::syntax::{Position, SimpleCommand};
 use super::{entries, wrappers};
 
 /// Reads a command and asks the policy's allowlist for each part. Total: every text has an answer.
 pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Evaluation {
     let plan = plan::plan(command);
     let steps = &plan.script.steps;
-    let ask = Asked { policy, around };
+    let ask = EvaluationInput { policy, around };
     let strict = policy.strict_inline_eval();
     match &plan.outcome {
         Err(reason) => {
-            let (top, nested): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.place == Place::Top);
+            let (top, nested): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.place == Position::Top);
             let in_order = top.into_iter().chain(nested);
             let segments: Vec<_> = in_order.map(|step| ask.segment(step, None)).collect();
             let allow_always = entries::entries(&segments, around, strict);
@@ -48,38 +48,38 @@ pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Ev
     }
 }
 
-struct Asked<'a> {
+struct EvaluationInput<'a> {
     policy: &'a Policy,
     around: &'a Surroundings<'a>,
 }
 
 /// What says yes, and the pattern of the entry that does.
-struct Answer {
+struct Authorization {
     by: SatisfiedBy,
     matched: Option<String>,
-    because: Option<Because<'static>>,
+    because: Option<Reason<'static>>,
 }
 
-impl Answer {
-    const NO: Answer = Answer { by: SatisfiedBy::None, matched: None, because: None };
+impl Authorization {
+    const NO: Authorization = Authorization { by: SatisfiedBy::None, matched: None, because: None };
 
-    fn by(by: SatisfiedBy, because: Because<'_>) -> Answer {
-        Answer { by, matched: None, because: Some(because.into_owned()) }
+    fn by(by: SatisfiedBy, because: Reason<'_>) -> Authorization {
+        Authorization { by, matched: None, because: Some(because.into_owned()) }
     }
 
-    fn entry(found: &Found<'_>) -> Answer {
+    fn entry(found: &ProgramMatch<'_>) -> Authorization {
         let matched = Some(found.pattern().to_owned());
-        Answer { matched, ..Answer::by(SatisfiedBy::Allowlist, found.because()) }
+        Authorization { matched, ..Authorization::by(SatisfiedBy::Allowlist, found.because()) }
     }
 }
 
-impl Asked<'_> {
+impl EvaluationInput<'_> {
     /// A command, judged if it is to be.
-    fn segment(&self, step: &Step, trust: Option<Trust>) -> Segment {
+    fn segment(&self, step: &SimpleCommand, trust: Option<Trust>) -> Segment {
         let unwrapped = wrappers::unwrap(&step.argv);
         let resolved = unwrapped.argv.first().and_then(|name| self.resolve(name));
         let answer = match trust {
-            None | Some(Trust::Asked) => Answer::NO,
+            None | Some(Trust::Asked) => Authorization::NO,
             Some(_) => self.judge(step, unwrapped.argv, unwrapped.listed, resolved.as_ref()),
         };
         Segment {
@@ -101,11 +101,11 @@ impl Asked<'_> {
 
     fn judge(
         &self,
-        step: &Step,
+        step: &SimpleCommand,
         program: &[String],
         listed: &[String],
         resolved: Option<&Resolved>,
-    ) -> Answer {
+    ) -> Authorization {
         let entry = match packages::tool(program) {
             Runner::Hidden => None,
             Runner::No => self.listed(program, listed, resolved),
@@ -117,21 +117,21 @@ impl Asked<'_> {
             }
         };
         if let Some(found) = entry {
-            return Answer::entry(&found);
+            return Authorization::entry(&found);
         }
         let argv = bytes(program);
         let exec = resolved.map(|resolved| self.exec(&resolved.real, &argv));
         if let Some(because) = exec.as_ref().and_then(|exec| self.policy.safe_bin(exec)) {
-            return Answer::by(SatisfiedBy::SafeBins, because);
+            return Authorization::by(SatisfiedBy::SafeBins, because);
         }
         if is_safe_builtin(step) {
             let text = "one of the shell's own words, which starts nothing";
-            let because = Because::new(Source::Builtin, "builtin.shell", text, text);
-            return Answer { by: SatisfiedBy::Builtin, matched: None, because: Some(because) };
+            let because = Reason::new(Source::Builtin, "builtin.shell", text, text);
+            return Authorization { by: SatisfiedBy::Builtin, matched: None, because: Some(because) };
         }
         let by_name = exec.filter(|_| program.first().is_some_and(|name| !is_path(name)));
         let skill = by_name.as_ref().and_then(|exec| self.policy.skill(exec));
-        skill.map_or(Answer::NO, |because| Answer::by(SatisfiedBy::Skills, because))
+        skill.map_or(Authorization::NO, |because| Authorization::by(SatisfiedBy::Skills, because))
     }
 
     /// The entry that names this program.
@@ -140,7 +140,7 @@ impl Asked<'_> {
         program: &[String],
         listed: &[String],
         resolved: Option<&Resolved>,
-    ) -> Option<Found<'_>> {
+    ) -> Option<ProgramMatch<'_>> {
         let is_shell = program.first().is_some_and(is_shell)
             || resolved.is_some_and(|resolved| is_shell(&resolved.real));
         let code = shells::code(program).filter(|code| code.start == Start::Plain);
@@ -169,7 +169,7 @@ impl Asked<'_> {
         })
     }
 
-    fn entry(&self, argv: &[String], target: &Resolved) -> Option<Found<'_>> {
+    fn entry(&self, argv: &[String], target: &Resolved) -> Option<ProgramMatch<'_>> {
         self.policy.entry(&self.exec(&target.real, &bytes(argv)))
     }
 

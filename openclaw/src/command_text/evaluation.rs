@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use guard_policy::Because;
-use guard_policy::programs::allow_always::{Entry, Once};
+use guard_policy::Reason;
+use guard_policy::programs::allow_always::{BoundEntry, Once};
 
-use super::reason::Reason;
+use super::reason::Blocker;
 use super::risks::Risk;
 
 /// A program as the caller found it.
@@ -68,7 +68,7 @@ pub struct Segment {
     /// The pattern of the entry that does.
     pub matched: Option<String>,
     /// Where the policy says so.
-    pub because: Option<Because<'static>>,
+    pub because: Option<Reason<'static>>,
     /// What runs, without the wrappers before it.
     pub program: Vec<String>,
     /// The file of it.
@@ -83,11 +83,11 @@ pub struct Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {
     /// Why it could not be read as a whole.
-    pub reason: Option<Reason>,
+    pub reason: Option<Blocker>,
     /// Its commands, as far as they were read.
     pub segments: Vec<Segment>,
     /// The entries that "allow always" would make of it.
-    pub allow_always: Vec<Entry>,
+    pub allow_always: Vec<BoundEntry>,
     /// Why the answer would count only once all the same.
     pub once: Option<Once>,
 }

@@ -26,7 +26,7 @@ mod wrappers;
 pub use display::{display, is_line_of};
 pub use evaluate::evaluate;
 pub use evaluation::{Evaluation, Resolved, SatisfiedBy, Segment, Surroundings};
-pub use reason::Reason;
+pub use reason::Blocker;
 pub use risks::Risk;
 pub use verdict::{Verdicts, verdicts};
 

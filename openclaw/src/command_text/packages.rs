@@ -242,7 +242,7 @@ fn hidden_if(rest: &[String], words: &[&str]) -> Runner {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<String, Runner> {
+    fn from_line(line: &str) -> Result<String, Runner> {
         match tool(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()) {
             Runner::Runs(argv) => Ok(argv.join(" ")),
             other => Err(other),
@@ -269,9 +269,9 @@ mod tests {
             "npx npx tsc -p x",
             "/usr/bin/npx tsc -p x",
         ] {
-            assert_eq!(of(line), Ok("tsc -p x".to_owned()), "{line}");
+            assert_eq!(from_line(line), Ok("tsc -p x".to_owned()), "{line}");
         }
-        assert_eq!(of("pnpm node app.js"), Ok("node app.js".to_owned()));
+        assert_eq!(from_line("pnpm node app.js"), Ok("node app.js".to_owned()));
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
             "bun --new x tsc",
             "npx npx npx npx npx npx npx tsc",
         ] {
-            assert_eq!(of(line), Err(Runner::Hidden), "{line}");
+            assert_eq!(from_line(line), Err(Runner::Hidden), "{line}");
         }
         for line in [
             "npm install",
@@ -307,7 +307,7 @@ mod tests {
             "ls",
             "sudo npx tsc",
         ] {
-            assert_eq!(of(line), Err(Runner::No), "{line}");
+            assert_eq!(from_line(line), Err(Runner::No), "{line}");
         }
     }
 }

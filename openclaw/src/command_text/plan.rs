@@ -4,10 +4,10 @@ use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::is_shell;
 
 use super::name::is_path;
-use super::reason::Reason;
+use super::reason::Blocker;
 use super::risks::Risk;
 use super::shells::{self, Start};
-use super::syntax::{self, Place, Script, Step};
+use super::syntax::{self, ParsedText, Position, SimpleCommand};
 use super::{MAX_LENGTH, wrappers};
 
 /// How far an entry can stand for a command.
@@ -32,32 +32,32 @@ pub(super) struct Candidate {
 }
 
 /// What is known of a text.
-pub(super) struct Plan {
-    pub(super) script: Script,
-    pub(super) outcome: Result<Vec<Candidate>, Reason>,
+pub(super) struct CommandPlan {
+    pub(super) script: ParsedText,
+    pub(super) outcome: Result<Vec<Candidate>, Blocker>,
 }
 
 /// Reads a command.
-pub(super) fn plan(command: &str) -> Plan {
+pub(super) fn plan(command: &str) -> CommandPlan {
     if command.len() > MAX_LENGTH || command.contains('\0') {
-        let outcome = Err(if command.len() > MAX_LENGTH { Reason::TooLong } else { Reason::SyntaxError });
-        return Plan { script: Script::default(), outcome };
+        let outcome = Err(if command.len() > MAX_LENGTH { Blocker::TooLong } else { Blocker::SyntaxError });
+        return CommandPlan { script: ParsedText::default(), outcome };
     }
     let script = syntax::read(command);
     if let Some(bound) = script.bound {
-        return Plan { script: Script::default(), outcome: Err(bound) };
+        return CommandPlan { script: ParsedText::default(), outcome: Err(bound) };
     }
     let asked = asked(&script);
     let outcome = candidates(&script, &asked);
-    Plan { script, outcome }
+    CommandPlan { script, outcome }
 }
 
-fn candidates(script: &Script, asked: &[bool]) -> Result<Vec<Candidate>, Reason> {
-    let top: Vec<usize> = indices(script, |step| step.place == Place::Top);
+fn candidates(script: &ParsedText, asked: &[bool]) -> Result<Vec<Candidate>, Blocker> {
+    let top: Vec<usize> = indices(script, |step| step.place == Position::Top);
     let obstacle = script.obstacles.first();
     // Arguments of a command that is asked for each time may be anything.
     let excused = |owner: &Option<usize>| chain(script, *owner).any(|step| asked[step]);
-    let dynamic = script.dynamic.iter().any(|owner| !excused(owner)).then_some(Reason::DynamicArgument);
+    let dynamic = script.dynamic.iter().any(|owner| !excused(owner)).then_some(Blocker::DynamicArgument);
     let blocking = obstacle.map(|(reason, _)| *reason).or_else(|| script.shapes.first().copied()).or(dynamic);
     // One shell and its code stand for themselves, whatever the code is.
     let only_shell = match top[..] {
@@ -67,28 +67,28 @@ fn candidates(script: &Script, asked: &[bool]) -> Result<Vec<Candidate>, Reason>
     let is_inside =
         |step: usize| obstacle.is_none_or(|(_, owner)| chain(script, *owner).any(|owner| owner == step));
     if script.is_broken || blocking.is_some() && !only_shell.is_some_and(is_inside) {
-        return Err(blocking.unwrap_or(Reason::Unparsed));
+        return Err(blocking.unwrap_or(Blocker::Unparsed));
     }
     let payload = only_shell.filter(|_| blocking.is_none()).and_then(|shell| payload(script, shell));
     let (steps, is_direct) = payload.map_or((top, true), |steps| (steps, false));
     if steps.is_empty() {
-        return Err(Reason::NoCommands);
+        return Err(Blocker::NoCommands);
     }
     Ok(steps.into_iter().map(|step| candidate(script, step, asked[step], is_direct)).collect())
 }
 
-fn indices(script: &Script, is_wanted: impl Fn(&Step) -> bool) -> Vec<usize> {
+fn indices(script: &ParsedText, is_wanted: impl Fn(&SimpleCommand) -> bool) -> Vec<usize> {
     let steps = script.steps.iter().enumerate();
     steps.filter(|(_, step)| is_wanted(step)).map(|(index, _)| index).collect()
 }
 
 /// A command and those that it stands in.
-fn chain(script: &Script, step: Option<usize>) -> impl Iterator<Item = usize> {
+fn chain(script: &ParsedText, step: Option<usize>) -> impl Iterator<Item = usize> {
     std::iter::successors(step, |step| script.steps[*step].within)
 }
 
 /// Which commands are asked for each time, for a risk of their own or of one in them.
-fn asked(script: &Script) -> Vec<bool> {
+fn asked(script: &ParsedText) -> Vec<bool> {
     let mut asked = vec![false; script.steps.len()];
     for (index, step) in script.steps.iter().enumerate() {
         if step.risks.iter().any(|risk| risk.is_asked() && *risk != Risk::EnvAssignment) {
@@ -98,19 +98,19 @@ fn asked(script: &Script) -> Vec<bool> {
     asked
 }
 
-fn is_shell_code(step: &Step) -> bool {
+fn is_shell_code(step: &SimpleCommand) -> bool {
     shells::code(&step.argv).is_some()
 }
 
 /// The commands of a shell's code, where they can stand for the shell.
-fn payload(script: &Script, shell: usize) -> Option<Vec<usize>> {
+fn payload(script: &ParsedText, shell: usize) -> Option<Vec<usize>> {
     let wrapper = &script.steps[shell];
     let code = shells::code(&wrapper.argv)?;
     let is_plain = !is_path(&wrapper.argv[0])
         && shells::is_read(&wrapper.argv[0])
         && code.start == Start::Plain
         && !wrapper.risks.contains(&Risk::EnvAssignment);
-    let steps = indices(script, |step| step.place == Place::Payload && step.within == Some(shell));
+    let steps = indices(script, |step| step.place == Position::Payload && step.within == Some(shell));
     // A program by its path, or a skill's wrapper, is not what an entry for a name means.
     let by_name = |step: &usize| {
         let first = &script.steps[*step].argv[0];
@@ -119,7 +119,7 @@ fn payload(script: &Script, shell: usize) -> Option<Vec<usize>> {
     (is_plain && !steps.is_empty() && steps.iter().all(by_name)).then_some(steps)
 }
 
-fn candidate(script: &Script, index: usize, is_asked: bool, is_direct: bool) -> Candidate {
+fn candidate(script: &ParsedText, index: usize, is_asked: bool, is_direct: bool) -> Candidate {
     let step = &script.steps[index];
     let trust = if wrappers::unwrap(&step.argv).blocked.is_some() || step.risks.contains(&Risk::EnvAssignment)
     {

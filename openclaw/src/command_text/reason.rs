@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What in a command keeps it from being authorized, in OpenClaw's words where it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
+pub enum Blocker {
     /// `$(…)` or backticks.
     CommandSubstitution,
     /// `<(…)`, `>(…)`.
@@ -53,38 +53,38 @@ pub enum Reason {
     TooDeep,
 }
 
-impl Reason {
+impl Blocker {
     /// The reason's name.
     pub const fn name(self) -> &'static str {
         match self {
-            Reason::CommandSubstitution => "command-substitution",
-            Reason::ProcessSubstitution => "process-substitution",
-            Reason::DynamicExecutable => "dynamic-executable",
-            Reason::DynamicArgument => "dynamic-argument",
-            Reason::Redirect => "redirect",
-            Reason::Heredoc => "heredoc",
-            Reason::HereString => "here-string",
-            Reason::LineContinuation => "line-continuation",
-            Reason::Background => "background",
-            Reason::If => "if",
-            Reason::For => "for",
-            Reason::While => "while",
-            Reason::Case => "case",
-            Reason::FunctionDefinition => "function-definition",
-            Reason::Subshell => "subshell",
-            Reason::Group => "group",
-            Reason::SyntaxError => "syntax-error",
-            Reason::Unparsed => "unable to parse command",
-            Reason::NoCommands => "no commands to authorize",
-            Reason::Unreadable => "not analysed: a brace before a character beyond Latin-1",
-            Reason::TooLong => "not analysed: too long",
-            Reason::TooMany => "not analysed: too many commands",
-            Reason::TooDeep => "not analysed: too deeply nested",
+            Blocker::CommandSubstitution => "command-substitution",
+            Blocker::ProcessSubstitution => "process-substitution",
+            Blocker::DynamicExecutable => "dynamic-executable",
+            Blocker::DynamicArgument => "dynamic-argument",
+            Blocker::Redirect => "redirect",
+            Blocker::Heredoc => "heredoc",
+            Blocker::HereString => "here-string",
+            Blocker::LineContinuation => "line-continuation",
+            Blocker::Background => "background",
+            Blocker::If => "if",
+            Blocker::For => "for",
+            Blocker::While => "while",
+            Blocker::Case => "case",
+            Blocker::FunctionDefinition => "function-definition",
+            Blocker::Subshell => "subshell",
+            Blocker::Group => "group",
+            Blocker::SyntaxError => "syntax-error",
+            Blocker::Unparsed => "unable to parse command",
+            Blocker::NoCommands => "no commands to authorize",
+            Blocker::Unreadable => "not analysed: a brace before a character beyond Latin-1",
+            Blocker::TooLong => "not analysed: too long",
+            Blocker::TooMany => "not analysed: too many commands",
+            Blocker::TooDeep => "not analysed: too deeply nested",
         }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -6,7 +6,7 @@ use guard_policy::programs::inline_eval::{FIND, Hit, inline_eval};
 use guard_policy::programs::name::program_name;
 
 use super::shells;
-use super::wrappers::{self, Layer};
+use super::wrappers::{self, Wrapper};
 
 /// A risk of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ fn splits(argument: &str) -> bool {
 
 /// A dispatching program that cannot be looked through. `env` can, whatever it changes.
 fn is_opaque(argv: &[String]) -> bool {
-    wrappers::dispatch(argv) == Layer::Blocked
+    wrappers::dispatch(argv) == Wrapper::Blocked
         && !(program_name(&argv[0]) == "env" && wrappers::env_command(argv).is_some())
 }
 
@@ -103,8 +103,8 @@ fn behind(argv: &[String]) -> Option<&[String]> {
         return wrappers::word(argv);
     }
     match wrappers::dispatch(argv) {
-        Layer::Starts(inner) => Some(inner),
-        Layer::Blocked if program_name(first) == "env" => wrappers::env_command(argv),
+        Wrapper::Starts(inner) => Some(inner),
+        Wrapper::Blocked if program_name(first) == "env" => wrappers::env_command(argv),
         _ => None,
     }
 }

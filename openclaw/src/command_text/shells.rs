@@ -83,7 +83,7 @@ pub(super) fn behind_wrappers(argv: &[String]) -> Option<(&[String], Code<'_>)> 
         current = match (wrappers::dispatch(current), program_name(current.first()?).as_str()) {
             (_, "env") => wrappers::env_command(current)?,
             (_, "busybox" | "toybox") => current.get(1..)?,
-            (wrappers::Layer::Starts(inner), _) => inner,
+            (wrappers::Wrapper::Starts(inner), _) => inner,
             _ => return None,
         };
     }

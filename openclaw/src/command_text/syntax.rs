@@ -7,7 +7,7 @@ use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::is_shell;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::reason::Reason;
+use super::reason::Blocker;
 use super::risks::{Risk, risks};
 use super::words::{Certainty, Word, word};
 use super::{MAX_NESTING, MAX_STEPS, shells};
@@ -17,7 +17,7 @@ const MAX_PAYLOADS: usize = 2;
 
 /// Where a command stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// In the text itself.
     Top,
     /// In the code of a shell.
@@ -28,11 +28,11 @@ pub(super) enum Place {
 
 /// One simple command.
 #[derive(Clone, Debug)]
-pub(super) struct Step {
+pub(super) struct SimpleCommand {
     pub(super) argv: Vec<String>,
     /// Its place in the text; that of the shell's argument, for a command in a shell's code.
     pub(super) span: Range<usize>,
-    pub(super) place: Place,
+    pub(super) place: Position,
     /// The command in which it stands.
     pub(super) within: Option<usize>,
     pub(super) risks: Vec<Risk>,
@@ -44,25 +44,25 @@ pub(super) struct Step {
 
 /// What a text says.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Script {
+pub(super) struct ParsedText {
     /// In the order in which they stand; the commands of a shell's code after the shell.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<SimpleCommand>,
     /// What cannot be authorized, and in which command it stands.
-    pub(super) obstacles: Vec<(Reason, Option<usize>)>,
+    pub(super) obstacles: Vec<(Blocker, Option<usize>)>,
     /// Statements that are no list of commands.
-    pub(super) shapes: Vec<Reason>,
+    pub(super) shapes: Vec<Blocker>,
     /// Arguments that the shell makes.
     pub(super) dynamic: Vec<Option<usize>>,
     /// Whether the parser understood all.
     pub(super) is_broken: bool,
     /// A bound that was met; nothing else counts then.
-    pub(super) bound: Option<Reason>,
+    pub(super) bound: Option<Blocker>,
 }
 
 /// Reads a text.
-pub(super) fn read(text: &str) -> Script {
-    let mut script = Script::default();
-    let top = Frame { place: Place::Top, within: None, is_piped: false, nesting: 0 };
+pub(super) fn read(text: &str) -> ParsedText {
+    let mut script = ParsedText::default();
+    let top = Frame { place: Position::Top, within: None, is_piped: false, nesting: 0 };
     script.read(text, &Base { offset: 0, coarse: None, payloads: 0 }, top);
     script
 }
@@ -84,19 +84,19 @@ impl Base {
 /// What is known on the way down.
 #[derive(Clone, Copy)]
 struct Frame {
-    place: Place,
+    place: Position,
     within: Option<usize>,
     is_piped: bool,
     nesting: usize,
 }
 
 /// The tree of a text, within a number of steps that grows with its length; the parser recovers from errors in more.
-fn parse(text: &str) -> Result<Tree, Reason> {
+fn parse(text: &str) -> Result<Tree, Blocker> {
     if breaks_scanner(text) {
-        return Err(Reason::Unreadable);
+        return Err(Blocker::Unreadable);
     }
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Reason::Unreadable)?;
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Blocker::Unreadable)?;
     let (bytes, mut calls) = (text.as_bytes(), 0);
     let most = 1000 + bytes.len();
     let mut progress = |_: &_| {
@@ -106,7 +106,7 @@ fn parse(text: &str) -> Result<Tree, Reason> {
     let options = ParseOptions::new().progress_callback(&mut progress);
     let tree =
         parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
-    tree.ok_or(Reason::TooLong)
+    tree.ok_or(Blocker::TooLong)
 }
 
 /// Whether a brace that may begin a range, `{1..3}`, meets a character above U+00FF. The grammar's scanner (0.25.1,
@@ -122,7 +122,7 @@ fn breaks_scanner(text: &str) -> bool {
     })
 }
 
-impl Script {
+impl ParsedText {
     fn read(&mut self, text: &str, base: &Base, top: Frame) {
         let tree = match parse(text) {
             Ok(tree) => tree,
@@ -135,11 +135,11 @@ impl Script {
         if root.has_error() {
             self.is_broken = true;
             if top.within.is_some() {
-                self.obstacles.push((Reason::SyntaxError, top.within));
+                self.obstacles.push((Blocker::SyntaxError, top.within));
             }
         }
         if text[root.byte_range()].contains("\\\n") || text[root.byte_range()].contains("\\\r") {
-            self.obstacles.push((Reason::LineContinuation, top.within));
+            self.obstacles.push((Blocker::LineContinuation, top.within));
         }
         // A stack of our own: a tree may be deeper than the thread's.
         let mut left = vec![(root, top)];
@@ -158,13 +158,13 @@ impl Script {
     fn visit(&mut self, node: Node<'_>, text: &str, base: &Base, mut frame: Frame) -> Frame {
         self.note_shape(node);
         let obstacle = match node.kind() {
-            "function_definition" => Some(Reason::FunctionDefinition),
-            "command_substitution" => Some(Reason::CommandSubstitution),
-            "process_substitution" => Some(Reason::ProcessSubstitution),
-            "heredoc_redirect" => Some(Reason::Heredoc),
-            "herestring_redirect" => Some(Reason::HereString),
-            "file_redirect" => Some(Reason::Redirect),
-            _ if node.is_error() => Some(Reason::SyntaxError),
+            "function_definition" => Some(Blocker::FunctionDefinition),
+            "command_substitution" => Some(Blocker::CommandSubstitution),
+            "process_substitution" => Some(Blocker::ProcessSubstitution),
+            "heredoc_redirect" => Some(Blocker::Heredoc),
+            "herestring_redirect" => Some(Blocker::HereString),
+            "file_redirect" => Some(Blocker::Redirect),
+            _ if node.is_error() => Some(Blocker::SyntaxError),
             _ => None,
         };
         if let Some(reason) = obstacle {
@@ -172,7 +172,7 @@ impl Script {
         }
         match node.kind() {
             "function_definition" | "command_substitution" | "process_substitution" => {
-                frame = Frame { place: Place::Inside, is_piped: false, ..frame };
+                frame = Frame { place: Position::Inside, is_piped: false, ..frame };
             }
             "pipeline" => frame.is_piped = true,
             "command" | "declaration_command" | "test_command" => {
@@ -181,7 +181,7 @@ impl Script {
                         Frame { within: Some(step), is_piped: false, nesting: frame.nesting + 1, ..frame };
                 }
                 if frame.nesting > MAX_NESTING {
-                    self.bound = Some(Reason::TooDeep);
+                    self.bound = Some(Blocker::TooDeep);
                 }
             }
             _ => {}
@@ -193,15 +193,15 @@ impl Script {
         let mut cursor = node.walk();
         let is_background = node.children(&mut cursor).any(|child| child.kind() == "&");
         let shape = match node.kind() {
-            "if_statement" => Some(Reason::If),
-            "for_statement" | "c_style_for_statement" => Some(Reason::For),
-            "while_statement" => Some(Reason::While),
-            "case_statement" => Some(Reason::Case),
-            "subshell" => Some(Reason::Subshell),
-            "compound_statement" => Some(Reason::Group),
+            "if_statement" => Some(Blocker::If),
+            "for_statement" | "c_style_for_statement" => Some(Blocker::For),
+            "while_statement" => Some(Blocker::While),
+            "case_statement" => Some(Blocker::Case),
+            "subshell" => Some(Blocker::Subshell),
+            "compound_statement" => Some(Blocker::Group),
             _ => None,
         };
-        for shape in is_background.then_some(Reason::Background).into_iter().chain(shape) {
+        for shape in is_background.then_some(Blocker::Background).into_iter().chain(shape) {
             if !self.shapes.contains(&shape) {
                 self.shapes.push(shape);
             }
@@ -216,14 +216,14 @@ impl Script {
         };
         let name = words.first()?;
         if name.certainty != Certainty::Literal {
-            self.obstacles.push((Reason::DynamicExecutable, frame.within));
+            self.obstacles.push((Blocker::DynamicExecutable, frame.within));
             return None;
         }
         if name.text.is_empty() {
             return None;
         }
         if self.steps.len() >= MAX_STEPS {
-            self.bound = Some(Reason::TooMany);
+            self.bound = Some(Blocker::TooMany);
             return None;
         }
         let index = self.steps.len();
@@ -237,7 +237,7 @@ impl Script {
         let raw = &text[node.byte_range()];
         let span = base.span(node.byte_range());
         let is_dynamic = words.iter().any(|word| word.certainty == Certainty::Expanded);
-        self.steps.push(Step {
+        self.steps.push(SimpleCommand {
             argv,
             span: span.clone(),
             place: frame.place,
@@ -278,7 +278,7 @@ impl Script {
         self.read(
             code.text,
             &base,
-            Frame { place: Place::Payload, within: Some(index), is_piped: false, nesting },
+            Frame { place: Position::Payload, within: Some(index), is_piped: false, nesting },
         );
     }
 }

@@ -1,7 +1,7 @@
 //! What the policy makes of a command as text.
 
 use guard_policy::programs::inline_eval::Inline;
-use guard_policy::{Ask, Because, Grant, Outcome, Policy, Security, Source, Verdict};
+use guard_policy::{Ask, Grant, Outcome, Policy, Reason, Security, Source, Verdict};
 
 use super::evaluation::{Evaluation, SatisfiedBy, Segment};
 use super::risks::inline_eval_behind;
@@ -19,7 +19,7 @@ pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p>
     let unread = evaluation.reason.map(|reason| {
         let rule = format!("not read as a whole: {reason}");
         let text = "the command as text cannot be authorized; what it starts is judged when it starts";
-        let because = Because::new(Source::Builtin, "analysis", rule, text);
+        let because = Reason::new(Source::Builtin, "analysis", rule, text);
         match policy.security() {
             Security::Full => Verdict { outcome: Outcome::Allow, because },
             Security::Allowlist => Verdict { outcome: missed(policy), because },

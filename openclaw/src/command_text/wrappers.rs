@@ -10,7 +10,7 @@ const MAX_WRAPPERS: usize = 4;
 
 /// What one wrapper does with the rest of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layer<'a> {
+pub(super) enum Wrapper<'a> {
     /// No wrapper.
     None,
     /// A wrapper that changes more than it shows, or whose options are not known.
@@ -36,14 +36,14 @@ pub(super) fn unwrap(argv: &[String]) -> Unwrapped<'_> {
     for depth in 0.. {
         let is_multicall = MULTICALL.contains(&name_of(current).as_str());
         match layer(current) {
-            Layer::None => break,
-            Layer::Starts(inner) if depth < MAX_WRAPPERS => {
+            Wrapper::None => break,
+            Wrapper::Starts(inner) if depth < MAX_WRAPPERS => {
                 if is_multicall {
                     multicall.get_or_insert(current);
                 }
                 current = inner;
             }
-            Layer::Starts(_) | Layer::Blocked => {
+            Wrapper::Starts(_) | Wrapper::Blocked => {
                 return Unwrapped { argv: current, listed: current, blocked: Some(name_of(current)) };
             }
         }
@@ -52,16 +52,16 @@ pub(super) fn unwrap(argv: &[String]) -> Unwrapped<'_> {
 }
 
 /// Any wrapper: dispatching programs, the shell's own words, multicall binaries.
-fn layer(argv: &[String]) -> Layer<'_> {
+fn layer(argv: &[String]) -> Wrapper<'_> {
     match dispatch(argv) {
-        Layer::None => {}
+        Wrapper::None => {}
         known => return known,
     }
-    let Some(first) = argv.first() else { return Layer::None };
+    let Some(first) = argv.first() else { return Wrapper::None };
     match first.trim() {
-        "command" | "builtin" | "exec" => word(argv).map_or(Layer::Blocked, Layer::Starts),
+        "command" | "builtin" | "exec" => word(argv).map_or(Wrapper::Blocked, Wrapper::Starts),
         _ if MULTICALL.contains(&program_name(first).as_str()) => multicall(argv),
-        _ => Layer::None,
+        _ => Wrapper::None,
     }
 }
 
@@ -70,21 +70,21 @@ fn name_of(argv: &[String]) -> String {
 }
 
 /// Only a shell's applet is looked through: any other is a program that no entry names.
-fn multicall(argv: &[String]) -> Layer<'_> {
+fn multicall(argv: &[String]) -> Wrapper<'_> {
     let applet = if argv.get(1).is_some_and(|argument| argument == "--") { 2 } else { 1 };
     match argv.get(applet) {
-        Some(name) if is_shell(name) => Layer::Starts(&argv[applet..]),
-        _ => Layer::Blocked,
+        Some(name) if is_shell(name) => Wrapper::Starts(&argv[applet..]),
+        _ => Wrapper::Blocked,
     }
 }
 
 /// What a program that dispatches to another starts.
-pub(super) fn dispatch(argv: &[String]) -> Layer<'_> {
-    let Some(first) = argv.first() else { return Layer::None };
+pub(super) fn dispatch(argv: &[String]) -> Wrapper<'_> {
+    let Some(first) = argv.first() else { return Wrapper::None };
     let name = program_name(first);
     let at = match name.as_str() {
         "env" => return env(argv),
-        name if OPAQUE.contains(&name) => return Layer::Blocked,
+        name if OPAQUE.contains(&name) => return Wrapper::Blocked,
         "caffeinate" => CAFFEINATE.command(argv),
         "flock" => FLOCK.command(argv),
         "nice" => NICE.command(argv),
@@ -93,13 +93,13 @@ pub(super) fn dispatch(argv: &[String]) -> Layer<'_> {
         "stdbuf" => STDBUF.command(argv),
         "time" => TIME.command(argv),
         "timeout" => TIMEOUT.command(argv),
-        _ => return Layer::None,
+        _ => return Wrapper::None,
     };
-    at.map_or(Layer::Blocked, |at| Layer::Starts(&argv[at..]))
+    at.map_or(Wrapper::Blocked, |at| Wrapper::Starts(&argv[at..]))
 }
 
 /// The options of a wrapper that is looked through. Any other blocks it.
-struct Options {
+struct WrapperOptions {
     flags: &'static [&'static str],
     /// The value is the next argument, or follows `=`.
     valued: &'static [&'static str],
@@ -109,12 +109,12 @@ struct Options {
     operands: usize,
 }
 
-const fn options(flags: &'static [&'static str], valued: &'static [&'static str]) -> Options {
-    Options { flags, valued, attached: |_| false, operands: 0 }
+const fn options(flags: &'static [&'static str], valued: &'static [&'static str]) -> WrapperOptions {
+    WrapperOptions { flags, valued, attached: |_| false, operands: 0 }
 }
 
-const CAFFEINATE: Options = options(&["-d", "-i", "-m", "-s", "-u"], &["-t", "-w"]);
-const FLOCK: Options = Options {
+const CAFFEINATE: WrapperOptions = options(&["-d", "-i", "-m", "-s", "-u"], &["-t", "-w"]);
+const FLOCK: WrapperOptions = WrapperOptions {
     operands: 1,
     ..options(
         &[
@@ -138,22 +138,22 @@ const FLOCK: Options = Options {
         &["-w", "--wait", "--timeout", "-E", "--conflict-exit-code"],
     )
 };
-const NICE: Options = Options {
+const NICE: WrapperOptions = WrapperOptions {
     attached: |token| {
         let digits = token.strip_prefix("-n").or_else(|| token.strip_prefix('-')).unwrap_or("");
         !digits.is_empty() && digits.trim_start_matches(['-', '+']).bytes().all(|byte| byte.is_ascii_digit())
     },
     ..options(&[], &["-n", "--adjustment", "--priority"])
 };
-const NOHUP: Options = options(&["--help", "--version"], &[]);
-const SANDBOX_EXEC: Options = options(&[], &["-f", "-p", "-d"]);
-const STDBUF: Options = options(&[], &["-i", "--input", "-o", "--output", "-e", "--error"]);
+const NOHUP: WrapperOptions = options(&["--help", "--version"], &[]);
+const SANDBOX_EXEC: WrapperOptions = options(&[], &["-f", "-p", "-d"]);
+const STDBUF: WrapperOptions = options(&[], &["-i", "--input", "-o", "--output", "-e", "--error"]);
 // Not -o: it writes a file.
-const TIME: Options = options(
+const TIME: WrapperOptions = options(
     &["-h", "--help", "-l", "-p", "-q", "--quiet", "-v", "--verbose", "-V", "--version"],
     &["-f", "--format"],
 );
-const TIMEOUT: Options = Options {
+const TIMEOUT: WrapperOptions = WrapperOptions {
     operands: 1,
     ..options(
         &["--foreground", "--preserve-status", "-v", "--verbose"],
@@ -161,7 +161,7 @@ const TIMEOUT: Options = Options {
     )
 };
 
-impl Options {
+impl WrapperOptions {
     /// Where the command begins.
     fn command(&self, argv: &[String]) -> Option<usize> {
         let mut at = 1;
@@ -188,13 +188,13 @@ impl Options {
 }
 
 /// `env` is looked through only where it changes nothing.
-fn env(argv: &[String]) -> Layer<'_> {
+fn env(argv: &[String]) -> Wrapper<'_> {
     let at = match argv.get(1).map(String::as_str) {
         Some("--" | "-") => 2,
-        Some(token) if token.starts_with('-') || is_assignment(token) => return Layer::Blocked,
+        Some(token) if token.starts_with('-') || is_assignment(token) => return Wrapper::Blocked,
         _ => 1,
     };
-    if argv.get(at).is_some() { Layer::Starts(&argv[at..]) } else { Layer::Blocked }
+    if argv.get(at).is_some() { Wrapper::Starts(&argv[at..]) } else { Wrapper::Blocked }
 }
 
 /// What `env` starts, whatever it changes, where that can be told without taking a string apart.
@@ -317,10 +317,10 @@ mod tests {
     #[test]
     fn what_starts_others_by_name_does_so_here() {
         for name in OPAQUE.iter().chain(&TRANSPARENT) {
-            assert_ne!(dispatch(&[(*name).to_owned()]), Layer::None, "{name}");
+            assert_ne!(dispatch(&[(*name).to_owned()]), Wrapper::None, "{name}");
         }
         for name in ["xargs", "find", "bash", "busybox", "ls"] {
-            assert!(dispatch(&[name.to_owned()]) == Layer::None && !is_dispatch(name), "{name}");
+            assert!(dispatch(&[name.to_owned()]) == Wrapper::None && !is_dispatch(name), "{name}");
         }
     }
 

@@ -11,11 +11,11 @@ use guard_policy::text::shown;
 
 use super::identity::Identity;
 use super::listens::URL;
-use super::secret::{self, Kind, Secret};
-use super::settings::Wanted;
+use super::secret::{self, Secret, SecretKind};
+use super::settings::GatewaySettings;
 use super::tls::Trust;
 use super::{config, listens};
-use crate::config::{Config, Found, REMOTE_URL};
+use crate::config::{Config, REMOTE_URL, SecretInput};
 use crate::ports::IsMember;
 
 /// What a client that asks must have.
@@ -32,7 +32,7 @@ pub(super) const PASSWORD: &str = "OPENCLAW_GATEWAY_PASSWORD";
 
 /// Where to go, and what to say there.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct Credentials {
     pub(super) endpoint: GatewayUrl,
     pub(super) secret: Option<Secret>,
     pub(super) scopes: Vec<&'static str>,
@@ -91,22 +91,22 @@ impl NoAccess {
     }
 }
 
-impl Access {
+impl Credentials {
     /// By guard.json, the guard's own environment and openclaw.json, in this order. `state` is the real path of the state
     /// directory.
     ///
     /// # Errors
     /// What was looked for and where.
-    pub fn find(wanted: &Wanted, state: &Path) -> Result<Access, NoAccess> {
-        Access::find_in(wanted, state, &|name| env::var_os(name))
+    pub fn find(wanted: &GatewaySettings, state: &Path) -> Result<Credentials, NoAccess> {
+        Credentials::find_in(wanted, state, &|name| env::var_os(name))
     }
 
     /// The same in an environment that is given.
     pub(super) fn find_in(
-        wanted: &Wanted,
+        wanted: &GatewaySettings,
         state: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Access, NoAccess> {
+    ) -> Result<Credentials, NoAccess> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let file = variable("OPENCLAW_CONFIG_PATH").map_or_else(|| config(state), Into::into);
         let config = Config::read(&file);
@@ -132,19 +132,19 @@ impl Access {
         let trust = trust(wanted, &config, &endpoint, place)?;
         let scopes = if wanted.admin { vec![ADMIN, APPROVALS] } else { vec![APPROVALS] };
         let allow_insecure = wanted.allow_insecure;
-        Ok(Access { endpoint, secret, scopes, allow_insecure, trust, identity, is_member: None })
+        Ok(Credentials { endpoint, secret, scopes, allow_insecure, trust, identity, is_member: None })
     }
 
     /// With nobody of this tree at the other end, nor of another guard's.
-    pub fn apart_from(self, is_member: &IsMember) -> Access {
-        Access { is_member: Some(Member(Arc::clone(is_member))), ..self }
+    pub fn apart_from(self, is_member: &IsMember) -> Credentials {
+        Credentials { is_member: Some(Member(Arc::clone(is_member))), ..self }
     }
 
     #[cfg(any(test, feature = "test-support"))]
-    pub(super) fn fuzzed() -> Access {
-        Access {
+    pub(super) fn fuzzed() -> Credentials {
+        Credentials {
             endpoint: GatewayUrl::parse("ws://127.0.0.1:18789").unwrap(),
-            secret: Secret::new(Kind::Token, "X", "a test".to_owned()).ok(),
+            secret: Secret::new(SecretKind::Token, "X", "a test".to_owned()).ok(),
             scopes: vec![APPROVALS],
             allow_insecure: false,
             trust: Trust::Authorities,
@@ -166,7 +166,7 @@ impl Access {
 
 /// Whose the gateway is, by openclaw.json: only for that one are its secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum GatewayOwner {
     /// The one on this host.
     Local,
     /// The one of `gateway.remote`.
@@ -176,11 +176,11 @@ enum Place {
 }
 
 fn endpoint(
-    wanted: &Wanted,
+    wanted: &GatewaySettings,
     config: &Config,
     file: &Path,
     variable: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<(GatewayUrl, Place), NoAccess> {
+) -> Result<(GatewayUrl, GatewayOwner), NoAccess> {
     let remote = config.is_remote().then(|| config.text(REMOTE_URL)).flatten();
     let parse = |place: String, url: &str| {
         GatewayUrl::parse(url).map_err(|why| NoAccess::Where { place, why: shown(why.as_bytes()) })
@@ -196,9 +196,9 @@ fn endpoint(
     if let Some(endpoint) = named {
         let is_remote = remote.is_some_and(|url| url == endpoint.as_str());
         let place = match () {
-            () if is_remote => Place::Remote,
-            () if endpoint.is_loopback() && !config.is_remote() => Place::Local,
-            () => Place::Elsewhere,
+            () if is_remote => GatewayOwner::Remote,
+            () if endpoint.is_loopback() && !config.is_remote() => GatewayOwner::Local,
+            () => GatewayOwner::Elsewhere,
         };
         return Ok((endpoint, place));
     }
@@ -213,13 +213,21 @@ fn endpoint(
     let tls = config.at("gateway.tls.enabled").and_then(serde_json::Value::as_bool) == Some(true);
     let scheme = if tls { "wss" } else { "ws" };
     let port = listens::find_in(file, variable("OPENCLAW_GATEWAY_PORT")).likeliest();
-    Ok((parse("the gateway's port".to_owned(), &format!("{scheme}://127.0.0.1:{port}"))?, Place::Local))
+    Ok((
+        parse("the gateway's port".to_owned(), &format!("{scheme}://127.0.0.1:{port}"))?,
+        GatewayOwner::Local,
+    ))
 }
 
 /// Whom its certificate must convince.
-fn trust(wanted: &Wanted, config: &Config, endpoint: &GatewayUrl, place: Place) -> Result<Trust, NoAccess> {
+fn trust(
+    wanted: &GatewaySettings,
+    config: &Config,
+    endpoint: &GatewayUrl,
+    place: GatewayOwner,
+) -> Result<Trust, NoAccess> {
     const KEY: &str = "gateway.remote.tlsFingerprint";
-    let configured = (place == Place::Remote).then(|| config.text(KEY)).flatten();
+    let configured = (place == GatewayOwner::Remote).then(|| config.text(KEY)).flatten();
     let pinned = match (wanted.fingerprint, configured) {
         (Some(fingerprint), _) => {
             Some((fingerprint, "approvals.gateway.fingerprint of guard.json".to_owned()))
@@ -247,12 +255,17 @@ fn trust(wanted: &Wanted, config: &Config, endpoint: &GatewayUrl, place: Place) 
 }
 
 /// Where a secret was looked for.
-fn nowhere(wanted: &Wanted, endpoint: &GatewayUrl, config: &Config, place: Place) -> NoAccess {
+fn nowhere(
+    wanted: &GatewaySettings,
+    endpoint: &GatewayUrl,
+    config: &Config,
+    place: GatewayOwner,
+) -> NoAccess {
     let at = endpoint.as_str().to_owned();
     if let Some(why) = config.problem() {
         return NoAccess::Secret { at, why };
     }
-    let for_this = if place == Place::Elsewhere { " for this url" } else { "" };
+    let for_this = if place == GatewayOwner::Elsewhere { " for this url" } else { "" };
     let why = format!(
         "guard.json names no approvals.gateway.tokenFile, {TOKEN} and {PASSWORD} are not in the guard's environment, and {} \
          has none{for_this}",
@@ -266,31 +279,31 @@ type Search = Option<Result<Secret, String>>;
 
 fn of_environment(config: &Config, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
     kinds(config).into_iter().find_map(|kind| {
-        let name = if kind == Kind::Token { TOKEN } else { PASSWORD };
+        let name = if kind == SecretKind::Token { TOKEN } else { PASSWORD };
         Some(secret::of_variable(kind, name, variable(name)?))
     })
 }
 
-fn of_config(config: &Config, place: Place, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
+fn of_config(config: &Config, place: GatewayOwner, variable: &dyn Fn(&str) -> Option<OsString>) -> Search {
     let above = match place {
-        Place::Local => AUTH,
-        Place::Remote => REMOTE,
-        Place::Elsewhere => return None,
+        GatewayOwner::Local => AUTH,
+        GatewayOwner::Remote => REMOTE,
+        GatewayOwner::Elsewhere => return None,
     };
     kinds(config).into_iter().find_map(|kind| {
-        let path = format!("{above}.{}", if kind == Kind::Token { "token" } else { "password" });
+        let path = format!("{above}.{}", if kind == SecretKind::Token { "token" } else { "password" });
         let source = format!("{path} of {}", config.file);
         match config.secret(&path) {
-            Found::Nothing => None,
-            Found::Text(text) => Some(Secret::new(kind, text, source)),
-            Found::Variable(name) => Some(match variable(&name) {
+            SecretInput::Nothing => None,
+            SecretInput::Text(text) => Some(Secret::new(kind, text, source)),
+            SecretInput::Variable(name) => Some(match variable(&name) {
                 Some(value) => secret::of_variable(kind, &name, value),
                 None => Err(format!(
                     "{source} names the variable {}, which is not in the guard's environment",
                     shown(name.as_bytes())
                 )),
             }),
-            Found::Elsewhere => Some(Err(format!(
+            SecretInput::Elsewhere => Some(Err(format!(
                 "{source} is a reference that only OpenClaw can look up: name an approvals.gateway.tokenFile, or set {TOKEN}"
             ))),
         }
@@ -298,9 +311,9 @@ fn of_config(config: &Config, place: Place, variable: &dyn Fn(&str) -> Option<Os
 }
 
 /// Which to look for first.
-fn kinds(config: &Config) -> [Kind; 2] {
+fn kinds(config: &Config) -> [SecretKind; 2] {
     match config.text("gateway.auth.mode") {
-        Some("password") => [Kind::Password, Kind::Token],
-        _ => [Kind::Token, Kind::Password],
+        Some("password") => [SecretKind::Password, SecretKind::Token],
+        _ => [SecretKind::Token, SecretKind::Password],
     }
 }

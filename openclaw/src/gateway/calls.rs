@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::frames::Refused;
 
 /// What is answered to a call.
-pub type Answer = Result<Value, Refused>;
+pub type CallResult = Result<Value, Refused>;
 
 /// The calls that wait, each with what its answer is for.
 #[derive(Debug)]

@@ -14,14 +14,14 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{self, Utf8Bytes};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use super::access::Access;
-use super::frames::LONGEST;
-use super::peer::Ends;
-use super::problem::{Lost, OpenError};
+use super::access::Credentials;
+use super::frames::MAX_LEN;
+use super::peer::SocketPair;
+use super::problem::{Disconnected, OpenError};
 use super::tls;
 
 /// How long a host may take to answer at all.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What is read at once, in bytes: a gateway says little at a time.
 const BUFFER: usize = 16 << 10;
 
@@ -37,15 +37,22 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 ///
 /// # Errors
 /// Why there is none.
-pub async fn dial(access: &Access) -> Result<(Socket, Option<Ends>), OpenError> {
+pub async fn dial(access: &Credentials) -> Result<(Socket, Option<SocketPair>), OpenError> {
     let endpoint = &access.endpoint;
     let at = || access.endpoint();
-    let stream = match timeout(CONNECT, connect(access)).await {
+    let stream = match timeout(CONNECT_TIMEOUT, connect(access)).await {
         Ok(stream) => stream?,
-        Err(_) => return Err(OpenError::Slow { at: at(), what: "a connection", seconds: CONNECT.as_secs() }),
+        Err(_) => {
+            return Err(OpenError::Slow {
+                at: at(),
+                what: "a connection",
+                seconds: CONNECT_TIMEOUT.as_secs(),
+            });
+        }
     };
     let failed = |error| OpenError::Unreachable { at: at(), error };
-    let ends = Ends { own: stream.local_addr().map_err(failed)?, peer: stream.peer_addr().map_err(failed)? };
+    let ends =
+        SocketPair { own: stream.local_addr().map_err(failed)?, peer: stream.peer_addr().map_err(failed)? };
     let (stream, ends): (Box<dyn Stream>, _) = match endpoint.scheme() {
         Scheme::Ws => (Box::new(stream), ends.are_here().then_some(ends)),
         Scheme::Wss => {
@@ -74,11 +81,11 @@ pub fn limits() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(BUFFER)
         .write_buffer_size(0)
-        .max_message_size(Some(LONGEST))
-        .max_frame_size(Some(LONGEST))
+        .max_message_size(Some(MAX_LEN))
+        .max_frame_size(Some(MAX_LEN))
 }
 
-async fn connect(access: &Access) -> Result<TcpStream, OpenError> {
+async fn connect(access: &Credentials) -> Result<TcpStream, OpenError> {
     let endpoint = &access.endpoint;
     let at = || access.endpoint();
     let addresses = resolve(endpoint).await.map_err(|error| OpenError::Unreachable { at: at(), error })?;
@@ -121,26 +128,29 @@ async fn resolve(endpoint: &GatewayUrl) -> io::Result<Vec<SocketAddr>> {
 ///
 /// # Errors
 /// When that was the last.
-pub fn said(message: Option<tungstenite::Result<tungstenite::Message>>) -> Result<Option<Utf8Bytes>, Lost> {
+pub fn said(
+    message: Option<tungstenite::Result<tungstenite::Message>>,
+) -> Result<Option<Utf8Bytes>, Disconnected> {
     use tungstenite::{Error, Message};
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text)),
         // The answer to a ping is sent with the next read.
         Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
-        Some(Ok(Message::Binary(_))) => Err(Lost::Broken("a binary message".to_owned())),
-        Some(Ok(Message::Close(Some(close)))) => {
-            Err(Lost::Closed { code: Some(close.code.into()), reason: close.reason.as_str().to_owned() })
-        }
+        Some(Ok(Message::Binary(_))) => Err(Disconnected::Broken("a binary message".to_owned())),
+        Some(Ok(Message::Close(Some(close)))) => Err(Disconnected::Closed {
+            code: Some(close.code.into()),
+            reason: close.reason.as_str().to_owned(),
+        }),
         Some(Ok(Message::Close(None)) | Err(Error::ConnectionClosed | Error::AlreadyClosed)) | None => {
-            Err(Lost::Closed { code: None, reason: String::new() })
+            Err(Disconnected::Closed { code: None, reason: String::new() })
         }
-        Some(Err(Error::Io(error))) => Err(Lost::Failed(error.to_string())),
+        Some(Err(Error::Io(error))) => Err(Disconnected::Failed(error.to_string())),
         Some(Err(Error::Protocol(tungstenite::error::ProtocolError::ResetWithoutClosingHandshake))) => {
-            Err(Lost::Closed { code: None, reason: String::new() })
+            Err(Disconnected::Closed { code: None, reason: String::new() })
         }
         Some(Err(Error::Capacity(_))) => {
-            Err(Lost::Broken(format!("a message of more than {} MiB", LONGEST >> 20)))
+            Err(Disconnected::Broken(format!("a message of more than {} MiB", MAX_LEN >> 20)))
         }
-        Some(Err(error)) => Err(Lost::Broken(error.to_string())),
+        Some(Err(error)) => Err(Disconnected::Broken(error.to_string())),
     }
 }

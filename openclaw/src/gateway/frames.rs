@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A longer message is none, in bytes. The gateway would send 25 MiB (OpenClaw 2026.9.6), a guard has no use for it.
-pub const LONGEST: usize = 4 << 20;
+pub const MAX_LEN: usize = 4 << 20;
 
 /// What the gateway says.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,14 +19,14 @@ pub enum Frame {
         answer: Result<Value, Refused>,
     },
     /// Something has happened.
-    Event(Event),
+    Event(GatewayEvent),
     /// A kind of frame that is not known here.
     Other,
 }
 
 /// Something that has happened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct GatewayEvent {
     /// Its name, such as `exec.approval.resolved`.
     pub event: String,
     /// What it says; null where it says nothing.
@@ -67,7 +67,7 @@ impl std::fmt::Display for Refused {
 /// As a frame is written.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Written {
+enum RawFrame {
     Res {
         id: String,
         ok: bool,
@@ -95,7 +95,7 @@ struct WrittenError {
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct RequestFrame<'a> {
     r#type: &'static str,
     id: &'a str,
     method: &'a str,
@@ -113,18 +113,18 @@ pub fn read(text: &str) -> Result<Frame, String> {
     }
     let written = serde_json::from_str(text).map_err(|error| error.to_string())?;
     Ok(match written {
-        Written::Res { id, ok: true, payload, .. } => Frame::Answer { id, answer: Ok(payload) },
-        Written::Res { id, ok: false, error, .. } => {
+        RawFrame::Res { id, ok: true, payload, .. } => Frame::Answer { id, answer: Ok(payload) },
+        RawFrame::Res { id, ok: false, error, .. } => {
             let WrittenError { code, message, details } = error.unwrap_or_default();
             Frame::Answer { id, answer: Err(Refused { code, message, details }) }
         }
-        Written::Event { event, payload } => Frame::Event(Event { event, payload }),
-        Written::Other => Frame::Other,
+        RawFrame::Event { event, payload } => Frame::Event(GatewayEvent { event, payload }),
+        RawFrame::Other => Frame::Other,
     })
 }
 
 /// Writes a request.
 pub fn request(id: &str, method: &str, params: &Value) -> String {
     // Strings and values: nothing that could fail.
-    serde_json::to_string(&Request { r#type: "req", id, method, params }).unwrap_or_default()
+    serde_json::to_string(&RequestFrame { r#type: "req", id, method, params }).unwrap_or_default()
 }

@@ -4,25 +4,25 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::access::{APPROVALS, Access};
+use super::access::{APPROVALS, Credentials};
 use super::dial::{Socket, said};
 use super::frames::{Frame, Refused, read, request};
 use super::hello::Hello;
 use super::identity::{Claim, Identity};
-use super::peer::{Ends, Turned};
-use super::problem::{Lost, OpenError};
-use super::secret::Kind;
+use super::peer::{GatewayRejected, SocketPair};
+use super::problem::{Disconnected, OpenError};
+use super::secret::SecretKind;
 use super::tls::Trust;
 use crate::clock::now_ms;
 
 /// A longer message is no greeting, in bytes: that of OpenClaw 2026.9.6 has 18 KiB.
-const LONGEST: usize = 1 << 20;
+const MAX_LEN: usize = 1 << 20;
 /// The id of the first request of each connection.
 const ID: &str = "connect";
 
 /// How the guard comes: as it is meant, or as a release wants it that has refused that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct Dialect {
     /// A parameter that the release does not know.
     without: Option<Optional>,
     /// With the token that it has issued, for it does not take the other.
@@ -40,7 +40,7 @@ enum Optional {
 #[derive(Debug)]
 pub enum NotLetIn {
     /// It may try once more, in this manner.
-    Again(Manner),
+    Again(Dialect),
     /// It may not.
     Never(OpenError),
 }
@@ -56,10 +56,10 @@ impl From<OpenError> for NotLetIn {
 /// # Errors
 /// Why that is not done.
 pub async fn greet(
-    access: &Access,
+    access: &Credentials,
     socket: &mut Socket,
-    ends: Option<Ends>,
-    manner: Manner,
+    ends: Option<SocketPair>,
+    manner: Dialect,
 ) -> Result<Hello, NotLetIn> {
     let at = || access.endpoint();
     let lost = |lost| OpenError::Lost { at: at(), lost };
@@ -69,12 +69,12 @@ pub async fn greet(
         let is_member = access.is_member.clone();
         let check = move || ends.check(is_member.as_ref().map(|member| &member.0));
         let checked = tokio::task::spawn_blocking(check).await;
-        let checked = checked.unwrap_or_else(|error| Err(Turned::Failed(error.to_string())));
+        let checked = checked.unwrap_or_else(|error| Err(GatewayRejected::Failed(error.to_string())));
         checked.map_err(|turned| OpenError::Turned { at: at(), turned })?;
     }
     let connect = request(ID, "connect", &params(access, manner, &challenge));
     let sent = socket.send(Message::text(connect)).await;
-    sent.map_err(|error| lost(Lost::Failed(error.to_string())))?;
+    sent.map_err(|error| lost(Disconnected::Failed(error.to_string())))?;
     let payload = match answer(socket).await.map_err(lost)? {
         Ok(payload) => payload,
         Err(refused) => {
@@ -109,7 +109,7 @@ pub async fn greet(
 
 /// Changes what is kept of this gateway's. The disk may be slow.
 async fn remember(
-    access: &Access,
+    access: &Credentials,
     change: impl FnOnce(&Identity, &str) -> Result<(), String> + Send + 'static,
 ) {
     let (identity, endpoint) = (access.identity.clone(), access.endpoint.as_str().to_owned());
@@ -122,26 +122,26 @@ async fn remember(
 /// Whether what is said at the other end gets the guard let in.
 #[cfg(any(test, feature = "test-support"))]
 pub async fn greeted(mut socket: Socket) -> bool {
-    let access = Access::fuzzed();
-    greet(&access, &mut socket, None, Manner::default()).await.is_ok()
+    let access = Credentials::fuzzed();
+    greet(&access, &mut socket, None, Dialect::default()).await.is_ok()
 }
 
 /// How to try again, if that may help.
-fn again(access: &Access, manner: Manner, refused: &Refused) -> Option<Manner> {
+fn again(access: &Credentials, manner: Dialect, refused: &Refused) -> Option<Dialect> {
     let without = match refused.message.rsplit_once("unexpected property '").map(|(_, name)| name) {
         Some("device'") => Some(Optional::Device),
         Some("displayName'") => Some(Optional::DisplayName),
         _ => None,
     };
     if without.is_some() {
-        return manner.without.is_none().then_some(Manner { without, ..manner });
+        return manner.without.is_none().then_some(Dialect { without, ..manner });
     }
     // As OpenClaw's own client does it: only to whom the token was told before.
     let is_trusted = access.endpoint.is_loopback() || matches!(access.trust, Trust::Pinned(_));
     let may =
         is_trusted && access.secret.is_some() && access.device_token().is_some() && !manner.with_device_token;
     let is_mismatch = refused.detail() == Some("AUTH_TOKEN_MISMATCH");
-    (may && is_mismatch).then_some(Manner { with_device_token: true, ..manner })
+    (may && is_mismatch).then_some(Dialect { with_device_token: true, ..manner })
 }
 
 /// What every gateway begins with.
@@ -151,20 +151,21 @@ struct Challenge {
     ts: Option<i64>,
 }
 
-async fn challenge(socket: &mut Socket) -> Result<Challenge, Lost> {
+async fn challenge(socket: &mut Socket) -> Result<Challenge, Disconnected> {
     loop {
         if let Frame::Event(event) = next(socket).await?
             && event.event == "connect.challenge"
         {
             let nonce = event.payload.get("nonce").and_then(Value::as_str).filter(|nonce| !nonce.is_empty());
-            let nonce =
-                nonce.ok_or_else(|| Lost::Broken("a challenge without a nonce".to_owned()))?.to_owned();
+            let nonce = nonce
+                .ok_or_else(|| Disconnected::Broken("a challenge without a nonce".to_owned()))?
+                .to_owned();
             return Ok(Challenge { nonce, ts: event.payload.get("ts").and_then(Value::as_i64) });
         }
     }
 }
 
-async fn answer(socket: &mut Socket) -> Result<Result<Value, Refused>, Lost> {
+async fn answer(socket: &mut Socket) -> Result<Result<Value, Refused>, Disconnected> {
     loop {
         match next(socket).await? {
             Frame::Answer { id, answer } if id == ID => return Ok(answer),
@@ -173,13 +174,13 @@ async fn answer(socket: &mut Socket) -> Result<Result<Value, Refused>, Lost> {
     }
 }
 
-async fn next(socket: &mut Socket) -> Result<Frame, Lost> {
+async fn next(socket: &mut Socket) -> Result<Frame, Disconnected> {
     loop {
         let Some(text) = said(socket.next().await)? else { continue };
-        if text.len() > LONGEST {
-            return Err(Lost::Broken(format!("a greeting of more than {} KiB", LONGEST >> 10)));
+        if text.len() > MAX_LEN {
+            return Err(Disconnected::Broken(format!("a greeting of more than {} KiB", MAX_LEN >> 10)));
         }
-        return read(&text).map_err(Lost::Broken);
+        return read(&text).map_err(Disconnected::Broken);
     }
 }
 
@@ -189,7 +190,7 @@ const MODE: &str = "backend";
 const ROLE: &str = "operator";
 const PLATFORM: &str = "linux";
 
-fn params(access: &Access, manner: Manner, challenge: &Challenge) -> Value {
+fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value {
     let mut client = json!({
         "id": CLIENT,
         "version": env!("CARGO_PKG_VERSION"),
@@ -213,11 +214,11 @@ fn params(access: &Access, manner: Manner, challenge: &Challenge) -> Value {
     let mut token = device_token.unwrap_or_default();
     if let Some(secret) = &access.secret {
         let key = match secret.kind {
-            Kind::Token => {
+            SecretKind::Token => {
                 token = secret.text();
                 "token"
             }
-            Kind::Password => "password",
+            SecretKind::Password => "password",
         };
         auth.insert(key.to_owned(), json!(secret.text()));
     }
@@ -243,7 +244,7 @@ fn params(access: &Access, manner: Manner, challenge: &Challenge) -> Value {
 }
 
 /// What somebody who reads of a refusal can do.
-fn advice(access: &Access, refused: &Refused) -> Option<String> {
+fn advice(access: &Credentials, refused: &Refused) -> Option<String> {
     let source = match &access.secret {
         Some(secret) => secret.source.as_str(),
         None => "the token that it once issued to this device",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// Where it says nothing of ticks (OpenClaw 2026.9.6).
-const TICK: Duration = Duration::from_secs(30);
+const TICK_INTERVAL: Duration = Duration::from_secs(30);
 /// What it may say: the silence of a gateway that is gone must be noticed at some time.
 const TICKS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
 /// What a message to it may have where it says nothing, in bytes.
@@ -55,11 +55,11 @@ impl Run {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct RawHello {
     r#type: String,
     protocol: u64,
     #[serde(default)]
-    server: Server,
+    server: ServerInfo,
     #[serde(default)]
     snapshot: Snapshot,
     #[serde(default)]
@@ -70,7 +70,7 @@ struct Written {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Server {
+struct ServerInfo {
     version: Option<String>,
     boot_id: Option<String>,
 }
@@ -111,11 +111,11 @@ impl Hello {
         if !payload.is_object() {
             return Err("it is no object".to_owned());
         }
-        let written: Written = serde_json::from_value(payload).map_err(|error| error.to_string())?;
+        let written: RawHello = serde_json::from_value(payload).map_err(|error| error.to_string())?;
         if written.r#type != "hello-ok" {
             return Err("it does not say hello-ok".to_owned());
         }
-        let Written { protocol, server, snapshot, auth, policy, .. } = written;
+        let RawHello { protocol, server, snapshot, auth, policy, .. } = written;
         if !(3..=4).contains(&protocol) {
             return Err(format!("it wants to speak protocol {protocol}, the guard speaks 3 and 4"));
         }
@@ -124,7 +124,8 @@ impl Hello {
             (_, Some(uptime)) if uptime >= 0.0 => Run::Since(now.saturating_sub(uptime as i64)),
             _ => Run::Unknown,
         };
-        let tick = policy.tick_interval_ms.map_or(TICK, Duration::from_millis).clamp(TICKS[0], TICKS[1]);
+        let tick =
+            policy.tick_interval_ms.map_or(TICK_INTERVAL, Duration::from_millis).clamp(TICKS[0], TICKS[1]);
         let max_payload =
             policy.max_payload.map_or(PAYLOAD, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let hello = Hello {

@@ -24,7 +24,7 @@ pub const NAME: &str = "device.json";
 /// What it is written as first.
 const NEW: &str = "device.json.new";
 /// A longer file is none, in bytes.
-const LONGEST: u64 = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 /// Bytes of the key.
 const SEED: usize = 32;
 
@@ -39,7 +39,7 @@ pub struct Identity {
 /// As it is kept.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct StoredIdentity {
     version: u32,
     seed: String,
     #[serde(default)]
@@ -86,7 +86,7 @@ impl Identity {
         match Identity::known(state)? {
             Some(identity) => Ok(identity),
             None => make(state)
-                .and_then(|written| Identity::of(written, state))
+                .and_then(|written| Identity::from_stored(written, state))
                 .map_err(|error| format!("{}: {error}", path(state))),
         }
     }
@@ -98,12 +98,12 @@ impl Identity {
     pub fn known(state: &Path) -> Result<Option<Identity>, String> {
         let known = Directory::open_own(state).and_then(|own| {
             let written = own.as_ref().map(read).transpose()?.flatten();
-            written.map(|written| Identity::of(written, state)).transpose()
+            written.map(|written| Identity::from_stored(written, state)).transpose()
         });
         known.map_err(|error| format!("{}: {error}", path(state)))
     }
 
-    fn of(written: Written, state: &Path) -> io::Result<Identity> {
+    fn from_stored(written: StoredIdentity, state: &Path) -> io::Result<Identity> {
         let seed = BASE64URL_NOPAD.decode(written.seed.as_bytes()).map_err(|_| broken("its key is none"))?;
         let key = Ed25519KeyPair::from_seed_unchecked(&seed).map_err(|_| broken("its key is none"))?;
         Ok(Identity { key: Arc::new(key), tokens: written.tokens, state: state.to_owned() })
@@ -163,8 +163,9 @@ impl Identity {
 
     #[cfg(any(test, feature = "test-support"))]
     pub fn of_seed(seed: &[u8]) -> Identity {
-        let written = Written { version: 1, seed: BASE64URL_NOPAD.encode(seed), tokens: BTreeMap::new() };
-        Identity::of(written, Path::new("/nowhere")).unwrap()
+        let written =
+            StoredIdentity { version: 1, seed: BASE64URL_NOPAD.encode(seed), tokens: BTreeMap::new() };
+        Identity::from_stored(written, Path::new("/nowhere")).unwrap()
     }
 }
 
@@ -192,7 +193,7 @@ fn broken(why: &str) -> io::Error {
     io::Error::other(format!("{why}: remove it, and the guard makes another"))
 }
 
-fn read(own: &Directory) -> io::Result<Option<Written>> {
+fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
     let file = match own.below(NAME, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -210,11 +211,11 @@ fn read(own: &Directory) -> io::Result<Option<Written>> {
         return Err(broken("others may read or write it"));
     }
     let mut bytes = Vec::new();
-    File::from(file).take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
+    File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(broken("it is longer than any"));
     }
-    let written: Written =
+    let written: StoredIdentity =
         serde_json::from_slice(&bytes).map_err(|error| broken(&format!("it cannot be read ({error})")))?;
     if written.version != 1 {
         return Err(broken("it is of another version of the guard"));
@@ -223,20 +224,20 @@ fn read(own: &Directory) -> io::Result<Option<Written>> {
 }
 
 /// Guards that begin at the same time have one: the first makes it.
-fn make(state: &Path) -> io::Result<Written> {
+fn make(state: &Path) -> io::Result<StoredIdentity> {
     let own = Directory::make_own(state)?;
     let _lock = Lock::take(&own)?;
     if let Some(written) = read(&own)? {
         return Ok(written);
     }
     let seed: [u8; SEED] = ids::bytes();
-    let written = Written { version: 1, seed: BASE64URL_NOPAD.encode(&seed), tokens: BTreeMap::new() };
+    let written = StoredIdentity { version: 1, seed: BASE64URL_NOPAD.encode(&seed), tokens: BTreeMap::new() };
     write(&own, &written)?;
     Ok(written)
 }
 
 /// In one step, under the lock: half a key would be a broken one.
-fn write(own: &Directory, written: &Written) -> io::Result<()> {
+fn write(own: &Directory, written: &StoredIdentity) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let file = own.below(NEW, flags, Mode::RUSR | Mode::WUSR)?;
     fchmod(&file, Mode::RUSR | Mode::WUSR)?;

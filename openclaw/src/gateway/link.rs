@@ -10,20 +10,20 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::access::Access;
-use super::calls::{Answer, Calls};
+use super::access::Credentials;
+use super::calls::{CallResult, Calls};
 use super::dial::{Socket, dial, said};
 use super::frames::{Frame, read, request};
-use super::handshake::{Manner, NotLetIn, greet};
+use super::handshake::{Dialect, NotLetIn, greet};
 use super::hello::Hello;
-use super::problem::{CallError, Lost, OpenError};
+use super::problem::{CallError, Disconnected, OpenError};
 
 /// How long all of it may take until the guard is let in.
-const OPEN: Duration = Duration::from_secs(15);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long saying goodbye may take.
-const GOODBYE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much later than promised something may come.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A connection that has been let in. It ends when its last clone is dropped.
 #[derive(Clone, Debug)]
@@ -34,13 +34,13 @@ struct Shared {
     hello: Hello,
     next: AtomicU64,
     tell: mpsc::UnboundedSender<Tell>,
-    lost: watch::Receiver<Option<Lost>>,
+    lost: watch::Receiver<Option<Disconnected>>,
 }
 
 /// What a link says to what drives it.
 #[derive(Debug)]
 enum Tell {
-    Call { id: String, text: String, answer: oneshot::Sender<Answer> },
+    Call { id: String, text: String, answer: oneshot::Sender<CallResult> },
     Forget(String),
 }
 
@@ -49,13 +49,13 @@ impl Link {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub async fn open(access: &Access) -> Result<Link, OpenError> {
-        let opened = timeout(OPEN, async {
-            let mut manner = Manner::default();
+    pub async fn open(access: &Credentials) -> Result<Link, OpenError> {
+        let opened = timeout(OPEN_TIMEOUT, async {
+            let mut manner = Dialect::default();
             loop {
                 let (mut socket, ends) = dial(access).await?;
                 match greet(access, &mut socket, ends, manner).await {
-                    Ok(hello) => return Ok(Link::of(socket, hello)),
+                    Ok(hello) => return Ok(Link::new(socket, hello)),
                     // Each of the manners is tried once.
                     Err(NotLetIn::Again(next)) => manner = next,
                     Err(NotLetIn::Never(error)) => return Err(error),
@@ -63,17 +63,17 @@ impl Link {
             }
         });
         opened.await.unwrap_or_else(|_| {
-            let (at, seconds) = (access.endpoint(), OPEN.as_secs());
+            let (at, seconds) = (access.endpoint(), OPEN_TIMEOUT.as_secs());
             Err(OpenError::Slow { at, what: "an answer", seconds })
         })
     }
 
     /// Takes over a connection that has been let in; a task of its own reads it until it ends.
-    pub fn of(socket: Socket, hello: Hello) -> Link {
+    pub fn new(socket: Socket, hello: Hello) -> Link {
         let (tell, told) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
         let shared = Shared { next: AtomicU64::new(1), tell, lost, hello };
-        let silence = shared.hello.tick * 2 + GRACE;
+        let silence = shared.hello.tick * 2 + GRACE_INTERVAL;
         let driver = Driver { socket, told, calls: Calls::default(), silence };
         tokio::spawn(async move {
             let lost = driver.run().await;
@@ -106,10 +106,10 @@ impl Link {
     }
 
     /// Waits until the connection has ended.
-    pub async fn lost(&self) -> Lost {
+    pub async fn lost(&self) -> Disconnected {
         let mut lost = self.0.lost.clone();
         let lost = lost.wait_for(Option::is_some).await.ok().and_then(|lost| lost.clone());
-        lost.unwrap_or_else(|| Lost::Failed("its task has ended".to_owned()))
+        lost.unwrap_or_else(|| Disconnected::Failed("its task has ended".to_owned()))
     }
 
     /// Ends it, where this is the last clone, and waits until the gateway has heard so.
@@ -136,12 +136,12 @@ impl Drop for Forget<'_> {
 struct Driver {
     socket: Socket,
     told: mpsc::UnboundedReceiver<Tell>,
-    calls: Calls<oneshot::Sender<Answer>>,
+    calls: Calls<oneshot::Sender<CallResult>>,
     silence: Duration,
 }
 
 impl Driver {
-    async fn run(mut self) -> Lost {
+    async fn run(mut self) -> Disconnected {
         let mut deadline = Instant::now() + self.silence;
         loop {
             tokio::select! {
@@ -150,7 +150,7 @@ impl Driver {
                     match said(message) {
                         Ok(Some(text)) => match read(&text) {
                             Ok(frame) => self.take(frame),
-                            Err(why) => return Lost::Broken(why),
+                            Err(why) => return Disconnected::Broken(why),
                         },
                         Ok(None) => {}
                         Err(lost) => return lost,
@@ -161,8 +161,8 @@ impl Driver {
                         self.calls.wait(id, answer);
                         match timeout(self.silence, self.socket.send(Message::text(text))).await {
                             Ok(Ok(())) => {}
-                            Ok(Err(error)) => return said(Some(Err(error))).err().unwrap_or(Lost::Failed(String::new())),
-                            Err(_) => return Lost::Silent(self.silence.as_secs()),
+                            Ok(Err(error)) => return said(Some(Err(error))).err().unwrap_or(Disconnected::Failed(String::new())),
+                            Err(_) => return Disconnected::Silent(self.silence.as_secs()),
                         }
                     }
                     Some(Tell::Forget(id)) => self.calls.forget(&id),
@@ -172,11 +172,11 @@ impl Driver {
                             // Until the gateway has heard it.
                             while let Some(Ok(_)) = self.socket.next().await {}
                         };
-                        let _ = timeout(GOODBYE, goodbye).await;
-                        return Lost::Closed { code: None, reason: String::new() };
+                        let _ = timeout(CLOSE_TIMEOUT, goodbye).await;
+                        return Disconnected::Closed { code: None, reason: String::new() };
                     }
                 },
-                () = tokio::time::sleep_until(deadline) => return Lost::Silent(self.silence.as_secs()),
+                () = tokio::time::sleep_until(deadline) => return Disconnected::Silent(self.silence.as_secs()),
             }
         }
     }

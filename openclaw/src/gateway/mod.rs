@@ -32,18 +32,18 @@ pub mod testing;
 mod tls;
 
 pub use crate::config::Config;
-pub use access::{ADMIN, Access, NoAccess};
+pub use access::{ADMIN, Credentials, NoAccess};
 pub use frames::Refused;
 pub use hello::Run;
 pub use identity::NAME as DEVICE;
 pub use link::Link;
 pub use listens::{config, copies, find};
 pub use pause::Pause;
-pub use peer::{Ends, Turned};
+pub use peer::{GatewayRejected, SocketPair};
 pub use problem::{CallError, OpenError};
-pub use secret_env::Withheld;
-pub use settings::Wanted;
-pub use sync::{Follower, Unsaved, ask_first};
+pub use secret_env::SecretVariables;
+pub use settings::GatewaySettings;
+pub use sync::{SyncThread, Unsaved, ask_first};
 pub use tls::{Trust, over as tls_over};
 
 /// What is thrown at.

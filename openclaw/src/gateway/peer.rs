@@ -14,13 +14,13 @@ use crate::peer::nested_guard::guard_above;
 use crate::ports::IsMember;
 
 /// How often a row is looked for that is not there: the table is not read in one step.
-const LOOKS: usize = 5;
+const MAX_POLLS: usize = 5;
 /// Between two looks.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The two ends of a connection, as this one's socket has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ends {
+pub struct SocketPair {
     /// This one's.
     pub own: SocketAddr,
     /// The gateway's.
@@ -29,7 +29,7 @@ pub struct Ends {
 
 /// Why nothing secret is said to it.
 #[derive(Debug, thiserror::Error)]
-pub enum Turned {
+pub enum GatewayRejected {
     /// The socket belongs to neither this user nor root; holds the user id.
     #[error("a process of another user ({0}) listens there")]
     OtherUser(u32),
@@ -55,7 +55,7 @@ pub enum Turned {
     Failed(String),
 }
 
-impl Ends {
+impl SocketPair {
     /// Whether both are of this host: who connects to one of its addresses comes from there.
     pub fn are_here(&self) -> bool {
         self.peer.ip().to_canonical().is_loopback() || self.peer.ip() == self.own.ip()
@@ -65,11 +65,11 @@ impl Ends {
     ///
     /// # Errors
     /// When nothing secret may be said.
-    pub fn check(&self, is_member: Option<&IsMember>) -> Result<(), Turned> {
+    pub fn check(&self, is_member: Option<&IsMember>) -> Result<(), GatewayRejected> {
         let row = self.row()?;
         let own = geteuid().as_raw();
         if row.uid != own && row.uid != 0 {
-            return Err(Turned::OtherUser(row.uid));
+            return Err(GatewayRejected::OtherUser(row.uid));
         }
         let is_member = |pid| is_member.is_some_and(|is_member| is_member(pid)) || guard_above(pid).is_some();
         let mut hidden = None;
@@ -82,7 +82,7 @@ impl Ends {
                 continue;
             }
             match holds(pid, row.inode) {
-                Some(true) if is_member => return Err(Turned::Member(pid)),
+                Some(true) if is_member => return Err(GatewayRejected::Member(pid)),
                 Some(true) => is_other = true,
                 None if is_member => hidden = Some(pid),
                 // A guard of root has no capabilities, and sees neither what other processes of root have nor what its own do.
@@ -94,17 +94,17 @@ impl Ends {
         // put it on the way to itself, in a message that it takes later (unix(7), SCM_RIGHTS).
         match hidden {
             _ if is_other || is_perhaps_other => Ok(()),
-            Some(hidden) => Err(Turned::Hidden(hidden)),
-            None => Err(Turned::Unseen),
+            Some(hidden) => Err(GatewayRejected::Hidden(hidden)),
+            None => Err(GatewayRejected::Unseen),
         }
     }
 
     /// The kernel's row of the other end.
-    fn row(&self) -> Result<TcpNetEntry, Turned> {
-        let failed = |error: procfs::ProcError| Turned::Failed(error.to_string());
-        for look in 0..LOOKS {
+    fn row(&self) -> Result<TcpNetEntry, GatewayRejected> {
+        let failed = |error: procfs::ProcError| GatewayRejected::Failed(error.to_string());
+        for look in 0..MAX_POLLS {
             if look > 0 {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(RETRY_INTERVAL);
             }
             let me = Process::myself().map_err(failed)?;
             // One that listens on :: has 127.0.0.1 in the other table.
@@ -119,7 +119,7 @@ impl Ends {
                 return Ok(row);
             }
         }
-        Err(Turned::Unknown)
+        Err(GatewayRejected::Unknown)
     }
 }
 
@@ -127,8 +127,8 @@ fn plain(address: SocketAddr) -> (IpAddr, u16) {
     (address.ip().to_canonical(), address.port())
 }
 
-fn processes() -> Result<impl Iterator<Item = i32>, Turned> {
-    let entries = fs::read_dir("/proc").map_err(|error| Turned::Failed(error.to_string()))?;
+fn processes() -> Result<impl Iterator<Item = i32>, GatewayRejected> {
+    let entries = fs::read_dir("/proc").map_err(|error| GatewayRejected::Failed(error.to_string()))?;
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use guard_policy::text::shown;
 
 use super::frames::Refused;
-use super::peer::Turned;
+use super::peer::GatewayRejected;
 
 /// Why a connection was not made, or not let in.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum OpenError {
         /// The gateway's URL.
         at: String,
         /// Why nothing secret is said to it.
-        turned: Turned,
+        turned: GatewayRejected,
     },
     /// What is there speaks something else.
     #[error("{at}: this is no gateway of OpenClaw: {why}")]
@@ -72,7 +72,7 @@ pub enum OpenError {
         /// The gateway's URL.
         at: String,
         /// How it ended.
-        lost: Lost,
+        lost: Disconnected,
     },
     /// The gateway does not let the guard in.
     #[error("{at}: the gateway refuses the guard: {refused}{}", advice(.next))]
@@ -110,7 +110,7 @@ fn list(scopes: &[String]) -> String {
 
 /// Why a connection has ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum Disconnected {
     /// The gateway has ended it.
     #[error("the gateway has closed the connection{}", closed(*.code, .reason))]
     Closed {
@@ -144,7 +144,7 @@ fn closed(code: Option<u16>, reason: &str) -> String {
 pub enum CallError {
     /// The connection has ended first.
     #[error(transparent)]
-    Lost(Lost),
+    Lost(Disconnected),
     /// The gateway does not do it.
     #[error("{0}")]
     Refused(Refused),

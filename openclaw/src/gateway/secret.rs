@@ -12,12 +12,12 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::process::geteuid;
 
 /// A longer token is none, in bytes.
-const LONGEST: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// A token or a password. `Debug` does not tell it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    pub kind: Kind,
+    pub kind: SecretKind,
     text: String,
     /// Where it was found, for people.
     pub source: String,
@@ -25,7 +25,7 @@ pub struct Secret {
 
 /// How it is said to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SecretKind {
     /// The gateway's token (`gateway.auth.mode: "token"`).
     Token,
     /// The gateway's password.
@@ -37,13 +37,13 @@ impl Secret {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn new(kind: Kind, text: &str, source: String) -> Result<Secret, String> {
+    pub fn new(kind: SecretKind, text: &str, source: String) -> Result<Secret, String> {
         let text = text.trim();
         if text.is_empty() {
             return Err(format!("{source} is empty"));
         }
-        if text.len() as u64 > LONGEST {
-            return Err(format!("{source} is longer than {LONGEST} bytes"));
+        if text.len() as u64 > MAX_BYTES {
+            return Err(format!("{source} is longer than {MAX_BYTES} bytes"));
         }
         if text.contains(char::is_control) {
             return Err(format!("{source} has more than one line, or a control character in it"));
@@ -86,20 +86,20 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
         return Err(format!("others may read or write {source}: chmod 600 it"));
     }
     let mut bytes = Vec::new();
-    let read = File::from(file).take(LONGEST + 1).read_to_end(&mut bytes);
+    let read = File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("{source}: {error}"))?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(format!("{source} is longer than {LONGEST} bytes"));
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("{source} is longer than {MAX_BYTES} bytes"));
     }
     let text = String::from_utf8(bytes).map_err(|_| format!("{source} is no UTF-8 text"))?;
-    Secret::new(Kind::Token, &text, source)
+    Secret::new(SecretKind::Token, &text, source)
 }
 
 /// One of a variable of the guard's own environment, which no child has.
 ///
 /// # Errors
 /// Why it has none.
-pub fn of_variable(kind: Kind, name: &str, value: OsString) -> Result<Secret, String> {
+pub fn of_variable(kind: SecretKind, name: &str, value: OsString) -> Result<Secret, String> {
     let source = format!("{name} of the guard's environment");
     let text = value.into_string().map_err(|_| format!("{source} is no UTF-8 text"))?;
     Secret::new(kind, &text, source)

@@ -7,41 +7,42 @@ use std::path::Path;
 use super::access::{AUTH, PASSWORD, REMOTE, TOKEN};
 use super::config;
 use super::secret;
-use super::settings::Wanted;
-use crate::config::{Config, Found};
+use super::settings::GatewaySettings;
+use crate::config::{Config, SecretInput};
 
 /// A shorter secret may well be another variable's value by chance, in bytes.
-const SHORTEST: usize = 8;
+const MIN_LEN: usize = 8;
 
 /// What no command may have.
 #[derive(Debug, Default)]
-pub struct Withheld {
+pub struct SecretVariables {
     names: Vec<OsString>,
     texts: Vec<String>,
 }
 
-impl Withheld {
+impl SecretVariables {
     /// By what openclaw.json and guard.json say of secrets, and by the variables that OpenClaw itself looks at. `state` is
     /// the state directory.
-    pub fn find(wanted: &Wanted, state: &Path) -> Withheld {
-        Withheld::find_in(wanted, &config(state), &|name| env::var_os(name))
+    pub fn find(wanted: &GatewaySettings, state: &Path) -> SecretVariables {
+        SecretVariables::find_in(wanted, &config(state), &|name| env::var_os(name))
     }
 
     /// The same in an environment that is given.
     pub(super) fn find_in(
-        wanted: &Wanted,
+        wanted: &GatewaySettings,
         file: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Withheld {
-        let mut withheld = Withheld { names: [TOKEN, PASSWORD].map(Into::into).to_vec(), texts: Vec::new() };
+    ) -> SecretVariables {
+        let mut withheld =
+            SecretVariables { names: [TOKEN, PASSWORD].map(Into::into).to_vec(), texts: Vec::new() };
         let config = Config::read(file);
         for path in
             [AUTH, REMOTE].iter().flat_map(|at| ["token", "password"].map(|kind| format!("{at}.{kind}")))
         {
             match config.secret(&path) {
-                Found::Text(text) => withheld.texts.push(text.to_owned()),
-                Found::Variable(name) => withheld.names.push(name.into()),
-                Found::Nothing | Found::Elsewhere => {}
+                SecretInput::Text(text) => withheld.texts.push(text.to_owned()),
+                SecretInput::Variable(name) => withheld.names.push(name.into()),
+                SecretInput::Nothing | SecretInput::Elsewhere => {}
             }
         }
         if let Some(Ok(path)) = &wanted.token_file {
@@ -50,7 +51,7 @@ impl Withheld {
         let named = withheld.names.iter().filter_map(|name| variable(name.to_str()?)?.into_string().ok());
         let named: Vec<_> = named.map(|text| text.trim().to_owned()).collect();
         withheld.texts.extend(named);
-        withheld.texts.retain(|text| text.len() >= SHORTEST);
+        withheld.texts.retain(|text| text.len() >= MIN_LEN);
         withheld
     }
 

@@ -9,7 +9,7 @@ use guard_policy::approval::{Fingerprint, GatewayUrl};
 
 /// Where it is and what opens it, as far as guard.json says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct GatewaySettings {
     /// `approvals.gateway.url`.
     pub url: Option<GatewayUrl>,
     /// The real path of `approvals.gateway.tokenFile`, or why it is not to be used.
@@ -22,12 +22,12 @@ pub struct Wanted {
     pub admin: bool,
 }
 
-impl Wanted {
+impl GatewaySettings {
     /// What this policy says.
-    pub fn of(policy: &Policy) -> Wanted {
+    pub fn from_policy(policy: &Policy) -> GatewaySettings {
         let route = policy.approvals().gateway();
         let token = policy.gateway_token().map(|place| place.map(OsStr::from_bytes).map_err(str::to_owned));
-        Wanted {
+        GatewaySettings {
             url: route.url().cloned(),
             token_file: token.map(|place| place.map(PathBuf::from)),
             allow_insecure: route.allow_insecure(),

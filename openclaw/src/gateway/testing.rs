@@ -11,7 +11,7 @@ use tokio_tungstenite::{WebSocketStream, accept_async};
 use crate::gateway::access::{ADMIN, APPROVALS};
 use crate::gateway::dial::{Socket, Stream, limits};
 use crate::gateway::hello::Hello;
-use crate::gateway::{Access, Link};
+use crate::gateway::{Credentials, Link};
 
 /// One that listens on a port of its own.
 pub struct Gateway {
@@ -31,8 +31,8 @@ impl Gateway {
     }
 
     /// What somebody has who may come in.
-    pub fn access(&self) -> Access {
-        Access { endpoint: GatewayUrl::parse(&self.url()).unwrap(), ..Access::fuzzed() }
+    pub fn access(&self) -> Credentials {
+        Credentials { endpoint: GatewayUrl::parse(&self.url()).unwrap(), ..Credentials::fuzzed() }
     }
 
     /// The next that connects, before anything is said.
@@ -73,7 +73,7 @@ impl Client {
             WebSocketStream::from_raw_socket(Box::new(stream) as Box<dyn Stream>, role, Some(limits())).await
         };
         let (hello, _) = Hello::read(hello(), 0).unwrap();
-        (Link::of(end(ours, Role::Client).await, hello), Client(end(theirs, Role::Server).await))
+        (Link::new(end(ours, Role::Client).await, hello), Client(end(theirs, Role::Server).await))
     }
 
     pub async fn challenge(&mut self) {

@@ -24,7 +24,7 @@ impl EnvBinding {
     ///
     /// The hash is of JSON, and so of text: a command with a value that is no text cannot be bound, and its caller must
     /// refuse it.
-    pub fn of<'e>(env: impl IntoIterator<Item = (&'e str, &'e str)>) -> EnvBinding {
+    pub fn new<'e>(env: impl IntoIterator<Item = (&'e str, &'e str)>) -> EnvBinding {
         let mut entries: Vec<(&str, &str)> =
             env.into_iter().filter_map(|(name, value)| Some((portable(name.as_bytes())?, value))).collect();
         entries.sort_by_cached_key(|(name, _)| sort_key(name));

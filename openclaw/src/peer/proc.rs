@@ -10,7 +10,7 @@ pub type Tid = i32;
 
 /// What `/proc/TID/status` says of a caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Status {
+pub struct ProcStatus {
     /// The thread group (the process).
     pub tgid: Tid,
     /// The parent process.
@@ -91,7 +91,7 @@ impl<'t> Fields<'t> {
 ///
 /// # Errors
 /// ESRCH when the task is gone, EIO when a field that must be there is not.
-pub fn status(tid: Tid) -> Result<Status, Errno> {
+pub fn status(tid: Tid) -> Result<ProcStatus, Errno> {
     fields(tid, parse_status)?.ok_or(Errno::IO)
 }
 
@@ -116,14 +116,14 @@ pub fn parent(tid: Tid) -> Result<(Tid, String), Errno> {
 }
 
 /// So much is read of a process's arguments, which may be megabytes.
-const MOST_ARGUMENTS: usize = 8192;
+const MAX_ARGUMENTS: usize = 8192;
 
 /// The arguments that a process shows: `/proc/PID/cmdline`. It can write there what it likes.
 ///
 /// # Errors
 /// ESRCH when it is gone.
 pub fn arguments(pid: Tid) -> Result<Vec<Vec<u8>>, Errno> {
-    let mut buffer = [0; MOST_ARGUMENTS];
+    let mut buffer = [0; MAX_ARGUMENTS];
     let (shown, is_all) = match read_into(pid, "cmdline", &mut buffer) {
         Ok(shown) => (shown, true),
         Err(Errno::FBIG) => (&buffer[..], false),
@@ -146,8 +146,8 @@ pub fn parse_name(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// What a `/proc/TID/status` says; None where a field that must be there is not.
-pub fn parse_status(fields: &Fields<'_>) -> Option<Status> {
-    Some(Status {
+pub fn parse_status(fields: &Fields<'_>) -> Option<ProcStatus> {
+    Some(ProcStatus {
         tgid: fields.number("Tgid", 10)? as Tid,
         ppid: fields.number("PPid", 10)? as Tid,
         tracer: fields.number("TracerPid", 10)? as Tid,

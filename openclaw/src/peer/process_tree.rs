@@ -22,11 +22,11 @@ pub struct Tree {
 }
 
 /// A line of parents longer than this is no line (pid_max is 2^22; trees are a few dozen deep).
-const LONGEST_LINE: usize = 4096;
+const MAX_LINE_LEN: usize = 4096;
 
 /// So often a line is looked at that changes meanwhile: who is on it may end just then, to be taken for one who has no
 /// parents.
-const LOOKS: usize = 64;
+const MAX_POLLS: usize = 64;
 
 /// Goes up a line of parents until `says` answers of one and the one above it. `None` where that cannot be told: the line
 /// is longer than any, changes each time, or is not shown.
@@ -35,10 +35,10 @@ pub fn line_of(
     parent: impl Fn(Tid) -> Result<Tid, Errno>,
     says: impl Fn(Tid, Tid) -> Option<bool>,
 ) -> Option<bool> {
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_POLLS {
         let mut at = pid;
         for step in 0.. {
-            if step == LONGEST_LINE {
+            if step == MAX_LINE_LEN {
                 return None;
             }
             match parent(at) {
@@ -66,7 +66,7 @@ pub fn parent(pid: Tid) -> Result<Tid, Errno> {
 }
 
 /// So many are told of.
-const LONGEST_CHAIN: usize = 64;
+const MAX_CHAIN_LEN: usize = 64;
 
 impl Tree {
     /// Whether this process (or thread) is a member. A process that cannot be read is none, nor is one of which that cannot
@@ -102,7 +102,7 @@ impl Tree {
     pub fn chain(&self, pid: Tid) -> Vec<(Tid, String)> {
         let mut chain = Vec::new();
         let mut at = pid;
-        while at > 1 && !self.is_guard(at) && chain.len() < LONGEST_CHAIN {
+        while at > 1 && !self.is_guard(at) && chain.len() < MAX_CHAIN_LEN {
             let Ok((parent, name)) = proc::parent(at) else { break };
             chain.push((at, name));
             at = parent;
@@ -120,7 +120,7 @@ impl Tree {
             at = stat.ppid;
             Some(stat)
         });
-        parents.take(LONGEST_CHAIN)
+        parents.take(MAX_CHAIN_LEN)
     }
 }
 

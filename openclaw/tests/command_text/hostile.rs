@@ -1,6 +1,6 @@
 //! Texts that nobody would write, and what must hold for them.
 
-use guard_openclaw::command_text::{MAX_LENGTH, MAX_STEPS, Reason, display, verdicts};
+use guard_openclaw::command_text::{Blocker, MAX_LENGTH, MAX_STEPS, display, verdicts};
 use guard_policy::analysis::{AllowAlways, Once, StrictInlineEval, derive, quoted};
 use guard_policy::{Exec, Outcome, Role};
 use proptest::prelude::*;
@@ -92,7 +92,7 @@ proptest! {
         let argv: Vec<String> = std::iter::once("rg".to_owned()).chain(argv).collect();
         let evaluation = evaluated(of_cases(), &quoted(&argv));
         // Not rejected: one in ten has such a brace.
-        if evaluation.reason == Some(Reason::Unreadable) {
+        if evaluation.reason == Some(Blocker::Unreadable) {
             return Ok(());
         }
         prop_assert_eq!(&evaluation.segments[0].argv, &argv, "{}", quoted(&argv));
@@ -120,11 +120,11 @@ fn a_brace_before_a_character_beyond_latin_1_is_not_read() {
         "\u{a0}{9..\u{10fffd}}",
     ] {
         let evaluation = evaluated(of_cases(), text);
-        assert_eq!(evaluation.reason, Some(Reason::Unreadable), "{text:?}");
+        assert_eq!(evaluation.reason, Some(Blocker::Unreadable), "{text:?}");
         assert!(!evaluation.satisfied());
     }
     for text in ["echo {é", "echo {1..3}", "echo é{1..2}→", "echo {a→"] {
-        assert_ne!(evaluated(of_cases(), text).reason, Some(Reason::Unreadable), "{text:?}");
+        assert_ne!(evaluated(of_cases(), text).reason, Some(Blocker::Unreadable), "{text:?}");
     }
 }
 
@@ -173,17 +173,17 @@ fn nesting_and_length_are_bounded() {
             let text = piece.repeat(length / piece.len() + 1);
             let evaluation = evaluated(policy, &text);
             assert!(!evaluation.satisfied(), "{piece}");
-            assert_eq!(evaluation.reason, Some(Reason::TooLong), "{piece}");
+            assert_eq!(evaluation.reason, Some(Blocker::TooLong), "{piece}");
             let end = text.floor_char_boundary(MAX_LENGTH);
             assert!(!evaluated(policy, &text[..end]).satisfied(), "{piece}");
         }
     }
     let many = "ls;".repeat(MAX_STEPS + 1);
-    assert_eq!(evaluated(policy, &many).reason, Some(Reason::TooMany));
+    assert_eq!(evaluated(policy, &many).reason, Some(Blocker::TooMany));
     assert!(evaluated(policy, &"ls;".repeat(MAX_STEPS)).satisfied());
     let deep = "echo $(".repeat(30) + "ls" + &")".repeat(30);
-    assert_eq!(evaluated(policy, &deep).reason, Some(Reason::TooDeep));
-    assert_eq!(evaluated(policy, "ls\0").reason, Some(Reason::SyntaxError));
+    assert_eq!(evaluated(policy, &deep).reason, Some(Blocker::TooDeep));
+    assert_eq!(evaluated(policy, "ls\0").reason, Some(Blocker::SyntaxError));
 }
 
 #[test]

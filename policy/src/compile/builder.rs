@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::builtin::minimal;
-use crate::paths::entry::Entry;
-use crate::paths::path_rules::Map;
+use crate::paths::entry::CompiledPattern;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Expanded, Paths, expand, replaceable_link, show};
-use crate::paths::persistence::Kept;
+use crate::paths::persistence::ProtectedPaths;
 use crate::paths::saved_rules::Answers;
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Ask, Grant, OwnStore, Permission, Rights, Source};
 
 /// The map in the making.
@@ -16,14 +16,14 @@ pub(crate) struct MapBuilder<'a> {
     pub(crate) paths: Paths<'a>,
     pub(crate) ask: Ask,
     pub(crate) warnings: Vec<String>,
-    denies: Vec<Entry>,
-    rules: Vec<Entry>,
-    base: Vec<Entry>,
+    denies: Vec<CompiledPattern>,
+    rules: Vec<CompiledPattern>,
+    base: Vec<CompiledPattern>,
     answers: Answers,
-    kept: Kept,
+    kept: ProtectedPaths,
     /// Rules whose leading directories lead elsewhere: granted only once it is known that the tree
     /// cannot redirect them.
-    redirected: Vec<(Expanded, Expanded, Rights, Reason)>,
+    redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
 }
 
 impl<'a> MapBuilder<'a> {
@@ -36,7 +36,7 @@ impl<'a> MapBuilder<'a> {
             rules: Vec::new(),
             base: Vec::new(),
             answers: Answers::default(),
-            kept: Kept::default(),
+            kept: ProtectedPaths::default(),
             redirected: Vec::new(),
         }
     }
@@ -52,7 +52,7 @@ impl<'a> MapBuilder<'a> {
 
     /// Denies a pattern. One without wildcards denies all below it, too, and is resolved to its
     /// end: an operator who names a directory or a link means what is there.
-    pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &Reason) {
+    pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &CompiledReason) {
         let real = expanded.resolved(&self.paths, true);
         let reason = Arc::new(reason.clone());
         for form in [Some(expanded), real.as_ref()].into_iter().flatten() {
@@ -63,33 +63,33 @@ impl<'a> MapBuilder<'a> {
                     literal: form.literal.strip_suffix(b"/").unwrap_or(&form.literal).to_vec(),
                 };
                 let glob = below.glob(true);
-                self.denies.push(Entry { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
+                self.denies.push(CompiledPattern { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
             }
-            self.denies.push(Entry { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
+            self.denies.push(CompiledPattern { glob, rights: Rights::NONE, reason: Arc::clone(&reason) });
         }
     }
 
     /// Adds a rule.
-    pub(crate) fn rule(&mut self, expanded: &Expanded, permission: Permission, reason: Reason) {
+    pub(crate) fn rule(&mut self, expanded: &Expanded, permission: Permission, reason: CompiledReason) {
         let rights = self.effective(permission.0);
         if let Some(real) = expanded.resolved(&self.paths, false) {
             let text = format!("{} (here {}{})", reason.text, show(&real.literal), real.pattern);
-            self.redirected.push((expanded.clone(), real, rights, Reason { text, ..reason.clone() }));
+            self.redirected.push((expanded.clone(), real, rights, CompiledReason { text, ..reason.clone() }));
         }
-        self.rules.push(Entry { glob: expanded.glob(true), rights, reason: Arc::new(reason) });
+        self.rules.push(CompiledPattern { glob: expanded.glob(true), rights, reason: Arc::new(reason) });
     }
 
     /// Adds the built-in base.
     pub(crate) fn base(&mut self) {
         for (pattern, rights) in minimal::rules() {
-            let reason = Reason {
+            let reason = CompiledReason {
                 source: Source::Builtin,
                 path: "permissions.base".to_owned(),
                 rule: "permissions.base".to_owned(),
                 text: format!("the built-in base grants {rights} on \"{pattern}\""),
             };
             let rights = Permission::parse(rights).map_or(Rights::NONE, |p| p.0);
-            self.base.push(Entry {
+            self.base.push(CompiledPattern {
                 glob: expand(&pattern, b"").glob(true),
                 rights,
                 reason: Arc::new(reason),
@@ -105,24 +105,32 @@ impl<'a> MapBuilder<'a> {
     }
 
     /// Adds the places where nothing may be left behind.
-    pub(crate) fn persistence(&mut self, kept: Kept) {
+    pub(crate) fn persistence(&mut self, kept: ProtectedPaths) {
         self.kept = kept;
     }
 
     /// The map, and what is worth a warning.
-    pub(crate) fn finish(mut self, default: Permission, default_reason: Reason) -> (Map, Vec<String>) {
+    pub(crate) fn finish(
+        mut self,
+        default: Permission,
+        default_reason: CompiledReason,
+    ) -> (PathRules, Vec<String>) {
         // What only the default withholds is a miss, and misses are asked.
         let missed = |g| if g == Grant::No && self.ask != Ask::Off { Grant::Ask } else { g };
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
-        let map = Map::new(self.denies, self.rules.clone(), self.base, default, default_reason)
+        let map = PathRules::new(self.denies, self.rules.clone(), self.base, default, default_reason)
             .with_answers(self.answers);
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| map.find(entry).is_the_trees();
             // A form that only withholds may be followed wherever it leads.
             let grants = rights != Rights::NONE;
             match replaceable_link(&written.leading_dir(), &self.paths, writable).filter(|_| grants) {
-                None => self.rules.push(Entry { glob: real.glob(true), rights, reason: Arc::new(reason) }),
+                None => self.rules.push(CompiledPattern {
+                    glob: real.glob(true),
+                    rights,
+                    reason: Arc::new(reason),
+                }),
                 Some(link) => self.warnings.push(format!(
                     "{}: {} is a symbolic link that the guarded tree may replace, so the rule does not \
                      follow it; name {}{} instead",

@@ -1,27 +1,27 @@
 //! The file that holds the gateway's token: whoever reads it answers what the guard asks.
 
 use super::builder::MapBuilder;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Expanded, Paths, expand_home, replaceable_link, show};
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Grant, Source};
 
 const KEY: &str = "approvals.gateway.tokenFile";
 
 /// `approvals.gateway.tokenFile`, to be denied whatever the document says of it.
-pub(crate) struct Token<'d> {
+pub(crate) struct TokenFile<'d> {
     written: &'d str,
     expanded: Expanded,
 }
 
-impl<'d> Token<'d> {
-    pub(crate) fn new(written: &'d str, home: &[u8]) -> Token<'d> {
-        Token { written, expanded: expand_home(written, home) }
+impl<'d> TokenFile<'d> {
+    pub(crate) fn new(written: &'d str, home: &[u8]) -> TokenFile<'d> {
+        TokenFile { written, expanded: expand_home(written, home) }
     }
 
     /// Denies it to the tree.
     pub(crate) fn deny(&self, builder: &mut MapBuilder<'_>) {
-        let reason = Reason {
+        let reason = CompiledReason {
             source: Source::Builtin,
             path: KEY.to_owned(),
             rule: format!("builtin deny \"{}\"", self.written),
@@ -34,7 +34,7 @@ impl<'d> Token<'d> {
     ///
     /// # Errors
     /// When rules of the document open it: the tree could have read it, or put it there, before it was denied.
-    pub(crate) fn place(&self, map: &Map, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
+    pub(crate) fn place(&self, map: &PathRules, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
         let without = map.without(|reason| reason.path == KEY);
         let written = [&self.expanded.literal, self.expanded.pattern.as_bytes()].concat();
         let real = self.expanded.resolved(paths, true);

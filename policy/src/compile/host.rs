@@ -1,8 +1,8 @@
 //! The machine for which a policy is compiled, and what its stores of approvals hold.
 
 use crate::network::Gateway;
-use crate::paths::persistence::Premises;
-use crate::store::Reading;
+use crate::paths::persistence::PersistenceSites;
+use crate::store::StoreContents;
 
 /// Where the policy applies: everything the compiler must know of the machine, gathered by the caller.
 pub struct Host<'a> {
@@ -26,7 +26,7 @@ pub struct Host<'a> {
     /// Where OpenClaw's gateway listens.
     pub gateway: Gateway,
     /// Where things are that would run by themselves later.
-    pub premises: Premises,
+    pub premises: PersistenceSites,
     /// The real path of something that exists; `None` otherwise. `&|_| None` in pure use.
     pub realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
     /// Each symbolic link on the way to a path, by its real path, and at last where the path leads, whether or not that
@@ -47,7 +47,7 @@ impl<'a> Host<'a> {
             gateways: OpenclawStore::Absent,
             own: OwnStore::Absent,
             gateway: Gateway::default(),
-            premises: Premises::default(),
+            premises: PersistenceSites::default(),
             realpath: &|_| None,
             trail: &|path| vec![path.to_vec()],
         }
@@ -61,7 +61,7 @@ pub enum OpenclawStore<'a> {
     #[default]
     Absent,
     /// It was read.
-    Present(&'a Reading),
+    Present(&'a StoreContents),
     /// It is there and is not known: the line that says where and why. Nothing may start.
     Broken(&'a str),
 }
@@ -73,7 +73,7 @@ pub enum OwnStore<'a> {
     #[default]
     Absent,
     /// It was read.
-    Present(&'a Reading),
+    Present(&'a StoreContents),
     /// It is there and cannot be read: the line that says where and why. Nothing of it counts.
     Broken(&'a str),
 }

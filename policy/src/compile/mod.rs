@@ -17,18 +17,18 @@ use crate::config::persistence::switched_off;
 use crate::environment::path_directories;
 use crate::network::Network;
 use crate::paths::exec_roots;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Expanded, Paths, expand, expand_home, show};
 use crate::paths::persistence::{self, Hint};
-use crate::programs::allowlist::{Allowlist, Entry};
+use crate::programs::allowlist::{Allowlist, CompiledEntry};
 use crate::programs::modes::Modes;
 use crate::programs::reasons::ExecReasons;
 use crate::programs::safe_bins::SafeBins;
 use crate::programs::{DEFAULT_CARRIERS, Programs};
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Host, Overrides, Permission, Policy, Problem, Rights, Source};
 use builder::MapBuilder;
-use gateway_token::Token;
+use gateway_token::TokenFile;
 use modes::modes;
 use stores::openclaw::Stores;
 
@@ -47,12 +47,12 @@ impl Policy {
     ) -> Result<Policy, Vec<Problem>> {
         let layers = layers(doc, agent);
         let paths = Paths { home: host.home, realpath: host.realpath };
-        let stores = Stores::of(host, doc.approvals.gateway.admin());
+        let stores = Stores::new(host, doc.approvals.gateway.admin());
         let modes = modes(&layers).tightened(agent, &stores, overrides);
 
         let mut builder = MapBuilder::new(paths, modes.ask());
         always_denied(&mut builder, host);
-        let token = doc.approvals.gateway.token_file().map(|written| Token::new(written, host.home));
+        let token = doc.approvals.gateway.token_file().map(|written| TokenFile::new(written, host.home));
         if let Some(token) = &token {
             token.deny(&mut builder);
         }
@@ -74,13 +74,13 @@ impl Policy {
             let list = layer.agent.map_or(&[][..], |a| &a.allowlist);
             for (i, entry) in list.iter().enumerate() {
                 let path = format!("{}allowlist[{i}]", layer.prefix);
-                let reason = Reason {
+                let reason = CompiledReason {
                     source: layer.source,
                     rule: format!("{}allowlist \"{}\"", layer.prefix, entry.pattern),
                     text: format!("the allowlist has \"{}\"", entry.pattern),
                     path,
                 };
-                let compiled = Entry::compile(entry, &paths, &map, reason);
+                let compiled = CompiledEntry::compile(entry, &paths, &map, reason);
                 entries.extend(compiled.entry);
                 warnings.extend(compiled.warning);
             }
@@ -130,7 +130,7 @@ impl Policy {
             unix_datagram: doc.network.unix_datagram.unwrap_or(false),
             network,
             allow_ptrace: doc.exec.allow_ptrace.unwrap_or(false),
-            audit: AuditSettings::of(&doc.audit),
+            audit: AuditSettings::from_document(&doc.audit),
             inherit: doc.exec.environment.unwrap_or_default(),
             path_prepend,
             warnings,
@@ -150,16 +150,16 @@ fn strict(layers: &[Layer<'_>]) -> Option<(Source, String)> {
 }
 
 /// The programs of skills.
-fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
+fn skills(doc: &Document, paths: &Paths<'_>, map: &PathRules) -> Vec<CompiledEntry> {
     let entry = |(i, bin): (usize, &SkillBin)| {
-        let reason = Reason {
+        let reason = CompiledReason {
             source: Source::Global,
             path: format!("exec.skills.bins[{i}]"),
             rule: format!("exec.skills.bins \"{}\"", bin.name),
             text: format!("{} belongs to a skill, and exec.autoAllowSkills is on", bin.name),
         };
         let written = AllowlistEntry { pattern: bin.resolved_path.clone(), ..AllowlistEntry::default() };
-        Entry::compile(&written, paths, map, reason).entry
+        CompiledEntry::compile(&written, paths, map, reason).entry
     };
     doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
 }
@@ -168,7 +168,7 @@ fn skills(doc: &Document, paths: &Paths<'_>, map: &Map) -> Vec<Entry> {
 pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
     for path in &host.always_denied {
         let shown = show(path);
-        let reason = Reason {
+        let reason = CompiledReason {
             source: Source::Builtin,
             path: format!("builtin.deny[\"{shown}\"]"),
             rule: format!("builtin deny \"{shown}\""),
@@ -183,7 +183,7 @@ fn denies(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
     for layer in layers {
         let section = format!("{}permissions.filesystem.deny", layer.prefix);
         for pattern in &layer.permissions.filesystem.deny {
-            let reason = Reason {
+            let reason = CompiledReason {
                 source: layer.source,
                 path: format!("{section}[\"{pattern}\"]"),
                 rule: format!("{section} \"{pattern}\""),
@@ -206,7 +206,7 @@ fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
             if *decided.entry(key).or_insert(depth) != depth {
                 continue;
             }
-            let reason = Reason {
+            let reason = CompiledReason {
                 source: layer.source,
                 path: format!("{section}[\"{pattern}\"]"),
                 rule: format!("{section} \"{pattern}\": \"{permission}\""),
@@ -217,7 +217,7 @@ fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
     }
 }
 
-fn default(layers: &[Layer<'_>]) -> (Permission, Reason) {
+fn default(layers: &[Layer<'_>]) -> (Permission, CompiledReason) {
     let found = layers.iter().find_map(|l| l.permissions.filesystem.default.map(|d| (d, l)));
     let (permission, source, prefix) = match found {
         Some((permission, layer)) => (permission, layer.source, layer.prefix.as_str()),
@@ -226,8 +226,8 @@ fn default(layers: &[Layer<'_>]) -> (Permission, Reason) {
     (permission, default_reason(permission, source, &format!("{prefix}permissions.filesystem.default")))
 }
 
-pub(crate) fn default_reason(permission: Permission, source: Source, path: &str) -> Reason {
-    Reason {
+pub(crate) fn default_reason(permission: Permission, source: Source, path: &str) -> CompiledReason {
+    CompiledReason {
         source,
         path: path.to_owned(),
         rule: format!("{path} \"{permission}\""),
@@ -238,14 +238,14 @@ pub(crate) fn default_reason(permission: Permission, source: Source, path: &str)
 /// The exec side, with its reasons made.
 pub(crate) fn programs(
     modes: &Modes,
-    entries: Vec<Entry>,
-    skills: Vec<Entry>,
+    entries: Vec<CompiledEntry>,
+    skills: Vec<CompiledEntry>,
     carriers: (Vec<String>, Source),
     safe_bins: SafeBins,
     strict: Option<(Source, String)>,
 ) -> Programs {
     let reasons = ExecReasons::new(modes, carriers.1);
-    let strict_inline_eval = strict.map(|source| Reason {
+    let strict_inline_eval = strict.map(|source| CompiledReason {
         source: source.0,
         path: source.1.clone(),
         rule: source.1,

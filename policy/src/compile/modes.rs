@@ -1,12 +1,12 @@
 //! Security, ask and askFallback: what guard.json says of them, and what may only tighten them.
 
 use super::host::{Host, OpenclawStore};
-use super::stores::openclaw::{Holder, Stores};
+use super::stores::openclaw::{StoreOwner, Stores};
 use crate::config::document::Mode;
 use crate::config::layers::Layer;
 use crate::programs::modes::{Given, Modes};
 use crate::store::{Setting, Store};
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Ask, Overrides, Security, Source};
 
 /// What the sections of a document say.
@@ -21,7 +21,7 @@ pub(crate) fn modes(layers: &[Layer<'_>]) -> Modes {
 
 /// The modes of the policy without a file.
 pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
-    modes(&[]).tightened(agent, &Stores::of(host, false), overrides)
+    modes(&[]).tightened(agent, &Stores::new(host, false), overrides)
 }
 
 fn scalar<T>(
@@ -62,8 +62,8 @@ impl Modes {
         modes
     }
 
-    fn tighten(&mut self, agent: &str, holder: Holder, store: &Store) {
-        fn given<T>(holder: Holder, set: Option<Setting<T>>) -> Option<(T, String)> {
+    fn tighten(&mut self, agent: &str, holder: StoreOwner, store: &Store) {
+        fn given<T>(holder: StoreOwner, set: Option<Setting<T>>) -> Option<(T, String)> {
             set.map(|set| (set.value, holder.place(&set.path)))
         }
         self.security.least(given(holder, store.security(agent)), Source::Openclaw);
@@ -73,22 +73,22 @@ impl Modes {
 }
 
 /// A store that is not known may have denied anything.
-fn closed(holder: Holder, line: &str, before: Option<Reason>) -> Modes {
+fn closed(holder: StoreOwner, line: &str, before: Option<CompiledReason>) -> Modes {
     fn given<T>(value: T, path: String) -> Given<T> {
         Given { value, source: Source::Openclaw, path }
     }
     let (prefix, path) = (holder.prefix(), holder.prefix().to_owned());
     let (rule, text) = match holder {
-        Holder::File => (
+        StoreOwner::File => (
             "exec-approvals.json cannot be read",
             "nothing may start while OpenClaw's approvals cannot be read",
         ),
-        Holder::Gateway => (
+        StoreOwner::Gateway => (
             "its exec approvals are not known",
             "nothing may start while the gateway's exec approvals are not known",
         ),
     };
-    let reason = Reason {
+    let reason = CompiledReason {
         source: Source::Openclaw,
         path: path.clone(),
         rule: format!("{prefix}: {rule}"),

@@ -8,7 +8,7 @@ use super::schema_patterns::FILE;
 /// How long the log's file may become where `audit.maxBytes` is left out.
 const MAX_BYTES: u64 = 64 << 20;
 /// The least that it may be: room for a line or two.
-pub(crate) const LEAST_BYTES: u64 = 4096;
+pub(crate) const MIN_BYTES: u64 = 4096;
 /// How many older files are kept where `audit.keep` is left out.
 const KEEP: usize = 8;
 
@@ -78,12 +78,12 @@ pub struct AuditSettings {
 
 impl Default for AuditSettings {
     fn default() -> AuditSettings {
-        AuditSettings::of(&Audit::default())
+        AuditSettings::from_document(&Audit::default())
     }
 }
 
 impl AuditSettings {
-    pub(crate) fn of(audit: &Audit) -> AuditSettings {
+    pub(crate) fn from_document(audit: &Audit) -> AuditSettings {
         AuditSettings {
             path: audit.path.clone(),
             on_error: audit.on_error.unwrap_or_default(),

@@ -7,12 +7,12 @@ use super::document::{Connect, Document, ExecSection, Mode};
 use super::layers::{Layer, layers};
 use super::persistence::switched_off;
 use crate::network::listed;
-use crate::paths::entry::Entry;
+use crate::paths::entry::CompiledPattern;
 use crate::paths::pattern::{show, trim};
 use crate::paths::persistence::Set;
-use crate::paths::saved_rules::Answer;
+use crate::paths::saved_rules::SavedRule;
 use crate::programs::command_line::quoted;
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Permission, Policy, Source};
 
 /// What a setting is about.
@@ -90,7 +90,7 @@ impl Policy {
     fn values(&self, document: &Document) -> Vec<Setting> {
         let (programs, exec) = (&self.programs, &document.exec);
         let reasons = &programs.reasons;
-        let mode = |name: &str, value: &str, reason: &Reason| {
+        let mode = |name: &str, value: &str, reason: &CompiledReason| {
             Setting::new(Section::Values, name, value, (reason.source, reason.path.as_str()))
         };
         let single = |name: &str, value: String, is_given: bool| {
@@ -183,7 +183,7 @@ impl Policy {
     /// Programs that may start, apart from the map's `x`.
     fn started(&self, document: &Document) -> Vec<Setting> {
         let programs = &self.programs;
-        let of = |name: String, value: &str, reason: &Reason| {
+        let of = |name: String, value: &str, reason: &CompiledReason| {
             Setting::new(Section::Programs, name, value, (reason.source, reason.path.as_str()))
         };
         let mut settings: Vec<Setting> = programs
@@ -229,8 +229,8 @@ impl Policy {
     fn files(&self, document: &Document) -> Vec<Setting> {
         let map = &self.map;
         let of = |section: Section| {
-            move |entry: &Entry| {
-                let Reason { source, path, text, .. } = &*entry.reason;
+            move |entry: &CompiledPattern| {
+                let CompiledReason { source, path, text, .. } = &*entry.reason;
                 let setting = Setting::new(
                     section,
                     entry.glob.text(),
@@ -242,7 +242,7 @@ impl Policy {
             }
         };
         // A denied path is compared by itself and with all below it: the second covers the first.
-        let is_covered = |entry: &&Entry| {
+        let is_covered = |entry: &&CompiledPattern| {
             let below = format!("{}/**", entry.glob.text().trim_end_matches('/'));
             map.denies
                 .iter()
@@ -251,7 +251,7 @@ impl Policy {
         let denied = map.denies.iter().filter(|entry| !is_covered(entry)).map(of(Section::Denied));
         let mut settings: Vec<Setting> = denied.collect();
         settings.extend(map.kept.entries().iter().map(|entry| {
-            let Reason { source, path, .. } = &*entry.reason;
+            let CompiledReason { source, path, .. } = &*entry.reason;
             let set = path.rsplit('.').next().unwrap_or_default();
             Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
         }));
@@ -263,7 +263,7 @@ impl Policy {
         let rest = map.default_reason();
         let value = Permission(map.default).to_string();
         settings.push(Setting::new(Section::Rest, "**", value, (rest.source, rest.path.as_str())));
-        settings.extend(map.answers.iter().map(|Answer { glob, bits, reason }| {
+        settings.extend(map.answers.iter().map(|SavedRule { glob, bits, reason }| {
             let by = (reason.source, reason.path.as_str());
             Setting::new(Section::Saved, glob.text(), bits.to_string(), by)
         }));

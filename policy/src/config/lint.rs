@@ -2,7 +2,7 @@
 
 use crate::paths::glob::Glob;
 use crate::programs::safe_bins::runs_its_input;
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Document, Grant, Policy, Rights, Source};
 
 impl Policy {
@@ -39,13 +39,13 @@ impl Policy {
     }
 
     /// That a pattern has no effect, if all of it is denied.
-    fn denied(&self, glob: &Glob, reason: &Reason) -> Option<String> {
+    fn denied(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let deny = self.map.denies.iter().find(|deny| deny.glob.covers_all_of(glob))?;
         Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
     }
 
     /// What a rule is without effect for, if persistence takes its `w` from all that it names.
-    fn kept(&self, glob: &Glob, reason: &Reason) -> Option<String> {
+    fn kept(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let kept = self.map.kept.all_of(glob)?;
         Some(format!("{}: grants no w, for {} takes it away", reason.path, kept.reason.path))
     }

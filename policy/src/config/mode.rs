@@ -125,7 +125,7 @@ impl Preset {
     }
 
     /// The word for a security and an ask, as OpenClaw shows one.
-    pub fn of(security: Security, ask: Ask) -> Preset {
+    pub fn from_modes(security: Security, ask: Ask) -> Preset {
         match (security, ask) {
             (Security::Deny, _) => Preset::Deny,
             (Security::Allowlist, Ask::Off) => Preset::Allowlist,
@@ -168,10 +168,10 @@ mod tests {
         for name in Preset::NAMES {
             let preset = Preset::from_name(name).unwrap();
             let word = if preset == Preset::Auto { Preset::Ask } else { preset };
-            assert_eq!(Preset::of(preset.security(), preset.ask()), word);
+            assert_eq!(Preset::from_modes(preset.security(), preset.ask()), word);
         }
-        assert_eq!(Preset::of(Security::Full, Ask::OnMiss), Preset::Full);
-        assert_eq!(Preset::of(Security::Full, Ask::Always), Preset::Ask);
-        assert_eq!(Preset::of(Security::Deny, Ask::Always), Preset::Deny);
+        assert_eq!(Preset::from_modes(Security::Full, Ask::OnMiss), Preset::Full);
+        assert_eq!(Preset::from_modes(Security::Full, Ask::Always), Preset::Ask);
+        assert_eq!(Preset::from_modes(Security::Deny, Ask::Always), Preset::Deny);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::builtin;
-use crate::Because;
+use crate::Reason;
 
 /// Data of OpenClaw 2026.9.6 (MIT), as that release has it. Names are in capitals.
 static HOST: LazyLock<Host<'static>> = LazyLock::new(|| {
@@ -37,14 +37,14 @@ const SETTING: &str =
     "it holds a secret, or says which programs or files others use; OpenClaw does not pass it on";
 
 /// Why the name, in capitals, is not inherited, if it is not.
-pub(super) fn inherited_reason(name: &[u8]) -> Option<Because<'static>> {
+pub(super) fn inherited_reason(name: &[u8]) -> Option<Reason<'static>> {
     // All names and prefixes of the data are ASCII: what is no text equals none, and may still begin with one.
     let name = &*String::from_utf8_lossy(name);
     if is_narrowed(name) {
         return None;
     }
     if name == EVERYWHERE {
-        return Some(Because::unmentioned(CODE));
+        return Some(Reason::unmentioned(CODE));
     }
     anywhere(name).or_else(|| {
         let is_kept = HOST.allowed_inherited_override_only_keys.contains(name);
@@ -54,7 +54,7 @@ pub(super) fn inherited_reason(name: &[u8]) -> Option<Because<'static>> {
 }
 
 /// Why a single command may not set the name, in capitals, if it may not.
-pub(super) fn override_reason(name: &str) -> Option<Because<'static>> {
+pub(super) fn override_reason(name: &str) -> Option<Reason<'static>> {
     anywhere(name).or_else(|| {
         let key = HOST.blocked_override_only_keys.get(name).copied();
         let prefix =
@@ -64,7 +64,7 @@ pub(super) fn override_reason(name: &str) -> Option<Because<'static>> {
     })
 }
 
-fn anywhere(name: &str) -> Option<Because<'static>> {
+fn anywhere(name: &str) -> Option<Reason<'static>> {
     let key = HOST.blocked_everywhere_keys.get(name).copied();
     let prefix = || HOST.blocked_prefixes.iter().find(|prefix| name.starts_with(**prefix)).copied();
     Some(builtin(key.or_else(prefix)?, CODE))

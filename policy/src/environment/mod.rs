@@ -19,7 +19,7 @@ pub use overrides::{Overridden, PATH_REASON, Rejected, for_shell, portable, with
 pub(crate) use path::path_directories;
 pub use path::prepended;
 
-use crate::{Because, Source};
+use crate::{Reason, Source};
 
 /// A variable: its name, without `=`, and its value. Neither need be text.
 pub type Variable = (Vec<u8>, Vec<u8>);
@@ -73,7 +73,7 @@ pub struct Dropped {
     /// As it was given.
     pub name: Vec<u8>,
     /// Why.
-    pub because: Because<'static>,
+    pub because: Reason<'static>,
 }
 
 /// What a command inherits of `vars`.
@@ -136,11 +136,11 @@ fn judged_name(name: &[u8]) -> Vec<u8> {
 }
 
 /// A reason that lies in the guard itself.
-fn builtin(rule: impl Into<Cow<'static, str>>, text: &'static str) -> Because<'static> {
-    Because::new(Source::Builtin, "builtin.environment", rule, text)
+fn builtin(rule: impl Into<Cow<'static, str>>, text: &'static str) -> Reason<'static> {
+    Reason::new(Source::Builtin, "builtin.environment", rule, text)
 }
 
 /// A reason that the operator has chosen by a word of `exec.environment`.
-fn chosen(rule: &'static str, text: &'static str) -> Because<'static> {
-    Because::new(Source::Global, "exec.environment", rule, text)
+fn chosen(rule: &'static str, text: &'static str) -> Reason<'static> {
+    Reason::new(Source::Global, "exec.environment", rule, text)
 }

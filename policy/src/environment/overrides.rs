@@ -1,7 +1,7 @@
 //! What a single command may set, over what it inherits.
 
 use super::{MARK, Variable, builtin, host, judged_name, own};
-use crate::Because;
+use crate::Reason;
 
 /// What OpenClaw says when a command wants a `PATH` of its own.
 pub const PATH_REASON: &str =
@@ -24,7 +24,7 @@ pub struct Rejected {
     /// In capitals.
     pub name: String,
     /// Why.
-    pub because: Because<'static>,
+    pub because: Reason<'static>,
 }
 
 /// Applies what a command wants to set.
@@ -48,7 +48,7 @@ pub fn with_overrides(env: Vec<Variable>, overrides: impl IntoIterator<Item = Va
     result
 }
 
-fn reason(name: &str) -> Option<Because<'static>> {
+fn reason(name: &str) -> Option<Reason<'static>> {
     let judged = judged_name(name.as_bytes());
     if judged == b"PATH" {
         return Some(builtin("PATH", PATH_REASON));
@@ -93,7 +93,7 @@ pub fn portable(name: &[u8]) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn of(overrides: &[(&str, &str)]) -> Overridden {
+    fn evaluate(overrides: &[(&str, &str)]) -> Overridden {
         let bytes = |(name, value): &(&str, &str)| (name.as_bytes().to_vec(), value.as_bytes().to_vec());
         with_overrides(vec![(b"A".to_vec(), b"old".to_vec())], overrides.iter().map(bytes))
     }
@@ -101,15 +101,22 @@ mod tests {
     #[test]
     fn an_override_takes_the_place_of_what_was_inherited() {
         assert_eq!(
-            of(&[(" A ", "new"), ("a", "other")]).env,
+            evaluate(&[(" A ", "new"), ("a", "other")]).env,
             [(b"A".to_vec(), b"new".to_vec()), (b"a".to_vec(), b"other".to_vec())]
         );
     }
 
     #[test]
     fn rejections_are_sorted_and_named_once() {
-        let result =
-            of(&[("path", "x"), ("PATH", "y"), ("Ld_X", ""), ("é", ""), ("1", ""), ("a b", ""), (" ", "")]);
+        let result = evaluate(&[
+            ("path", "x"),
+            ("PATH", "y"),
+            ("Ld_X", ""),
+            ("é", ""),
+            ("1", ""),
+            ("a b", ""),
+            (" ", ""),
+        ]);
         let names: Vec<_> = result.blocked.iter().map(|rejected| &rejected.name[..]).collect();
         assert_eq!(names, ["LD_X", "PATH"]);
         assert_eq!(result.blocked[1].because.text, PATH_REASON);
@@ -120,14 +127,14 @@ mod tests {
     #[test]
     fn nothing_of_openclaw_can_be_set() {
         for name in ["OPENCLAW_CLI", "openclaw_home", "OC_EXEC_ASK", "MY_GATEWAY_TOKEN"] {
-            assert_eq!(of(&[(name, "x")]).blocked.len(), 1, "{name}");
+            assert_eq!(evaluate(&[(name, "x")]).blocked.len(), 1, "{name}");
         }
     }
 
     #[test]
     fn windows_names_are_names() {
-        assert_eq!(of(&[("ProgramFiles(x86)", "x")]).env.len(), 2);
-        assert_eq!(of(&[("(x)", "x")]).invalid.len(), 1);
+        assert_eq!(evaluate(&[("ProgramFiles(x86)", "x")]).env.len(), 2);
+        assert_eq!(evaluate(&[("(x)", "x")]).invalid.len(), 1);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What no command may have: the variables that speak for the gateway, or for the guard.
 
 use super::MARK;
-use crate::Because;
+use crate::Reason;
 
 /// Variables of OpenClaw, under the names that it has had, and of this guard.
 const PREFIXES: &[&[u8]] = &[b"OPENCLAW_", b"CLAWDBOT_", b"MOLTBOT_", b"OC_EXEC_"];
@@ -11,13 +11,13 @@ const GATEWAY_SECRETS: &[&[u8]] =
     &[b"GATEWAY_TOKEN", b"GATEWAY_PASSWORD", b"GATEWAY_AUTH_TOKEN", b"GATEWAY_SECRET"];
 
 /// Why a variable of this name stays outside, if it does. Whoever holds it could approve his own requests.
-pub(super) fn reason(name: &[u8]) -> Option<Because<'static>> {
+pub(super) fn reason(name: &[u8]) -> Option<Reason<'static>> {
     if name == MARK.0 {
         return None;
     }
     let is_ours = PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || GATEWAY_SECRETS.iter().any(|secret| name.windows(secret.len()).any(|part| part == *secret));
-    is_ours.then(|| Because::unmentioned("it speaks to OpenClaw or to the guard for the operator"))
+    is_ours.then(|| Reason::unmentioned("it speaks to OpenClaw or to the guard for the operator"))
 }
 
 #[cfg(test)]

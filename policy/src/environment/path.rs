@@ -1,7 +1,7 @@
 //! `exec.pathPrepend`.
 
 use super::Variable;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Paths, expand_home, replaceable_link};
 
 /// Where execvp(3) looks when there is no PATH.
@@ -12,7 +12,7 @@ const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";
 pub(crate) fn path_directories(
     written: &[String],
     paths: &Paths<'_>,
-    map: &Map,
+    map: &PathRules,
     warnings: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
     let may_write = |path: &[u8]| map.find(path).is_the_trees();

@@ -1,7 +1,7 @@
 //! OpenClaw's rule for what a container inherits, and its strict form.
 
 use super::{Inherit, chosen};
-use crate::Because;
+use crate::Reason;
 
 /// Names that are those of secrets: these, and what ends in one of [`SECRET_ENDINGS`].
 const SECRETS: &[&[u8]] = &[b"AWS_SECRET_ACCESS_KEY", b"AWS_SECRET_KEY"];
@@ -13,13 +13,13 @@ const SECRET_ENDINGS: &[&[u8]] =
 const STRICT: &[&[u8]] = &[b"LANG", b"PATH", b"HOME", b"USER", b"SHELL", b"TERM", b"TZ", b"NODE_ENV"];
 
 /// Above that a value is suspicious. In bytes.
-const LONGEST: usize = 32_768;
+const MAX_LEN: usize = 32_768;
 
 /// From that on, a value of base64 alone is suspicious. In bytes.
-const SHORTEST_BASE64: usize = 80;
+const MIN_BASE64: usize = 80;
 
 /// Why a variable, its name in capitals, is not inherited, if it is not.
-pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Because<'static>> {
+pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Reason<'static>> {
     if inherit == Inherit::Host {
         return None;
     }
@@ -37,9 +37,9 @@ pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Beca
 /// OpenClaw's warning about a value that is passed on.
 pub(super) fn suspicion(value: &[u8]) -> Option<&'static str> {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
-    if value.len() > LONGEST {
+    if value.len() > MAX_LEN {
         Some("Value exceeds maximum length")
-    } else if value.len() >= SHORTEST_BASE64 && value.iter().all(is_base64) {
+    } else if value.len() >= MIN_BASE64 && value.iter().all(is_base64) {
         Some("Value looks like base64-encoded credential data")
     } else {
         None
@@ -115,13 +115,10 @@ mod tests {
     #[test]
     fn values_are_looked_at() {
         assert!(reason(b"X", b"a\0b", Inherit::Sandbox).is_some());
-        assert_eq!(suspicion(&[b' '; LONGEST]), None);
-        assert_eq!(suspicion(&[b' '; LONGEST + 1]), Some("Value exceeds maximum length"));
-        assert_eq!(suspicion(&[b'A'; SHORTEST_BASE64 - 1]), None);
-        assert_eq!(
-            suspicion(&[b'='; SHORTEST_BASE64]),
-            Some("Value looks like base64-encoded credential data")
-        );
-        assert_eq!(suspicion(&[b'-'; SHORTEST_BASE64]), None);
+        assert_eq!(suspicion(&[b' '; MAX_LEN]), None);
+        assert_eq!(suspicion(&[b' '; MAX_LEN + 1]), Some("Value exceeds maximum length"));
+        assert_eq!(suspicion(&[b'A'; MIN_BASE64 - 1]), None);
+        assert_eq!(suspicion(&[b'='; MIN_BASE64]), Some("Value looks like base64-encoded credential data"));
+        assert_eq!(suspicion(&[b'-'; MIN_BASE64]), None);
     }
 }

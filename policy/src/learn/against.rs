@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::{LeftOut, Observation, Proposal, Session, Used, Why};
 use crate::config::edit::{Draft, Scope};
-use crate::paths::entry::Entry;
+use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::{Below, Glob};
 use crate::paths::pattern::{expand, show};
 use crate::{
@@ -224,7 +224,7 @@ impl Merging<'_> {
         let granted = if new.is_literal() {
             self.policy.rights(new.literal())
         } else {
-            let covers = |entry: &&Entry| entry.glob.below(directory) == Below::Everything;
+            let covers = |entry: &&CompiledPattern| entry.glob.below(directory) == Below::Everything;
             let rule = self.policy.map.rules.iter().find(covers);
             rule.map_or(self.policy.map.default, |entry| entry.rights)
         };
@@ -235,7 +235,7 @@ impl Merging<'_> {
     /// The rule or denial of the operator that a new rule would speak over.
     fn withholding(&self, new: &Glob, rights: Rights) -> Option<String> {
         let directory = new.literal().strip_suffix(b"/").unwrap_or(new.literal());
-        let takes = |entry: &&Entry| {
+        let takes = |entry: &&CompiledPattern| {
             let withholds =
                 [(rights.r, entry.rights.r), (rights.w, entry.rights.w), (rights.x, entry.rights.x)]
                     .into_iter()
@@ -250,7 +250,7 @@ impl Merging<'_> {
         let rule = self.policy.map.rules.iter().find(takes).map(|entry| entry.reason.path.clone());
         // A denial comes before every rule; one of all that the rule is about leaves it without effect.
         rule.or_else(|| {
-            let all = |entry: &&Entry| {
+            let all = |entry: &&CompiledPattern| {
                 if new.is_literal() {
                     entry.glob.covers(directory)
                 } else {
@@ -291,7 +291,7 @@ impl Merging<'_> {
             if !is_listed {
                 let pattern =
                     programs.iter().find(|(glob, _)| glob.matches(path)).map(|(_, pattern)| pattern.clone());
-                let own = || super::patterns::Pattern::of(path.clone()).text(self.session.host.home, 0);
+                let own = || super::patterns::Pattern::exact(path.clone()).text(self.session.host.home, 0);
                 wanted.extend(pattern.or_else(own));
             }
         }

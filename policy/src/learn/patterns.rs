@@ -17,7 +17,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    pub(super) fn of(path: impl Into<Vec<u8>>) -> Pattern {
+    pub(super) fn exact(path: impl Into<Vec<u8>>) -> Pattern {
         Pattern { path: path.into(), is_deep: false }
     }
 
@@ -68,9 +68,9 @@ impl Bits {
 
 /// What is to be granted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wanted(BTreeMap<Pattern, Bits>);
+pub(super) struct WantedRights(BTreeMap<Pattern, Bits>);
 
-impl Wanted {
+impl WantedRights {
     pub(super) fn add(&mut self, pattern: Pattern, bits: Bits) {
         let own = self.0.entry(pattern).or_default();
         *own = own.join(bits);
@@ -98,7 +98,7 @@ impl Wanted {
 
     /// Whether a whole directory is wanted that `home` lies in.
     pub(super) fn is_around(&self, home: &[u8]) -> bool {
-        holding(&Pattern::of(home)).any(|holder| holder.is_deep && self.0.contains_key(&holder))
+        holding(&Pattern::exact(home)).any(|holder| holder.is_deep && self.0.contains_key(&holder))
     }
 
     /// Each with what all that hold it grant, too, and without those that grant nothing more than the innermost of these.
@@ -136,7 +136,7 @@ fn holding(pattern: &Pattern) -> impl Iterator<Item = Pattern> {
 }
 
 /// How many names of one directory are enough to take the whole of it.
-const MANY: usize = 4;
+const MANY_FILES: usize = 4;
 /// How many of its names that are directories with something of use in them.
 const MANY_BELOW: usize = 12;
 
@@ -155,7 +155,8 @@ pub(super) fn collapsed(
     }
     let mut done = patterns;
     while let Some(((_, directory), names)) = directories.pop_first() {
-        let is_many = names.whole.len() >= MANY || names.whole.len() + names.touched.len() >= MANY_BELOW;
+        let is_many =
+            names.whole.len() >= MANY_FILES || names.whole.len() + names.touched.len() >= MANY_BELOW;
         let outer = around(&directory).to_vec();
         if is_many && directory.len() > 1 && may_be_whole(&directory) {
             done.insert(Pattern::deep(directory.clone()));
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
 
     fn set(paths: &[&str]) -> BTreeSet<Pattern> {
-        paths.iter().map(|path| Pattern::of(path.as_bytes())).collect()
+        paths.iter().map(|path| Pattern::exact(path.as_bytes())).collect()
     }
 
     fn texts(patterns: impl IntoIterator<Item = Pattern>) -> Vec<String> {
@@ -202,12 +203,12 @@ mod tests {
 
     #[test]
     fn a_rule_grants_what_those_around_it_grant() {
-        let mut wanted = Wanted::default();
+        let mut wanted = WantedRights::default();
         wanted.add(Pattern::deep("/a"), Bits::R);
-        wanted.add(Pattern::of("/a/file"), Bits::W);
-        wanted.add(Pattern::of("/a/other"), Bits::R);
+        wanted.add(Pattern::exact("/a/file"), Bits::W);
+        wanted.add(Pattern::exact("/a/other"), Bits::R);
         wanted.add(Pattern::deep("/a/bin"), Bits::X);
-        wanted.add(Pattern::of("/a/bin/tool"), Bits::W);
+        wanted.add(Pattern::exact("/a/bin/tool"), Bits::W);
         let settled: Vec<String> = wanted
             .settled(b"/home/u")
             .into_iter()
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn short_names_do_not_lose_to_their_directory() {
-        let text = |path: &str, beaten| Pattern::of(path.as_bytes()).text(b"/home/u", beaten).unwrap();
+        let text = |path: &str, beaten| Pattern::exact(path.as_bytes()).text(b"/home/u", beaten).unwrap();
         assert_eq!(
             [text("/a/b/c", 7), text("/a/b/cde", 7), text("/a/b/c", 0)],
             ["/a/b/c/**", "/a/b/cde", "/a/b/c"]
@@ -227,6 +228,6 @@ mod tests {
             [text("/home/u", 0), text("/home/u/.x", 0), text("/home/us", 0)],
             ["~", "~/.x", "/home/us"]
         );
-        assert_eq!(Pattern::of(&b"/a/*"[..]).text(b"/home/u", 0), None);
+        assert_eq!(Pattern::exact(&b"/a/*"[..]).text(b"/home/u", 0), None);
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{Bits, Pattern};
 use super::sort::{Bounds, Sorted, sort};
-use super::text::{Line, Parts, text};
-use super::widen::{Standing, Widened, widen};
-use super::zone::{Kind, Zones, around};
+use super::text::{Parts, RuleLine, text};
+use super::widen::{Inventory, Widened, widen};
+use super::zone::{ZoneKind, Zones, around};
 use super::{LeftOut, Observation, Session, Used, Why, Width};
 use crate::compile::builtin::system::DENIED;
 use crate::paths::exec_roots::is_below;
@@ -16,7 +16,7 @@ use crate::{Access, Document, Exec, Outcome, Overrides, Permission, Policy, Requ
 /// What always stands in `deny`, for whoever adds rules later.
 const ALWAYS: [&str; 3] = ["~/.ssh", "~/.gnupg", "~/.aws"];
 /// How often what did not pass is added.
-const ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
 /// A policy that lets a session do again what it did, but for what is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,10 +40,10 @@ pub struct Proposal {
 /// `None` where no policy can be compiled for the host.
 #[must_use]
 pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
-    let zones = Zones::of(session);
-    let bounds = Bounds::of(session)?;
+    let zones = Zones::new(session);
+    let bounds = Bounds::from_session(session)?;
     let Sorted { mut kept, mut left_out } = sort(session, &bounds, &zones, width);
-    let standing = Standing::of(session.observations.iter());
+    let standing = Inventory::new(session.observations.iter());
     // What needs no rule gets one only where another rule takes it away.
     let mut counted: BTreeSet<usize> = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
@@ -56,7 +56,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         for (pattern, bits) in widened.wanted.patterns_mut() {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }
-        let made = Made::of(session, &zones, &widened, &left_out);
+        let made = ProposalLines::new(session, &zones, &widened, &left_out);
         let text = made.text(session, &widened, width);
         let document = Document::parse("guard.json", &text).ok()?;
         let policy = Policy::compile(&document, session.agent, session.host, &Overrides::default()).ok()?;
@@ -66,20 +66,20 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         if failing.is_empty() {
             break (text, made);
         }
-        let is_last = round >= ROUNDS;
+        let is_last = round >= MAX_ROUNDS;
         for (i, used, why) in failing.into_iter().rev() {
             if !counted.insert(i) && !is_last {
                 for (bit, bits) in [(Access::READ, Bits::R), (Access::WRITE, Bits::W), (Access::MAP, Bits::X)]
                 {
                     if used.accesses().any(|access| access == bit) {
-                        let own = exact.entry(Pattern::of(kept[i].path.clone())).or_default();
+                        let own = exact.entry(Pattern::exact(kept[i].path.clone())).or_default();
                         *own = own.join(bits);
                     }
                 }
             }
             if is_last {
                 let path = kept[i].path.clone();
-                let why = if Pattern::of(path.clone()).text(b"", 0).is_none() {
+                let why = if Pattern::exact(path.clone()).text(b"", 0).is_none() {
                     Why::Unnamable
                 } else {
                     Why::Refused(why)
@@ -93,7 +93,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             kept.retain(|seen| !seen.used.is_empty());
             counted = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
         }
-        if round >= 4 * ROUNDS {
+        if round >= 4 * MAX_ROUNDS {
             return None;
         }
         round += 1;
@@ -151,17 +151,17 @@ fn fails(policy: &Policy, seen: &Observation, session: &Session<'_>) -> Option<(
 
 /// The lines of a proposal.
 #[derive(Debug)]
-struct Made {
-    rules: Vec<Line>,
+struct ProposalLines {
+    rules: Vec<RuleLine>,
     deny: Vec<String>,
-    programs: Vec<(Kind, String)>,
+    programs: Vec<(ZoneKind, String)>,
 }
 
-impl Made {
-    fn of(session: &Session<'_>, zones: &Zones, widened: &Widened, left_out: &[LeftOut]) -> Made {
+impl ProposalLines {
+    fn new(session: &Session<'_>, zones: &Zones, widened: &Widened, left_out: &[LeftOut]) -> ProposalLines {
         let home = session.host.home;
         let settled = widened.wanted.settled(home);
-        let mut rules: Vec<(Pattern, Line)> = Vec::new();
+        let mut rules: Vec<(Pattern, RuleLine)> = Vec::new();
         // A home below a temporary directory is still a home.
         let wall = widened.wanted.is_around(home);
         for (pattern, bits) in &settled {
@@ -174,12 +174,12 @@ impl Made {
             let kind = zones.find(&pattern.path).kind;
             rules.push((
                 pattern.clone(),
-                Line { kind, pattern: text, permission: bits.permission().to_string() },
+                RuleLine { kind, pattern: text, permission: bits.permission().to_string() },
             ));
         }
         if wall {
-            let line = Line {
-                kind: Kind::Home,
+            let line = RuleLine {
+                kind: ZoneKind::Home,
                 pattern: "~/?**".to_owned(),
                 permission: Permission(Rights::NONE).to_string(),
             };
@@ -187,7 +187,7 @@ impl Made {
         }
         rules.sort_by(|(a, left), (b, right)| (left.kind, a).cmp(&(right.kind, b)));
         let deny = deny(home, &settled, left_out);
-        let mut programs: Vec<(Kind, Pattern)> = widened
+        let mut programs: Vec<(ZoneKind, Pattern)> = widened
             .programs
             .iter()
             .map(|pattern| (zones.find(&pattern.path).kind, pattern.clone()))
@@ -205,12 +205,16 @@ impl Made {
                 pattern.text(home, 0).filter(|text| !text.contains(['\n', '\r', '\u{2028}', '\u{2029}']))?;
             Some((kind, text))
         });
-        Made { rules: rules.into_iter().map(|(_, line)| line).collect(), deny, programs: programs.collect() }
+        ProposalLines {
+            rules: rules.into_iter().map(|(_, line)| line).collect(),
+            deny,
+            programs: programs.collect(),
+        }
     }
 
     fn text(&self, session: &Session<'_>, widened: &Widened, width: Width) -> String {
         let home = session.host.home;
-        let roots = widened.roots.iter().filter_map(|root| Pattern::of(root.clone()).text(home, 0));
+        let roots = widened.roots.iter().filter_map(|root| Pattern::exact(root.clone()).text(home, 0));
         let roots: Vec<String> = roots.collect();
         let carriers: Vec<String> = widened.carriers.iter().cloned().collect();
         text(&Parts {

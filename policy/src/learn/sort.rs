@@ -1,7 +1,7 @@
 //! What a proposal leaves out, and why.
 
 use super::patterns::Bits;
-use super::zone::{Kind, Zones, is_gone};
+use super::zone::{ZoneKind, Zones, is_gone};
 use super::{Observation, Session, Stands, Used, Width, secrets};
 use crate::compile::builtin::system::DENIED;
 use crate::{Access, Document, Grant, Outcome, Overrides, Policy, Request, Rights, decide};
@@ -83,7 +83,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(session: &Session<'_>) -> Option<Bounds> {
+    pub(super) fn from_session(session: &Session<'_>) -> Option<Bounds> {
         let denied: Vec<&str> = DENIED.iter().flat_map(|list| list.split_whitespace()).collect();
         let document = serde_json::json!({
             "version": 1,
@@ -165,7 +165,7 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
     if let Some(why) = bounds.refuse(path, Access::READ) {
         return vec![(ALL, why)];
     }
-    if zone.kind == Kind::OtherHome && path != b"/home" {
+    if zone.kind == ZoneKind::OtherHome && path != b"/home" {
         return vec![(ALL, Why::OtherHome)];
     }
     if is_process(path) {
@@ -173,7 +173,8 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
     }
     // Programs and certificates of the system are everybody's, as is what needs no rule; what the session has made is its
     // own.
-    let may_hold = !zone.kind.holds_programs() && zone.kind != Kind::Cache && !seen.used.meets(Used::MADE);
+    let may_hold =
+        !zone.kind.holds_programs() && zone.kind != ZoneKind::Cache && !seen.used.meets(Used::MADE);
     let may_hold = may_hold && seen.stands == Stands::File && !bounds.needs_none(path, Access::READ);
     if may_hold && secrets::is_named_so(path) {
         return vec![(ALL, Why::Secret)];
@@ -192,7 +193,7 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
             left.push((written, Why::Outside));
         }
     }
-    if zone.kind == Kind::Temporary && is_gone(seen.stands) && width != Width::Wide {
+    if zone.kind == ZoneKind::Temporary && is_gone(seen.stands) && width != Width::Wide {
         left.push((Used::STARTED, Why::Temporary));
     }
     left

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::zone::Kind;
+use super::zone::ZoneKind;
 
 /// One line of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
-    pub(super) kind: Kind,
+pub(super) struct RuleLine {
+    pub(super) kind: ZoneKind,
     pub(super) pattern: String,
     pub(super) permission: String,
 }
@@ -16,10 +16,10 @@ pub(super) struct Line {
 #[derive(Debug)]
 pub(super) struct Parts<'p> {
     pub(super) agent: &'p str,
-    pub(super) rules: &'p [Line],
+    pub(super) rules: &'p [RuleLine],
     pub(super) deny: &'p [String],
     /// With the kind of place that it lies in.
-    pub(super) programs: &'p [(Kind, String)],
+    pub(super) programs: &'p [(ZoneKind, String)],
     /// `None` for those of every policy.
     pub(super) carriers: Option<&'p [String]>,
     /// Where programs start from; none where the rules say it.
@@ -62,7 +62,7 @@ pub(super) fn text(parts: &Parts<'_>) -> String {
     }
     out.push_str("\n  },\n  \"permissions\": {\n    \"filesystem\": {\n      \"rules\": {\n");
     let mut title = "";
-    for (i, Line { kind, pattern, permission }) in parts.rules.iter().enumerate() {
+    for (i, RuleLine { kind, pattern, permission }) in parts.rules.iter().enumerate() {
         if kind.title() != title {
             title = kind.title();
             let _ = writeln!(out, "        // {title}");

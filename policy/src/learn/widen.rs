@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::patterns::{Bits, Pattern, Wanted, collapsed};
-use super::zone::{Kind, Shape, Zone, Zones, around, is_gone};
+use super::patterns::{Bits, Pattern, WantedRights, collapsed};
+use super::zone::{Shape, Zone, ZoneKind, Zones, around, is_gone};
 use super::{Observation, Stands, Used, Width};
 use crate::paths::exec_roots::is_below;
 use crate::programs::DEFAULT_CARRIERS;
@@ -12,7 +12,7 @@ use crate::programs::name::basename;
 /// What is to be granted: files, and programs.
 #[derive(Debug, Default)]
 pub(super) struct Widened {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: WantedRights,
     pub(super) programs: BTreeSet<Pattern>,
     /// Programs that only start others, by name.
     pub(super) carriers: BTreeSet<String>,
@@ -28,7 +28,7 @@ const BITS: [(Used, Bits); 3] = [
 ];
 
 /// Widens everything.
-pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zones, width: Width) -> Widened {
+pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zones, width: Width) -> Widened {
     let mut widened = Widened::default();
     for (used, bits) in BITS {
         // Those that are collapsed below one directory.
@@ -36,8 +36,8 @@ pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zone
         for seen in kept.iter().filter(|seen| seen.used.meets(used)) {
             let zone = zones.find(&seen.path);
             match pattern(seen, bits, zone, standing, width) {
-                Reach::Settled(pattern) => widened.wanted.add(pattern, bits),
-                Reach::Loose(pattern, top) => {
+                Widening::Settled(pattern) => widened.wanted.add(pattern, bits),
+                Widening::Loose(pattern, top) => {
                     loose.entry(top).or_default().insert(pattern);
                 }
             }
@@ -47,7 +47,7 @@ pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zone
             let is_whole = |dir: &[u8]| {
                 is_below(dir, &top)
                     && zones.find(dir).kind == is_named
-                    && (!matches!(is_named, Kind::Home | Kind::Elsewhere) || !zones.is_too_much(dir))
+                    && (!matches!(is_named, ZoneKind::Home | ZoneKind::Elsewhere) || !zones.is_too_much(dir))
             };
             for pattern in collapsed(patterns, is_whole) {
                 widened.wanted.add(pattern, bits);
@@ -67,7 +67,7 @@ pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zone
     // What is built in the project is tried there, if not in this session then in the next.
     let is_built = kept
         .iter()
-        .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == Kind::Project);
+        .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == ZoneKind::Project);
     if let Some(project) = zones.project.as_ref().filter(|_| is_built && width != Width::Tight) {
         widened.wanted.add(Pattern::deep(project.clone()), Bits::X);
         widened.programs.insert(Pattern::deep(project.clone()));
@@ -76,31 +76,31 @@ pub(super) fn widen(kept: &[&Observation], standing: &Standing<'_>, zones: &Zone
 }
 
 /// What becomes of one path.
-enum Reach {
+enum Widening {
     /// This.
     Settled(Pattern),
     /// This, or a directory around it that is at or below the second.
     Loose(Pattern, Vec<u8>),
 }
 
-fn pattern(seen: &Observation, bits: Bits, zone: &Zone, standing: &Standing<'_>, width: Width) -> Reach {
+fn pattern(seen: &Observation, bits: Bits, zone: &Zone, standing: &Inventory<'_>, width: Width) -> Widening {
     let top = zone.top.clone();
-    let below = |top: Vec<u8>| Reach::Loose(standing.pattern(seen, bits, zone.kind, &top), top);
-    let whole = || Reach::Settled(Pattern::deep(top.clone()));
-    let itself = || Reach::Settled(Pattern::of(seen.path.clone()));
+    let below = |top: Vec<u8>| Widening::Loose(standing.pattern(seen, bits, zone.kind, &top), top);
+    let whole = || Widening::Settled(Pattern::deep(top.clone()));
+    let itself = || Widening::Settled(Pattern::exact(seen.path.clone()));
     match (zone.kind, zone.shape, width) {
         (_, Shape::Prefix, _) => itself(),
-        (Kind::Kernel, _, Width::Normal | Width::Wide) if top == b"/sys" => whole(),
-        (Kind::Kernel, ..) => itself(),
-        (Kind::Home | Kind::Elsewhere | Kind::OtherHome, ..) => below(top),
-        (Kind::Temporary, _, Width::Tight) => match standing.first_below(seen, &top) {
-            First::Directory(first) => Reach::Settled(Pattern::deep(first)),
+        (ZoneKind::Kernel, _, Width::Normal | Width::Wide) if top == b"/sys" => whole(),
+        (ZoneKind::Kernel, ..) => itself(),
+        (ZoneKind::Home | ZoneKind::Elsewhere | ZoneKind::OtherHome, ..) => below(top),
+        (ZoneKind::Temporary, _, Width::Tight) => match standing.first_below(seen, &top) {
+            First::Directory(first) => Widening::Settled(Pattern::deep(first)),
             First::File => itself(),
             First::Gone => whole(),
         },
         (_, Shape::Shared, Width::Tight | Width::Normal) => match standing.first_below(seen, &top) {
             First::Directory(first) if width == Width::Tight => below(first),
-            First::Directory(first) => Reach::Settled(Pattern::deep(first)),
+            First::Directory(first) => Widening::Settled(Pattern::deep(first)),
             First::File | First::Gone => itself(),
         },
         (_, Shape::Whole, Width::Tight) => below(top),
@@ -118,10 +118,10 @@ enum First {
 
 /// What stands where when the session is over, as far as it was seen.
 #[derive(Debug)]
-pub(super) struct Standing<'s>(BTreeMap<&'s [u8], Stands>);
+pub(super) struct Inventory<'s>(BTreeMap<&'s [u8], Stands>);
 
-impl<'s> Standing<'s> {
-    pub(super) fn of(observations: impl Iterator<Item = &'s Observation>) -> Standing<'s> {
+impl<'s> Inventory<'s> {
+    pub(super) fn new(observations: impl Iterator<Item = &'s Observation>) -> Inventory<'s> {
         let seen: Vec<_> = observations.collect();
         let mut standing: BTreeMap<&[u8], Stands> =
             seen.iter().map(|seen| (&*seen.path, seen.stands)).collect();
@@ -135,7 +135,7 @@ impl<'s> Standing<'s> {
                 }
             }
         }
-        Standing(standing)
+        Inventory(standing)
     }
 
     fn is_directory(&self, path: &[u8]) -> bool {
@@ -147,7 +147,7 @@ impl<'s> Standing<'s> {
     }
 
     /// The path itself; where names come and go, the directory in which they do, at or below `top`.
-    fn pattern(&self, seen: &Observation, bits: Bits, kind: Kind, top: &[u8]) -> Pattern {
+    fn pattern(&self, seen: &Observation, bits: Bits, kind: ZoneKind, top: &[u8]) -> Pattern {
         if !kind.is_written() || !is_gone(seen.stands) {
             // What is made in a new directory has other names next time.
             let is_filled = bits.w && seen.used.meets(Used::MADE) && seen.stands == Stands::Directory;
@@ -186,17 +186,19 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
             widened.carriers.insert(name.to_owned());
             continue;
         }
-        let itself = Pattern::of(seen.path.clone());
+        let itself = Pattern::exact(seen.path.clone());
         let beside = || Pattern::deep(zone.top.clone());
         let is_temporary = is_gone(seen.stands);
         match (zone.kind, width) {
             // Nothing lies beside it.
             _ if seen.path == zone.top => widened.programs.insert(itself),
-            (Kind::Project, Width::Tight) if is_temporary => built.insert(Pattern::deep(around(&seen.path))),
-            (Kind::Project, Width::Tight) => built.insert(itself),
-            (Kind::Project, _) => widened.programs.insert(beside()),
-            (Kind::System | Kind::Toolchain, Width::Wide) => widened.programs.insert(beside()),
-            (Kind::Temporary, _) if is_temporary => widened.programs.insert(beside()),
+            (ZoneKind::Project, Width::Tight) if is_temporary => {
+                built.insert(Pattern::deep(around(&seen.path)))
+            }
+            (ZoneKind::Project, Width::Tight) => built.insert(itself),
+            (ZoneKind::Project, _) => widened.programs.insert(beside()),
+            (ZoneKind::System | ZoneKind::Toolchain, Width::Wide) => widened.programs.insert(beside()),
+            (ZoneKind::Temporary, _) if is_temporary => widened.programs.insert(beside()),
             _ => widened.programs.insert(itself),
         };
     }
@@ -208,11 +210,11 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
 fn roots(kept: &[&Observation], zones: &Zones) -> BTreeSet<Vec<u8>> {
     let started = kept.iter().filter(|seen| seen.used.meets(Used::STARTED));
     let places: Vec<(&Zone, &Vec<u8>)> = started.map(|seen| (zones.find(&seen.path), &seen.path)).collect();
-    if !places.iter().any(|(zone, _)| zone.kind == Kind::Project) {
+    if !places.iter().any(|(zone, _)| zone.kind == ZoneKind::Project) {
         return BTreeSet::new();
     }
     let root = |(zone, path): (&Zone, &Vec<u8>)| match zone.kind {
-        Kind::Project | Kind::System | Kind::Toolchain => zone.top.clone(),
+        ZoneKind::Project | ZoneKind::System | ZoneKind::Toolchain => zone.top.clone(),
         _ => path.clone(),
     };
     places.into_iter().map(root).collect()

@@ -8,7 +8,7 @@ use crate::paths::pattern::expand;
 
 /// A kind of place, in the order in which a proposal names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
+pub(super) enum ZoneKind {
     /// Where the work is.
     Project,
     /// The repository that the project is a part of.
@@ -31,29 +31,29 @@ pub(super) enum Kind {
     Elsewhere,
 }
 
-impl Kind {
+impl ZoneKind {
     /// The comment over its rules.
     pub(super) fn title(self) -> &'static str {
         match self {
-            Kind::Project => "project",
-            Kind::Repository => "the repository around it",
-            Kind::Toolchain => "toolchains",
-            Kind::Cache => "caches",
-            Kind::Temporary => "temporary files",
-            Kind::System | Kind::Kernel => "system",
-            Kind::Home => "files of the home",
-            Kind::OtherHome | Kind::Elsewhere => "elsewhere",
+            ZoneKind::Project => "project",
+            ZoneKind::Repository => "the repository around it",
+            ZoneKind::Toolchain => "toolchains",
+            ZoneKind::Cache => "caches",
+            ZoneKind::Temporary => "temporary files",
+            ZoneKind::System | ZoneKind::Kernel => "system",
+            ZoneKind::Home => "files of the home",
+            ZoneKind::OtherHome | ZoneKind::Elsewhere => "elsewhere",
         }
     }
 
     /// Whether a proposal lets anything be written there.
     pub(super) fn is_written(self) -> bool {
-        matches!(self, Kind::Project | Kind::Cache | Kind::Temporary)
+        matches!(self, ZoneKind::Project | ZoneKind::Cache | ZoneKind::Temporary)
     }
 
     /// Whether it holds programs and libraries that the tree does not write.
     pub(super) fn holds_programs(self) -> bool {
-        matches!(self, Kind::System | Kind::Toolchain)
+        matches!(self, ZoneKind::System | ZoneKind::Toolchain)
     }
 }
 
@@ -71,18 +71,18 @@ pub(super) enum Shape {
 /// A place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Zone {
-    pub(super) kind: Kind,
+    pub(super) kind: ZoneKind,
     pub(super) shape: Shape,
     /// Its directory, or what the paths of its files begin with.
     pub(super) top: Vec<u8>,
 }
 
 impl Zone {
-    fn new(kind: Kind, top: impl Into<Vec<u8>>) -> Zone {
+    fn new(kind: ZoneKind, top: impl Into<Vec<u8>>) -> Zone {
         Zone { kind, shape: Shape::Whole, top: top.into() }
     }
 
-    fn shared(kind: Kind, top: impl Into<Vec<u8>>) -> Zone {
+    fn shared(kind: ZoneKind, top: impl Into<Vec<u8>>) -> Zone {
         Zone { shape: Shape::Shared, ..Zone::new(kind, top) }
     }
 
@@ -104,31 +104,31 @@ pub(super) struct Zones {
 }
 
 impl Zones {
-    pub(super) fn of(session: &Session<'_>) -> Zones {
+    pub(super) fn new(session: &Session<'_>) -> Zones {
         let host = session.host;
         let home = host.home;
         let project = project(session);
         let mut zones = vec![
-            Zone::new(Kind::Elsewhere, ""),
-            Zone::new(Kind::OtherHome, "/home"),
-            Zone::new(Kind::OtherHome, "/root"),
-            Zone::new(Kind::Kernel, "/proc"),
-            Zone::new(Kind::Kernel, "/sys"),
-            Zone::new(Kind::Kernel, "/dev"),
-            Zone::new(Kind::Temporary, "/dev/shm"),
-            Zone::shared(Kind::System, "/etc"),
-            Zone::new(Kind::Home, home),
+            Zone::new(ZoneKind::Elsewhere, ""),
+            Zone::new(ZoneKind::OtherHome, "/home"),
+            Zone::new(ZoneKind::OtherHome, "/root"),
+            Zone::new(ZoneKind::Kernel, "/proc"),
+            Zone::new(ZoneKind::Kernel, "/sys"),
+            Zone::new(ZoneKind::Kernel, "/dev"),
+            Zone::new(ZoneKind::Temporary, "/dev/shm"),
+            Zone::shared(ZoneKind::System, "/etc"),
+            Zone::new(ZoneKind::Home, home),
         ];
         zones.extend(PROGRAMS.iter().filter_map(|pattern| pattern.strip_suffix("/**")).map(
             |top| match top {
-                "/opt" => Zone::shared(Kind::System, top),
-                _ => Zone::new(Kind::System, top),
+                "/opt" => Zone::shared(ZoneKind::System, top),
+                _ => Zone::new(ZoneKind::System, top),
             },
         ));
         for (permission, list) in RULES {
             let kind = match *permission {
-                "r-x" => Kind::Toolchain,
-                "rw-" | "rw?" => Kind::Cache,
+                "r-x" => ZoneKind::Toolchain,
+                "rw-" | "rw?" => ZoneKind::Cache,
                 _ => continue,
             };
             for pattern in list.split_whitespace().filter(|pattern| pattern.starts_with("~/")) {
@@ -147,13 +147,13 @@ impl Zones {
                 .caches
                 .iter()
                 .filter(|dir| !is_wide(dir))
-                .map(|dir| Zone::shared(Kind::Cache, dir.clone())),
+                .map(|dir| Zone::shared(ZoneKind::Cache, dir.clone())),
         );
         zones.extend(
             host.temp_dirs
                 .iter()
                 .filter(|dir| dir.len() > 1)
-                .map(|dir| Zone::new(Kind::Temporary, dir.clone())),
+                .map(|dir| Zone::new(ZoneKind::Temporary, dir.clone())),
         );
         // What stands beside a directory of PATH belongs to it, as libraries do.
         for dir in &host.path_dirs {
@@ -163,8 +163,8 @@ impl Zones {
             let known = find(&zones, dir).kind;
             let local = [home, b"/.local"].concat();
             let top = around.filter(|around| **around != *local).unwrap_or(dir);
-            if matches!(known, Kind::Home | Kind::OtherHome | Kind::Elsewhere) && !is_wide(top) {
-                zones.push(Zone::new(Kind::Toolchain, top));
+            if matches!(known, ZoneKind::Home | ZoneKind::OtherHome | ZoneKind::Elsewhere) && !is_wide(top) {
+                zones.push(Zone::new(ZoneKind::Toolchain, top));
             }
         }
         // What lies in the work is the work.
@@ -174,8 +174,8 @@ impl Zones {
                 .as_ref()
                 .is_some_and(|project| top != &project && is_below(project, top) && !is_wide_for(top, home))
         });
-        zones.extend(tops.map(|top| Zone::new(Kind::Repository, top.clone())));
-        zones.extend(project.iter().map(|project| Zone::new(Kind::Project, project.clone())));
+        zones.extend(tops.map(|top| Zone::new(ZoneKind::Repository, top.clone())));
+        zones.extend(project.iter().map(|project| Zone::new(ZoneKind::Project, project.clone())));
         Zones { zones, home: home.to_vec(), project }
     }
 
@@ -186,7 +186,7 @@ impl Zones {
 
     /// Whether a directory is there for caches in it.
     pub(super) fn is_around_a_cache(&self, dir: &[u8]) -> bool {
-        self.zones.iter().any(|zone| zone.kind == Kind::Cache && is_below(&zone.top, dir))
+        self.zones.iter().any(|zone| zone.kind == ZoneKind::Cache && is_below(&zone.top, dir))
     }
 
     /// Whether a directory is too much to be opened as a whole: the root, what lies right below it, a home, what lies right

@@ -14,23 +14,23 @@ pub use page::Page;
 
 use crate::config::approvals::{GatewayHost, GatewayUrl};
 use crate::config::document::{Connect, GatewayAccess};
-use crate::verdict::{ABSOLUTE, Outcome, Reason, Source, Verdict};
+use crate::verdict::{ABSOLUTE, CompiledReason, Outcome, Source, Verdict};
 
 /// `network.connect`, compiled. Reasons are made once, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
-    denies: Vec<(Destination, Reason)>,
+    denies: Vec<(Destination, CompiledReason)>,
     /// The only TCP ports, where there are such, in order.
     ports: Option<Vec<u16>>,
-    by_port: Reason,
+    by_port: CompiledReason,
     /// The gateway's; empty where it may be reached.
     gateway: Vec<u16>,
     /// Where a gateway is that guard.json names by an address of another host.
     gateway_elsewhere: Option<SocketAddr>,
-    by_gateway: Reason,
-    by_page: Reason,
-    by_lost_page: Reason,
-    allowed: Reason,
+    by_gateway: CompiledReason,
+    by_page: CompiledReason,
+    by_lost_page: CompiledReason,
+    allowed: CompiledReason,
 }
 
 impl Network {
@@ -41,7 +41,7 @@ impl Network {
         asked: Option<&GatewayUrl>,
     ) -> (Network, Vec<String>) {
         let denies = section.deny.iter().enumerate().filter_map(|(i, text)| {
-            let reason = Reason {
+            let reason = CompiledReason {
                 source: Source::Global,
                 path: format!("network.connect.deny[{i}]"),
                 rule: format!("network.connect.deny \"{text}\""),
@@ -69,7 +69,7 @@ impl Network {
         });
         let network = Network {
             denies: denies.collect(),
-            by_port: Reason {
+            by_port: CompiledReason {
                 source: Source::Global,
                 path: "network.connect.ports".to_owned(),
                 rule: format!("network.connect.ports [{}]", listed(ports.as_deref().unwrap_or_default())),
@@ -78,7 +78,7 @@ impl Network {
             ports,
             gateway: denied,
             gateway_elsewhere,
-            by_gateway: Reason {
+            by_gateway: CompiledReason {
                 source: if section.gateway.is_some() { Source::Global } else { Source::Default },
                 path: "network.connect.gateway".to_owned(),
                 rule: "network.connect.gateway \"deny\"".to_owned(),
@@ -89,7 +89,7 @@ impl Network {
             by_lost_page: page(
                 "one is served, and guard/page.lock in the state directory does not say where, so it may be there".to_owned(),
             ),
-            allowed: Reason {
+            allowed: CompiledReason {
                 source: Source::Default,
                 path: "network.connect".to_owned(),
                 rule: "network.connect".to_owned(),
@@ -138,7 +138,7 @@ impl Network {
         }
     }
 
-    fn by(&self, page: Page) -> &Reason {
+    fn by(&self, page: Page) -> &CompiledReason {
         if page == Page::Somewhere { &self.by_lost_page } else { &self.by_page }
     }
 
@@ -175,8 +175,13 @@ impl Network {
 }
 
 /// Why the page is out of reach.
-fn page(text: String) -> Reason {
-    Reason { source: Source::Builtin, path: ABSOLUTE.to_owned(), rule: "the approvals page".to_owned(), text }
+fn page(text: String) -> CompiledReason {
+    CompiledReason {
+        source: Source::Builtin,
+        path: ABSOLUTE.to_owned(),
+        rule: "the approvals page".to_owned(),
+        text,
+    }
 }
 
 /// Numbers as they are written in guard.json.
@@ -184,6 +189,6 @@ pub(crate) fn listed(ports: &[u16]) -> String {
     ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn verdict(outcome: Outcome, reason: &Reason) -> Verdict<'_> {
-    Verdict { outcome, because: reason.because() }
+fn verdict(outcome: Outcome, reason: &CompiledReason) -> Verdict<'_> {
+    Verdict { outcome, because: reason.to_reason() }
 }

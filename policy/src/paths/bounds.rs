@@ -1,30 +1,30 @@
 //! What a map grants below a directory, at least and at most, without looking at a path there.
 
-use super::entry::Entry;
+use super::entry::CompiledPattern;
 use super::glob::{Below, Glob};
-use super::persistence::Kept;
-use super::saved_rules::Answer;
+use super::persistence::ProtectedPaths;
+use super::saved_rules::SavedRule;
 use crate::{Grant, Rights};
 
 /// The part of a map that can speak below some directory.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach<'m> {
-    pub(super) denies: Vec<&'m Entry>,
+pub(crate) struct RightsBelow<'m> {
+    pub(super) denies: Vec<&'m CompiledPattern>,
     /// The longest pattern first.
-    pub(super) rules: Vec<&'m Entry>,
-    pub(super) base: Vec<&'m Entry>,
-    pub(super) kept: &'m Kept,
-    pub(super) answers: Vec<&'m Answer>,
+    pub(super) rules: Vec<&'m CompiledPattern>,
+    pub(super) base: Vec<&'m CompiledPattern>,
+    pub(super) kept: &'m ProtectedPaths,
+    pub(super) answers: Vec<&'m SavedRule>,
     pub(super) default: Rights,
 }
 
-impl<'m> Reach<'m> {
+impl<'m> RightsBelow<'m> {
     /// What of it can speak strictly below `dir`.
-    pub(crate) fn below(&self, dir: &[u8]) -> Reach<'m> {
-        let entries = |entries: &[&'m Entry]| {
+    pub(crate) fn below(&self, dir: &[u8]) -> RightsBelow<'m> {
+        let entries = |entries: &[&'m CompiledPattern]| {
             entries.iter().copied().filter(|e| e.glob.below(dir) != Below::Nothing).collect()
         };
-        Reach {
+        RightsBelow {
             denies: entries(&self.denies),
             rules: entries(&self.rules),
             base: entries(&self.base),
@@ -70,7 +70,7 @@ impl<'m> Reach<'m> {
     }
 
     /// The rules that can decide something below `dir`, and whether a rule decides everything there.
-    fn deciding(&self, dir: &[u8]) -> (impl Iterator<Item = &'m Entry>, bool) {
+    fn deciding(&self, dir: &[u8]) -> (impl Iterator<Item = &'m CompiledPattern>, bool) {
         let cover = self.rules.iter().find(|e| e.glob.below(dir) == Below::Everything);
         let length = cover.map_or(0, |e| e.glob.length());
         let rules = self

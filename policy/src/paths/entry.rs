@@ -4,30 +4,30 @@ use std::sync::Arc;
 
 use super::glob::Glob;
 use super::permission::{Bits, Grant, Rights};
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 
 /// One form of one pattern.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CompiledPattern {
     pub(crate) glob: Glob,
     pub(crate) rights: Rights,
-    pub(crate) reason: Arc<Reason>,
+    pub(crate) reason: Arc<CompiledReason>,
 }
 
 /// What a path grants, with the reason for each bit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found<'m> {
+pub(crate) struct Match<'m> {
     pub(crate) rights: Rights,
-    pub(crate) r: &'m Reason,
-    pub(crate) w: &'m Reason,
-    pub(crate) x: &'m Reason,
+    pub(crate) r: &'m CompiledReason,
+    pub(crate) w: &'m CompiledReason,
+    pub(crate) x: &'m CompiledReason,
     /// `w` before persistence took it away.
     pub(super) granted_w: Grant,
 }
 
-impl<'m> Found<'m> {
-    pub(super) fn new(rights: Rights, reason: &'m Reason) -> Found<'m> {
-        Found { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
+impl<'m> Match<'m> {
+    pub(super) fn new(rights: Rights, reason: &'m CompiledReason) -> Match<'m> {
+        Match { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
     }
 
     /// Whether the tree cannot write here, persistence aside: that keeps things from being left behind, and is no reason
@@ -41,18 +41,18 @@ impl<'m> Found<'m> {
         self.granted_w == Grant::Yes
     }
 
-    pub(super) fn meet(&mut self, e: &'m Entry) {
+    pub(super) fn meet(&mut self, e: &'m CompiledPattern) {
         self.each(e, |other, own| other < own);
     }
 
-    pub(super) fn join(&mut self, e: &'m Entry) {
+    pub(super) fn join(&mut self, e: &'m CompiledPattern) {
         self.each(e, |other, own| other > own);
     }
 
     /// Grants what is asked for of these bits.
-    pub(crate) fn answer(&mut self, bits: Bits, by: &'m Reason) {
+    pub(crate) fn answer(&mut self, bits: Bits, by: &'m CompiledReason) {
         let answered = bits.answer(self.rights);
-        let bit = |reason: &mut &'m Reason, before: Grant, after: Grant| {
+        let bit = |reason: &mut &'m CompiledReason, before: Grant, after: Grant| {
             if before != after {
                 *reason = by;
             }
@@ -63,8 +63,8 @@ impl<'m> Found<'m> {
         self.rights = answered;
     }
 
-    fn each(&mut self, e: &'m Entry, take: impl Fn(Grant, Grant) -> bool) {
-        let bit = |own: &mut Grant, reason: &mut &'m Reason, other: Grant| {
+    fn each(&mut self, e: &'m CompiledPattern, take: impl Fn(Grant, Grant) -> bool) {
+        let bit = |own: &mut Grant, reason: &mut &'m CompiledReason, other: Grant| {
             if take(other, *own) {
                 (*own, *reason) = (other, &e.reason);
             }

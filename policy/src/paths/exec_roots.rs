@@ -1,6 +1,6 @@
 //! Where programs may start at all: what the kernel's floor grants for execution.
 
-use super::path_rules::Map;
+use super::path_rules::PathRules;
 use super::pattern::Paths;
 use crate::Grant;
 use crate::compile::builtin::minimal::LIBRARY_DIRS;
@@ -9,7 +9,7 @@ use crate::compile::builtin::minimal::LIBRARY_DIRS;
 /// directories of the loader and the libraries.
 pub(crate) fn roots(
     configured: Option<&[Vec<u8>]>,
-    map: &Map,
+    map: &PathRules,
     paths: &Paths<'_>,
     warnings: &mut Vec<String>,
 ) -> Vec<Vec<u8>> {
@@ -32,7 +32,7 @@ pub(crate) fn roots(
     outer
 }
 
-fn from_map(map: &Map, warnings: &mut Vec<String>) -> Vec<Vec<u8>> {
+fn from_map(map: &PathRules, warnings: &mut Vec<String>) -> Vec<Vec<u8>> {
     let mut roots = Vec::new();
     if map.default.r == Grant::Yes && map.default.x != Grant::No {
         roots.push(b"/".to_vec());

@@ -1,59 +1,59 @@
 //! The compiled file map: which path grants what, and who said so.
 
-use super::bounds::Reach;
-use super::entry::{Entry, Found};
+use super::bounds::RightsBelow;
+use super::entry::{CompiledPattern, Match};
 use super::glob::Glob;
 use super::index::Index;
 use super::normalize;
 use super::permission::Rights;
-use super::persistence::Kept;
+use super::persistence::ProtectedPaths;
 use super::saved_rules::Answers;
-use crate::verdict::{Reason, Source};
+use crate::verdict::{CompiledReason, Source};
 
 /// The map: denials, then the longest rule, then the base, then the default. What comes of that is asked for is
 /// answered by `answers`; at last persistence takes its `w`.
 #[derive(Clone, Debug)]
-pub(crate) struct Map {
-    pub(crate) denies: Vec<Entry>,
+pub(crate) struct PathRules {
+    pub(crate) denies: Vec<CompiledPattern>,
     /// The longest pattern first.
-    pub(crate) rules: Vec<Entry>,
-    pub(crate) base: Vec<Entry>,
+    pub(crate) rules: Vec<CompiledPattern>,
+    pub(crate) base: Vec<CompiledPattern>,
     /// What may not be written, whoever grants it.
-    pub(crate) kept: Kept,
+    pub(crate) kept: ProtectedPaths,
     /// Of all four, in this order.
     index: Index,
     /// A bit that the default withholds is already `Ask` here where misses are asked.
     pub(crate) default: Rights,
     pub(crate) answers: Answers,
-    default_reason: Reason,
+    default_reason: CompiledReason,
     /// For what is no real path: never granted.
-    no_path: Reason,
+    no_path: CompiledReason,
 }
 
-impl Map {
+impl PathRules {
     /// What is told where nothing covers a path.
-    pub(crate) fn default_reason(&self) -> &Reason {
+    pub(crate) fn default_reason(&self) -> &CompiledReason {
         &self.default_reason
     }
 
     pub(crate) fn new(
-        denies: Vec<Entry>,
-        rules: Vec<Entry>,
-        base: Vec<Entry>,
+        denies: Vec<CompiledPattern>,
+        rules: Vec<CompiledPattern>,
+        base: Vec<CompiledPattern>,
         default: Rights,
-        default_reason: Reason,
-    ) -> Map {
-        let no_path = Reason {
+        default_reason: CompiledReason,
+    ) -> PathRules {
+        let no_path = CompiledReason {
             source: Source::Builtin,
             path: "builtin".to_owned(),
             rule: "builtin: not a real path".to_owned(),
             text: "what has no real path cannot be covered by a rule".to_owned(),
         };
-        let map = Map {
+        let map = PathRules {
             denies,
             rules: Vec::new(),
             base,
-            kept: Kept::default(),
+            kept: ProtectedPaths::default(),
             index: Index::default(),
             default,
             answers: Answers::default(),
@@ -64,45 +64,45 @@ impl Map {
     }
 
     /// The same with other rules.
-    pub(crate) fn with_rules(mut self, mut rules: Vec<Entry>) -> Map {
+    pub(crate) fn with_rules(mut self, mut rules: Vec<CompiledPattern>) -> PathRules {
         rules.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
         self.rules = rules;
         self.indexed()
     }
 
     /// The same with places that may not be written.
-    pub(crate) fn with_persistence(self, kept: Kept) -> Map {
-        Map { kept, ..self }.indexed()
+    pub(crate) fn with_persistence(self, kept: ProtectedPaths) -> PathRules {
+        PathRules { kept, ..self }.indexed()
     }
 
-    fn indexed(mut self) -> Map {
+    fn indexed(mut self) -> PathRules {
         let all = self.denies.iter().chain(&self.rules).chain(&self.base).chain(self.kept.entries());
         self.index = Index::new(all.map(|e| &e.glob));
         self
     }
 
     /// The same with what was answered before.
-    pub(crate) fn with_answers(self, answers: Answers) -> Map {
-        Map { answers, ..self }
+    pub(crate) fn with_answers(self, answers: Answers) -> PathRules {
+        PathRules { answers, ..self }
     }
 
     /// The same but for the denials that `skip` says.
-    pub(crate) fn without(&self, skip: impl Fn(&Reason) -> bool) -> Map {
+    pub(crate) fn without(&self, skip: impl Fn(&CompiledReason) -> bool) -> PathRules {
         let denies = self.denies.iter().filter(|entry| !skip(&entry.reason)).cloned().collect();
-        Map { denies, ..self.clone() }.indexed()
+        PathRules { denies, ..self.clone() }.indexed()
     }
 
-    pub(crate) fn find(&self, path: &[u8]) -> Found<'_> {
+    pub(crate) fn find(&self, path: &[u8]) -> Match<'_> {
         if !is_real(path) {
-            return Found::new(Rights::NONE, &self.no_path);
+            return Match::new(Rights::NONE, &self.no_path);
         }
         let (denials, rules) = (self.denies.len(), self.denies.len() + self.rules.len());
         let bases = rules + self.base.len();
-        let mut kept: Option<&Entry> = None;
-        let mut denied: Option<&Reason> = None;
-        let mut longest: Option<(usize, Found<'_>)> = None;
+        let mut kept: Option<&CompiledPattern> = None;
+        let mut denied: Option<&CompiledReason> = None;
+        let mut longest: Option<(usize, Match<'_>)> = None;
         // Every bit that some part of the base grants, where no rule speaks.
-        let mut base = Found::new(self.default, &self.default_reason);
+        let mut base = Match::new(self.default, &self.default_reason);
         self.index.candidates(path, |i| {
             if i < denials {
                 let entry = &self.denies[i];
@@ -115,7 +115,7 @@ impl Map {
                     _ if !entry.glob.covers(path) => {}
                     // Of several equally long, what all grant.
                     Some((longest, found)) if length == *longest => found.meet(entry),
-                    _ => longest = Some((length, Found::new(entry.rights, &entry.reason))),
+                    _ => longest = Some((length, Match::new(entry.rights, &entry.reason))),
                 }
             } else if i >= bases {
                 let entry = &self.kept.entries()[i - bases];
@@ -131,7 +131,7 @@ impl Map {
             denied.is_none()
         });
         let mut found = match (denied, longest) {
-            (Some(reason), _) => return Found::new(Rights::NONE, reason),
+            (Some(reason), _) => return Match::new(Rights::NONE, reason),
             (None, Some((_, found))) => found,
             (None, None) => base,
         };
@@ -144,13 +144,13 @@ impl Map {
     }
 
     /// The same for a program, whose path may be as it was written where no kernel resolved it.
-    pub(crate) fn find_program(&self, path: &[u8]) -> Found<'_> {
+    pub(crate) fn find_program(&self, path: &[u8]) -> Match<'_> {
         if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
     }
 
     /// All of it, to be asked of directories.
-    pub(crate) fn reach(&self) -> Reach<'_> {
-        Reach {
+    pub(crate) fn reach(&self) -> RightsBelow<'_> {
+        RightsBelow {
             denies: self.denies.iter().collect(),
             rules: self.rules.iter().collect(),
             base: self.base.iter().collect(),
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::{Document, Host, Overrides, Policy};
 
-    fn map(filesystem: Value, base: bool) -> Map {
+    fn map(filesystem: Value, base: bool) -> PathRules {
         let document = json!({
             "version": 1, "exec": { "ask": "off" }, "permissions": { "filesystem": filesystem, "base": base, "persistence": false },
         });
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn what_lies_below_a_directory_has_bounds() {
         let plain = map(json!({ "rules": { "/a/**": "rw-", "/a/b/c": "r-x" }, "default": "r--" }), false);
-        let bounds = |map: &Map, dir: &str| {
+        let bounds = |map: &PathRules, dir: &str| {
             let dir = dir.as_bytes();
             (map.least_below(dir, |_| false).to_string(), map.most_below(dir).to_string())
         };

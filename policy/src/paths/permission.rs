@@ -108,7 +108,7 @@ impl Bits {
     }
 
     /// The bits for which `is` is true of the grant; `None` where there is none.
-    pub fn of(rights: Rights, is: impl Fn(Grant) -> bool) -> Option<Bits> {
+    pub fn from_rights(rights: Rights, is: impl Fn(Grant) -> bool) -> Option<Bits> {
         let bits = Bits { r: is(rights.r), w: is(rights.w), x: is(rights.x) };
         (bits.r || bits.w || bits.x).then_some(bits)
     }

@@ -8,7 +8,7 @@ use crate::{Exec, cwd_argv_pattern};
 
 /// An allowlist entry that binds a program, its arguments and the directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct Entry {
+pub struct BoundEntry {
     /// The real path.
     pub pattern: String,
     /// `sha256:cwd-argv:v1:…`.
@@ -57,7 +57,7 @@ impl Once {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowAlways {
     /// An entry for next time.
-    Entry(Entry),
+    Entry(BoundEntry),
     /// Nothing: the answer counts for this time only.
     Once {
         /// Why.
@@ -100,7 +100,7 @@ pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
     match std::str::from_utf8(exec.path).ok().and_then(literal) {
         Some(pattern) => {
             let arg_pattern = cwd_argv_pattern(exec.cwd, arguments);
-            AllowAlways::Entry(Entry { pattern: pattern.to_owned(), arg_pattern })
+            AllowAlways::Entry(BoundEntry { pattern: pattern.to_owned(), arg_pattern })
         }
         None => AllowAlways::Once { why: Once::Path },
     }

@@ -13,7 +13,7 @@ pub mod safe_bins;
 pub(crate) mod script;
 pub mod starters;
 
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Ask, Exec, Role, Security};
 use allowlist::Allowlist;
 use inline_eval::{Inline, inline_eval_of};
@@ -46,18 +46,18 @@ pub(crate) struct Programs {
     pub(crate) carriers: Vec<String>,
     pub(crate) safe_bins: SafeBins,
     /// Set where `strictInlineEval` is on.
-    pub(crate) strict_inline_eval: Option<Reason>,
+    pub(crate) strict_inline_eval: Option<CompiledReason>,
     pub(crate) reasons: ExecReasons,
 }
 
 /// What the exec side says of a program.
 pub(crate) enum Listed<'p> {
     /// Yes, and `ask: always` does not ask for it: what it starts is judged by itself.
-    Carrier(&'p Reason),
+    Carrier(&'p CompiledReason),
     /// Yes.
-    Yes(&'p Reason),
+    Yes(&'p CompiledReason),
     /// Its arguments hold code, and `strictInlineEval` wants an answer each time, listed or not.
-    Code(&'p Reason),
+    Code(&'p CompiledReason),
     Miss,
 }
 

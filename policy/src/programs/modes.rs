@@ -1,7 +1,7 @@
 //! Security, ask and askFallback, each with who set it.
 
 use crate::config::mode::{Ask, Security};
-use crate::verdict::{Reason, Source};
+use crate::verdict::{CompiledReason, Source};
 
 /// A value with where it comes from.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct Modes {
     pub(crate) ask: Given<Ask>,
     pub(crate) fallback: Given<Security>,
     /// Why nothing may start, where that is not what somebody wrote.
-    pub(crate) broken: Option<Reason>,
+    pub(crate) broken: Option<CompiledReason>,
 }
 
 impl Modes {

@@ -10,13 +10,13 @@ use crate::{Exec, Grant, Outcome, Policy, Request, Source, Verdict, decide};
 /// A pattern of a denial or a rule that names programs which may not start, or are asked for: one file, or files of one
 /// directory.
 #[derive(Clone, Debug)]
-pub struct Withheld(Glob);
+pub struct WithheldProgram(Glob);
 
-impl Withheld {
+impl WithheldProgram {
     /// Of a pattern whose wildcards, if any, are in its last component and stay there.
-    fn of(glob: &Glob) -> Option<Withheld> {
+    fn from_glob(glob: &Glob) -> Option<WithheldProgram> {
         let is_near = !glob.is_deep() && !glob.has_slash_behind_wildcard();
-        (is_near && glob.literal().contains(&b'/')).then(|| Withheld(glob.clone()))
+        (is_near && glob.literal().contains(&b'/')).then(|| WithheldProgram(glob.clone()))
     }
 
     /// The file, where there is no wildcard.
@@ -39,13 +39,13 @@ impl Withheld {
 impl Policy {
     /// The patterns that name programs which may not just start. None of what the guard itself denies: those are secrets.
     /// None that lets the tree write what it names: that would be known by what the tree makes of it.
-    pub fn withheld(&self) -> Vec<Withheld> {
+    pub fn withheld(&self) -> Vec<WithheldProgram> {
         let named = self.map.denies.iter().chain(&self.map.rules).filter(|entry| {
             entry.reason.source != Source::Builtin
                 && entry.rights.x != Grant::Yes
                 && entry.rights.w != Grant::Yes
         });
-        named.filter_map(|entry| Withheld::of(&entry.glob)).collect()
+        named.filter_map(|entry| WithheldProgram::from_glob(&entry.glob)).collect()
     }
 
     /// Whether the program at this real path may not just start, and the tree cannot just write it.

@@ -1,26 +1,26 @@
 //! The reasons of the exec side that no entry gives.
 
 use super::modes::{Given, Modes};
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Security, Source};
 
 /// Made once, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct ExecReasons {
-    pub(crate) denied: Reason,
-    pub(crate) full: Reason,
-    pub(crate) miss: Reason,
-    pub(crate) carrier: Reason,
-    pub(crate) always: Reason,
-    pub(crate) loader: Reason,
-    pub(crate) fallback: Reason,
+    pub(crate) denied: CompiledReason,
+    pub(crate) full: CompiledReason,
+    pub(crate) miss: CompiledReason,
+    pub(crate) carrier: CompiledReason,
+    pub(crate) always: CompiledReason,
+    pub(crate) loader: CompiledReason,
+    pub(crate) fallback: CompiledReason,
 }
 
 impl ExecReasons {
     pub(crate) fn new(modes: &Modes, carriers: Source) -> ExecReasons {
         let Modes { security, ask, fallback, broken } = modes;
         let word = |from: &Given<Security>| written(&from.path, "security", from.value.as_str());
-        let by_security = |rule: String, text: &str| Reason {
+        let by_security = |rule: String, text: &str| CompiledReason {
             source: security.source,
             path: security.path.clone(),
             rule,
@@ -38,25 +38,25 @@ impl ExecReasons {
                 format!("{}: not in the allowlist", word(security)),
                 "the program is not in the allowlist",
             ),
-            carrier: Reason {
+            carrier: CompiledReason {
                 source: carriers,
                 path: "exec.carriers".to_owned(),
                 rule: "exec.carriers".to_owned(),
                 text: "a carrier may start: what it starts and opens is judged by itself".to_owned(),
             },
-            always: Reason {
+            always: CompiledReason {
                 source: ask.source,
                 path: ask.path.clone(),
                 rule: written(&ask.path, "ask", ask.value.as_str()),
                 text: "exec.ask is always: every program is asked for".to_owned(),
             },
-            loader: Reason {
+            loader: CompiledReason {
                 source: Source::Builtin,
                 path: "builtin".to_owned(),
                 rule: "builtin: loader of an allowed program".to_owned(),
                 text: "the loader of a program needs x and no allowlist entry".to_owned(),
             },
-            fallback: Reason {
+            fallback: CompiledReason {
                 source: fallback.source,
                 path: fallback.path.clone(),
                 rule: word(fallback),

@@ -8,10 +8,10 @@ use regex::Regex;
 use super::secrets;
 
 /// Longer texts are not shown at all. In UTF-16 units, as OpenClaw counts.
-const MOST_INPUT: usize = 262_144;
+const MAX_INPUT: usize = 262_144;
 
 /// What is shown of a longer text. In UTF-16 units.
-const MOST_OUTPUT: usize = 16_384;
+const MAX_OUTPUT: usize = 16_384;
 
 /// Stands at the end of a text of which the rest is not shown.
 pub const TRUNCATED: &str = "…[truncated]";
@@ -19,7 +19,7 @@ pub const TRUNCATED: &str = "…[truncated]";
 pub const OVERSIZED: &str = "[exec approval command exceeds display size limit; full text suppressed]";
 
 /// A secret shorter than this is not shown at all; of a longer one the first 6 and the last 4 characters are.
-const SHORTEST_SHOWN_SECRET: usize = 18;
+const MIN_SHOWN_SECRET: usize = 18;
 
 /// What is written as its number: controls, formats, line breaks, spaces that are not the ordinary one, and letters
 /// without a shape.
@@ -49,7 +49,7 @@ enum Sign {
 /// shown as `\xFF`.
 pub fn display_text(text: &[u8]) -> String {
     let signs = signs(text);
-    if signs.iter().map(|sign| sign.units()).sum::<usize>() > MOST_INPUT {
+    if signs.iter().map(|sign| sign.units()).sum::<usize>() > MAX_INPUT {
         return OVERSIZED.to_owned();
     }
     let mut out = String::with_capacity(text.len());
@@ -147,7 +147,7 @@ fn hidden_among(signs: &[Sign], places: Vec<usize>) -> Vec<Range<usize>> {
 
 fn masked(secret: &[Sign]) -> String {
     let is_plain = secret.iter().all(|sign| matches!(sign, Sign::Char(_)) && !sign.is(&INVISIBLE));
-    if !is_plain || secret.len() < SHORTEST_SHOWN_SECRET {
+    if !is_plain || secret.len() < MIN_SHOWN_SECRET {
         return "***".to_owned();
     }
     let text = |signs: &[Sign]| signs.iter().map(|sign| sign.searched()).collect::<String>();
@@ -158,7 +158,7 @@ fn truncated(mut text: String) -> String {
     let mut units = 0;
     let end = text.char_indices().find(|(_, character)| {
         units += character.len_utf16();
-        units > MOST_OUTPUT
+        units > MAX_OUTPUT
     });
     if let Some((end, _)) = end {
         text.truncate(end);
@@ -207,12 +207,12 @@ mod tests {
     #[test]
     fn long_texts_are_cut_and_longer_ones_withheld() {
         let of = |count: usize| display_text(&vec![b'x'; count]);
-        assert_eq!(of(MOST_OUTPUT).len(), MOST_OUTPUT);
-        assert_eq!(of(MOST_OUTPUT + 1), "x".repeat(MOST_OUTPUT) + TRUNCATED);
-        assert_eq!(of(MOST_INPUT), "x".repeat(MOST_OUTPUT) + TRUNCATED);
-        assert_eq!(of(MOST_INPUT + 1), OVERSIZED);
-        let pair = "a".repeat(MOST_OUTPUT - 1) + "😀tail";
-        assert_eq!(display_text(pair.as_bytes()), "a".repeat(MOST_OUTPUT - 1) + TRUNCATED);
-        assert_eq!(display_text("😀".repeat(MOST_INPUT / 2 + 1).as_bytes()), OVERSIZED);
+        assert_eq!(of(MAX_OUTPUT).len(), MAX_OUTPUT);
+        assert_eq!(of(MAX_OUTPUT + 1), "x".repeat(MAX_OUTPUT) + TRUNCATED);
+        assert_eq!(of(MAX_INPUT), "x".repeat(MAX_OUTPUT) + TRUNCATED);
+        assert_eq!(of(MAX_INPUT + 1), OVERSIZED);
+        let pair = "a".repeat(MAX_OUTPUT - 1) + "😀tail";
+        assert_eq!(display_text(pair.as_bytes()), "a".repeat(MAX_OUTPUT - 1) + TRUNCATED);
+        assert_eq!(display_text("😀".repeat(MAX_INPUT / 2 + 1).as_bytes()), OVERSIZED);
     }
 }

@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    fn of(argv: &[&str]) -> Vec<String> {
+    fn redacted_argv(argv: &[&str]) -> Vec<String> {
         redacted(&argv.iter().map(|argument| (*argument).to_owned()).collect::<Vec<_>>())
     }
 
@@ -252,7 +252,7 @@ mod tests {
                 &["sh", "-c", "curl -u me:*** h; x --api-key '***'; mysql -p***"],
             ),
         ] {
-            assert_eq!(of(argv), expected, "{argv:?}");
+            assert_eq!(redacted_argv(argv), expected, "{argv:?}");
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
             &["env", "PWD=/home/u", "id", "-u", "me"],
             &["", "", ""],
         ] {
-            assert_eq!(of(argv), argv, "{argv:?}");
+            assert_eq!(redacted_argv(argv), argv, "{argv:?}");
         }
     }
 

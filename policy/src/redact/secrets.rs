@@ -68,19 +68,22 @@ mod tests {
     use super::*;
 
     /// The secrets of a text.
-    fn of(text: &str) -> Vec<&str> {
+    fn values(text: &str) -> Vec<&str> {
         find(text).into_iter().map(|range| &text[range]).collect()
     }
 
     #[test]
     fn secrets_are_found_by_their_place() {
-        assert_eq!(of("GITHUB_TOKEN=abc DB_PASSWORD='x y' run"), ["abc", "x"]);
-        assert_eq!(of("curl --api-key k1 --client-secret=k2 --token \"k3\""), ["k1", "k2", "k3"]);
-        assert_eq!(of(r#"{"accessToken": "abc", "user": "me"}"#), ["abc"]);
-        assert_eq!(of("-H 'authorization: Basic dXNlcjpwYXNz' -H 'X-Api-Key: abc'"), ["dXNlcjpwYXNz", "abc"]);
-        assert_eq!(of("git clone https://me:hunter2@host/x.git?token=abc&x=1"), ["hunter2", "abc"]);
+        assert_eq!(values("GITHUB_TOKEN=abc DB_PASSWORD='x y' run"), ["abc", "x"]);
+        assert_eq!(values("curl --api-key k1 --client-secret=k2 --token \"k3\""), ["k1", "k2", "k3"]);
+        assert_eq!(values(r#"{"accessToken": "abc", "user": "me"}"#), ["abc"]);
+        assert_eq!(
+            values("-H 'authorization: Basic dXNlcjpwYXNz' -H 'X-Api-Key: abc'"),
+            ["dXNlcjpwYXNz", "abc"]
+        );
+        assert_eq!(values("git clone https://me:hunter2@host/x.git?token=abc&x=1"), ["hunter2", "abc"]);
         let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----";
-        assert_eq!(of(key), ["\nMIIE\nabc=\n"]);
+        assert_eq!(values(key), ["\nMIIE\nabc=\n"]);
     }
 
     #[test]
@@ -96,8 +99,8 @@ mod tests {
             "123456:abcdefghijklmnopqrst",
         ];
         for token in tokens {
-            assert_eq!(of(&format!("echo {token};")), [token]);
-            assert!(of(&format!("echo a{token}")).is_empty() || token.starts_with('1'), "{token}");
+            assert_eq!(values(&format!("echo {token};")), [token]);
+            assert!(values(&format!("echo a{token}")).is_empty() || token.starts_with('1'), "{token}");
         }
     }
 
@@ -106,8 +109,8 @@ mod tests {
         for text in
             ["ls -la", "FOO=bar cmd", "task-management-tool", "rm --tokens", "git log --password --oneline"]
         {
-            assert!(of(text).is_empty(), "{text}");
+            assert!(values(text).is_empty(), "{text}");
         }
-        assert_eq!(of("TOKEN=$(rm -rf ~) TOKEN=a;rm TOKEN=`x` TOKEN=a&b TOKEN=a|b TOKEN=a>b"), ["a"; 4]);
+        assert_eq!(values("TOKEN=$(rm -rf ~) TOKEN=a;rm TOKEN=`x` TOKEN=a&b TOKEN=a|b TOKEN=a>b"), ["a"; 4]);
     }
 }

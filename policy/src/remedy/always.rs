@@ -5,7 +5,7 @@ use std::fmt;
 use crate::paths::pattern::problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
-use crate::programs::allow_always::{AllowAlways, Entry, derive};
+use crate::programs::allow_always::{AllowAlways, BoundEntry, derive};
 use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
 
 /// What "always" saves for one question.
@@ -26,7 +26,7 @@ pub enum Always {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Saving {
     /// An entry of the allowlist.
-    Entry(Entry),
+    Entry(BoundEntry),
     /// A rule for files.
     Rule(FileRule),
 }
@@ -148,7 +148,7 @@ impl Savings {
             w: wanted(Access::WRITE, rights.w),
             x: wanted(Access::MAP, rights.x),
         };
-        let Some(bits) = Bits::of(wanted, |grant| grant == Grant::Ask) else { return Ok(()) };
+        let Some(bits) = Bits::from_rights(wanted, |grant| grant == Grant::Ask) else { return Ok(()) };
         let pattern = literal(path)?;
         let directory = if is_directory { &*pattern } else { parent(&pattern) };
         let wide = hierarchy(directory).filter(|_| !policy.is_home_or_above(directory.as_bytes()));

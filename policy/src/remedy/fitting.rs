@@ -8,7 +8,7 @@ use crate::paths::pattern::{Expanded, expand, show};
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
+pub enum FileKind {
     /// A directory.
     Directory,
     /// A file, or nothing yet.
@@ -28,7 +28,7 @@ pub struct Fitting {
 
 /// How much a pattern covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
+pub enum Coverage {
     /// Some place.
     Some,
     /// Whatever comes to stand in the home.
@@ -51,16 +51,18 @@ const TEMPORARY: &str = "/var/tmp";
 ///
 /// # Errors
 /// A sentence where no pattern names it.
-pub fn fitting(path: &[u8], object: Object, home: &[u8]) -> Result<Fitting, String> {
+pub fn fitting(path: &[u8], object: FileKind, home: &[u8]) -> Result<Fitting, String> {
     let whole = literal(path)?;
     let directory = match object {
-        Object::Directory => path,
-        Object::File | Object::Socket => &path[..path.iter().rposition(|byte| *byte == b'/').unwrap_or(0)],
+        FileKind::Directory => path,
+        FileKind::File | FileKind::Socket => {
+            &path[..path.iter().rposition(|byte| *byte == b'/').unwrap_or(0)]
+        }
     };
     let secret = secrets(home).find(|(place, _)| covers(place, path)).map(|(_, written)| written);
-    let is_named_so = object == Object::File && is_named_so(path);
+    let is_named_so = object == FileKind::File && is_named_so(path);
     let secret = secret.or_else(|| is_named_so.then_some("a file of such a name"));
-    let is_narrow = object == Object::Socket || secret.is_some() || is_too_much(directory, home);
+    let is_narrow = object == FileKind::Socket || secret.is_some() || is_too_much(directory, home);
     let pattern = if is_narrow { whole } else { format!("{}/**", show(directory)) };
     Ok(Fitting { pattern: tilde(&pattern, home), secret })
 }
@@ -99,7 +101,7 @@ fn leading(place: &Expanded) -> Vec<u8> {
 }
 
 /// How much a pattern covers. By what a name that nobody has would be.
-pub fn width(pattern: &str, home: &[u8]) -> Width {
+pub fn width(pattern: &str, home: &[u8]) -> Coverage {
     /// No file is called so. All hidden ones are as much as all: secrets and settings are among these.
     const UNKNOWN: [&[u8]; 2] = [b"\x01 a name that nobody has", b".\x01 a hidden one"];
     let expanded = expand(pattern, home);
@@ -114,9 +116,9 @@ pub fn width(pattern: &str, home: &[u8]) -> Width {
         UNKNOWN.into_iter().any(covers_unknown) || glob.is_literal() && glob.literal() == own
     };
     match () {
-        () if covers(b"") => Width::Everything,
-        () if covers(home) => Width::Home,
-        () => Width::Some,
+        () if covers(b"") => Coverage::Everything,
+        () if covers(home) => Coverage::Home,
+        () => Coverage::Some,
     }
 }
 

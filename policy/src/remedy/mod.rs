@@ -5,5 +5,5 @@ pub(crate) mod always;
 mod fitting;
 mod nearest;
 
-pub use fitting::{Fitting, Object, Width, exactly, fitting, sample, tilde, width};
+pub use fitting::{Coverage, FileKind, Fitting, exactly, fitting, sample, tilde, width};
 pub use nearest::{Near, Nearest};

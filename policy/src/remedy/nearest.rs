@@ -2,14 +2,14 @@
 
 use std::cmp::Reverse;
 
-use crate::paths::entry::Entry;
-use crate::{Access, Because, Exec, Grant, Policy, Request};
+use crate::paths::entry::CompiledPattern;
+use crate::{Access, Exec, Grant, Policy, Reason, Request};
 
 /// A rule or an entry, and how near it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest<'p> {
     /// What it says, and where.
-    pub because: Because<'p>,
+    pub because: Reason<'p>,
     /// How near.
     pub near: Near,
 }
@@ -41,26 +41,28 @@ impl Policy {
     }
 
     fn nearest_rule(&self, path: &[u8], access: Access) -> Option<Nearest<'_>> {
-        let near = |entry: &Entry| Way::to(leading(entry.glob.literal(), entry.glob.is_literal()), path);
+        let near = |entry: &CompiledPattern| {
+            Distance::to(leading(entry.glob.literal(), entry.glob.is_literal()), path)
+        };
         let granting = self.map.rules.iter().filter(|entry| entry.rights.grants(access));
         // Of equally near ones the longest pattern, and of those the first.
         let near = granting.rev().map(|entry| (near(entry), entry)).filter(|(way, _)| way.common > 0);
         let (_, entry) = near.max_by_key(|(way, entry)| (*way, entry.glob.length()))?;
-        Some(Nearest { because: entry.reason.because(), near: Near::Elsewhere })
+        Some(Nearest { because: entry.reason.to_reason(), near: Near::Elsewhere })
     }
 
     fn nearest_entry(&self, exec: &Exec<'_>) -> Option<Nearest<'_>> {
         let is_protected = self.map.find_program(exec.path).is_protected();
         let allowlist = &self.programs.allowlist;
         if let Some(reason) = allowlist.naming(exec, is_protected) {
-            return Some(Nearest { because: reason.because(), near: Near::OtherArguments });
+            return Some(Nearest { because: reason.to_reason(), near: Near::OtherArguments });
         }
         let ways = allowlist
             .literals()
-            .map(|(literal, is_whole, reason)| (Way::to(leading(literal, is_whole), exec.path), reason));
+            .map(|(literal, is_whole, reason)| (Distance::to(leading(literal, is_whole), exec.path), reason));
         // Of equally near ones the first.
         let (way, reason) = ways.rev().max_by_key(|(way, _)| *way)?;
-        (way.common > 0).then(|| Nearest { because: reason.because(), near: Near::OtherProgram })
+        (way.common > 0).then(|| Nearest { because: reason.to_reason(), near: Near::OtherProgram })
     }
 }
 
@@ -71,15 +73,15 @@ fn leading(literal: &[u8], is_whole: bool) -> &[u8] {
 
 /// How two paths lie to each other. What is greater is nearer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct Distance {
     /// Components in common from the top.
     common: usize,
     /// How much further the one goes.
     further: Reverse<usize>,
 }
 
-impl Way {
-    fn to(one: &[u8], other: &[u8]) -> Way {
+impl Distance {
+    fn to(one: &[u8], other: &[u8]) -> Distance {
         let parts = |path: &[u8]| {
             path.split(|byte| *byte == b'/')
                 .skip(1)
@@ -89,6 +91,6 @@ impl Way {
         };
         let (one, other) = (parts(one), parts(other));
         let common = one.iter().zip(&other).take_while(|(one, other)| one == other).count();
-        Way { common, further: Reverse(one.len() - common) }
+        Distance { common, further: Reverse(one.len() - common) }
     }
 }

@@ -11,7 +11,7 @@ const ALLOW_ALWAYS: &str = "allow-always";
 
 /// An entry of a store's allowlist.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry<'s>(&'s Map<String, Value>);
+pub struct StoreEntry<'s>(&'s Map<String, Value>);
 
 /// Why an entry matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,9 +43,9 @@ impl Inactive {
     }
 }
 
-impl<'s> Entry<'s> {
-    pub(super) fn of(entry: &'s Map<String, Value>) -> Entry<'s> {
-        Entry(entry)
+impl<'s> StoreEntry<'s> {
+    pub(super) fn new(entry: &'s Map<String, Value>) -> StoreEntry<'s> {
+        StoreEntry(entry)
     }
 
     /// A UUID, usually.
@@ -140,15 +140,15 @@ impl Store {
         let same = list
             .iter_mut()
             .filter_map(Value::as_object_mut)
-            .find(|entry| Entry(entry).is_for(&new.pattern, new.arguments.as_deref()));
+            .find(|entry| StoreEntry(entry).is_for(&new.pattern, new.arguments.as_deref()));
         if let Some(entry) = same {
-            let is_active = Entry(entry).inactive().is_none();
+            let is_active = StoreEntry(entry).inactive().is_none();
             if !new.allow_always || entry.contains_key("source") {
                 return Added::Known;
             }
             entry.insert("source".to_owned(), ALLOW_ALWAYS.into());
             // The mark would put what the operator wrote to sleep.
-            if is_active && Entry(entry).inactive().is_some() {
+            if is_active && StoreEntry(entry).inactive().is_some() {
                 entry.shift_remove("source");
                 return Added::Known;
             }

@@ -14,9 +14,9 @@ mod shape;
 
 use serde_json::{Map, Value};
 
-pub use entries::{Added, Entry, Inactive, NewEntry};
+pub use entries::{Added, Inactive, NewEntry, StoreEntry};
 pub use print::BaseHash;
-pub use read::Reading;
+pub use read::StoreContents;
 
 use crate::{Ask, Security};
 
@@ -75,13 +75,13 @@ impl Store {
 
     /// The allowlist of an agent: the entries of `*`, then its own, each with its place
     /// (`openclaw.agents.main.allowlist[3]`).
-    pub fn allowlist(&self, agent: &str) -> Vec<(String, Entry<'_>)> {
+    pub fn allowlist(&self, agent: &str) -> Vec<(String, StoreEntry<'_>)> {
         let mut list = Vec::new();
         for name in lists(agent) {
             let entries = self.agent(name).and_then(|agent| agent.get("allowlist")?.as_array());
             for (i, entry) in entries.into_iter().flatten().enumerate() {
                 if let Some(object) = entry.as_object() {
-                    list.push((format!("{}.allowlist[{i}]", place(name)), Entry::of(object)));
+                    list.push((format!("{}.allowlist[{i}]", place(name)), StoreEntry::new(object)));
                 }
             }
         }

@@ -48,13 +48,13 @@ pub struct BaseHash(String);
 
 impl BaseHash {
     /// Of the raw bytes of the file.
-    pub fn of(text: &[u8]) -> BaseHash {
+    pub fn new(text: &[u8]) -> BaseHash {
         BaseHash(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Where there is no file: that of an empty one.
     pub fn missing() -> BaseHash {
-        BaseHash::of(b"")
+        BaseHash::new(b"")
     }
 
     /// Lowercase hexadecimal.

@@ -12,7 +12,7 @@ use crate::config::problem;
 
 /// A store as read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct StoreContents {
     /// The store.
     pub store: Store,
     /// What the operator should know, a sentence each: values that are none and entries without a pattern are left out,
@@ -27,7 +27,7 @@ impl Store {
     /// # Errors
     /// Where the text is no JSON, its `version` is not 1, or a section is no object. OpenClaw up to 2026.7 reads such a
     /// file as an empty one, and with that allows everything.
-    pub fn parse(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<Reading, Problem> {
+    pub fn parse(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<StoreContents, Problem> {
         Store::parse_as(file, text, shape, id)
     }
 
@@ -35,7 +35,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::parse`], and where a section on the way to the rules is no object.
-    pub fn parse_own(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<Reading, Problem> {
+    pub fn parse_own(
+        file: &str,
+        text: &str,
+        id: &mut dyn FnMut() -> String,
+    ) -> Result<StoreContents, Problem> {
         let shape = |root| shape(root).and_then(|root| rules::shape(&root).map(|()| root));
         let mut reading = Store::parse_as(file, text, shape, id)?;
         reading.notes.extend(reading.store.idle());
@@ -47,7 +51,7 @@ impl Store {
         text: &str,
         shape: impl FnOnce(Value) -> Result<Map<String, Value>, Misshapen>,
         id: &mut dyn FnMut() -> String,
-    ) -> Result<Reading, Problem> {
+    ) -> Result<StoreContents, Problem> {
         let at = |(line, column), key: &str, message: &str| Problem {
             file: file.to_owned(),
             line,
@@ -64,7 +68,7 @@ impl Store {
         match shape(root) {
             Ok(mut root) => {
                 let notes = normalise(&mut root, id);
-                Ok(Reading { store: Store { root }, notes })
+                Ok(StoreContents { store: Store { root }, notes })
             }
             Err((path, message)) => {
                 let key = path.join(".");

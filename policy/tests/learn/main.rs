@@ -6,7 +6,7 @@ use guard_policy::learn::{
     LeftOut, Observation, Proposal, Session, Stands, Used, Why, Width, merge, propose,
 };
 use guard_policy::{
-    Access, Document, Exec, Host, Outcome, Overrides, Policy, Premises, Request, Role, decide,
+    Access, Document, Exec, Host, Outcome, Overrides, PersistenceSites, Policy, Request, Role, decide,
 };
 
 const WIDTHS: [Width; 3] = [Width::Tight, Width::Normal, Width::Wide];
@@ -17,7 +17,10 @@ fn host() -> Host<'static> {
         path_dirs: vec![b"/usr/bin".to_vec(), b"/home/u/tools/node/bin".to_vec()],
         always_denied: vec![b"/home/u/.openclaw".to_vec()],
         temp_dirs: vec![b"/tmp".to_vec(), b"/var/tmp".to_vec()],
-        premises: Premises { workspaces: vec![b"/home/u/work".to_vec()], ..Premises::default() },
+        premises: PersistenceSites {
+            workspaces: vec![b"/home/u/work".to_vec()],
+            ..PersistenceSites::default()
+        },
         ..Host::bare(b"/home/u", b"/home/u/work")
     }
 }
@@ -252,7 +255,7 @@ fn no_home_is_opened_however_much_of_it_was_read() {
 
 #[test]
 fn where_the_work_is_the_home_nothing_there_is_written() {
-    let host = Host { premises: Premises::default(), ..Host::bare(b"/home/u", b"/home/u") };
+    let host = Host { premises: PersistenceSites::default(), ..Host::bare(b"/home/u", b"/home/u") };
     let proposal = proposed(&[wrote("/home/u/new"), read("/home/u/a/b")], &host, Width::Wide);
     assert_eq!(left(&proposal, "/home/u/new").map(|left| &left.why), Some(&Why::Outside));
     assert_eq!(
@@ -287,9 +290,9 @@ fn no_project_holds_places_of_secrets() {
 
 #[test]
 fn a_project_is_the_repository_where_that_was_written() {
-    let premises = Premises {
+    let premises = PersistenceSites {
         workspaces: vec![b"/home/u/repo/part".to_vec(), b"/home/u/repo".to_vec()],
-        ..Premises::default()
+        ..PersistenceSites::default()
     };
     let host = Host { premises, ..Host::bare(b"/home/u", b"/home/u/repo/part") };
     let only_part = [wrote("/home/u/repo/part/x"), read("/home/u/repo/Cargo.toml")];

@@ -2,18 +2,18 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::blocks::{self, X32, X86_64, returned};
-use crate::bpf::{Call, interpret};
-use crate::table::{self, Action, Decision, Is, Rule, Test};
+use crate::bpf::{SeccompData, interpret};
+use crate::table::{self, Action, Is, RowAction, Rule, Test};
 
 /// AUDIT_ARCH_I386 and AUDIT_ARCH_AARCH64 of linux/audit.h.
 const I386: u32 = 0x4000_0003;
 const AARCH64: u32 = 0xc000_00b7;
 const GARBAGE: u64 = 0xdead_beef_0000_0000;
 
-fn all_options() -> Vec<Options> {
+fn all_options() -> Vec<FilterOptions> {
     let mut all = Vec::new();
     for bits in 0..32 {
-        all.push(Options {
+        all.push(FilterOptions {
             unix_datagram: bits & 1 != 0,
             allow_ptrace: bits & 2 != 0,
             scoped_signals: bits & 4 != 0,
@@ -25,15 +25,15 @@ fn all_options() -> Vec<Options> {
 }
 
 /// What the table says, without the filter's detours.
-fn expected(options: &Options, number: u32, arguments: &[u64; 6]) -> Action {
+fn expected(options: &FilterOptions, number: u32, arguments: &[u64; 6]) -> Action {
     let Some(row) = table::entry(number) else { return Action::Errno(libc::ENOSYS) };
     match row.decision.under(options) {
-        Decision::Always(action) => action,
-        Decision::First(rules, otherwise) => rules
+        RowAction::Always(action) => action,
+        RowAction::First(rules, otherwise) => rules
             .iter()
             .find(|rule| rule.when.iter().all(|test| holds(test, arguments)))
             .map_or(otherwise, |rule| rule.then),
-        Decision::Option(..) => panic!("an option is left in {}", row.name),
+        RowAction::Option(..) => panic!("an option is left in {}", row.name),
     }
 }
 
@@ -47,11 +47,11 @@ fn holds(test: &Test, arguments: &[u64; 6]) -> bool {
     }
 }
 
-fn native(number: u32, arguments: [u64; 6]) -> Call {
-    Call { number, architecture: X86_64, arguments }
+fn native(number: u32, arguments: [u64; 6]) -> SeccompData {
+    SeccompData { number, architecture: X86_64, arguments }
 }
 
-fn check(program: Program, options: &Options, number: u32, arguments: [u64; 6]) {
+fn check(program: FilterProgram, options: &FilterOptions, number: u32, arguments: [u64; 6]) {
     let got = interpret(program.instructions(), &native(number, arguments));
     let wanted = returned(expected(options, number, &arguments));
     let name = table::name(number).unwrap_or("unknown");
@@ -79,7 +79,7 @@ fn interesting(rules: &[Rule], argument: u8) -> Vec<u64> {
 #[test]
 fn every_number_gets_what_the_table_says() {
     for options in all_options() {
-        let program = Program::of(options);
+        let program = FilterProgram::new(options);
         for number in (0..=600).chain([1000, 4096, 65_535, X32 - 1, u32::MAX]) {
             check(program, &options, number, [0; 6]);
             check(program, &options, number, [u64::MAX; 6]);
@@ -90,9 +90,9 @@ fn every_number_gets_what_the_table_says() {
 #[test]
 fn arguments_decide_as_the_table_says() {
     for options in all_options() {
-        let program = Program::of(options);
+        let program = FilterProgram::new(options);
         for row in table::entries() {
-            let Decision::First(rules, _) = row.decision.under(&options) else { continue };
+            let RowAction::First(rules, _) = row.decision.under(&options) else { continue };
             let tested: BTreeSet<u8> =
                 rules.iter().flat_map(|rule| rule.when).map(|test| test.argument).collect();
             let mut calls = vec![[GARBAGE | 0x5a; 6]];
@@ -118,8 +118,8 @@ fn arguments_decide_as_the_table_says() {
 
 #[test]
 fn random_arguments_decide_as_the_table_says() {
-    let options = Options::default();
-    let program = Program::of(options);
+    let options = FilterOptions::default();
+    let program = FilterProgram::new(options);
     let mut state = 0x1234_5678_9abc_def0_u64;
     let mut random = || {
         state ^= state << 13;
@@ -137,7 +137,7 @@ fn random_arguments_decide_as_the_table_says() {
 #[test]
 fn whatever_is_not_x86_64_is_killed() {
     for options in all_options() {
-        kills_what_is_foreign(Program::of(options).instructions());
+        kills_what_is_foreign(FilterProgram::new(options).instructions());
     }
 }
 
@@ -154,7 +154,8 @@ fn a_program_that_allows_everything_kills_what_is_foreign() {
 }
 
 fn kills_what_is_foreign(program: &[libc::sock_filter]) {
-    let run = |number, architecture| interpret(program, &Call { number, architecture, arguments: [0; 6] });
+    let run =
+        |number, architecture| interpret(program, &SeccompData { number, architecture, arguments: [0; 6] });
     for architecture in [I386, AARCH64, 0, u32::MAX, 0x3e, 0x8000_003e] {
         for number in (0..=500).chain([X32, X32 + 59, u32::MAX]) {
             assert_eq!(
@@ -171,7 +172,7 @@ fn kills_what_is_foreign(program: &[libc::sock_filter]) {
 
 #[test]
 fn minus_one_is_no_call() {
-    let program = Program::of(Options::default());
+    let program = FilterProgram::new(FilterOptions::default());
     let answer = interpret(program.instructions(), &native(u32::MAX, [0; 6]));
     assert_eq!(answer, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
 }
@@ -179,7 +180,7 @@ fn minus_one_is_no_call() {
 #[test]
 fn no_mark_is_left() {
     for options in all_options() {
-        for instruction in Program::of(options).instructions() {
+        for instruction in FilterProgram::new(options).instructions() {
             let returns = instruction.code == 0x06;
             let action = instruction.k & libc::SECCOMP_RET_ACTION_FULL;
             assert!(!returns || action != libc::SECCOMP_RET_TRACE, "{:#x}", instruction.k);
@@ -192,14 +193,14 @@ fn rules_longer_than_a_jump_are_refused() {
     static MANY: [u32; 300] = [7; 300];
     static RULES: [Rule; 1] =
         [Rule { when: &[Test { argument: 0, is: Is::OneOf(&MANY) }], then: Action::Allow }];
-    let decision = Decision::First(&RULES, Action::Notify);
+    let decision = RowAction::First(&RULES, Action::Notify);
     assert_eq!(blocks::replace_marks(&mut Vec::new(), &[decision]), Err(300));
 }
 
 #[test]
 fn there_is_a_program_for_each_choice() {
-    let numbers: BTreeSet<usize> = all_options().into_iter().map(Options::number).collect();
-    assert_eq!(numbers, (0..Options::CHOICES).collect());
+    let numbers: BTreeSet<usize> = all_options().into_iter().map(FilterOptions::number).collect();
+    assert_eq!(numbers, (0..FilterOptions::CHOICES).collect());
 }
 
 /// The child sends its listener itself where this says no.
@@ -207,7 +208,7 @@ fn there_is_a_program_for_each_choice() {
 fn messages_are_held_where_that_is_said() {
     let number = libc::SYS_sendmsg as u32;
     for options in all_options() {
-        let program = Program::of(options);
+        let program = FilterProgram::new(options);
         let answer = interpret(program.instructions(), &native(number, [3, 0x7fff_0000, 0, 0, 0, 0]));
         let wanted = if program.holds_messages() { Action::Notify } else { Action::Allow };
         assert_eq!(answer, returned(wanted), "{options:?}");
@@ -219,7 +220,7 @@ fn messages_are_held_where_that_is_said() {
 fn no_message_opens_a_connection() {
     const FASTOPEN: u64 = libc::MSG_FASTOPEN as u64;
     for options in all_options() {
-        let program = Program::of(options);
+        let program = FilterProgram::new(options);
         for (number, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             for others in [0, libc::MSG_NOSIGNAL as u64, GARBAGE] {
                 let mut arguments = [3, 0x7fff_0000, 0, 0, 0, 0];
@@ -237,7 +238,7 @@ fn no_program_is_longer_than_the_kernel_takes() {
     assert_eq!(blocks::guarded(&vec![allow; 4096]).map(|program| program.len()), Err(4103));
     assert_eq!(blocks::guarded(&vec![allow; 4089]).map(|program| program.len()), Ok(4096));
     for options in all_options() {
-        assert!((100..=4096).contains(&Program::of(options).instructions().len()), "{options:?}");
+        assert!((100..=4096).contains(&FilterProgram::new(options).instructions().len()), "{options:?}");
     }
 }
 
@@ -360,7 +361,7 @@ fn known_calls_are_decided_as_intended() {
         ("ptrace", [16, 1, 0, 0], Notify),
         ("getpid", [0, 0, 0, 0], Allow),
     ];
-    let program = Program::of(Options::default());
+    let program = FilterProgram::new(FilterOptions::default());
     for (name, [a, b, c, d], wanted) in known {
         let number = table::entries().iter().find(|row| row.name == *name).unwrap().number;
         let got = interpret(program.instructions(), &native(number, [*a, *b, *c, *d, 0, 0]));

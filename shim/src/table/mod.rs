@@ -1,14 +1,14 @@
 //! The table of system calls: what each one may do, decided before it reaches the supervisor.
 //!
 //! There is one table per architecture, and one row per system call that the kernel knows.
-//! [`Decision`] is what a row says. It is data, so that the compiler of the filter and the tests read the same thing.
+//! [`RowAction`] is what a row says. It is data, so that the compiler of the filter and the tests read the same thing.
 
 mod options;
 mod requests;
 mod rules;
 mod x86_64;
 
-pub use options::Options;
+pub use options::FilterOptions;
 
 /// The highest system call number that the table knows. What is above is answered with ENOSYS.
 pub const HIGHEST: u32 = 469;
@@ -28,13 +28,13 @@ pub enum Action {
 
 /// What a row of the table says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Decision {
+pub enum RowAction {
     /// The same for all arguments.
     Always(Action),
     /// The first rule that matches decides, or else the action that follows the rules.
     First(&'static [Rule], Action),
     /// The first decision where the option is set, the second where it is not.
-    Option(Switch, &'static Decision, &'static Decision),
+    Option(Switch, &'static RowAction, &'static RowAction),
 }
 
 /// Tests that must all hold, and the action that follows.
@@ -76,38 +76,38 @@ pub enum Is {
     NoneOf(u32),
 }
 
-/// The options that a decision may depend on: the fields of [`Options`].
+/// The options that a decision may depend on: the fields of [`FilterOptions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
-    /// [`Options::unix_datagram`]
+    /// [`FilterOptions::unix_datagram`]
     UnixDatagram,
-    /// [`Options::allow_ptrace`]
+    /// [`FilterOptions::allow_ptrace`]
     AllowPtrace,
-    /// [`Options::scoped_signals`]
+    /// [`FilterOptions::scoped_signals`]
     ScopedSignals,
-    /// [`Options::kernel_reads`]
+    /// [`FilterOptions::kernel_reads`]
     KernelReads,
-    /// [`Options::kernel_writes`]
+    /// [`FilterOptions::kernel_writes`]
     KernelWrites,
 }
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct Row {
     /// The number of the call.
     pub number: u32,
     /// The kernel's name for it.
     pub name: &'static str,
     /// What is done with it.
-    pub decision: Decision,
+    pub decision: RowAction,
 }
 
-impl Decision {
+impl RowAction {
     /// This decision without its options: what is left is `Always` or `First`.
     #[must_use]
-    pub fn under(self, options: &Options) -> Decision {
+    pub fn under(self, options: &FilterOptions) -> RowAction {
         match self {
-            Decision::Option(switch, set, unset) => {
+            RowAction::Option(switch, set, unset) => {
                 let chosen = if options.is_set(switch) { set } else { unset };
                 chosen.under(options)
             }
@@ -118,13 +118,13 @@ impl Decision {
 
 /// The rows of the table, in the order of the numbers.
 #[must_use]
-pub fn entries() -> &'static [Entry] {
+pub fn entries() -> &'static [Row] {
     x86_64::CALLS
 }
 
 /// The row of a number.
 #[must_use]
-pub fn entry(number: u32) -> Option<&'static Entry> {
+pub fn entry(number: u32) -> Option<&'static Row> {
     let rows = entries();
     rows.binary_search_by_key(&number, |row| row.number).ok().map(|at| &rows[at])
 }

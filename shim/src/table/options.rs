@@ -4,7 +4,7 @@ use super::Switch;
 
 /// What the filter depends on, apart from the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct FilterOptions {
     /// AF_UNIX datagram sockets may be made; every `sendto`, `sendmsg` and `sendmmsg` is then judged.
     pub unix_datagram: bool,
     /// `ptrace` may be used within the tree.
@@ -17,13 +17,13 @@ pub struct Options {
     pub kernel_writes: bool,
 }
 
-impl Options {
+impl FilterOptions {
     /// How many choices there are.
     pub(crate) const CHOICES: usize = 1 << 5;
 
     /// The number of this choice.
     pub(crate) fn number(self) -> usize {
-        let Options { unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes } = self;
+        let FilterOptions { unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes } = self;
         [unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes]
             .into_iter()
             .rev()

@@ -3,15 +3,15 @@
 use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL, EPROTONOSUPPORT, ESOCKTNOSUPPORT};
 
 use super::requests::{IOCTL_ALLOWED, IOCTL_REFUSED};
-use super::{Action, Decision, Is, Rule, Switch, Test};
+use super::{Action, Is, RowAction, Rule, Switch, Test};
 
-pub(super) const ALLOW: Decision = Decision::Always(Action::Allow);
-pub(super) const NOTIFY: Decision = Decision::Always(Action::Notify);
-pub(super) const EPERM: Decision = Decision::Always(Action::Errno(libc::EPERM));
+pub(super) const ALLOW: RowAction = RowAction::Always(Action::Allow);
+pub(super) const NOTIFY: RowAction = RowAction::Always(Action::Notify);
+pub(super) const EPERM: RowAction = RowAction::Always(Action::Errno(libc::EPERM));
 /// Calls that the kernel has dropped, or that programs replace by older ones when they are missing.
-pub(super) const ENOSYS: Decision = Decision::Always(Action::Errno(libc::ENOSYS));
+pub(super) const ENOSYS: RowAction = RowAction::Always(Action::Errno(libc::ENOSYS));
 /// What a kernel says of Landlock when it is built in but switched off.
-pub(super) const EOPNOTSUPP: Decision = Decision::Always(Action::Errno(libc::EOPNOTSUPP));
+pub(super) const EOPNOTSUPP: RowAction = RowAction::Always(Action::Errno(libc::EOPNOTSUPP));
 
 const REFUSE: Action = Action::Errno(libc::EPERM);
 
@@ -48,18 +48,18 @@ const WRITES: u32 =
 /// The decision for an open whose flags are in this argument.
 macro_rules! open_by {
     ($flags:literal) => {
-        Decision::Option(
+        RowAction::Option(
             Switch::KernelReads,
-            &Decision::Option(
+            &RowAction::Option(
                 Switch::KernelWrites,
-                &Decision::First(
+                &RowAction::First(
                     &[
                         rule(&[any_of($flags, O_PATH)], Action::Allow),
                         rule(&[masked($flags, ACCESS_MODE, NEITHER)], Action::Notify),
                     ],
                     Action::Allow,
                 ),
-                &Decision::First(
+                &RowAction::First(
                     &[
                         rule(&[any_of($flags, O_PATH)], Action::Allow),
                         rule(&[none_of($flags, WRITES)], Action::Allow),
@@ -67,43 +67,43 @@ macro_rules! open_by {
                     Action::Notify,
                 ),
             ),
-            &Decision::Option(
+            &RowAction::Option(
                 Switch::KernelWrites,
-                &Decision::First(
+                &RowAction::First(
                     &[
                         rule(&[any_of($flags, O_PATH)], Action::Allow),
                         rule(&[masked($flags, ACCESS_MODE, libc::O_WRONLY as u32)], Action::Allow),
                     ],
                     Action::Notify,
                 ),
-                &Decision::First(&[rule(&[any_of($flags, O_PATH)], Action::Allow)], Action::Notify),
+                &RowAction::First(&[rule(&[any_of($flags, O_PATH)], Action::Allow)], Action::Notify),
             ),
         )
     };
 }
 
-pub(super) const OPEN: Decision = open_by!(1);
-pub(super) const OPENAT: Decision = open_by!(2);
+pub(super) const OPEN: RowAction = open_by!(1);
+pub(super) const OPENAT: RowAction = open_by!(2);
 /// What only writes, or removes a name. What makes directories and special files, moves or links, is the supervisor's:
 /// it is judged by more than the floor knows.
-pub(super) const WRITE: Decision = Decision::Option(Switch::KernelWrites, &ALLOW, &NOTIFY);
+pub(super) const WRITE: RowAction = RowAction::Option(Switch::KernelWrites, &ALLOW, &NOTIFY);
 
 // Memory. A file that is mapped with PROT_EXEC is a library to be judged.
 
 const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
 const MAP_ANONYMOUS: u32 = libc::MAP_ANONYMOUS as u32;
 const SHM_EXEC: u32 = libc::SHM_EXEC as u32;
-pub(super) const MMAP: Decision = Decision::First(
+pub(super) const MMAP: RowAction = RowAction::First(
     &[rule(&[any_of(2, PROT_EXEC), none_of(3, MAP_ANONYMOUS)], Action::Notify)],
     Action::Allow,
 );
-pub(super) const MPROTECT: Decision =
-    Decision::First(&[rule(&[any_of(2, PROT_EXEC)], Action::Notify)], Action::Allow);
-pub(super) const SHMAT: Decision = Decision::First(&[rule(&[any_of(2, SHM_EXEC)], REFUSE)], Action::Allow);
+pub(super) const MPROTECT: RowAction =
+    RowAction::First(&[rule(&[any_of(2, PROT_EXEC)], Action::Notify)], Action::Allow);
+pub(super) const SHMAT: RowAction = RowAction::First(&[rule(&[any_of(2, SHM_EXEC)], REFUSE)], Action::Allow);
 
 // Descriptors. The supervisor judges an unknown request by the file behind the descriptor.
 
-pub(super) const IOCTL: Decision = Decision::First(
+pub(super) const IOCTL: RowAction = RowAction::First(
     &[rule(&[one_of(1, IOCTL_ALLOWED)], Action::Allow), rule(&[one_of(1, IOCTL_REFUSED)], REFUSE)],
     Action::Notify,
 );
@@ -117,7 +117,7 @@ const FCNTL_LOCK: &[u32] =
 /// block is no I/O signal.
 const FCNTL_SIGNAL: &[u32] = &[10 /* F_SETSIG */];
 const UNBLOCKABLE: &[u32] = &[libc::SIGKILL as u32, libc::SIGSTOP as u32];
-pub(super) const FCNTL: Decision = Decision::First(
+pub(super) const FCNTL: RowAction = RowAction::First(
     &[
         rule(&[one_of(1, FCNTL_OWNER)], Action::Notify),
         rule(&[one_of(1, FCNTL_LOCK)], Action::Notify),
@@ -126,8 +126,8 @@ pub(super) const FCNTL: Decision = Decision::First(
     Action::Allow,
 );
 /// A lock of an open file, as with fcntl. Whoever unlocks has nothing to wait for.
-pub(super) const FLOCK: Decision =
-    Decision::First(&[rule(&[one_of(1, &[libc::LOCK_UN as u32])], Action::Allow)], Action::Notify);
+pub(super) const FLOCK: RowAction =
+    RowAction::First(&[rule(&[one_of(1, &[libc::LOCK_UN as u32])], Action::Allow)], Action::Notify);
 
 // Processes.
 
@@ -145,7 +145,7 @@ const CLONE_THREAD: u32 = libc::CLONE_THREAD as u32;
 
 /// `CLONE_PARENT` would make the supervisor the parent, `CLONE_PTRACE` its tracee, of a process it does not know.
 /// `CLONE_FS` between processes moves the current directory of one while a call of the other is judged.
-pub(super) const CLONE: Decision = Decision::First(
+pub(super) const CLONE: RowAction = RowAction::First(
     &[
         rule(&[any_of(0, NAMESPACES)], REFUSE),
         rule(&[any_of(0, libc::CLONE_PARENT as u32)], Action::Errno(EINVAL)),
@@ -154,14 +154,14 @@ pub(super) const CLONE: Decision = Decision::First(
     ],
     Action::Allow,
 );
-pub(super) const UNSHARE: Decision =
-    Decision::First(&[rule(&[any_of(0, NAMESPACES | CLONE_NEWTIME)], REFUSE)], Action::Allow);
+pub(super) const UNSHARE: RowAction =
+    RowAction::First(&[rule(&[any_of(0, NAMESPACES | CLONE_NEWTIME)], REFUSE)], Action::Allow);
 
 const PR_SET_PTRACER: u32 = libc::PR_SET_PTRACER as u32;
 const PR_REFUSED: &[u32] = &[libc::PR_SET_MM as u32, libc::PR_SET_SECUREBITS as u32];
 
 /// The supervisor reads the memory of its tree: a process that hides from it could not be judged.
-pub(super) const PRCTL: Decision = Decision::First(
+pub(super) const PRCTL: RowAction = RowAction::First(
     &[
         rule(&[one_of(0, &[libc::PR_SET_DUMPABLE as u32]), one_of(1, &[0])], Action::Answer0),
         rule(&[one_of(0, &[PR_SET_PTRACER])], Action::Answer0),
@@ -173,46 +173,46 @@ pub(super) const PRCTL: Decision = Decision::First(
 const NEW_LISTENER: u32 = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32;
 
 /// EBUSY is what the kernel answers where there is a listener already, as there is.
-pub(super) const SECCOMP: Decision = Decision::First(
+pub(super) const SECCOMP: RowAction = RowAction::First(
     &[rule(&[one_of(0, &[libc::SECCOMP_SET_MODE_FILTER]), any_of(1, NEW_LISTENER)], Action::Errno(EBUSY))],
     Action::Allow,
 );
 
 /// `PER_LINUX`, the query, and `ADDR_NO_RANDOMIZE` (debuggers, sanitizers).
 const PERSONALITIES: &[u32] = &[0, 0xffff_ffff, libc::ADDR_NO_RANDOMIZE as u32];
-pub(super) const PERSONALITY: Decision =
-    Decision::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
+pub(super) const PERSONALITY: RowAction =
+    RowAction::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
 
 const TRACEME: &[u32] = &[libc::PTRACE_TRACEME];
 /// `PTRACE_TRACEME` makes the parent the tracer, and the first parent is the guard's.
-pub(super) const PTRACE: Decision = Decision::Option(
+pub(super) const PTRACE: RowAction = RowAction::Option(
     Switch::AllowPtrace,
-    &Decision::First(&[rule(&[one_of(0, TRACEME)], Action::Notify)], Action::Allow),
+    &RowAction::First(&[rule(&[one_of(0, TRACEME)], Action::Notify)], Action::Allow),
     &NOTIFY,
 );
 /// The kernel asks whether the caller may trace the other process, and Landlock says no for one outside the tree.
-pub(super) const OTHERS_MEMORY: Decision = Decision::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
-pub(super) const SIGNAL: Decision = Decision::Option(Switch::ScopedSignals, &ALLOW, &NOTIFY);
+pub(super) const OTHERS_MEMORY: RowAction = RowAction::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
+pub(super) const SIGNAL: RowAction = RowAction::Option(Switch::ScopedSignals, &ALLOW, &NOTIFY);
 
 /// The first argument is a process, 0 the caller.
-pub(super) const OF_PROCESS: Decision =
-    Decision::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
+pub(super) const OF_PROCESS: RowAction =
+    RowAction::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
 const CORE: &[u32] = &[libc::RLIMIT_CORE];
 /// The limit on core files stays as it is: a lower one would let the program of core_pattern(5) be started.
-pub(super) const SETRLIMIT: Decision =
-    Decision::First(&[rule(&[one_of(0, CORE)], Action::Notify)], Action::Allow);
-pub(super) const PRLIMIT: Decision = Decision::First(
+pub(super) const SETRLIMIT: RowAction =
+    RowAction::First(&[rule(&[one_of(0, CORE)], Action::Notify)], Action::Allow);
+pub(super) const PRLIMIT: RowAction = RowAction::First(
     &[rule(&[one_of(1, CORE)], Action::Notify), rule(&[one_of(0, &[0])], Action::Allow)],
     Action::Notify,
 );
 /// `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
-pub(super) const SETPRIORITY: Decision = Decision::First(
+pub(super) const SETPRIORITY: RowAction = RowAction::First(
     &[rule(&[one_of(0, &[libc::PRIO_PROCESS]), one_of(1, &[0])], Action::Allow)],
     Action::Notify,
 );
 /// As for `setpriority`; here a process is 1.
-pub(super) const IOPRIO_SET: Decision =
-    Decision::First(&[rule(&[one_of(0, &[1]), one_of(1, &[0])], Action::Allow)], Action::Notify);
+pub(super) const IOPRIO_SET: RowAction =
+    RowAction::First(&[rule(&[one_of(0, &[1]), one_of(1, &[0])], Action::Allow)], Action::Notify);
 
 // Sockets.
 
@@ -257,9 +257,9 @@ const NO_TYPE: Rule = rule(&[one_of(0, INTERNET)], Action::Errno(ESOCKTNOSUPPORT
 const NETLINK_ROUTE: Rule = rule(&[one_of(0, NETLINK), one_of(2, ROUTE)], Action::Allow);
 const NO_FAMILY: Action = Action::Errno(EAFNOSUPPORT);
 
-pub(super) const SOCKET: Decision = Decision::Option(
+pub(super) const SOCKET: RowAction = RowAction::Option(
     Switch::UnixDatagram,
-    &Decision::First(
+    &RowAction::First(
         &[
             INTERNET_STREAM,
             INTERNET_DATAGRAM,
@@ -272,7 +272,7 @@ pub(super) const SOCKET: Decision = Decision::Option(
         ],
         NO_FAMILY,
     ),
-    &Decision::First(
+    &RowAction::First(
         &[
             INTERNET_STREAM,
             INTERNET_DATAGRAM,
@@ -288,10 +288,10 @@ pub(super) const SOCKET: Decision = Decision::Option(
         NO_FAMILY,
     ),
 );
-pub(super) const SOCKETPAIR: Decision = Decision::Option(
+pub(super) const SOCKETPAIR: RowAction = RowAction::Option(
     Switch::UnixDatagram,
-    &Decision::First(&[UNIX_ANY], NO_FAMILY),
-    &Decision::First(&[UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY], NO_FAMILY),
+    &RowAction::First(&[UNIX_ANY], NO_FAMILY),
+    &RowAction::First(&[UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY], NO_FAMILY),
 );
 
 /// A message that opens its connection itself would name its peer past connect(2).
@@ -301,13 +301,13 @@ const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
 /// open so (net.ipv4.tcp_fastopen); programs then connect first. With datagram sockets, every message may name a peer.
 macro_rules! send_by {
     ($flags:literal) => {
-        Decision::Option(
+        RowAction::Option(
             Switch::UnixDatagram,
-            &Decision::First(
+            &RowAction::First(
                 &[rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))],
                 Action::Notify,
             ),
-            &Decision::First(
+            &RowAction::First(
                 &[rule(&[any_of($flags, FASTOPEN)], Action::Errno(libc::EOPNOTSUPP))],
                 Action::Allow,
             ),
@@ -316,7 +316,7 @@ macro_rules! send_by {
 }
 
 /// With this option connect(2) is the first message's, long after it was judged. EOPNOTSUPP as above.
-pub(super) const SETSOCKOPT: Decision = Decision::First(
+pub(super) const SETSOCKOPT: RowAction = RowAction::First(
     &[rule(
         &[one_of(1, &[libc::IPPROTO_TCP as u32]), one_of(2, &[libc::TCP_FASTOPEN_CONNECT as u32])],
         Action::Errno(libc::EOPNOTSUPP),
@@ -324,6 +324,6 @@ pub(super) const SETSOCKOPT: Decision = Decision::First(
     Action::Allow,
 );
 
-pub(super) const SENDTO: Decision = send_by!(3);
-pub(super) const SENDMSG: Decision = send_by!(2);
-pub(super) const SENDMMSG: Decision = send_by!(3);
+pub(super) const SENDTO: RowAction = send_by!(3);
+pub(super) const SENDMSG: RowAction = send_by!(2);
+pub(super) const SENDMMSG: RowAction = send_by!(3);

@@ -32,12 +32,12 @@ fn few_actions_are_used() {
         [EPERM, EACCES, ENOSYS, EINVAL, EBUSY, EOPNOTSUPP, EAFNOSUPPORT, EPROTONOSUPPORT, ESOCKTNOSUPPORT];
     let known = |action| !matches!(action, Action::Errno(errno) if !few.contains(&errno));
     for row in entries() {
-        let decided = match row.decision.under(&Options::default()) {
-            Decision::Always(action) => known(action),
-            Decision::First(rules, otherwise) => {
+        let decided = match row.decision.under(&FilterOptions::default()) {
+            RowAction::Always(action) => known(action),
+            RowAction::First(rules, otherwise) => {
                 known(otherwise) && rules.iter().all(|rule| known(rule.then))
             }
-            Decision::Option(..) => false,
+            RowAction::Option(..) => false,
         };
         assert!(decided, "{}", row.name);
     }
@@ -84,8 +84,8 @@ fn calls_that_only_look_are_allowed() {
 
 fn always(wanted: &str) -> Option<Action> {
     let row = entries().iter().find(|row| row.name == wanted)?;
-    match row.decision.under(&Options::default()) {
-        Decision::Always(action) => Some(action),
+    match row.decision.under(&FilterOptions::default()) {
+        RowAction::Always(action) => Some(action),
         _ => None,
     }
 }

@@ -4,14 +4,14 @@
 //! A number that is not in the table is answered with ENOSYS, as a kernel answers that does not know it.
 
 use super::rules::*;
-use super::{Decision, Entry};
+use super::{Row, RowAction};
 
-const fn row(number: u32, name: &'static str, decision: Decision) -> Entry {
-    Entry { number, name, decision }
+const fn row(number: u32, name: &'static str, decision: RowAction) -> Row {
+    Row { number, name, decision }
 }
 
 /// Every system call, in the order of the numbers.
-pub(super) static CALLS: &[Entry] = &[
+pub(super) static CALLS: &[Row] = &[
     row(0, "read", ALLOW),
     row(1, "write", ALLOW),
     row(2, "open", OPEN),

@@ -15,7 +15,7 @@ impl Hash {
     pub const NONE: Hash = Hash(Digest([0; 32]));
 
     /// Of a line.
-    pub fn of(line: &[u8]) -> Hash {
+    pub fn digest(line: &[u8]) -> Hash {
         Hash(Digest::of_bytes(line))
     }
 
@@ -57,39 +57,39 @@ impl<'de> Deserialize<'de> for Hash {
 
 /// A place in the chain: after which line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainLink {
     /// The line's number; the first ever is 1.
     pub n: u64,
     /// The line's hash.
     pub hash: Hash,
 }
 
-impl Link {
+impl ChainLink {
     /// Before the first line.
-    pub const START: Link = Link { n: 0, hash: Hash::NONE };
+    pub const START: ChainLink = ChainLink { n: 0, hash: Hash::NONE };
 
     /// The line with this body, a JSON object that is not empty, as it stands after this one; and where that leads.
-    pub fn next(self, body: &str) -> (String, Link) {
+    pub fn next(self, body: &str) -> (String, ChainLink) {
         let n = self.n + 1;
         let rest = body.strip_prefix('{').unwrap_or(body);
         let line = format!("{{\"prev\":\"{}\",\"n\":{n},{rest}", self.hash);
-        let hash = Hash::of(line.as_bytes());
-        (line, Link { n, hash })
+        let hash = Hash::digest(line.as_bytes());
+        (line, ChainLink { n, hash })
     }
 }
 
 /// What a line says of its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Joint {
+pub struct ChainFields {
     /// The hash of the line before it.
     pub prev: Hash,
     /// Its number.
     pub n: u64,
 }
 
-impl Joint {
+impl ChainFields {
     /// Of a line; None where it is none of a chain.
-    pub fn of(line: &[u8]) -> Option<Joint> {
+    pub fn parse(line: &[u8]) -> Option<ChainFields> {
         serde_json::from_slice(line).ok()
     }
 }
@@ -100,19 +100,19 @@ mod tests {
 
     #[test]
     fn lines_follow_each_other() {
-        let (first, link) = Link::START.next(r#"{"a":1}"#);
+        let (first, link) = ChainLink::START.next(r#"{"a":1}"#);
         assert_eq!(first, format!(r#"{{"prev":"{}","n":1,"a":1}}"#, "0".repeat(64)));
         // sha256sum(1) says the same.
-        assert_eq!(link.hash.to_string(), Hash::of(first.as_bytes()).to_string());
+        assert_eq!(link.hash.to_string(), Hash::digest(first.as_bytes()).to_string());
         let (second, after) = link.next(r#"{"a":2}"#);
-        assert_eq!(Joint::of(second.as_bytes()), Some(Joint { prev: link.hash, n: 2 }));
+        assert_eq!(ChainFields::parse(second.as_bytes()), Some(ChainFields { prev: link.hash, n: 2 }));
         assert_eq!(after.n, 2);
     }
 
     #[test]
     fn a_hash_is_what_sha256sum_says() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let hash = Hash::of(b"");
+        let hash = Hash::digest(b"");
         assert_eq!(hash.to_string(), empty);
         assert_eq!(Hash::parse(empty), Some(hash));
         assert_eq!(hash.short(), "e3b0c442");

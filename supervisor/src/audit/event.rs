@@ -1,7 +1,7 @@
 //! One decision, as it is reported.
 
 use guard_openclaw::peer::proc::Tid;
-use guard_policy::{Because, Outcome};
+use guard_policy::{Outcome, Reason};
 
 /// What a caller wanted to do, in the words of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -46,7 +46,7 @@ impl Operation {
 
 /// One decision.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct DecisionEvent {
     /// The process.
     pub pid: Tid,
     /// It and its parents up to the first command; filled in later where it is empty.
@@ -60,15 +60,15 @@ pub struct Event {
     /// What was decided.
     pub outcome: Outcome,
     /// Why.
-    pub because: Because<'static>,
+    pub because: Reason<'static>,
     /// Microseconds from receiving the call to the decision.
     pub micros: u64,
 }
 
 /// Arguments as they are told: a caller chooses how long they are, and the log keeps them.
 pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    const TOLD: usize = 4096;
-    let mut left = TOLD;
+    const MAX_REPORTED: usize = 4096;
+    let mut left = MAX_REPORTED;
     let mut told = Vec::new();
     for (index, argument) in argv.iter().enumerate() {
         let length = argument.len().min(left);

@@ -17,9 +17,9 @@ use rustix::fs::{FlockOperation, flock, fstat};
 use rustix::io::Errno;
 
 /// How long somebody else may have the lock: whoever has it writes one line.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often it is tried for in between.
-const AGAIN: Duration = Duration::from_micros(200);
+const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The names of one log's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Files {
 
 impl Files {
     /// Of the log at this path.
-    pub fn of(log: &Path) -> Files {
+    pub fn new(log: &Path) -> Files {
         Files { log: log.to_owned(), directory: beside(log) }
     }
 
@@ -141,7 +141,7 @@ pub fn lock(file: &File, how: FlockOperation, patience: Duration) -> io::Result<
         match flock(file, how) {
             Ok(()) => return Ok(()),
             Err(Errno::INTR) => {}
-            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(AGAIN),
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(RETRY_INTERVAL),
             Err(Errno::WOULDBLOCK) => {
                 return Err(io::Error::other("another process keeps it locked"));
             }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn older_files_are_in_the_order_of_their_lines() {
         let directory = tempfile::tempdir().unwrap();
-        let files = Files::of(&directory.path().join("log"));
+        let files = Files::new(&directory.path().join("log"));
         assert_eq!(files.olds().unwrap(), Vec::<PathBuf>::new());
         files.make_directories().unwrap();
         for name in ["000000000020.jsonl", "000000000003.jsonl", "head", "1000000000000.jsonl", "x.jsonl"] {

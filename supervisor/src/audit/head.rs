@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain::{Hash, Link};
+use super::chain::{ChainLink, Hash};
 
 /// It is always as long as this, and so overwritten in place.
 const LENGTH: usize = 256;
@@ -27,13 +27,13 @@ pub struct Head {
 
 impl Head {
     /// After this line.
-    pub fn new(link: Link, length: u64, root: Hash) -> Head {
+    pub fn new(link: ChainLink, length: u64, root: Hash) -> Head {
         Head { n: link.n, hash: link.hash, length, root }
     }
 
     /// The last line.
-    pub fn link(&self) -> Link {
-        Link { n: self.n, hash: self.hash }
+    pub fn link(&self) -> ChainLink {
+        ChainLink { n: self.n, hash: self.hash }
     }
 
     /// Reads it. None where nothing was written yet.
@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn no_byte_of_it_can_be_changed_unseen() {
-        let hash = Hash::of(b"x");
-        let head = Head::new(Link { n: u64::MAX, hash }, u64::MAX, hash);
+        let hash = Hash::digest(b"x");
+        let head = Head::new(ChainLink { n: u64::MAX, hash }, u64::MAX, hash);
         let bytes = head.encode();
         assert_eq!((bytes.len(), Head::decode(&bytes)), (LENGTH, Some(head)));
         for at in 0..bytes.len() {
@@ -104,7 +104,7 @@ mod tests {
     fn an_empty_file_has_none_yet() {
         let file = tempfile::tempfile().unwrap();
         assert_eq!(Head::read(&file).unwrap(), None);
-        let head = Head::new(Link { n: 3, hash: Hash::of(b"x") }, 7, Hash::NONE);
+        let head = Head::new(ChainLink { n: 3, hash: Hash::digest(b"x") }, 7, Hash::NONE);
         head.write(&file).unwrap();
         assert_eq!(Head::read(&file).unwrap(), Some(head));
         file.write_all_at(b"x", 256).unwrap();

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use guard_policy::Outcome;
 
-use super::reader::{Entry, Said, said};
+use super::reader::{AuditEntry, EntryBody, summary};
 
 /// Where journald listens (systemd-journald.service(8)).
 const SOCKET: &str = "/run/systemd/journal/socket";
 /// How long journald may take to have room.
-const SLOWEST: Duration = Duration::from_millis(500);
+const IO_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it is left alone after it had none.
-const PAUSE: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 /// syslog(3): what was refused is a warning, all else informational.
 const WARNING: &str = "4";
 const INFORMATIONAL: &str = "6";
@@ -45,14 +45,14 @@ impl Journal {
     fn at(path: &Path) -> io::Result<Journal> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
-        socket.set_write_timeout(Some(SLOWEST))?;
+        socket.set_write_timeout(Some(IO_TIMEOUT))?;
         Ok(Journal { socket, down: None })
     }
 
     /// Sends a line of the log; what could not be is told once.
     pub fn send(&mut self, line: &str) -> Option<String> {
         if let Some((since, lost)) = &mut self.down
-            && since.elapsed() < PAUSE
+            && since.elapsed() < RETRY_INTERVAL
         {
             *lost += 1;
             return None;
@@ -86,17 +86,17 @@ fn datagram(line: &str) -> Vec<u8> {
     };
     field("SYSLOG_IDENTIFIER", "openclaw-guard");
     field("GUARD_LINE", line);
-    let Some(entry) = Entry::parse(line.as_bytes()) else { return fields };
+    let Some(entry) = AuditEntry::parse(line.as_bytes()) else { return fields };
     let is_refused = entry.denial().is_some() || matches!(entry.operation.as_str(), "fault" | "log");
     field("PRIORITY", if is_refused { WARNING } else { INFORMATIONAL });
-    field("MESSAGE", &said(&entry));
+    field("MESSAGE", &summary(&entry));
     field("GUARD_OPERATION", &entry.operation);
     field("GUARD_SESSION", &entry.session);
     field("GUARD_AGENT", &entry.agent);
     if entry.n.is_some() {
         field("GUARD_ID", &entry.id.to_string());
     }
-    if let Said::Decision(decision) = &entry.what {
+    if let EntryBody::Decision(decision) = &entry.what {
         field("GUARD_VERDICT", decision.verdict.as_str());
         field("GUARD_PATH", &decision.path);
         field("GUARD_PID", &decision.pid.to_string());

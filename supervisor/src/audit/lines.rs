@@ -10,7 +10,7 @@ const CHUNK: u64 = 64 * 1024;
 
 /// A line's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LineBytes {
     /// Where it begins in its file.
     pub at: u64,
     /// Without the line feed.
@@ -56,7 +56,7 @@ impl<'f> Backward<'f> {
         Ok(())
     }
 
-    fn line(&mut self) -> io::Result<Option<Line>> {
+    fn line(&mut self) -> io::Result<Option<LineBytes>> {
         // How much of the end of `held` has no line feed.
         let mut clean = 0;
         loop {
@@ -74,7 +74,7 @@ impl<'f> Backward<'f> {
                 self.held.truncate(feed);
                 let is_whole = std::mem::replace(&mut self.is_whole, true);
                 if is_whole || !bytes.is_empty() {
-                    return Ok(Some(Line { at: self.from + feed as u64 + 1, bytes, is_whole }));
+                    return Ok(Some(LineBytes { at: self.from + feed as u64 + 1, bytes, is_whole }));
                 }
                 clean = 0;
                 continue;
@@ -83,7 +83,7 @@ impl<'f> Backward<'f> {
             if self.from == 0 {
                 let bytes: Vec<u8> = std::mem::take(&mut self.held).into();
                 let is_whole = std::mem::replace(&mut self.is_whole, false);
-                let line = Line { at: 0, bytes, is_whole };
+                let line = LineBytes { at: 0, bytes, is_whole };
                 return Ok((is_whole || !line.bytes.is_empty()).then_some(line));
             }
             self.fill()?;
@@ -92,9 +92,9 @@ impl<'f> Backward<'f> {
 }
 
 impl Iterator for Backward<'_> {
-    type Item = io::Result<Line>;
+    type Item = io::Result<LineBytes>;
 
-    fn next(&mut self) -> Option<io::Result<Line>> {
+    fn next(&mut self) -> Option<io::Result<LineBytes>> {
         self.line().transpose()
     }
 }
@@ -116,20 +116,20 @@ impl<'f> Forward<'f> {
         Forward { file, at, end, held: Vec::new(), given: 0 }
     }
 
-    fn line(&mut self) -> io::Result<Option<Line>> {
+    fn line(&mut self) -> io::Result<Option<LineBytes>> {
         // How much of what is left of `held` has no line feed.
         let mut clean = 0;
         loop {
             let left = &self.held[self.given..];
             if let Some(feed) = memchr::memchr(b'\n', &left[clean..]) {
                 let bytes = left[..clean + feed].to_vec();
-                return Ok(Some(self.give(bytes, true)));
+                return Ok(Some(self.finish_line(bytes, true)));
             }
             clean = left.len();
             let read_to = self.at + left.len() as u64;
             if read_to == self.end {
                 let bytes = left.to_vec();
-                return Ok((!bytes.is_empty()).then(|| self.give(bytes, false)));
+                return Ok((!bytes.is_empty()).then(|| self.finish_line(bytes, false)));
             }
             let more = read(self.file, read_to, CHUNK.min(self.end - read_to))?;
             self.held.drain(..self.given);
@@ -138,19 +138,19 @@ impl<'f> Forward<'f> {
         }
     }
 
-    fn give(&mut self, bytes: Vec<u8>, is_whole: bool) -> Line {
+    fn finish_line(&mut self, bytes: Vec<u8>, is_whole: bool) -> LineBytes {
         let at = self.at;
         let length = bytes.len() + usize::from(is_whole);
         self.given += length;
         self.at += length as u64;
-        Line { at, bytes, is_whole }
+        LineBytes { at, bytes, is_whole }
     }
 }
 
 impl Iterator for Forward<'_> {
-    type Item = io::Result<Line>;
+    type Item = io::Result<LineBytes>;
 
-    fn next(&mut self) -> Option<io::Result<Line>> {
+    fn next(&mut self) -> Option<io::Result<LineBytes>> {
         self.line().transpose()
     }
 }
@@ -164,12 +164,12 @@ mod tests {
     use super::*;
 
     /// What a reader that has all of it in memory says.
-    fn naive(text: &[u8]) -> Vec<Line> {
+    fn naive(text: &[u8]) -> Vec<LineBytes> {
         let mut at = 0;
         let parts = text.split_inclusive(|&byte| byte == b'\n');
         let lines = parts.map(|part| {
             let is_whole = part.ends_with(b"\n");
-            let line = Line { at, bytes: part[..part.len() - usize::from(is_whole)].to_vec(), is_whole };
+            let line = LineBytes { at, bytes: part[..part.len() - usize::from(is_whole)].to_vec(), is_whole };
             at += part.len() as u64;
             line
         });

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::fs::{FileType, FlockOperation, flock, fstat, ftruncate};
 
-use super::chain::{Hash, Joint, Link};
-use super::files::{Files, PATIENCE, identity, lock};
+use super::chain::{ChainFields, ChainLink, Hash};
+use super::files::{Files, LOCK_TIMEOUT, identity, lock};
 use super::head::Head;
 use super::lines::{Backward, Forward};
 use super::record;
@@ -30,15 +30,15 @@ pub struct Limits {
 #[derive(Debug)]
 pub struct AuditLog {
     path: PathBuf,
-    kind: Kind,
+    kind: LogKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum LogKind {
     /// A file, with its directory beside it.
-    Kept(Kept),
+    Kept(RotatedLog),
     /// What is no plain file, /dev/null for instance: the chain is this guard's alone.
-    Passing { file: File, link: Link },
+    Passing { file: File, link: ChainLink },
 }
 
 impl AuditLog {
@@ -49,25 +49,25 @@ impl AuditLog {
     pub fn open(path: &Path, limits: Limits) -> io::Result<AuditLog> {
         // Files are opened again later, wherever this process is by then.
         let path = std::path::absolute(path)?;
-        let files = Files::of(&path);
+        let files = Files::new(&path);
         let is_passing = path.symlink_metadata().is_ok_and(|found| {
             !matches!(FileType::from_raw_mode(found.mode()), FileType::RegularFile | FileType::Symlink)
         });
         let kind = if is_passing {
-            Kind::Passing { file: files.open_log()?, link: Link::START }
+            LogKind::Passing { file: files.open_log()?, link: ChainLink::START }
         } else {
-            Kind::Kept(Kept::open(files, limits)?)
+            LogKind::Kept(RotatedLog::open(files, limits)?)
         };
         Ok(AuditLog { path, kind })
     }
 
     /// Closes it, and leaves its memory as it is: for a process that is forked beside its writer.
-    pub fn leave(self) {
+    pub fn forget(self) {
         let AuditLog { path, kind } = self;
         std::mem::forget(path);
         match kind {
-            Kind::Passing { file, .. } => drop(file),
-            Kind::Kept(Kept { files, log, head, .. }) => {
+            LogKind::Passing { file, .. } => drop(file),
+            LogKind::Kept(RotatedLog { files, log, head, .. }) => {
                 std::mem::forget(files);
                 drop((log, head));
             }
@@ -85,8 +85,8 @@ impl AuditLog {
     /// The kernel's, a full disk for instance: then nothing of the line is in the log.
     pub fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
         match &mut self.kind {
-            Kind::Kept(kept) => kept.append(body, missing),
-            Kind::Passing { file, link } => {
+            LogKind::Kept(kept) => kept.append(body, missing),
+            LogKind::Passing { file, link } => {
                 let (line, next) = link.next(body);
                 file.write_all(format!("{line}\n").as_bytes())?;
                 *link = next;
@@ -106,7 +106,7 @@ pub struct Appended {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct RotatedLog {
     files: Files,
     limits: Limits,
     log: File,
@@ -119,31 +119,31 @@ struct Kept {
 
 /// What a line of the log's own says: before the next one, something is not as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum Defect {
     /// The last line has no end.
     Unfinished,
     /// There are lines, and no head.
     NoHead,
     /// The log does not go on from where the head says that it ended.
-    Cut(Link),
+    Cut(ChainLink),
     /// So many lines could not be written.
     Missing(u64),
 }
 
 /// Where the next line goes.
-struct End {
-    link: Link,
+struct Tail {
+    link: ChainLink,
     root: Hash,
     length: u64,
-    found: Vec<Found>,
+    found: Vec<Defect>,
 }
 
-impl Kept {
-    fn open(files: Files, limits: Limits) -> io::Result<Kept> {
+impl RotatedLog {
+    fn open(files: Files, limits: Limits) -> io::Result<RotatedLog> {
         files.make_directories()?;
         let head = plain(files.open_head()?, &files.head())?;
         let log = plain(files.open_log()?, files.log())?;
-        Ok(Kept { files, limits, log, head, warned: false, patience: PATIENCE })
+        Ok(RotatedLog { files, limits, log, head, warned: false, patience: LOCK_TIMEOUT })
     }
 
     fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
@@ -160,7 +160,7 @@ impl Kept {
     fn lock(&mut self) -> io::Result<()> {
         loop {
             let locked = lock(&self.head, FlockOperation::NonBlockingLockExclusive, self.patience);
-            self.patience = if locked.is_ok() { PATIENCE } else { Duration::ZERO };
+            self.patience = if locked.is_ok() { LOCK_TIMEOUT } else { Duration::ZERO };
             locked?;
             if is_at(&self.head, &self.files.head())? {
                 return Ok(());
@@ -178,7 +178,7 @@ impl Kept {
         };
         self.follow()?;
         let mut end = self.end(head)?;
-        end.found.extend((missing > 0).then_some(Found::Missing(missing)));
+        end.found.extend((missing > 0).then_some(Defect::Missing(missing)));
         let mut trouble = None;
         if end.length > 0 && end.length + body.len() as u64 + TIES > self.limits.max_bytes {
             trouble = self.rotate(&mut end).err().filter(|_| !self.warned).map(|error| {
@@ -189,7 +189,7 @@ impl Kept {
         let mut text = String::new();
         for found in &end.found {
             // After a rotation it is the end of another file.
-            if *found == Found::Unfinished && end.length > 0 {
+            if *found == Defect::Unfinished && end.length > 0 {
                 text.push('\n');
             }
             let (line, next) = end.link.next(&found.body());
@@ -219,10 +219,10 @@ impl Kept {
     }
 
     /// Where the next line goes, and what is not as the head says.
-    fn end(&self, head: Option<Head>) -> io::Result<End> {
+    fn end(&self, head: Option<Head>) -> io::Result<Tail> {
         let length = u64::try_from(fstat(&self.log)?.st_size).unwrap_or_default();
         if let Some(head) = head.filter(|head| head.length == length) {
-            return Ok(End { link: head.link(), root: head.root, length, found: Vec::new() });
+            return Ok(Tail { link: head.link(), root: head.root, length, found: Vec::new() });
         }
         let mut found = Vec::new();
         let mut last = last(&self.log, length)?;
@@ -235,25 +235,25 @@ impl Kept {
             last = self::last(&old, old.metadata()?.len())?;
             last.is_whole = true;
         }
-        let known = head.map_or(Link::START, |head| head.link());
-        let link = Link { n: last.n.unwrap_or(known.n), hash: last.hash };
+        let known = head.map_or(ChainLink::START, |head| head.link());
+        let link = ChainLink { n: last.n.unwrap_or(known.n), hash: last.hash };
         match head {
             None if link.hash == Hash::NONE => {}
-            None => found.push(Found::NoHead),
+            None => found.push(Defect::NoHead),
             Some(head) if length == 0 && link.hash == head.link().hash => {}
             Some(head) if length > head.length && self.goes_on(&head, length)? => {}
-            Some(head) => found.push(Found::Cut(head.link())),
+            Some(head) => found.push(Defect::Cut(head.link())),
         }
         // What was lost keeps its numbers.
-        let link = Link { n: link.n.max(known.n), ..link };
+        let link = ChainLink { n: link.n.max(known.n), ..link };
         if !last.is_whole {
-            found.insert(0, Found::Unfinished);
+            found.insert(0, Defect::Unfinished);
         }
         let root = match head {
             Some(head) => head.root,
             None => self.root(&olds, length)?,
         };
-        Ok(End { link, root, length, found })
+        Ok(Tail { link, root, length, found })
     }
 
     /// Whether lines follow that one after the one of the head: its writer was ended before it could say so.
@@ -266,24 +266,26 @@ impl Kept {
             || Backward::new(&self.log, head.length)
                 .next()
                 .transpose()?
-                .is_some_and(|last| last.is_whole && Hash::of(&last.bytes) == head.link().hash);
+                .is_some_and(|last| last.is_whole && Hash::digest(&last.bytes) == head.link().hash);
         Ok(begins
-            && (!line.is_whole || Joint::of(&line.bytes).is_some_and(|joint| joint.prev == head.link().hash)))
+            && (!line.is_whole
+                || ChainFields::parse(&line.bytes).is_some_and(|joint| joint.prev == head.link().hash)))
     }
 
     /// What the first line carries that is there.
     fn root(&self, olds: &[PathBuf], length: u64) -> io::Result<Hash> {
         let joint = match olds.first() {
             Some(old) => first(&File::open(old)?)?,
-            None => {
-                Forward::new(&self.log, 0, length).next().transpose()?.and_then(|line| Joint::of(&line.bytes))
-            }
+            None => Forward::new(&self.log, 0, length)
+                .next()
+                .transpose()?
+                .and_then(|line| ChainFields::parse(&line.bytes)),
         };
         Ok(joint.map_or(Hash::NONE, |joint| joint.prev))
     }
 
     /// Puts the log away, and begins a new one.
-    fn rotate(&mut self, end: &mut End) -> io::Result<()> {
+    fn rotate(&mut self, end: &mut Tail) -> io::Result<()> {
         let first = first(&self.log)?.map_or(0, |joint| joint.n);
         let old = self.files.old(first);
         let no_replace = rustix::fs::RenameFlags::NOREPLACE;
@@ -305,18 +307,18 @@ impl Kept {
     }
 }
 
-impl Found {
+impl Defect {
     fn body(&self) -> String {
         let (event, text) = match self {
-            Found::Unfinished => ("unfinished", "the line before this one was not finished".to_owned()),
-            Found::NoHead => {
+            Defect::Unfinished => ("unfinished", "the line before this one was not finished".to_owned()),
+            Defect::NoHead => {
                 ("no-head", "the head was missing: lines before this one may have been cut".to_owned())
             }
-            Found::Cut(Link { n, hash }) => (
+            Defect::Cut(ChainLink { n, hash }) => (
                 "cut",
                 format!("the log did not go on from line {n} ({hash}), where its head says that it ended"),
             ),
-            Found::Missing(lines) => {
+            Defect::Missing(lines) => {
                 (record::MISSING, format!("lines that could not be written before this one: {lines}"))
             }
         };
@@ -353,12 +355,12 @@ fn last(file: &File, length: u64) -> io::Result<Last> {
         return Ok(Last { n: None, hash: Hash::NONE, is_whole: true });
     };
     let numbered = if last.is_whole { Some(last.clone()) } else { lines.next().transpose()? };
-    let n = numbered.and_then(|line| Joint::of(&line.bytes)).map(|joint| joint.n);
-    Ok(Last { n, hash: Hash::of(&last.bytes), is_whole: last.is_whole })
+    let n = numbered.and_then(|line| ChainFields::parse(&line.bytes)).map(|joint| joint.n);
+    Ok(Last { n, hash: Hash::digest(&last.bytes), is_whole: last.is_whole })
 }
 
 /// What the first line of a file says of its place.
-fn first(file: &File) -> io::Result<Option<Joint>> {
+fn first(file: &File) -> io::Result<Option<ChainFields>> {
     let line = Forward::new(file, 0, file.metadata()?.len()).next().transpose()?;
-    Ok(line.and_then(|line| Joint::of(&line.bytes)))
+    Ok(line.and_then(|line| ChainFields::parse(&line.bytes)))
 }

@@ -17,11 +17,11 @@ pub mod report;
 mod secrets;
 mod writer;
 
-pub use event::{Event, Operation, shortened};
+pub use event::{DecisionEvent, Operation, shortened};
 pub use files::beside;
 pub use journal::Journal;
 pub use log::{AuditLog, Limits};
-pub use reader::said;
-pub use record::{Asked, Change, Context, Failed, Record};
+pub use reader::summary;
+pub use record::{Context, Failed, PolicyChange, QuestionRecord, Record};
 pub use secrets::Secrets;
 pub use writer::Writer;

@@ -16,9 +16,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::chain::Hash;
-use super::files::{Files, PATIENCE, lock};
+use super::files::{Files, LOCK_TIMEOUT, lock};
 use super::head::Head;
-use super::lines::{Backward, Forward, Line};
+use super::lines::{Backward, Forward, LineBytes};
 use crate::audit::Operation;
 
 /// What a line is called: its SHA-256. Shown as its first 8 digits, and found by any beginning.
@@ -51,7 +51,7 @@ pub enum ReadError {
 
 /// A line that was understood.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Its name.
     pub id: Id,
     /// Its number in the log.
@@ -65,23 +65,23 @@ pub struct Entry {
     /// `read`, `exec`, `reload`, …
     pub operation: String,
     /// What it says.
-    pub what: Said,
+    pub what: EntryBody,
     /// The line as it is.
     pub text: String,
 }
 
 /// What a line says.
 #[derive(Clone, Debug)]
-pub enum Said {
+pub enum EntryBody {
     /// What was decided about a call.
-    Decision(Decision),
+    Decision(LoggedDecision),
     /// Something else: a question, a change of the policy, a fault; all but what every line has.
     Other(Map<String, Value>),
 }
 
 /// A decision about a call.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Decision {
+pub struct LoggedDecision {
     /// The process.
     pub pid: Tid,
     /// It and its parents up to the first command.
@@ -97,7 +97,7 @@ pub struct Decision {
     /// What was decided.
     pub verdict: Outcome,
     /// Why.
-    pub because: Reason,
+    pub because: LoggedReason,
 }
 
 /// A process of a chain.
@@ -111,7 +111,7 @@ pub struct Parent {
 
 /// Why it was decided so.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Reason {
+pub struct LoggedReason {
     /// Who wrote what decided.
     pub source: Source,
     /// Where: `permissions.filesystem.rules["~/work/**"]`; empty where it was no policy's.
@@ -135,45 +135,45 @@ struct Raw {
     rest: Map<String, Value>,
 }
 
-impl Reason {
+impl LoggedReason {
     /// The place of the rule, or what was said where it was no policy's.
     pub fn rule(&self) -> &str {
         if self.path.is_empty() { &self.text } else { &self.path }
     }
 }
 
-impl Entry {
+impl AuditEntry {
     /// Of a line's bytes; None where it is none of a log.
-    pub fn parse(line: &[u8]) -> Option<Entry> {
+    pub fn parse(line: &[u8]) -> Option<AuditEntry> {
         let text = str::from_utf8(line).ok()?;
         let Raw { n, time, session, agent, operation, mut rest } = serde_json::from_str(text).ok()?;
         rest.shift_remove("prev");
         let what = match serde_json::from_str(text) {
-            Ok(decision) => Said::Decision(decision),
-            Err(_) => Said::Other(rest),
+            Ok(decision) => EntryBody::Decision(decision),
+            Err(_) => EntryBody::Other(rest),
         };
         let time = time.and_then(|time| time.parse().ok());
-        let (id, text) = (Hash::of(line), text.to_owned());
-        Some(Entry { id, n, time, session, agent, operation, what, text })
+        let (id, text) = (Hash::digest(line), text.to_owned());
+        Some(AuditEntry { id, n, time, session, agent, operation, what, text })
     }
 
     /// The decision, if it is one.
-    pub fn decision(&self) -> Option<&Decision> {
+    pub fn decision(&self) -> Option<&LoggedDecision> {
         match &self.what {
-            Said::Decision(decision) => Some(decision),
-            Said::Other(_) => None,
+            EntryBody::Decision(decision) => Some(decision),
+            EntryBody::Other(_) => None,
         }
     }
 
     /// The decision, if that was to refuse.
-    pub fn denial(&self) -> Option<&Decision> {
+    pub fn denial(&self) -> Option<&LoggedDecision> {
         self.decision().filter(|decision| decision.verdict != Outcome::Allow)
     }
 }
 
 /// One of the files.
 #[derive(Debug)]
-pub struct Part {
+pub struct LogFile {
     /// Its path.
     pub path: PathBuf,
     file: File,
@@ -181,9 +181,9 @@ pub struct Part {
     length: u64,
 }
 
-impl Part {
+impl LogFile {
     /// Its lines, the first one first.
-    pub fn lines(&self) -> impl Iterator<Item = Result<Line, ReadError>> {
+    pub fn lines(&self) -> impl Iterator<Item = Result<LineBytes, ReadError>> {
         Forward::new(&self.file, 0, self.length).map(|line| line.map_err(|error| self.unreadable(error)))
     }
 
@@ -196,7 +196,7 @@ impl Part {
 #[derive(Debug)]
 pub struct Log {
     /// Its files, the oldest first.
-    pub parts: Vec<Part>,
+    pub parts: Vec<LogFile>,
     /// Where it ends, by the head; the error says what is wrong with that.
     pub head: Result<Head, NoHead>,
 }
@@ -217,7 +217,7 @@ impl Log {
     /// When there is none, or the kernel says no.
     pub fn open(log: &Path) -> Result<Log, ReadError> {
         let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
-        let files = Files::of(&log);
+        let files = Files::new(&log);
         let at = |path: &Path| {
             let path = path.to_owned();
             move |error| ReadError::Unreadable { path, error }
@@ -225,7 +225,7 @@ impl Log {
         let head = open(&files.head()).map_err(at(&files.head()))?;
         if let Some(head) = &head {
             // Nothing is written or put away while the files are opened. It ends with the descriptor.
-            lock(head, FlockOperation::NonBlockingLockShared, PATIENCE).map_err(at(&files.head()))?;
+            lock(head, FlockOperation::NonBlockingLockShared, LOCK_TIMEOUT).map_err(at(&files.head()))?;
         }
         let mut parts = Vec::new();
         let mut paths = files.olds().map_err(at(files.directory()))?;
@@ -233,7 +233,7 @@ impl Log {
         for path in paths {
             let Some(file) = open(&path).map_err(at(&path))? else { continue };
             let length = file.metadata().map_err(at(&path))?.len();
-            parts.push(Part { path, file, length });
+            parts.push(LogFile { path, file, length });
         }
         let head = match head.as_ref().map(Head::read) {
             None | Some(Ok(None)) => Err(NoHead::Missing),
@@ -248,12 +248,12 @@ impl Log {
     }
 
     /// What was understood of it, the first line first.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Entry, ReadError>> {
-        understood(self.parts.iter().flat_map(Part::lines))
+    pub fn entries(&self) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
+        understood(self.parts.iter().flat_map(LogFile::lines))
     }
 
     /// The same, the last line first.
-    pub fn latest(&self) -> impl Iterator<Item = Result<Entry, ReadError>> {
+    pub fn latest(&self) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
         understood(self.parts.iter().rev().flat_map(|part| {
             Backward::new(&part.file, part.length).map(|line| line.map_err(|error| part.unreadable(error)))
         }))
@@ -263,7 +263,7 @@ impl Log {
     ///
     /// # Errors
     /// When there is none, or more than one.
-    pub fn find(&self, prefix: &str) -> Result<Entry, ReadError> {
+    pub fn find(&self, prefix: &str) -> Result<AuditEntry, ReadError> {
         let shown = || shown(prefix.as_bytes());
         if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(ReadError::NoId(shown()));
@@ -272,8 +272,8 @@ impl Log {
         for part in self.parts.iter().rev() {
             for line in Backward::new(&part.file, part.length) {
                 let line = line.map_err(|error| part.unreadable(error))?;
-                if Hash::of(&line.bytes).begins_with(prefix)
-                    && let Some(entry) = Entry::parse(&line.bytes)
+                if Hash::digest(&line.bytes).begins_with(prefix)
+                    && let Some(entry) = AuditEntry::parse(&line.bytes)
                     && found.replace(entry).is_some()
                 {
                     return Err(ReadError::Ambiguous(shown()));
@@ -285,9 +285,9 @@ impl Log {
 }
 
 fn understood(
-    lines: impl Iterator<Item = Result<Line, ReadError>>,
-) -> impl Iterator<Item = Result<Entry, ReadError>> {
-    lines.filter_map(|line| line.map(|line| Entry::parse(&line.bytes)).transpose())
+    lines: impl Iterator<Item = Result<LineBytes, ReadError>>,
+) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
+    lines.filter_map(|line| line.map(|line| AuditEntry::parse(&line.bytes)).transpose())
 }
 
 /// A plain file; None where there is nothing.
@@ -303,10 +303,10 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// `deny  read /home/u/.ssh/id_rsa  (permissions.filesystem.deny["~/.ssh/**"])  cat /home/…`
-pub fn said(entry: &Entry) -> String {
+pub fn summary(entry: &AuditEntry) -> String {
     let mut line = String::new();
     match &entry.what {
-        Said::Decision(decision) => {
+        EntryBody::Decision(decision) => {
             let verdict = decision.verdict.as_str();
             let _ =
                 write!(line, "{verdict:5} {} {}", decision.operation.word(), shown(decision.path.as_bytes()));
@@ -316,7 +316,7 @@ pub fn said(entry: &Entry) -> String {
                 let _ = write!(line, "  {}", argv.collect::<Vec<_>>().join(" "));
             }
         }
-        Said::Other(said) => {
+        EntryBody::Other(said) => {
             let _ = write!(line, "{:5} ", shown(entry.operation.as_bytes()));
             let fields = said.iter().map(|(key, value)| {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

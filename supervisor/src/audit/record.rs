@@ -1,14 +1,14 @@
 //! What a line says.
 
-use guard_approvals::{Question, Subject, What};
+use guard_approvals::{Question, QuestionChange, Subject};
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::text::shown_json;
 use guard_policy::{Outcome, Source};
 use serde::Serialize;
 
 use super::Secrets;
-use crate::audit::{Event, shortened};
-use crate::panics::Fault;
+use crate::audit::{DecisionEvent, shortened};
+use crate::panics::Panic;
 
 /// What is the same in every line of a session.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Context {
 
 /// A change of the policy while its tree runs.
 #[derive(Clone, Debug, Serialize)]
-pub struct Change {
+pub struct PolicyChange {
     /// The policy's file.
     pub path: String,
     /// Whether it is in force; false when it was wrong.
@@ -35,7 +35,7 @@ pub struct Change {
 /// What happened to a question, for whoever reads the log.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct QuestionRecord {
     /// `requested`, `joined`, `resolved`, `expired`, `withdrawn`, `refused`, `granted`, `consumed`,
     /// `saved`, `running`, `finished` or `denied`.
     event: &'static str,
@@ -72,7 +72,7 @@ pub struct Failed {
 
 impl Failed {
     /// Of a panic, and of the call by whom and to what it refused.
-    pub fn new(fault: &Fault, call: Option<(Tid, &'static str)>) -> Failed {
+    pub fn new(fault: &Panic, call: Option<(Tid, &'static str)>) -> Failed {
         Failed {
             pid: call.map(|(pid, _)| pid),
             call: call.map(|(_, name)| name),
@@ -83,21 +83,21 @@ impl Failed {
     }
 }
 
-impl Asked {
-    fn masked(&self, secrets: &Secrets) -> Asked {
+impl QuestionRecord {
+    fn masked(&self, secrets: &Secrets) -> QuestionRecord {
         let text = self.text.as_deref().map(|text| secrets.masked_text(text));
-        Asked { argv: secrets.masked(&self.argv), text, ..self.clone() }
+        QuestionRecord { argv: secrets.masked(&self.argv), text, ..self.clone() }
     }
 
     /// Of an event, with its question where that is known.
-    pub fn new(event: &guard_approvals::Event, question: Option<&Question>) -> Asked {
+    pub fn new(event: &guard_approvals::Event, question: Option<&Question>) -> QuestionRecord {
         let (path, argv) = match question.map(|question| &question.subject) {
             Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv)),
             Some(Subject::File { path, .. }) => (Some(path), Vec::new()),
             None => (None, Vec::new()),
         };
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-        let mut asked = Asked {
+        let mut asked = QuestionRecord {
             event: "requested",
             id: event.id.to_string(),
             call: None,
@@ -108,21 +108,23 @@ impl Asked {
             text: None,
         };
         match &event.what {
-            What::Requested { .. } => {}
-            What::Joined { call } => (asked.event, asked.call) = ("joined", Some(call.to_string())),
-            What::Resolved { decision, by } => {
+            QuestionChange::Requested { .. } => {}
+            QuestionChange::Joined { call } => (asked.event, asked.call) = ("joined", Some(call.to_string())),
+            QuestionChange::Resolved { decision, by } => {
                 asked.event = "resolved";
                 (asked.decision, asked.by) = (Some(decision.to_string()), Some(by.as_str()));
             }
-            What::Expired => asked.event = "expired",
-            What::NoRoute => asked.event = "no-route",
-            What::Failed => asked.event = "failed",
-            What::Withdrawn => asked.event = "withdrawn",
-            What::Refused(refusal) => (asked.event, asked.text) = ("refused", Some(refusal.to_string())),
-            What::Granted => asked.event = "granted",
-            What::Consumed => asked.event = "consumed",
-            What::Told(told) => (asked.event, asked.text) = (told.word(), Some(told.to_string())),
-            What::Saved(saved) => {
+            QuestionChange::Expired => asked.event = "expired",
+            QuestionChange::NoRoute => asked.event = "no-route",
+            QuestionChange::Failed => asked.event = "failed",
+            QuestionChange::Withdrawn => asked.event = "withdrawn",
+            QuestionChange::Refused(refusal) => {
+                (asked.event, asked.text) = ("refused", Some(refusal.to_string()))
+            }
+            QuestionChange::Granted => asked.event = "granted",
+            QuestionChange::Consumed => asked.event = "consumed",
+            QuestionChange::Told(told) => (asked.event, asked.text) = (told.word(), Some(told.to_string())),
+            QuestionChange::Saved(saved) => {
                 asked.event = "saved";
                 asked.text = Some(saved.clone().unwrap_or_else(|problem| format!("not saved: {problem}")));
             }
@@ -135,11 +137,11 @@ impl Asked {
 #[derive(Clone, Debug)]
 pub enum Record {
     /// A decision.
-    Event(Event),
+    Event(DecisionEvent),
     /// A change of the policy.
-    Change(Change),
+    Change(PolicyChange),
     /// What happened to a question.
-    Asked(Asked),
+    Asked(QuestionRecord),
     /// A panic.
     Failed(Failed),
 }
@@ -148,7 +150,7 @@ impl Record {
     /// Its line, before it has its place in the log.
     pub fn body(&self, context: &Context) -> String {
         match self {
-            Record::Event(event) => json(&Line::new(context, event)),
+            Record::Event(event) => json(&RecordLine::new(context, event)),
             Record::Change(change) => other(context, "reload", change),
             Record::Asked(asked) => other(context, "approval", &asked.masked(&context.secrets)),
             Record::Failed(failed) => other(context, "fault", failed),
@@ -158,7 +160,7 @@ impl Record {
 
 /// One line. Paths and arguments that are no UTF-8 carry U+FFFD: for reading, not for replaying.
 #[derive(Serialize)]
-struct Line<'a> {
+struct RecordLine<'a> {
     time: String,
     session: &'a str,
     agent: &'a str,
@@ -169,7 +171,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     argv: Vec<String>,
     verdict: guard_policy::Outcome,
-    because: Reason<'a>,
+    because: RecordReason<'a>,
     tier: &'static str,
     micros: u64,
 }
@@ -205,15 +207,15 @@ struct Parent<'a> {
 }
 
 #[derive(Serialize)]
-struct Reason<'a> {
+struct RecordReason<'a> {
     source: Source,
     path: &'a str,
     text: &'a str,
 }
 
-impl<'a> Line<'a> {
-    fn new(context: &'a Context, event: &'a Event) -> Line<'a> {
-        Line {
+impl<'a> RecordLine<'a> {
+    fn new(context: &'a Context, event: &'a DecisionEvent) -> RecordLine<'a> {
+        RecordLine {
             time: now(),
             session: &context.session,
             agent: &context.agent,
@@ -226,7 +228,7 @@ impl<'a> Line<'a> {
                 context.secrets.masked(&event.argv.iter().map(text).collect::<Vec<_>>())
             },
             verdict: event.outcome,
-            because: Reason {
+            because: RecordReason {
                 source: event.because.source,
                 path: &event.because.path,
                 text: &event.because.text,

@@ -5,7 +5,7 @@ use std::env;
 use guard_policy::redact::{is_secret_name, redacted, redacted_text};
 
 /// Shorter values are words that may mean something else.
-const SHORTEST: usize = 8;
+const MIN_LEN: usize = 8;
 /// Stands for a secret.
 const MASK: &str = "***";
 
@@ -22,14 +22,14 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     /// Those of this process: the operator's environment.
     pub fn of_environment() -> Secrets {
-        Secrets::of(
+        Secrets::new(
             env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )
     }
 
-    fn of(variables: impl Iterator<Item = (String, String)>) -> Secrets {
-        let secret = variables.filter(|(name, value)| value.len() >= SHORTEST && is_secret_name(name));
+    fn new(variables: impl Iterator<Item = (String, String)>) -> Secrets {
+        let secret = variables.filter(|(name, value)| value.len() >= MIN_LEN && is_secret_name(name));
         let mut values: Vec<String> = secret.map(|(_, value)| value).collect();
         // One may be the beginning of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
@@ -69,7 +69,7 @@ mod tests {
             ("A_KEY", "short"),
         ];
         let secrets =
-            Secrets::of(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter());
+            Secrets::new(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter());
         let argv = ["curl", "-H", "X: hunter22-long hunter22", "vim-is-it", "short"].map(str::to_owned);
         assert_eq!(secrets.masked(&argv), ["curl", "-H", "X: *** ***", "vim-is-it", "short"]);
         assert_eq!(secrets.masked_text("a hunter22 b"), "a *** b");

@@ -21,7 +21,7 @@ pub struct Writer {
 
 /// What became of a line.
 #[derive(Debug)]
-pub struct Written {
+pub struct WriteOutcome {
     /// Whether it is in the log, where there is one.
     pub is_logged: bool,
     /// What the operator must know.
@@ -41,10 +41,10 @@ impl Writer {
     }
 
     /// Closes it, and leaves its memory as it is: for a process that is forked beside its writer.
-    pub fn leave(self) {
+    pub fn forget(self) {
         let Writer { log, journal, .. } = self;
         if let Some(log) = log {
-            log.leave();
+            log.forget();
         }
         drop(journal);
     }
@@ -60,7 +60,7 @@ impl Writer {
     }
 
     /// Writes a record.
-    pub fn write(&mut self, context: &Context, record: &Record) -> Written {
+    pub fn write(&mut self, context: &Context, record: &Record) -> WriteOutcome {
         let mut problems = Vec::new();
         let body = record.body(context);
         let line = match &mut self.log {
@@ -80,7 +80,7 @@ impl Writer {
         if let Some(journal) = &mut self.journal {
             problems.extend(journal.send(line.as_deref().unwrap_or(&body)));
         }
-        Written { is_logged, problems }
+        WriteOutcome { is_logged, problems }
     }
 
     fn unwritten(&self, error: &std::io::Error) -> String {

@@ -5,22 +5,22 @@ use std::ffi::{CString, NulError, OsStr};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use guard_openclaw::gateway::{Wanted, Withheld};
+use guard_openclaw::gateway::{GatewaySettings, SecretVariables};
 use guard_policy::environment::{Dropped, Inherited, Variable};
 use guard_policy::text::shown;
-use guard_policy::{Because, Policy};
+use guard_policy::{Policy, Reason};
 
 use crate::config::options::Options;
 
 /// The environment of the command, by what the policy says of the guard's own. What opens OpenClaw's gateway is not in it,
 /// under whatever name.
 pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
-    let withheld = Withheld::find(&Wanted::of(policy), state);
+    let withheld = SecretVariables::find(&GatewaySettings::from_policy(policy), state);
     let (ours, others): (Vec<_>, Vec<_>) =
         env::vars_os().partition(|(name, value)| withheld.has(name, value));
     let mut inherited =
         policy.environment(others.into_iter().map(|(name, value)| (name.into_vec(), value.into_vec())));
-    let because = || Because::unmentioned("it opens OpenClaw's gateway");
+    let because = || Reason::unmentioned("it opens OpenClaw's gateway");
     let dropped = ours.into_iter().map(|(name, _)| Dropped { name: name.into_vec(), because: because() });
     inherited.dropped.extend(dropped);
     inherited

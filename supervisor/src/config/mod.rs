@@ -20,7 +20,7 @@ use guard_policy::{Ask, Document, Host, OpenclawStore, Overrides, OwnStore, Poli
 use crate::config::options::Options;
 use crate::config::realpath::Links;
 
-pub use paths::{Places, temporary, temporary_name};
+pub use paths::{Paths, temporary, temporary_name};
 
 /// What keeps the guard from starting, as a person would say it.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +86,7 @@ pub enum Disk {
 ///
 /// # Errors
 /// When a file that must be there is not, cannot be read, or is wrong.
-pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, SetupError> {
+pub fn policy(options: &Options, places: &Paths, disk: Disk) -> Result<Policy, SetupError> {
     compile(
         options,
         places,
@@ -102,7 +102,7 @@ pub fn policy(options: &Options, places: &Places, disk: Disk) -> Result<Policy, 
 /// # Errors
 /// When there is no home, or guard.json cannot be read.
 pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
-    let places = Places::find(options)?;
+    let places = Paths::find(options)?;
     let text = read(&places, |path| std::fs::read(path))?;
     let text = text.and_then(|text| String::from_utf8(text).ok());
     let document = text.and_then(|text| Document::parse("", &text).ok());
@@ -115,7 +115,7 @@ pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
 /// When it is wrong.
 pub fn compile(
     options: &Options,
-    places: &Places,
+    places: &Paths,
     disk: Disk,
     text: Option<&[u8]>,
     stores: &Stores,
@@ -165,7 +165,7 @@ fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Asks about the host as it is without stores: for what is to hold by itself.
-pub fn on_host<T>(places: &Places, ask: impl FnOnce(&Host<'_>) -> T) -> T {
+pub fn on_host<T>(places: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     let links = Links::default();
     let resolve = |path: &[u8]| resolved(&links, path);
     let trail = |path: &[u8]| links.trail(path);
@@ -186,7 +186,7 @@ pub fn on_host<T>(places: &Places, ask: impl FnOnce(&Host<'_>) -> T) -> T {
 ///
 /// # Errors
 /// When it cannot be compiled.
-pub fn open(options: &Options, places: &Places) -> Result<Policy, SetupError> {
+pub fn open(options: &Options, places: &Paths) -> Result<Policy, SetupError> {
     const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
         "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
     let document = Document::parse("open", OPEN).map_err(SetupError::Invalid)?;
@@ -221,7 +221,7 @@ fn own(store: &approvals_store::File) -> OwnStore<'_> {
 /// # Errors
 /// When it cannot be read.
 pub fn read(
-    places: &Places,
+    places: &Paths,
     content: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>, SetupError> {
     match content(&places.policy_file) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use guard_openclaw::approvals_store::{self, Stores};
 use guard_openclaw::gateway;
 use guard_openclaw::real_path::real;
-use guard_policy::{Gateway, Host, Policy, Premises, known};
+use guard_policy::{Gateway, Host, PersistenceSites, Policy, known};
 
 use super::SetupError;
 use crate::audit;
@@ -17,7 +17,7 @@ use crate::config::realpath::Links;
 
 /// Where things are on this host.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct Paths {
     /// What `~` means.
     pub home: PathBuf,
     /// OpenClaw's state directory.
@@ -48,15 +48,15 @@ pub struct Places {
     /// The real directories for temporary files at the start.
     pub(super) temp_dirs: Vec<Vec<u8>>,
     /// What else says where something would run by itself, at the start.
-    pub(super) premises: Premises,
+    pub(super) premises: PersistenceSites,
 }
 
-impl Places {
+impl Paths {
     /// Looks at the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
     ///
     /// # Errors
     /// When there is no home or no current directory.
-    pub fn find(options: &Options) -> Result<Places, SetupError> {
+    pub fn find(options: &Options) -> Result<Paths, SetupError> {
         let home = options
             .home
             .clone()
@@ -76,7 +76,7 @@ impl Places {
             known::may_be_temporary(real(dir).as_os_str().as_bytes(), home.as_os_str().as_bytes())
         });
         let cwd = env::current_dir().and_then(|cwd| cwd.canonicalize()).map_err(SetupError::NoDirectory)?;
-        let mut places = Places {
+        let mut places = Paths {
             policy_file: real(&std::path::absolute(&policy).map_err(SetupError::NoDirectory)?),
             state_directory: real(&std::path::absolute(&state).map_err(SetupError::NoDirectory)?),
             session_key: options

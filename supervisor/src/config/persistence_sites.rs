@@ -8,21 +8,21 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use guard_policy::Premises;
+use guard_policy::PersistenceSites;
 
 use crate::config::realpath::Links;
 
 /// How many git directories are looked at: submodules and worktrees may be many.
-const MOST: usize = 256;
+const MAX_SITES: usize = 256;
 /// How many names of a directory are looked at for repositories.
-const NAMES: usize = 1024;
+const MAX_NAMES: usize = 1024;
 /// How many files a configuration includes, one by another (git's own bound is 10 deep).
-const INCLUDES: usize = 64;
+const MAX_INCLUDES: usize = 64;
 /// A configuration is no longer.
-const LONGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// All of it.
-pub fn find(links: &Links, cwd: &Path, home: &Path) -> Premises {
+pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
     let base = |name| variable(name).map(|path| real(&path));
@@ -37,7 +37,7 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> Premises {
     found.links();
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
-    Premises {
+    PersistenceSites {
         homes,
         config: base("XDG_CONFIG_HOME"),
         data: base("XDG_DATA_HOME"),
@@ -76,7 +76,7 @@ impl Repositories {
         if !self.directories.is_empty() {
             return;
         }
-        let names = std::fs::read_dir(cwd).into_iter().flatten().flatten().take(NAMES);
+        let names = std::fs::read_dir(cwd).into_iter().flatten().flatten().take(MAX_NAMES);
         for name in names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())) {
             self.top(&name.path());
         }
@@ -90,7 +90,7 @@ impl Repositories {
         if meta.is_file() {
             // Whoever writes it says where the configuration is.
             self.others.push(git.clone());
-            let Some(target) = said(&git, "gitdir:") else { return };
+            let Some(target) = value_after(&git, "gitdir:") else { return };
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
         } else if is_repository(&git) {
@@ -105,11 +105,11 @@ impl Repositories {
     fn directory(&mut self, directory: PathBuf, top: &Path) {
         // The way may have links in it, or `..`.
         let directory = directory.canonicalize().unwrap_or(directory);
-        if self.directories.contains(&directory) || self.directories.len() >= MOST {
+        if self.directories.contains(&directory) || self.directories.len() >= MAX_SITES {
             return;
         }
         self.directories.push(directory.clone());
-        if let Some(common) = said(&directory.join("commondir"), "") {
+        if let Some(common) = value_after(&directory.join("commondir"), "") {
             self.directory(directory.join(common), top);
         }
         for config in ["config", "config.worktree"] {
@@ -117,7 +117,7 @@ impl Repositories {
         }
         for worktree in names(&directory.join("worktrees")) {
             // Where its `.git` is.
-            self.others.extend(said(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
+            self.others.extend(value_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
             self.directory(worktree, top);
         }
         self.modules(&directory.join("modules"), top);
@@ -126,7 +126,7 @@ impl Repositories {
     /// The git directories of submodules, whose names may have slashes.
     fn modules(&mut self, directory: &Path, top: &Path) {
         for module in names(directory) {
-            if self.directories.len() >= MOST {
+            if self.directories.len() >= MAX_SITES {
                 return;
             }
             if is_repository(&module) {
@@ -153,7 +153,7 @@ impl Repositories {
                 ("include" | "includeif", "path") => {
                     let included = absolute(&value, config.parent().unwrap_or(top));
                     self.others.push(included.clone());
-                    if self.included.len() < INCLUDES && !self.included.contains(&included) {
+                    if self.included.len() < MAX_INCLUDES && !self.included.contains(&included) {
                         self.included.push(included.clone());
                         self.others_of(&included, top, around);
                     }
@@ -171,7 +171,7 @@ impl Repositories {
         let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
         let places: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
         for place in places {
-            let names = std::fs::read_dir(place).into_iter().flatten().flatten().take(NAMES);
+            let names = std::fs::read_dir(place).into_iter().flatten().flatten().take(MAX_NAMES);
             let links = names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_symlink()));
             self.others.extend(links.map(|name| name.path()));
         }
@@ -186,20 +186,20 @@ fn is_repository(directory: &Path) -> bool {
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
-    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(NAMES);
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_NAMES);
     names.filter(|name| name.file_type().is_ok_and(|kind| kind.is_dir())).map(|name| name.path()).collect()
 }
 
 fn text(file: &Path) -> Option<String> {
     let meta = std::fs::metadata(file).ok()?;
-    if !meta.is_file() || meta.len() > LONGEST {
+    if !meta.is_file() || meta.len() > MAX_BYTES {
         return None;
     }
     std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// What a file of one line says behind a word.
-fn said(file: &Path, word: &str) -> Option<String> {
+fn value_after(file: &Path, word: &str) -> Option<String> {
     let text = text(file)?;
     let said = text.strip_prefix(word)?.trim_end_matches(['\n', '\r']).trim_start();
     (!said.is_empty()).then(|| said.to_owned())

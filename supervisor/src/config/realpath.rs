@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 /// As many links as the kernel follows (include/linux/namei.h, MAXSYMLINKS).
-const MOST: usize = 40;
+const MAX_LINKS: usize = 40;
 
 #[derive(Clone, Debug)]
 enum Name {
@@ -31,16 +31,16 @@ enum Missing {
 
 /// The links that were followed, and where they led.
 #[derive(Debug)]
-struct Way {
+struct LinkTrail {
     links: Vec<PathBuf>,
     end: PathBuf,
     exists: bool,
 }
 
-impl Way {
+impl LinkTrail {
     /// Of a path that leads nowhere.
-    fn straight(path: &[u8]) -> Way {
-        Way { links: Vec::new(), end: OsStr::from_bytes(path).into(), exists: false }
+    fn straight(path: &[u8]) -> LinkTrail {
+        LinkTrail { links: Vec::new(), end: OsStr::from_bytes(path).into(), exists: false }
     }
 }
 
@@ -49,26 +49,26 @@ impl Way {
 pub struct Links {
     seen: RefCell<HashMap<PathBuf, Name>>,
     /// The ways to directories in which several names were asked for.
-    ways: RefCell<HashMap<Vec<u8>, Way>>,
+    ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
 }
 
 impl Links {
     /// The real path of what exists; None otherwise.
     pub fn real(&self, path: &[u8]) -> Option<Vec<u8>> {
-        let way = self.way(path, Missing::Ends)?;
+        let way = self.resolve(path, Missing::Ends)?;
         Some(way.end.into_os_string().into_vec())
     }
 
     /// Each link on the way to a path, by its real path, and at last where the path leads, whether or not that exists. What
     /// leads nowhere stays as it is.
     pub fn trail(&self, path: &[u8]) -> Vec<Vec<u8>> {
-        let Way { links, end, .. } = self.way_of_many(path);
+        let LinkTrail { links, end, .. } = self.resolve_dir_cached(path);
         links.into_iter().chain([end]).map(|path| path.into_os_string().into_vec()).collect()
     }
 
     /// The way to one of many names in few directories.
-    fn way_of_many(&self, path: &[u8]) -> Way {
-        let whole = || self.way(path, Missing::Continues).unwrap_or_else(|| Way::straight(path));
+    fn resolve_dir_cached(&self, path: &[u8]) -> LinkTrail {
+        let whole = || self.resolve(path, Missing::Continues).unwrap_or_else(|| LinkTrail::straight(path));
         let at = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
         let (directory, name) = (&path[..at], &path[(at + 1).min(path.len())..]);
         if directory.is_empty() || matches!(name, b"" | b"." | b"..") {
@@ -76,18 +76,20 @@ impl Links {
         }
         let mut ways = self.ways.borrow_mut();
         if !ways.contains_key(directory) {
-            let Some(way) = self.way(directory, Missing::Continues) else { return Way::straight(path) };
+            let Some(way) = self.resolve(directory, Missing::Continues) else {
+                return LinkTrail::straight(path);
+            };
             ways.insert(directory.to_vec(), way);
         }
-        let Way { links, end, exists } = &ways[directory];
+        let LinkTrail { links, end, exists } = &ways[directory];
         let entry = end.join(OsStr::from_bytes(name));
-        if *exists && matches!(self.look(&entry), Name::Link(_)) {
+        if *exists && matches!(self.read_entry(&entry), Name::Link(_)) {
             return whole();
         }
-        Way { links: links.clone(), end: entry, exists: *exists }
+        LinkTrail { links: links.clone(), end: entry, exists: *exists }
     }
 
-    fn way(&self, path: &[u8], missing: Missing) -> Option<Way> {
+    fn resolve(&self, path: &[u8], missing: Missing) -> Option<LinkTrail> {
         let path = Path::new(OsStr::from_bytes(path));
         if !path.is_absolute() {
             return None;
@@ -102,7 +104,7 @@ impl Links {
                 Some(Component::ParentDir) => drop(real.pop()),
                 Some(Component::Normal(name)) => {
                     let entry = real.join(name);
-                    let name = if exists { self.look(&entry) } else { Name::Itself };
+                    let name = if exists { self.read_entry(&entry) } else { Name::Itself };
                     match name {
                         Name::Missing if missing == Missing::Ends => return None,
                         Name::Missing => {
@@ -112,7 +114,7 @@ impl Links {
                         Name::Itself => real = entry,
                         Name::Link(target) => {
                             links.push(entry);
-                            if links.len() > MOST {
+                            if links.len() > MAX_LINKS {
                                 return None;
                             }
                             if target.is_absolute() {
@@ -125,10 +127,10 @@ impl Links {
                 _ => {}
             }
         }
-        Some(Way { links, end: real, exists })
+        Some(LinkTrail { links, end: real, exists })
     }
 
-    fn look(&self, entry: &Path) -> Name {
+    fn read_entry(&self, entry: &Path) -> Name {
         let mut seen = self.seen.borrow_mut();
         let look = || match std::fs::symlink_metadata(entry) {
             Err(_) => Name::Missing,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
-use guard_approvals::{Digest, Executable, Script};
+use guard_approvals::{BoundScript, Digest, Executable};
 use guard_policy::analysis::script_operand;
 use guard_policy::environment::tells;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -41,14 +41,14 @@ pub fn executable(
 ///
 /// # Errors
 /// As [`executable`]; EACCES when it is too long.
-pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<Script, Errno> {
+pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, Errno> {
     let caller = request.caller;
-    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::LONGEST {
+    if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::MAX_BYTES {
         let text =
             "a script of more than 64 MiB, which cannot be held until it is read; an allowlist entry lets it";
         request.guard.refuse(caller, Operation::Exec, &named.path, text)?;
     }
-    Ok(Script { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
+    Ok(BoundScript { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
 }
 
 /// The variables that can make another program of this one, and which the tree has set.
@@ -96,7 +96,7 @@ pub fn operand(
 ///
 /// # Errors
 /// EACCES when it holds something else by now; the kernel's; ESRCH when the caller is gone.
-pub fn bind_script(request: &Request<'_, '_>, script: &Script, named: Named) -> Result<(), Errno> {
+pub fn bind_script(request: &Request<'_, '_>, script: &BoundScript, named: Named) -> Result<(), Errno> {
     let (guard, caller) = (request.guard, request.caller);
     match guard.scripts.bind(caller, &guard.tree, named, script.sha256) {
         Err(Errno::ACCESS) => {

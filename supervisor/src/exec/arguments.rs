@@ -5,14 +5,14 @@ use rustix::io::Errno;
 use crate::caller::Caller;
 
 /// The kernel takes at most three quarters of 8 MiB for all strings and pointers (fs/exec.c, bprm_stack_limits).
-pub const LIMIT: usize = 6 << 20;
+pub const MAX_BYTES: usize = 6 << 20;
 /// MAX_ARG_STRLEN: 32 pages.
-const LONGEST: usize = 32 * 4096;
+const MAX_LEN: usize = 32 * 4096;
 /// How much is read at once, from the beginning of a page: the strings of most environments lie together, in any order.
 const WINDOW: usize = 8192;
 const PAGE: u64 = 4096;
 /// How many such stretches are kept.
-const WINDOWS: usize = 8;
+const MAX_WINDOWS: usize = 8;
 
 /// A NULL-terminated array of strings.
 #[derive(Clone, Debug, Default)]
@@ -99,11 +99,11 @@ impl<'c, 'k> Windows<'c, 'k> {
     }
 
     fn read(&mut self, address: u64) -> Result<usize, Errno> {
-        if self.windows.len() < WINDOWS {
+        if self.windows.len() < MAX_WINDOWS {
             self.windows.push(Window::default());
             self.next = self.windows.len() - 1;
         } else {
-            self.next = (self.next + 1) % WINDOWS;
+            self.next = (self.next + 1) % MAX_WINDOWS;
         }
         let window = &mut self.windows[self.next];
         window.start = address - address % PAGE;
@@ -129,7 +129,7 @@ impl<'c, 'k> Windows<'c, 'k> {
             let bytes = self.from(at)?;
             let end = bytes.iter().position(|&byte| byte == 0);
             text.extend_from_slice(&bytes[..end.unwrap_or(bytes.len())]);
-            if text.len() >= LONGEST {
+            if text.len() >= MAX_LEN {
                 return Err(Errno::TOOBIG);
             }
             if end.is_some() {

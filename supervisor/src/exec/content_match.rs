@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use guard_approvals::Digest;
-use guard_policy::{Policy, Withheld};
+use guard_policy::{Policy, WithheldProgram};
 use parking_lot::Mutex;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -25,49 +25,49 @@ use rustix::io::Errno;
 use crate::resolve::{Identity, link_to};
 
 /// So many programs are compared with, at most.
-const MOST: usize = 1000;
+const MAX_FILES: usize = 1000;
 /// A directory that was changed more recently may change again without a new time of change.
-const SETTLED: Duration = Duration::from_secs(2);
+const SETTLE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The programs that one policy withholds by name.
 #[derive(Debug)]
-pub struct Copies {
+pub struct ContentMatcher {
     policy: Arc<Policy>,
-    withheld: OnceLock<Vec<Withheld>>,
-    known: Mutex<Known>,
-    /// Whether [`Copies::news`] has been told.
+    withheld: OnceLock<Vec<WithheldProgram>>,
+    known: Mutex<KnownFiles>,
+    /// Whether [`ContentMatcher::new_warning`] has been told.
     told: AtomicBool,
 }
 
 /// What was found on the disk.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownFiles {
     listing: Option<Listing>,
-    digests: HashMap<Identity, (Stamp, Digest)>,
+    digests: HashMap<Identity, (ContentStamp, Digest)>,
 }
 
 /// The files that the patterns name.
 #[derive(Clone, Debug)]
 struct Listing {
     /// The directories with more than one of them, as they were; `None` for one that must be looked at again.
-    directories: Vec<(Vec<u8>, Option<Stamp>)>,
+    directories: Vec<(Vec<u8>, Option<ContentStamp>)>,
     files: Arc<Vec<Vec<u8>>>,
     left_out: usize,
 }
 
 /// What is another for a file that was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct ContentStamp {
     file: Identity,
     size: i64,
     modified: (i64, i64),
     changed: (i64, i64),
 }
 
-impl Stamp {
-    fn of(stat: &Stat) -> Stamp {
-        Stamp {
-            file: Identity::of(stat),
+impl ContentStamp {
+    fn from_stat(stat: &Stat) -> ContentStamp {
+        ContentStamp {
+            file: Identity::from_stat(stat),
             size: stat.st_size,
             modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
@@ -75,32 +75,37 @@ impl Stamp {
     }
 
     /// Of a directory; none where it is not there, or may change again within one time.
-    fn settled(directory: &[u8]) -> Option<Stamp> {
+    fn settled(directory: &[u8]) -> Option<ContentStamp> {
         let stat = rustix::fs::stat(directory).ok()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs() as i64;
-        (stat.st_ctime + (SETTLED.as_secs() as i64) < now).then(|| Stamp::of(&stat))
+        (stat.st_ctime + (SETTLE_INTERVAL.as_secs() as i64) < now).then(|| ContentStamp::from_stat(&stat))
     }
 }
 
 /// What a file was a copy of when it was judged.
 #[derive(Debug)]
-pub struct Stand {
-    copies: Arc<Copies>,
+pub struct ExpectedMatch {
+    copies: Arc<ContentMatcher>,
     path: Vec<u8>,
     originals: Vec<Vec<u8>>,
 }
 
-impl Stand {
+impl ExpectedMatch {
     /// Whether the file behind this descriptor, which is the one that was judged, is still just that.
     pub fn holds(&self, fd: BorrowedFd<'_>) -> bool {
         self.copies.originals(&self.path, fd, &|| Ok(())).as_ref() == Ok(&self.originals)
     }
 }
 
-impl Copies {
+impl ContentMatcher {
     /// Of a policy. Nothing is looked at yet.
-    pub fn of(policy: Arc<Policy>) -> Copies {
-        Copies { policy, withheld: OnceLock::new(), known: Mutex::default(), told: AtomicBool::new(false) }
+    pub fn new(policy: Arc<Policy>) -> ContentMatcher {
+        ContentMatcher {
+            policy,
+            withheld: OnceLock::new(),
+            known: Mutex::default(),
+            told: AtomicBool::new(false),
+        }
     }
 
     /// Whether a program at this real path is compared: the tree could have put it there, and there is something to
@@ -109,7 +114,7 @@ impl Copies {
         !self.withheld().is_empty() && self.policy.writable(path)
     }
 
-    fn withheld(&self) -> &[Withheld] {
+    fn withheld(&self) -> &[WithheldProgram] {
         self.withheld.get_or_init(|| self.policy.withheld())
     }
 
@@ -135,7 +140,7 @@ impl Copies {
             if there.st_size != stat.st_size || !is_program(&there) || !is_real(named) {
                 continue;
             }
-            if Identity::of(&there) == Identity::of(&stat) {
+            if Identity::from_stat(&there) == Identity::from_stat(&stat) {
                 found.push(named.clone());
                 continue;
             }
@@ -152,8 +157,9 @@ impl Copies {
     }
 
     /// What is to be found again before the program's first instruction; none where nothing is compared.
-    pub fn stand(self: &Arc<Self>, path: &[u8], originals: &[Vec<u8>]) -> Option<Stand> {
-        let stand = || Stand { copies: Arc::clone(self), path: path.to_vec(), originals: originals.to_vec() };
+    pub fn expected(self: &Arc<Self>, path: &[u8], originals: &[Vec<u8>]) -> Option<ExpectedMatch> {
+        let stand =
+            || ExpectedMatch { copies: Arc::clone(self), path: path.to_vec(), originals: originals.to_vec() };
         self.concerns(path).then(stand)
     }
 
@@ -163,13 +169,13 @@ impl Copies {
         (left_out > 0).then(|| {
             format!(
                 "permissions.filesystem: of the programs that are withheld by name, {left_out} are not recognised where \
-                 they are copied: at most {MOST} are"
+                 they are copied: at most {MAX_FILES} are"
             )
         })
     }
 
     /// The warning, once, when it has become known.
-    pub fn news(&self) -> Option<String> {
+    pub fn new_warning(&self) -> Option<String> {
         let is_short = self.known.lock().listing.as_ref().is_some_and(|listing| listing.left_out > 0);
         if is_short && !self.told.swap(true, Ordering::Relaxed) { self.warning() } else { None }
     }
@@ -184,7 +190,7 @@ impl Copies {
             && listing
                 .directories
                 .iter()
-                .all(|(path, stamp)| stamp.is_some() && Stamp::settled(path) == *stamp)
+                .all(|(path, stamp)| stamp.is_some() && ContentStamp::settled(path) == *stamp)
         {
             return listing.clone();
         }
@@ -197,10 +203,10 @@ impl Copies {
         let mut files: Vec<Vec<u8>> = Vec::new();
         let mut directories = Vec::new();
         let globs = self.withheld().iter().filter(|pattern| pattern.file().is_none());
-        for directory in distinct(globs.map(Withheld::directory)) {
+        for directory in distinct(globs.map(WithheldProgram::directory)) {
             let directory = if directory.is_empty() { b"/" } else { directory };
             // Before it is listed: what comes meanwhile is found the next time.
-            directories.push((directory.to_vec(), Stamp::settled(directory)));
+            directories.push((directory.to_vec(), ContentStamp::settled(directory)));
             let Ok(entries) = std::fs::read_dir(OsStr::from_bytes(directory)) else { continue };
             for path in entries.flatten().map(|entry| entry.path().into_os_string().into_vec()) {
                 let is_named = || self.withheld().iter().any(|pattern| pattern.names(&path));
@@ -214,13 +220,13 @@ impl Copies {
         }
         // The same files each time, and what is named in full first.
         files.sort();
-        let literal = self.withheld().iter().filter_map(Withheld::file);
+        let literal = self.withheld().iter().filter_map(WithheldProgram::file);
         let literal = distinct(literal.filter(|path| self.policy.withholds(path)));
         let mut all: Vec<Vec<u8>> = literal.into_iter().map(<[u8]>::to_vec).collect();
         files.retain(|path| !all.contains(path));
         all.append(&mut files);
-        let left_out = all.len().saturating_sub(MOST);
-        all.truncate(MOST);
+        let left_out = all.len().saturating_sub(MAX_FILES);
+        all.truncate(MAX_FILES);
         Listing { directories, files: Arc::new(all), left_out }
     }
 
@@ -231,7 +237,7 @@ impl Copies {
             Err(Errno::NOENT | Errno::ACCESS | Errno::PERM | Errno::LOOP) => return Ok(None),
             opened => opened?,
         };
-        let stamp = Stamp::of(&rustix::fs::fstat(&file)?);
+        let stamp = ContentStamp::from_stat(&rustix::fs::fstat(&file)?);
         if let Some((_, digest)) =
             self.known.lock().digests.get(&stamp.file).filter(|(known, _)| *known == stamp)
         {

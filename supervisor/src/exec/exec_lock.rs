@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use crate::caller::Caller;
 
 /// How often a waiting exec looks whether its caller still lives.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The processes that have an exec under way.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct ExecLocks {
     busy: Mutex<Busy>,
     freed: Condvar,
 }
@@ -31,30 +31,30 @@ struct Busy {
 
 /// The right to exec in a process, until dropped.
 #[derive(Debug)]
-pub struct Turn<'t> {
-    turns: &'t Turns,
+pub struct ExecLock<'t> {
+    turns: &'t ExecLocks,
     tgid: Tid,
 }
 
-impl Turns {
+impl ExecLocks {
     /// Waits for the process's turn.
     ///
     /// # Errors
     /// ESRCH when the caller is gone.
-    pub fn take(&self, caller: &Caller<'_>) -> Result<Turn<'_>, Errno> {
+    pub fn acquire(&self, caller: &Caller<'_>) -> Result<ExecLock<'_>, Errno> {
         let tgid = caller.process()?;
         let mut busy = self.busy.lock();
         while !busy.processes.insert(tgid) {
             busy.waiting += 1;
-            self.freed.wait_for(&mut busy, LOOK);
+            self.freed.wait_for(&mut busy, POLL_INTERVAL);
             busy.waiting -= 1;
             caller.check()?;
         }
-        Ok(Turn { turns: self, tgid })
+        Ok(ExecLock { turns: self, tgid })
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for ExecLock<'_> {
     fn drop(&mut self) {
         let mut busy = self.turns.busy.lock();
         busy.processes.remove(&self.tgid);

@@ -2,18 +2,18 @@
 
 use std::os::fd::AsFd;
 
-use guard_approvals::{Question, Reason};
-use guard_policy::{Because, Exec, Outcome, Policy, Request as Asked, Role, Verdict};
+use guard_approvals::{DenyReason, Question};
+use guard_policy::{Exec, Outcome, Policy, Reason, Request as Asked, Role, Verdict};
 use rustix::io::Errno;
 
 use crate::audit::Operation;
-use crate::judge::consent::{Stand, about_exec};
+use crate::judge::consent::{ConsentState, about_exec};
 use crate::resolve::Object;
 use crate::syscall::Request;
 
 /// One file of a program's start, and what the policy says of it.
 #[derive(Debug)]
-pub struct Step<'p> {
+pub struct PlannedFile<'p> {
     path: Vec<u8>,
     argv: Vec<Vec<u8>>,
     cwd: Vec<u8>,
@@ -25,9 +25,9 @@ pub struct Step<'p> {
 
 /// All of them; none is denied.
 #[derive(Debug, Default)]
-pub struct Steps<'p>(Vec<Step<'p>>);
+pub struct ExecPlan<'p>(Vec<PlannedFile<'p>>);
 
-impl<'p> Step<'p> {
+impl<'p> PlannedFile<'p> {
     /// What the policy is asked.
     fn exec(&self) -> Exec<'_> {
         Exec { path: &self.path, argv: &self.argv, cwd: &self.cwd, role: self.role }
@@ -57,7 +57,7 @@ impl<'p> Step<'p> {
     }
 }
 
-impl<'p> Steps<'p> {
+impl<'p> ExecPlan<'p> {
     /// Judges one more, and says of what programs it is a copy.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl<'p> Steps<'p> {
     ) -> Result<Vec<Vec<u8>>, Errno> {
         let Request { guard, caller } = request;
         let originals = guard.copies.originals(exec.path, object.fd.as_fd(), &|| caller.check())?;
-        if let Some(warning) = guard.copies.news() {
+        if let Some(warning) = guard.copies.new_warning() {
             guard.reporter.remark(format!("openclaw-guard: {warning}"));
         }
         let verdict = guard.judge_exec(caller, exec, &originals)?;
@@ -84,20 +84,20 @@ impl<'p> Steps<'p> {
         }
         let Exec { path, argv, cwd, role } = exec;
         let (path, argv, cwd) = (path.to_vec(), argv.to_vec(), cwd.to_vec());
-        self.0.push(Step { path, argv, cwd, role, verdict, originals: originals.clone() });
+        self.0.push(PlannedFile { path, argv, cwd, role, verdict, originals: originals.clone() });
         Ok(originals)
     }
 
     /// Those that a human is to be asked for.
-    pub fn asked(&self) -> impl Iterator<Item = &Step<'p>> {
+    pub fn asked(&self) -> impl Iterator<Item = &PlannedFile<'p>> {
         self.0.iter().filter(|step| step.verdict.outcome == Outcome::Ask)
     }
 
     fn question(&self, request: &Request<'_, '_>, subject: guard_approvals::Exec) -> Question {
         // There is one: without any, nobody is asked.
         let because = self.asked().next().map(|step| step.verdict().because.clone());
-        let because = because.unwrap_or_else(|| Because::unmentioned("nothing is asked"));
-        let asked: Vec<_> = self.asked().flat_map(Step::requests).collect();
+        let because = because.unwrap_or_else(|| Reason::unmentioned("nothing is asked"));
+        let asked: Vec<_> = self.asked().flat_map(PlannedFile::requests).collect();
         about_exec(&request.guard.background(), request.caller, subject, &because, &asked)
     }
 
@@ -112,13 +112,13 @@ impl<'p> Steps<'p> {
     ) -> Result<Option<guard_approvals::Exec>, Errno> {
         let (guard, caller) = (request.guard, request.caller);
         let mut approved = None;
-        let mut stand = Stand::Unanswered(Reason::Failed, String::new());
+        let mut stand = ConsentState::Unanswered(DenyReason::Failed, String::new());
         if self.asked().next().is_some() && guard.approvals().is_some() {
             let subject = subject()?;
-            stand = guard.stand(caller, || self.question(request, subject.clone()));
+            stand = guard.consent(caller, || self.question(request, subject.clone()));
             approved = Some(subject);
         }
-        if stand == Stand::Unasked {
+        if stand == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
         for step in &self.0 {
@@ -131,6 +131,6 @@ impl<'p> Steps<'p> {
                 guard.settle(caller, Operation::Exec, &step.path, &step.argv, &verdict)?;
             }
         }
-        Ok(approved.filter(|_| matches!(stand, Stand::Approved(_))))
+        Ok(approved.filter(|_| matches!(stand, ConsentState::Approved(_))))
     }
 }

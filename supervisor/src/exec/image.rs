@@ -135,7 +135,7 @@ fn script(head: &[u8; HEAD]) -> Image {
 mod tests {
     use super::*;
 
-    fn of(text: &[u8]) -> Image {
+    fn parse(text: &[u8]) -> Image {
         let mut head = [0; HEAD];
         let length = text.len().min(HEAD);
         head[..length].copy_from_slice(&text[..length]);
@@ -151,22 +151,22 @@ mod tests {
 
     #[test]
     fn first_lines_read_as_the_kernel_reads_them() {
-        assert_eq!(of(b"#!/bin/sh\n"), made("/bin/sh", None));
-        assert_eq!(of(b"#! \t/bin/sh  -e -x \t\n"), made("/bin/sh", Some("-e -x")));
-        assert_eq!(of(b"#!/bin/sh\r\n"), made("/bin/sh\r", None));
-        assert_eq!(of(b"#!/bin/sh"), made("/bin/sh", None));
-        assert_eq!(of(b"#!\n"), Image::Unknown);
-        assert_eq!(of(b"#!  \t \n/bin/sh\n"), Image::Unknown);
-        assert_eq!(of(b"#!/bin/sh\0-x\n"), made("/bin/sh", None));
+        assert_eq!(parse(b"#!/bin/sh\n"), made("/bin/sh", None));
+        assert_eq!(parse(b"#! \t/bin/sh  -e -x \t\n"), made("/bin/sh", Some("-e -x")));
+        assert_eq!(parse(b"#!/bin/sh\r\n"), made("/bin/sh\r", None));
+        assert_eq!(parse(b"#!/bin/sh"), made("/bin/sh", None));
+        assert_eq!(parse(b"#!\n"), Image::Unknown);
+        assert_eq!(parse(b"#!  \t \n/bin/sh\n"), Image::Unknown);
+        assert_eq!(parse(b"#!/bin/sh\0-x\n"), made("/bin/sh", None));
     }
 
     #[test]
     fn a_name_that_is_cut_off_is_no_name() {
         let long = [b"#!/".as_slice(), &[b'a'; 300]].concat();
-        assert_eq!(of(&long), Image::Unknown);
+        assert_eq!(parse(&long), Image::Unknown);
         let with_argument = [b"#!/bin/sh ".as_slice(), &[b'a'; 300]].concat();
         assert!(
-            matches!(of(&with_argument), Image::Script { argument: Some(text), .. } if text.len() == 245)
+            matches!(parse(&with_argument), Image::Script { argument: Some(text), .. } if text.len() == 245)
         );
     }
 

@@ -3,7 +3,7 @@
 use guard_policy::{Exec, Role};
 use rustix::io::Errno;
 
-use super::{Steps, find, runnable};
+use super::{ExecPlan, find, runnable};
 use crate::audit::Operation;
 use crate::syscall::Request;
 
@@ -71,7 +71,7 @@ fn operand<'a>(argv: &'a [Vec<u8>], environment: &[Vec<u8>]) -> Operand<'a> {
 /// EACCES when it may not run.
 pub fn judge_operand<'p>(
     request: &Request<'p, '_>,
-    steps: &mut Steps<'p>,
+    steps: &mut ExecPlan<'p>,
     path: &[u8],
     argv: &[Vec<u8>],
     environment: &[Vec<u8>],

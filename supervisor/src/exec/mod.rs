@@ -17,20 +17,20 @@ use std::os::fd::AsFd;
 
 use guard_approvals::Digest;
 use guard_policy::{Exec, Role};
-use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
+use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
 use rustix::fs::{Access as Mode, FileType};
 use rustix::io::Errno;
 
-pub use content_match::Copies;
-pub use exec_lock::Turns;
-pub use exec_plan::{Step, Steps};
+pub use content_match::ContentMatcher;
+pub use exec_lock::ExecLocks;
+pub use exec_plan::{ExecPlan, PlannedFile};
 pub use script_paths::spelled;
 pub use scripts::Scripts;
 
 use crate::audit::Operation;
 use crate::caller::CallerPath;
 use crate::kernel::{Followed, requests};
-use crate::reply::{Answer, Harmless, Outcome};
+use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Dots, Identity, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
 use crate::worker::make_way;
@@ -45,7 +45,7 @@ const AT_EXECVE_CHECK: i32 = 0x10000;
 const MAX_SCRIPTS: usize = 5;
 
 /// What the caller asked the kernel to run.
-struct Wish {
+struct ExecRequest {
     dirfd: i32,
     path: Vec<u8>,
     flags: i32,
@@ -53,12 +53,12 @@ struct Wish {
     environment: Strings,
 }
 
-pub(crate) fn execve(request: &Request<'_, '_>) -> Outcome {
+pub(crate) fn execve(request: &Request<'_, '_>) -> HandlerResult {
     let word = |index| request.caller.word(index);
     start(request, libc::AT_FDCWD, word(0), (word(1), word(2)), 0)
 }
 
-pub(crate) fn execveat(request: &Request<'_, '_>) -> Outcome {
+pub(crate) fn execveat(request: &Request<'_, '_>) -> HandlerResult {
     let word = |index| request.caller.word(index);
     let flags = request.caller.int(4);
     if flags & !(libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW | AT_EXECVE_CHECK) != 0 {
@@ -66,26 +66,26 @@ pub(crate) fn execveat(request: &Request<'_, '_>) -> Outcome {
     }
     if flags & AT_EXECVE_CHECK != 0 {
         // The flags are in a register: whatever the path becomes, nothing runs.
-        return Ok(Answer::Continue(Harmless::NoAccess));
+        return Ok(Reply::Continue(ContinueReason::NoAccess));
     }
     start(request, request.caller.int(0), word(1), (word(2), word(3)), flags)
 }
 
-fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> Outcome {
+fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> HandlerResult {
     // Its program may be long, it may wait for its turn, and the kernel starts it while this worker waits.
     make_way();
     let caller = request.caller;
     let mut written = CallerPath::default();
     caller.peek(path, &mut written)?;
-    let mut left = arguments::LIMIT;
+    let mut left = arguments::MAX_BYTES;
     let argv = Strings::read(caller, strings.0, &mut left)?;
     let environment = Strings::read(caller, strings.1, &mut left)?;
     caller.check()?;
-    may_fall(Fallible::Exec, written.as_bytes());
+    fail_point(Fallible::Exec, written.as_bytes());
     let path = written.as_bytes().to_vec();
-    let wish = Wish { dirfd, path, flags, argv, environment };
+    let wish = ExecRequest { dirfd, path, flags, argv, environment };
     // One exec of a process at a time: the first that succeeds ends the threads that make the others.
-    let turn = request.guard.turns.take(caller)?;
+    let turn = request.guard.turns.acquire(caller)?;
     let expected = judge(request, wish)?;
     let mut mismatch = None;
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
@@ -99,7 +99,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         // Somebody else traces it.
         Err(Errno::PERM) if traced::is_let(request) => {
             drop(turn);
-            return traced::go_on(request, &expected);
+            return traced::continue_exec(request, &expected);
         }
         Err(Errno::PERM) => {
             let text = "the process is traced, so that the program cannot be checked when it is there";
@@ -116,11 +116,11 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
         let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
     }
     drop(turn);
-    Ok(if followed == Followed::Runs { Answer::Started } else { Answer::Done })
+    Ok(if followed == Followed::Runs { Reply::Started } else { Reply::Done })
 }
 
 /// Judges the program, its interpreters and its loader; the result is what the kernel must find.
-fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
+fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno> {
     let directory = request.caller.directory(libc::AT_FDCWD)?;
     let cwd = real_path(directory.as_fd())?;
     let mut name = as_kernel_names(&wish);
@@ -131,7 +131,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
     }
     let mut target = find(request, wish.dirfd, &wish.path, wish.flags)?;
     let mut role = Role::Program;
-    let mut steps = Steps::default();
+    let mut steps = ExecPlan::default();
     let mut scripts = Vec::new();
     for _ in 0..=MAX_SCRIPTS {
         let (object, path) = target.into_object()?;
@@ -155,7 +155,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     }
                 };
                 let environment = wish.environment.items;
-                let here = Identity::of(&rustix::fs::fstat(&directory)?);
+                let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
                 let approved = steps.settle(request, || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     if scripts.is_empty() {
@@ -180,10 +180,10 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
                     }
                 }
                 return Ok(Expected {
-                    program: Identity::of(&object.stat),
+                    program: Identity::from_stat(&object.stat),
                     content: approved.map(|approved| approved.executable.sha256),
                     loader,
-                    copy: request.guard.copies.stand(&path, &originals),
+                    copy: request.guard.copies.expected(&path, &originals),
                     strings: arguments::joined(argv.iter().chain(&environment)),
                     counts: (argv.len(), environment.len()),
                     cwd: here,
@@ -215,7 +215,7 @@ fn judge(request: &Request<'_, '_>, wish: Wish) -> Result<Expected, Errno> {
 }
 
 /// The path that a script's interpreter gets (fs/exec.c, alloc_bprm).
-fn as_kernel_names(wish: &Wish) -> Vec<u8> {
+fn as_kernel_names(wish: &ExecRequest) -> Vec<u8> {
     if wish.dirfd == libc::AT_FDCWD || wish.path.starts_with(b"/") {
         return wish.path.clone();
     }
@@ -235,7 +235,7 @@ fn find(request: &Request<'_, '_>, dirfd: i32, path: &[u8], flags: i32) -> Resul
     if flags & libc::AT_SYMLINK_NOFOLLOW != 0 {
         return resolver.resolve(request.caller, dirfd, path, Last::Keep);
     }
-    match resolver.glance(request.caller, dirfd, path)? {
+    match resolver.lookup_once(request.caller, dirfd, path)? {
         Some((object, path)) => Ok(Target::Object { object, path, dots: Dots::No }),
         None => resolver.resolve(request.caller, dirfd, path, Last::Follow),
     }
@@ -276,7 +276,7 @@ fn unreadable<T>(request: &Request<'_, '_>, path: &[u8]) -> Result<T, Errno> {
 /// The loader that the program names: it runs first, with the program's rights.
 fn judge_loader<'p>(
     request: &Request<'p, '_>,
-    steps: &mut Steps<'p>,
+    steps: &mut ExecPlan<'p>,
     written: &[u8],
     argv: &[Vec<u8>],
     cwd: &[u8],
@@ -291,6 +291,6 @@ fn judge_loader<'p>(
         return unreadable(request, &path);
     }
     let originals = steps.judge(request, Exec { path: &path, argv, cwd, role: Role::Loader }, &object)?;
-    let copy = request.guard.copies.stand(&path, &originals);
-    Ok(verify::Loader { identity: Identity::of(&object.stat), object, copy })
+    let copy = request.guard.copies.expected(&path, &originals);
+    Ok(verify::Loader { identity: Identity::from_stat(&object.stat), object, copy })
 }

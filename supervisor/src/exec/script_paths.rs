@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// More links are not followed (fs/namei.c, MAXSYMLINKS).
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// A name as it is written, from the root: what says nothing (`//`, `/.`) is left out, and what links and `..` lead to is
 /// not looked at.
@@ -21,7 +21,7 @@ pub fn spelled(directory: &[u8], written: &[u8]) -> Vec<u8> {
 
 /// The entries that a name from the root leads through: each link on the way by its real path, and the file last. None
 /// for a name that means something else to each process.
-pub fn ways(name: &[u8]) -> Option<Vec<Vec<u8>>> {
+pub fn script_paths(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     let mut left: Vec<Vec<u8>> = parts(name).map(<[u8]>::to_vec).rev().collect();
     if left.last().is_some_and(|first| matches!(&first[..], b"proc" | b"dev")) {
@@ -36,7 +36,7 @@ pub fn ways(name: &[u8]) -> Option<Vec<Vec<u8>>> {
         at.push(OsStr::from_bytes(&part));
         let Ok(target) = at.read_link() else { continue };
         found.push(at.clone().into_os_string().into_vec());
-        if found.len() > MOST_LINKS {
+        if found.len() > MAX_LINKS {
             return None;
         }
         let target = target.into_os_string().into_vec();
@@ -87,12 +87,12 @@ mod tests {
         let name = top.join("first").into_os_string().into_vec();
         let expected = ["first", "dir", "real/second", "real/x"];
         let expected = expected.map(|name| top.join(name).into_os_string().into_vec());
-        assert_eq!(ways(&name).unwrap(), expected);
+        assert_eq!(script_paths(&name).unwrap(), expected);
     }
 
     #[test]
     fn what_is_another_file_to_each_process_has_none() {
-        assert_eq!(ways(b"/dev/fd/3"), None);
-        assert_eq!(ways(b"/proc/self/fd/3"), None);
+        assert_eq!(script_paths(b"/dev/fd/3"), None);
+        assert_eq!(script_paths(b"/proc/self/fd/3"), None);
     }
 }

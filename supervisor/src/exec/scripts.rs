@@ -22,15 +22,15 @@ use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use super::script_paths::{is_below, spelled, ways};
+use super::script_paths::{is_below, script_paths, spelled};
 use crate::caller::Caller;
 use crate::kernel::errno;
 use crate::resolve::{Identity, Object, link_to, real_path};
 
 /// A longer script cannot be approved.
-pub const LONGEST: u64 = 64 << 20;
+pub const MAX_BYTES: u64 = 64 << 20;
 /// What all copies may take. Beyond that no script is approved.
-const MOST: u64 = 512 << 20;
+const MAX_TOTAL_BYTES: u64 = 512 << 20;
 
 /// A script as an interpreter is told of it.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct Named {
 
 /// What a script held: sealed, so that nobody can change it.
 #[derive(Debug)]
-struct Sealed {
+struct SealedScript {
     sha256: Digest,
     length: u64,
     file: File,
@@ -59,37 +59,37 @@ struct Copied {
     name: Vec<u8>,
     /// The entries that must stay until it is opened; none where the name is another file to each process.
     ways: Vec<Vec<u8>>,
-    copy: Arc<Sealed>,
+    copy: Arc<SealedScript>,
 }
 
 /// A copy for a process.
 #[derive(Clone, Debug)]
-struct Held {
+struct HeldCopy {
     copied: Arc<Copied>,
     /// When the program was there that it was approved for.
-    birth: Option<Birth>,
+    birth: Option<ExecTime>,
     /// Whether that has opened it.
     is_read: bool,
 }
 
 /// When a program took the place of another, whose children go on.
 #[derive(Clone, Debug)]
-struct Birth {
-    /// As [`Process::started`].
+struct ExecTime {
+    /// As [`ProcessCopies::started`].
     at: u64,
     /// The children of that time, where the kernel tells them (CONFIG_PROC_CHILDREN).
     before: Option<Vec<Tid>>,
 }
 
-impl Birth {
+impl ExecTime {
     /// Now; the process is stopped.
-    fn of(process: Tid) -> Birth {
+    fn read(process: Tid) -> ExecTime {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let ticks = procfs::ticks_per_second();
         let at = now.tv_sec as u64 * ticks + now.tv_nsec as u64 * ticks / 1_000_000_000;
         let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
         let pids = |text: String| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
-        Birth { at, before: children.ok().map(pids) }
+        ExecTime { at, before: children.ok().map(pids) }
     }
 
     /// Whether a child of the process came after it.
@@ -101,16 +101,16 @@ impl Birth {
 
 /// The copies for one process.
 #[derive(Debug)]
-struct Process {
+struct ProcessCopies {
     /// Field 22 of proc_pid_stat(5): another process with the same number has another.
     started: u64,
-    scripts: Vec<Held>,
+    scripts: Vec<HeldCopy>,
 }
 
 /// The copies that are to be read, for whom.
 #[derive(Debug, Default)]
 pub struct Scripts {
-    processes: Mutex<HashMap<Tid, Process>>,
+    processes: Mutex<HashMap<Tid, ProcessCopies>>,
     /// One copy is made at a time: together they take no more than they may.
     copying: Mutex<()>,
     /// Whether there was ever one. Most guards never ask for any.
@@ -125,42 +125,42 @@ enum Meant {
     Below,
 }
 
-impl Sealed {
+impl SealedScript {
     /// Copies a script, if it holds what was approved.
     ///
     /// # Errors
     /// EACCES when it holds something else; the kernel's; ESRCH when the caller is gone.
-    fn of(caller: &Caller<'_>, script: &File, approved: Digest) -> Result<Sealed, Errno> {
+    fn copy(caller: &Caller<'_>, script: &File, approved: Digest) -> Result<SealedScript, Errno> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut file = File::from(memfd_create(c"script", flags)?);
         let source =
             rustix::fs::open(link_to(script.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
         // One that grows meanwhile is another one.
         let length =
-            std::io::copy(&mut File::from(source).take(LONGEST), &mut file).map_err(errno::from_io)?;
+            std::io::copy(&mut File::from(source).take(MAX_BYTES), &mut file).map_err(errno::from_io)?;
         file.flush().map_err(errno::from_io)?;
         fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
         if Digest::of_file(&file, || caller.check())? != approved {
             return Err(Errno::ACCESS);
         }
-        Ok(Sealed { sha256: approved, length, file })
+        Ok(SealedScript { sha256: approved, length, file })
     }
 }
 
 impl Copied {
-    fn new(script: Named, copy: Arc<Sealed>) -> Result<Copied, Errno> {
+    fn new(script: Named, copy: Arc<SealedScript>) -> Result<Copied, Errno> {
         let Named { path, name, file } = script;
-        let file = Identity::of(&rustix::fs::fstat(file)?);
+        let file = Identity::from_stat(&rustix::fs::fstat(file)?);
         // A name that is another file to each process leads to the real path all the same.
-        let found = ways(&name).or_else(|| ways(&path)).unwrap_or_default();
+        let found = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
         Ok(Copied { file, path, name, ways: found, copy })
     }
 
     /// Whether its names lead to it as they did: they cannot be changed any more.
     fn is_there(&self) -> bool {
         let Some(last) = self.ways.last() else { return true };
-        ways(&self.name).or_else(|| ways(&self.path)).as_ref() == Some(&self.ways)
-            && rustix::fs::lstat(&last[..]).is_ok_and(|stat| Identity::of(&stat) == self.file)
+        script_paths(&self.name).or_else(|| script_paths(&self.path)).as_ref() == Some(&self.ways)
+            && rustix::fs::lstat(&last[..]).is_ok_and(|stat| Identity::from_stat(&stat) == self.file)
     }
 
     fn meant_by(&self, path: &[u8], own: &[u8]) -> Option<Meant> {
@@ -197,7 +197,7 @@ impl Scripts {
         let alone = self.copying.lock();
         let copy = match self.copy_of(approved) {
             Some(copy) => copy,
-            None => Arc::new(Sealed::of(caller, &script.file, approved)?),
+            None => Arc::new(SealedScript::copy(caller, &script.file, approved)?),
         };
         let copied = Arc::new(Copied::new(script, copy)?);
         self.hold(process, started, tree, &copied)?;
@@ -211,7 +211,7 @@ impl Scripts {
     }
 
     /// One that is there already: a hundred processes of one script need no more.
-    fn copy_of(&self, approved: Digest) -> Option<Arc<Sealed>> {
+    fn copy_of(&self, approved: Digest) -> Option<Arc<SealedScript>> {
         let processes = self.processes.lock();
         let mut copies = processes.values().flat_map(|known| &known.scripts).map(|held| &held.copied.copy);
         copies.find(|copy| copy.sha256 == approved).cloned()
@@ -223,15 +223,15 @@ impl Scripts {
         let held = processes.values().flat_map(|known| &known.scripts);
         let copies = held.map(|held| &held.copied.copy).chain([&copied.copy]);
         let lengths: BTreeMap<_, _> = copies.map(|copy| (Arc::as_ptr(copy), copy.length)).collect();
-        if lengths.values().sum::<u64>() > MOST {
+        if lengths.values().sum::<u64>() > MAX_TOTAL_BYTES {
             return Err(Errno::NOMEM);
         }
-        let known = processes.entry(process).or_insert(Process { started, scripts: Vec::new() });
+        let known = processes.entry(process).or_insert(ProcessCopies { started, scripts: Vec::new() });
         // What was approved before under one of its names is not what was approved now.
-        known.scripts.retain(|Held { copied: other, .. }| {
+        known.scripts.retain(|HeldCopy { copied: other, .. }| {
             other.file != copied.file && other.path != copied.path && other.name != copied.name
         });
-        known.scripts.push(Held { copied: Arc::clone(copied), birth: None, is_read: false });
+        known.scripts.push(HeldCopy { copied: Arc::clone(copied), birth: None, is_read: false });
         Ok(())
     }
 
@@ -241,7 +241,7 @@ impl Scripts {
         let mut processes = self.processes.lock();
         let scripts = processes.get_mut(&process).into_iter().flat_map(|known| &mut known.scripts);
         for held in scripts.filter(|held| held.birth.is_none()) {
-            held.birth = Some(Birth::of(process));
+            held.birth = Some(ExecTime::read(process));
         }
     }
 
@@ -259,9 +259,9 @@ impl Scripts {
         if self.is_empty() {
             return Ok(None);
         }
-        let identity = Identity::of(&object.stat);
+        let identity = Identity::from_stat(&object.stat);
         let found = self.find(caller, tree, |copied| copied.meant_by_file(identity, path))?;
-        found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::of(copy).map(Some))
+        found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::from_fd(copy).map(Some))
     }
 
     /// What the caller reads by the name under which its script was approved, wherever that leads by now; with the real
@@ -284,7 +284,7 @@ impl Scripts {
             if is_absolute { Vec::new() } else { real_path(caller.directory(libc::AT_FDCWD)?.as_fd())? };
         let name = spelled(&here, written);
         let found = self.find(caller, tree, |copied| copied.meant_by_name(&name))?;
-        found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::of(copy)?))))
+        found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::from_fd(copy)?))))
     }
 
     /// Whether a path has a script's last component somewhere: most have not, and no more need be known of them.
@@ -302,7 +302,7 @@ impl Scripts {
 
     /// Whether an approved script that nobody has opened yet is found by this entry, or below it: then it must stay.
     pub fn await_entry(&self, tree: &Tree, path: &[u8]) -> bool {
-        let awaits = |held: &Held| {
+        let awaits = |held: &HeldCopy| {
             !held.is_read && held.copied.ways.iter().any(|way| way == path || is_below(way, path))
         };
         let waiting: Vec<_> = self
@@ -323,7 +323,7 @@ impl Scripts {
         tree: &Tree,
         meant: impl Fn(&Copied) -> Option<Meant>,
     ) -> Result<Option<(Vec<u8>, OwnedFd)>, Errno> {
-        let is_meant = |held: &Held| meant(&held.copied).is_some();
+        let is_meant = |held: &HeldCopy| meant(&held.copied).is_some();
         // Most opens are of something else: then nothing need be known of the caller.
         if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
             return Ok(None);
@@ -340,7 +340,7 @@ impl Scripts {
                 continue;
             };
             let mut scripts = known.scripts.iter_mut();
-            let is_for = |held: &Held| match (below, &held.birth) {
+            let is_for = |held: &HeldCopy| match (below, &held.birth) {
                 (None, _) => true,
                 (Some((child, started)), Some(birth)) => !held.is_read && birth.is_before(child, started),
                 (Some(_), None) => false,
@@ -357,9 +357,9 @@ impl Scripts {
             let copy = rustix::fs::open(link_to(held.copied.copy.file.as_fd()), flags, Mode::empty())?;
             let path = held.copied.path.clone();
             if let Some((own, started)) = line.first().filter(|_| !is_own).copied() {
-                let known = processes.entry(own).or_insert(Process { started, scripts: Vec::new() });
+                let known = processes.entry(own).or_insert(ProcessCopies { started, scripts: Vec::new() });
                 if known.started != started {
-                    *known = Process { started, scripts: Vec::new() };
+                    *known = ProcessCopies { started, scripts: Vec::new() };
                 }
                 known.scripts.push(held);
             }

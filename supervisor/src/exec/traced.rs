@@ -14,18 +14,18 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::content_match::Stand;
+use super::content_match::ExpectedMatch;
 use super::verify::{self, Expected};
 use crate::kernel::Response;
-use crate::reply::{Answer, Outcome};
+use crate::reply::{HandlerResult, Reply};
 use crate::resolve::Identity;
 use crate::syscall::Request;
 
 /// It is looked often for a second, and then less often for as long as the exec may be under way: its tracer can hold
 /// it up, by not waiting for another thread that the exec must see gone.
-const OFTEN: u32 = 500;
-const PAUSE: Duration = Duration::from_millis(2);
-const LONG_PAUSE: Duration = Duration::from_millis(20);
+const MAX_POLLS: u32 = 500;
+const RETRY_INTERVAL: Duration = Duration::from_millis(2);
+const LONG_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Whether the caller is traced by a member of the tree, and the policy lets it be.
 pub fn is_let(request: &Request<'_, '_>) -> bool {
@@ -38,18 +38,18 @@ pub fn is_let(request: &Request<'_, '_>) -> bool {
 ///
 /// # Errors
 /// ESRCH when the caller is gone.
-pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
+pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerResult {
     let caller = request.caller;
     let process = caller.process()?;
     let pid = Pid::from_raw(process).ok_or(Errno::SRCH)?;
     let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-    let before = Running::of(process, caller.tid())?;
+    let before = RunningImage::read(process, caller.tid())?;
     caller.check()?;
     request.guard.scripts.begin(process);
     caller.kernel().respond(caller.call().id, Response::Continue)?;
     let mut task = caller.tid();
     for look in 0_u32.. {
-        let pause = if look < OFTEN { PAUSE } else { LONG_PAUSE };
+        let pause = if look < MAX_POLLS { RETRY_INTERVAL } else { LONG_RETRY_INTERVAL };
         if has_ended(pidfd.as_fd(), pause) {
             break;
         }
@@ -59,7 +59,7 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
         }
         // Asked before what runs: when the call is over, what runs then is what the call has left.
         let over = !may_exec(process, task);
-        match Running::of(process, task) {
+        match RunningImage::read(process, task) {
             Ok(now) if now == before && !over => continue,
             Ok(now) if now == before => break,
             Ok(now) if now.program == expected.program && !became_a_copy(process, expected) => break,
@@ -79,27 +79,27 @@ pub fn go_on(request: &Request<'_, '_>, expected: &Expected) -> Outcome {
         }
         break;
     }
-    Ok(Answer::Done)
+    Ok(Reply::Done)
 }
 
 /// Whether the program holds by now what another does, as which it was not judged.
 fn became_a_copy(process: Tid, expected: &Expected) -> bool {
-    let holds = |copy: &Stand| verify::runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
+    let holds = |copy: &ExpectedMatch| verify::runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
     expected.copy.as_ref().is_some_and(|copy| !holds(copy))
 }
 
 /// What a process runs: the program, and what the kernel told it at its start (getauxval(3)), which addresses make
 /// another one for the same program started again. A process cannot change either without an exec.
 #[derive(PartialEq, Eq)]
-struct Running {
+struct RunningImage {
     program: Identity,
     start: Vec<u8>,
 }
 
-impl Running {
+impl RunningImage {
     /// ENOENT or ESRCH when no thread of the process runs anything any more; other errors when it may not be seen.
-    fn of(process: Tid, task: Tid) -> Result<Running, Errno> {
-        let first = Running::of_task(process, task);
+    fn read(process: Tid, task: Tid) -> Result<RunningImage, Errno> {
+        let first = RunningImage::of_task(process, task);
         if !matches!(first, Err(Errno::NOENT | Errno::SRCH)) {
             return first;
         }
@@ -108,17 +108,17 @@ impl Running {
         tasks
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .map(|task| Running::of_task(process, task))
+            .map(|task| RunningImage::of_task(process, task))
             .find(|running| !matches!(running, Err(Errno::NOENT | Errno::SRCH)))
             .unwrap_or(first)
     }
 
-    fn of_task(process: Tid, task: Tid) -> Result<Running, Errno> {
+    fn of_task(process: Tid, task: Tid) -> Result<RunningImage, Errno> {
         let mut buffer = [0; 4096];
         // In this order: of an exec in between the program is seen.
         let start = proc::read_into(task, "auxv", &mut buffer)?.to_vec();
         let stat = rustix::fs::stat(format!("/proc/{process}/task/{task}/exe"))?;
-        Ok(Running { program: Identity::of(&stat), start })
+        Ok(RunningImage { program: Identity::from_stat(&stat), start })
     }
 }
 

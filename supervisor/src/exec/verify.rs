@@ -4,11 +4,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use guard_approvals::Digest;
 use guard_openclaw::peer::proc::{self, Tid};
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::content_match::Stand;
+use super::content_match::ExpectedMatch;
 use crate::kernel::{Kernel, maps, requests, trace};
 use crate::resolve::{Identity, Object};
 
@@ -20,7 +20,7 @@ pub struct Loader {
     /// The same, open.
     pub object: Object,
     /// What it was a copy of, where that counts.
-    pub copy: Option<Stand>,
+    pub copy: Option<ExpectedMatch>,
 }
 
 /// What was judged, as the new program must show it.
@@ -31,7 +31,7 @@ pub struct Expected {
     /// What it holds, where a human has approved that.
     pub content: Option<Digest>,
     /// What it was a copy of, where that counts.
-    pub copy: Option<Stand>,
+    pub copy: Option<ExpectedMatch>,
     /// What AT_BASE points into; None for a program without a loader.
     pub loader: Option<Loader>,
     /// Arguments and environment, as they lie on the new stack.
@@ -46,8 +46,9 @@ pub struct Expected {
 
 /// Says what is not as judged. What cannot be read is not as judged.
 pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'static str> {
-    may_fall(Fallible::Verify, &expected.path);
-    let link = |name: &str| rustix::fs::stat(format!("/proc/{pid}/{name}")).map(|stat| Identity::of(&stat));
+    fail_point(Fallible::Verify, &expected.path);
+    let link =
+        |name: &str| rustix::fs::stat(format!("/proc/{pid}/{name}")).map(|stat| Identity::from_stat(&stat));
     if link("exe") != Ok(expected.program) {
         return Some("the program");
     }
@@ -63,7 +64,7 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     if link("cwd") != Ok(expected.cwd) {
         return Some("the current directory");
     }
-    let Some(stack) = Stack::of(kernel, pid, expected.counts) else {
+    let Some(stack) = Stack::read(kernel, pid, expected.counts) else {
         return Some("the number of arguments or variables");
     };
     if !loader_is(pid, stack.base, expected.loader.as_ref()).unwrap_or(false) {
@@ -96,14 +97,14 @@ impl Stack {
     const READ: usize = 8192;
 
     /// None where it has not so many arguments and variables, or cannot be read.
-    fn of(kernel: &dyn Kernel, pid: Tid, (arguments, variables): (usize, usize)) -> Option<Stack> {
+    fn read(kernel: &dyn Kernel, pid: Tid, (arguments, variables): (usize, usize)) -> Option<Stack> {
         const AT_NULL: u64 = 0;
         const AT_BASE: u64 = 7;
         /// More entries than a vector has (AT_VECTOR_SIZE of the kernel).
-        const ENTRIES: usize = 64;
+        const MAX_ENTRIES: usize = 64;
         let start = trace::stack(pid).ok()?;
         let auxiliary = 8 * (3 + arguments + variables);
-        let mut bytes = vec![0; Stack::READ.max(auxiliary + 16 * ENTRIES)];
+        let mut bytes = vec![0; Stack::READ.max(auxiliary + 16 * MAX_ENTRIES)];
         // Less only where the stack ends.
         let length = kernel.read(pid, start, &mut bytes).ok()?;
         bytes.truncate(length);
@@ -112,7 +113,7 @@ impl Stack {
         if word(0)? != arguments as u64 || arguments == 0 || ends != (0, 0) {
             return None;
         }
-        let mut pairs = (0..ENTRIES).map(|at| (word(auxiliary + 16 * at), word(auxiliary + 16 * at + 8)));
+        let mut pairs = (0..MAX_ENTRIES).map(|at| (word(auxiliary + 16 * at), word(auxiliary + 16 * at + 8)));
         let base = pairs.find_map(|pair| match pair {
             (Some(AT_BASE), Some(base)) => Some(Some(base)),
             (Some(AT_NULL) | None, _) | (_, None) => Some(None),
@@ -191,7 +192,7 @@ fn loader_is(pid: Tid, base: u64, expected: Option<&Loader>) -> Result<bool, Err
 }
 
 fn by_text(pid: Tid, address: u64) -> Result<((u32, u32), u64), Errno> {
-    maps::of(pid)?
+    maps::read(pid)?
         .into_iter()
         .find(|mapped| mapped.range.contains(&address))
         .map(|mapped| (mapped.device, mapped.inode))

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::resolve::{Entry, Object};
+use crate::resolve::{DirEntry, Object};
 
 /// A socket in the file system: device, inode and time of birth, as inodes are used again.
 type File = (u32, u32, u64, i64, u32);
@@ -24,7 +24,7 @@ pub struct Servers {
 
 impl Servers {
     /// Remembers what has just been bound at this entry. One that cannot be looked at is not remembered.
-    pub fn add_file(&self, entry: &Entry) {
+    pub fn add_file(&self, entry: &DirEntry) {
         if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {
             self.files.lock().insert(file);
         }
@@ -79,7 +79,7 @@ pub enum Whose {
 }
 
 /// A line of /proc/net/unix (proc_net(5)) about a socket that has a name.
-pub struct Line<'t> {
+pub struct ProcNetUnixEntry<'t> {
     /// As it was bound; what is abstract begins with `@`.
     pub name: &'t [u8],
     /// Of the socket.
@@ -88,13 +88,13 @@ pub struct Line<'t> {
     pub can_be_reached: bool,
 }
 
-fn lines(table: &[u8]) -> impl Iterator<Item = Line<'_>> {
+fn lines(table: &[u8]) -> impl Iterator<Item = ProcNetUnixEntry<'_>> {
     // A name may hold a line break: what follows it is no line, or one too many.
-    table.split(|&byte| byte == b'\n').filter_map(line)
+    table.split(|&byte| byte == b'\n').filter_map(parse_entry)
 }
 
 /// A line of that table; None where it tells of no name.
-pub fn line(line: &[u8]) -> Option<Line<'_>> {
+pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
     /// `__SO_ACCEPTCON`, and `SOCK_DGRAM`, as they are written.
     const LISTENS: &[u8] = b"00010000";
     const DATAGRAM: &[u8] = b"0002";
@@ -110,7 +110,7 @@ pub fn line(line: &[u8]) -> Option<Line<'_>> {
     let [_, _, _, flags, kind, _, inode] = fields;
     // The heading has no number.
     let inode = std::str::from_utf8(inode).ok()?.parse().ok()?;
-    Some(Line { name, inode, can_be_reached: flags == LISTENS || kind == DATAGRAM })
+    Some(ProcNetUnixEntry { name, inode, can_be_reached: flags == LISTENS || kind == DATAGRAM })
 }
 
 /// Whether somebody may listen at a socket file of this user, at this real path. What cannot be told may be: a name that
@@ -144,16 +144,19 @@ mod tests {
 
     #[test]
     fn a_line_tells_of_a_socket() {
-        let told = line(b"0000000000000000: 00000002 00000000 00010000 0001 01 27347 /run/a b").unwrap();
+        let told =
+            parse_entry(b"0000000000000000: 00000002 00000000 00010000 0001 01 27347 /run/a b").unwrap();
         assert_eq!((told.name, told.inode, told.can_be_reached), (&b"/run/a b"[..], 27347, true));
-        let told = line(b"0000000000000000: 00000003 00000000 00000000 0001 03 27348 @x").unwrap();
+        let told = parse_entry(b"0000000000000000: 00000003 00000000 00000000 0001 03 27348 @x").unwrap();
         assert_eq!((told.name, told.inode, told.can_be_reached), (&b"@x"[..], 27348, false));
         assert!(
-            line(b"0000000000000000: 00000002 00000000 00000000 0002 01   345 @x").unwrap().can_be_reached
+            parse_entry(b"0000000000000000: 00000002 00000000 00000000 0002 01   345 @x")
+                .unwrap()
+                .can_be_reached
         );
-        assert!(line(b"00000000358f07f3: 00000003 00000000 00000000 0001 03  1061").is_none());
-        assert!(line(b"Num       RefCount Protocol Flags    Type St Inode Path").is_none());
-        assert!(line(b"").is_none());
+        assert!(parse_entry(b"00000000358f07f3: 00000003 00000000 00000000 0001 03  1061").is_none());
+        assert!(parse_entry(b"Num       RefCount Protocol Flags    Type St Inode Path").is_none());
+        assert!(parse_entry(b"").is_none());
     }
 
     #[test]
@@ -182,7 +185,8 @@ mod tests {
         let path = directory.path().canonicalize().unwrap().join("socket");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
-        let open = || Object::of(rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).unwrap()).unwrap();
+        let open =
+            || Object::from_fd(rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).unwrap()).unwrap();
         assert!(may_be_served(&open(), path.as_os_str().as_encoded_bytes()));
         drop(listener);
         assert!(!may_be_served(&open(), path.as_os_str().as_encoded_bytes()));

@@ -5,26 +5,26 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use guard_approvals::{Approvals, Question, Reason, served};
+use guard_approvals::{Approvals, DenyReason, Question, served};
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::learn::Used;
 use guard_policy::{
-    Access, Because, Connection, Exec, Outcome, Page, Policy, Request, Role, Source, Transport, Verdict,
+    Access, Connection, Exec, Outcome, Page, Policy, Reason, Request, Role, Source, Transport, Verdict,
     decide, decide_copy,
 };
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::audit::report::{Logged, Reporter};
-use crate::audit::{Event, Operation, shortened};
+use crate::audit::{DecisionEvent, Operation, shortened};
 use crate::caller::Caller;
-use crate::exec::{Copies, Scripts, Turns};
+use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::Servers;
-use crate::judge::consent::{Background, Stand, about_file};
+use crate::judge::consent::{Background, ConsentState, about_file};
 use crate::judge::local_address::interface_of;
 use crate::judge::recorder::Recorder;
 use crate::landlock;
-use crate::resolve::special_files::{Place, is_the_machines, place};
+use crate::resolve::special_files::{Classification, classify, is_the_machines};
 use crate::resolve::{Object, Resolver};
 
 /// Everything that the handlers of one guarded tree share, with the policy by which they judge. A call has one of these
@@ -49,17 +49,17 @@ pub struct Guard {
     /// The name of this run.
     session: Arc<str>,
     /// What the floor lets the kernel do by itself.
-    pub floor: landlock::Plan,
+    pub floor: landlock::LandlockPlan,
     /// Whether the filter lets ptrace(2) go on.
     lets_trace: bool,
     /// Held from judgement to operation by what moves rights: rename and link.
     pub moving: Arc<Mutex<()>>,
     /// One exec of a process at a time.
-    pub turns: Arc<Turns>,
+    pub turns: Arc<ExecLocks>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
     /// The programs that the policy withholds, wherever they are copied.
-    pub copies: Arc<Copies>,
+    pub copies: Arc<ContentMatcher>,
     /// The sockets that the tree has bound.
     pub servers: Arc<Servers>,
 }
@@ -81,15 +81,15 @@ fn used(access: Access, is_made: bool) -> Used {
 }
 
 /// Why a call was refused by what no policy can allow.
-fn builtin(text: impl Into<Cow<'static, str>>) -> Because<'static> {
+fn builtin(text: impl Into<Cow<'static, str>>) -> Reason<'static> {
     let text = text.into();
-    Because::new(Source::Builtin, "", text.clone(), text)
+    Reason::new(Source::Builtin, "", text.clone(), text)
 }
 
 /// Why a call was refused that the policy allows.
-fn unlogged() -> Because<'static> {
+fn unlogged() -> Reason<'static> {
     let text = "it cannot be logged, and audit.onError is \"deny\"";
-    Because::new(Source::Global, "audit.onError", format!("audit.onError: {text}"), text)
+    Reason::new(Source::Global, "audit.onError", format!("audit.onError: {text}"), text)
 }
 
 impl Guard {
@@ -100,13 +100,13 @@ impl Guard {
         tree: Tree,
         reporter: Reporter,
         observe: bool,
-        floor: landlock::Plan,
+        floor: landlock::LandlockPlan,
         session: &str,
     ) -> Guard {
         let policy = Arc::new(policy);
         Guard {
             lets_trace: policy.allow_ptrace() && floor.roots.is_some(),
-            copies: Arc::new(Copies::of(Arc::clone(&policy))),
+            copies: Arc::new(ContentMatcher::new(Arc::clone(&policy))),
             policy,
             resolver: Arc::new(resolver),
             tree,
@@ -163,7 +163,7 @@ impl Guard {
     pub fn under(&self, policy: Policy) -> Guard {
         let floor = self.floor.under(&policy);
         let policy = Arc::new(policy);
-        Guard { copies: Arc::new(Copies::of(Arc::clone(&policy))), policy, floor, ..self.clone() }
+        Guard { copies: Arc::new(ContentMatcher::new(Arc::clone(&policy))), policy, floor, ..self.clone() }
     }
 
     /// The policy by which this judges.
@@ -195,12 +195,12 @@ impl Guard {
         access: Access,
     ) -> Result<(), Errno> {
         let writes = access.contains(Access::WRITE);
-        let asked = match place(caller, &self.tree, path, object, writes)? {
-            Place::Own => return Ok(()),
-            Place::Policy(path) => path,
-            Place::Refused(text) => return self.refuse(caller, operation, path, text),
-            Place::Hidden(text) => {
-                return self.deny(caller, operation, path, &[], &Because::unmentioned(text));
+        let asked = match classify(caller, &self.tree, path, object, writes)? {
+            Classification::Own => return Ok(()),
+            Classification::Policy(path) => path,
+            Classification::Refused(text) => return self.refuse(caller, operation, path, text),
+            Classification::Hidden(text) => {
+                return self.deny(caller, operation, path, &[], &Reason::unmentioned(text));
             }
         };
         // What listens at a socket tells whether it is written.
@@ -214,8 +214,8 @@ impl Guard {
             return self.settle(caller, operation, path, &[], &verdict);
         }
         let stand =
-            self.stand(caller, || about_file(&self.background(), caller, &asked, access, &verdict.because));
-        if stand == Stand::Unasked {
+            self.consent(caller, || about_file(&self.background(), caller, &asked, access, &verdict.because));
+        if stand == ConsentState::Unasked {
             return Err(Errno::ACCESS);
         }
         let verdict = stand.verdict(verdict, |verdict| policy.fallback(&request, verdict));
@@ -259,11 +259,11 @@ impl Guard {
     }
 
     /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.
-    pub fn stand(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> Stand {
+    pub fn consent(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> ConsentState {
         if self.approvals.is_none() {
-            return Stand::Unanswered(Reason::Failed, String::new());
+            return ConsentState::Unanswered(DenyReason::Failed, String::new());
         }
-        caller.consent().stand(question())
+        caller.consent().state_of(question())
     }
 
     /// Refuses an object that no policy can open to the caller: the source of a link.
@@ -271,9 +271,11 @@ impl Guard {
     /// # Errors
     /// EACCES.
     pub fn judge_place(&self, caller: &Caller<'_>, path: &[u8], object: &Object) -> Result<(), Errno> {
-        match place(caller, &self.tree, path, Some(object), true)? {
-            Place::Refused(text) | Place::Hidden(text) => self.refuse(caller, Operation::Write, path, text),
-            Place::Own | Place::Policy(_) => Ok(()),
+        match classify(caller, &self.tree, path, Some(object), true)? {
+            Classification::Refused(text) | Classification::Hidden(text) => {
+                self.refuse(caller, Operation::Write, path, text)
+            }
+            Classification::Own | Classification::Policy(_) => Ok(()),
         }
     }
 
@@ -371,7 +373,7 @@ impl Guard {
         operation: Operation,
         path: &[u8],
         argv: &[Vec<u8>],
-        because: &Because<'_>,
+        because: &Reason<'_>,
     ) -> Result<(), Errno> {
         // It is denied whether that is logged or not.
         let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
@@ -408,7 +410,7 @@ impl Guard {
         operation: Operation,
         path: &[u8],
         argv: &[Vec<u8>],
-        because: &Because<'_>,
+        because: &Reason<'_>,
         outcome: Outcome,
     ) -> Logged {
         let pid = caller.process().unwrap_or(caller.tid());
@@ -419,7 +421,7 @@ impl Guard {
         };
         // A caller that is refused waits for us anyway; one that goes on should not.
         let chain = if outcome == Outcome::Deny { self.tree.chain(pid) } else { Vec::new() };
-        self.reporter.tell(Event {
+        self.reporter.record(DecisionEvent {
             pid,
             chain,
             operation,

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use rustix::fs::MemfdFlags;
 
 /// How many paths are recorded, and how many bytes of them. A build of a large project has some ten thousands.
-const MOST: usize = 500_000;
-const MOST_BYTES: usize = 64 << 20;
+const MAX_RECORDS: usize = 500_000;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The supervisor's end.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Recorder {
             if recorded.is_full {
                 return;
             }
-            if recorded.seen.len() >= MOST || recorded.bytes + path.len() > MOST_BYTES {
+            if recorded.seen.len() >= MAX_RECORDS || recorded.bytes + path.len() > MAX_BYTES {
                 recorded.is_full = true;
                 recorded.write(0, b"");
                 return;
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_is_too_much_is_said() {
         let (recorder, recording) = pair().unwrap();
-        let long = vec![b'x'; MOST_BYTES / 2];
+        let long = vec![b'x'; MAX_BYTES / 2];
         recorder.saw(&[&long[..], b"1"].concat(), Used::READ);
         recorder.saw(&[&long[..], b"2"].concat(), Used::READ);
         recorder.saw(b"/late", Used::READ);

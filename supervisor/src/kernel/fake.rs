@@ -5,7 +5,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use guard_openclaw::peer::proc::{Status, Tid};
+use guard_openclaw::peer::proc::{ProcStatus, Tid};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -128,8 +128,8 @@ impl Kernel for Fake {
         tid == own_pid()
     }
 
-    fn status(&self, _: Tid) -> Result<Status, Errno> {
-        Ok(Status { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22 })
+    fn status(&self, _: Tid) -> Result<ProcStatus, Errno> {
+        Ok(ProcStatus { tgid: own_pid(), ppid: 1, tracer: 0, umask: 0o22 })
     }
 
     fn arguments(&self, _: Tid) -> Result<Vec<Vec<u8>>, Errno> {

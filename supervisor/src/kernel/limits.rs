@@ -4,7 +4,7 @@ use guard_openclaw::peer::proc::Tid;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
 
 /// The soft limit that the caller has.
-pub fn of(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
+pub fn limit(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: nothing is set; the kernel fills the structure, which outlives the call.
     let result = unsafe { libc::prlimit(tid, resource, std::ptr::null(), &raw mut limit) };

@@ -4,7 +4,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use guard_openclaw::peer::proc::{self, Status, Tid};
+use guard_openclaw::peer::proc::{self, ProcStatus, Tid};
 use rustix::io::Errno;
 
 use super::{Followed, Kernel, Notification, Response, descriptors, errno, limits, memory, signals, trace};
@@ -120,7 +120,7 @@ impl Kernel for Listener {
     }
 
     fn size_limit(&self, tid: Tid) -> u64 {
-        limits::of(tid, libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
+        limits::limit(tid, libc::RLIMIT_FSIZE).unwrap_or(u64::MAX)
     }
 
     fn has_room(&self, tid: Tid) -> bool {
@@ -131,7 +131,7 @@ impl Kernel for Listener {
         signals::is_leader(tid)
     }
 
-    fn status(&self, tid: Tid) -> Result<Status, Errno> {
+    fn status(&self, tid: Tid) -> Result<ProcStatus, Errno> {
         proc::status(tid)
     }
 

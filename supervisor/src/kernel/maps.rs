@@ -51,7 +51,7 @@ impl Mapped {
 ///
 /// # Errors
 /// ESRCH and EACCES, the kernel's; EIO for what does not read as proc_pid_maps(5) says.
-pub fn of(process: Tid) -> Result<Vec<Mapped>, Errno> {
+pub fn read(process: Tid) -> Result<Vec<Mapped>, Errno> {
     let text = std::fs::read(format!("/proc/{process}/maps")).map_err(errno::from_io)?;
     parse(&text).ok_or(Errno::IO)
 }
@@ -154,7 +154,7 @@ mod tests {
         // It runs.
         child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-        let all = of(child.id() as Tid).unwrap();
+        let all = read(child.id() as Tid).unwrap();
         assert!(all.iter().any(|mapped| mapped.paths().contains(&path.as_os_str().as_bytes().to_vec())));
         drop(child.stdin.take());
         child.wait().unwrap();

@@ -5,7 +5,6 @@
 //! and are tested on real directories. Every `unsafe` block of this crate is below this module.
 
 pub(crate) mod descriptors;
-pub(crate) mod ended;
 pub(crate) mod errno;
 #[cfg(any(test, feature = "fake-kernel"))]
 pub mod fake;
@@ -14,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod listener;
 pub mod maps;
 pub(crate) mod memory;
+pub(crate) mod pidfd;
 pub mod probe;
 pub(crate) mod requests;
 pub(crate) mod signals;
@@ -21,7 +21,7 @@ pub mod trace;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use guard_openclaw::peer::proc::{Status, Tid};
+use guard_openclaw::peer::proc::{ProcStatus, Tid};
 use rustix::io::Errno;
 
 /// One held system call.
@@ -91,7 +91,7 @@ pub trait Kernel: Send + Sync {
     /// Whether the thread leads its process: then its number is the process's.
     fn is_leader(&self, tid: Tid) -> bool;
     /// `/proc/TID/status`.
-    fn status(&self, tid: Tid) -> Result<Status, Errno>;
+    fn status(&self, tid: Tid) -> Result<ProcStatus, Errno>;
     /// The first of the arguments that the process shows (`/proc/PID/cmdline`).
     fn arguments(&self, pid: Tid) -> Result<Vec<Vec<u8>>, Errno>;
     /// Whether a signal waits for the caller that would end a wait in the kernel.

@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 
 /// A process, held by a descriptor.
 #[derive(Debug)]
-pub struct Process {
+pub struct ProcessHandle {
     pid: Tid,
     held: OwnedFd,
 }
@@ -20,14 +20,14 @@ mod ioctl {
     nix::ioctl_readwrite!(pidfd_get_info, 0xFF, 11, libc::pidfd_info);
 }
 
-impl Process {
+impl ProcessHandle {
     /// Of a process that is known to live.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn hold(pid: Tid) -> Result<Process, Errno> {
+    pub fn open(pid: Tid) -> Result<ProcessHandle, Errno> {
         let held = pidfd_open(Pid::from_raw(pid).ok_or(Errno::SRCH)?, PidfdFlags::NONBLOCK)?;
-        Ok(Process { pid, held })
+        Ok(ProcessHandle { pid, held })
     }
 
     /// Waits for its end, in a runtime; where that cannot be done, it is unknown at once.
@@ -94,7 +94,7 @@ mod tests {
 
     fn ended(script: &str, is_reaped: bool) -> Ending {
         let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
-        let process = Process::hold(child.id() as i32).unwrap();
+        let process = ProcessHandle::open(child.id() as i32).unwrap();
         if is_reaped {
             let _ = child.wait().unwrap();
         }

@@ -37,12 +37,12 @@ fn parse(fields: &Fields<'_>) -> Option<Signals> {
     })
 }
 
-fn of(tid: Tid) -> Option<Signals> {
+fn read(tid: Tid) -> Option<Signals> {
     fields(tid, parse).ok()?
 }
 
 fn of_this_process() -> Option<Signals> {
-    of(rustix::process::getpid().as_raw_nonzero().get())
+    read(rustix::process::getpid().as_raw_nonzero().get())
 }
 
 /// Whether a signal that this process holds has come.
@@ -62,11 +62,11 @@ fn has(mask: u64, signal: i32) -> bool {
 
 /// Whether a native call would be woken by now. Signals that are ignored do not become pending.
 pub fn is_signalled(tid: Tid) -> bool {
-    let Some(signals) = of(tid) else { return false };
+    let Some(signals) = read(tid) else { return false };
     let others = || {
         let threads = std::fs::read_dir(format!("/proc/{}/task", signals.group)).into_iter().flatten();
         let numbers = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse::<Tid>().ok());
-        numbers.filter(|&other| other != tid).filter_map(of).collect()
+        numbers.filter(|&other| other != tid).filter_map(read).collect()
     };
     takes(tid, signals, others)
 }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn own_status_reads() {
         let tid = rustix::thread::gettid().as_raw_nonzero().get();
-        let signals = of(tid).unwrap();
+        let signals = read(tid).unwrap();
         assert_eq!(signals.group, rustix::process::getpid().as_raw_nonzero().get());
         assert!(!signals.stopped);
     }

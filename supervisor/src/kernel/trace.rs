@@ -64,7 +64,7 @@ pub fn stack(task: Tid) -> Result<u64, Errno> {
 
 fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
     while let Some((task, state)) = wait() {
-        match Stop::of(state) {
+        match Stop::from_status(state) {
             Stop::Event(libc::PTRACE_EVENT_EXEC) => {
                 // After the exec of a thread this is the process's id, whatever thread called.
                 let checked = catch_unwind(AssertUnwindSafe(|| check(task.as_raw())));
@@ -103,7 +103,7 @@ enum Stop {
 }
 
 impl Stop {
-    fn of(state: WaitStatus) -> Stop {
+    fn from_status(state: WaitStatus) -> Stop {
         let Some(signal) = state.stopping_signal() else { return Stop::Ended };
         match state.as_raw() >> 16 {
             0 => Stop::Signal(signal),
@@ -134,7 +134,7 @@ fn kill(task: Pid) {
     // Both fail only when the task is gone, which is what is wanted.
     let _ = nix::sys::signal::kill(task, Signal::SIGKILL);
     while let Some((_, state)) = wait() {
-        if matches!(Stop::of(state), Stop::Ended) {
+        if matches!(Stop::from_status(state), Stop::Ended) {
             return;
         }
     }
@@ -148,7 +148,7 @@ fn release(task: Pid) -> bool {
     // DETACH needs a stopped task. One that is only seized is stopped first, unless it is dying.
     let _ = ptrace::interrupt(task);
     while let Some((stopped, state)) = wait() {
-        match Stop::of(state) {
+        match Stop::from_status(state) {
             Stop::Event(_) if requests::trace_detach(stopped.as_raw(), 0) => return true,
             Stop::Signal(signal) if requests::trace_detach(stopped.as_raw(), signal) => return true,
             Stop::Event(_) | Stop::Signal(_) => {}

@@ -8,21 +8,21 @@ use std::sync::Arc;
 use guard_policy::{Access, Hierarchy, HierarchyKind, Policy, Tiers};
 use guard_shim::floor;
 
-use super::plan::{Held, Untrapped};
-use super::{Grants, Names, Plan};
+use super::plan::{HeldCall, Untrapped};
+use super::{Grants, LandlockPlan, Names};
 use crate::config::options::Tier;
 
 /// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
 const SCOPING: u8 = 6;
 
 /// A floor, ready to be entered.
-pub struct Made {
+pub struct BuiltDomain {
     /// The domain; None where there is none to enter.
     pub domain: Option<floor::Floor>,
     /// How much of a floor the kernel can hold.
-    pub status: floor::Status,
+    pub status: floor::LandlockStatus,
     /// What may be left to it.
-    pub plan: Plan,
+    pub plan: LandlockPlan,
 }
 
 /// Whether the floor is entered.
@@ -53,12 +53,12 @@ fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> 
     roots.into_iter().flat_map(parts).collect()
 }
 
-impl Made {
+impl BuiltDomain {
     /// Of what a policy allows as a whole, for these tiers.
     ///
     /// # Errors
     /// Landlock's.
-    pub fn of(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<Made, String> {
+    pub fn build(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<BuiltDomain, String> {
         let mut roots = policy.exec_roots();
         let abi = floor::abi();
         let mut untrapped = Untrapped::default();
@@ -66,7 +66,7 @@ impl Made {
         let is_fast = tiers.contains(&Tier::Floored) || tiers.contains(&Tier::Kernel);
         if is_fast && entered == Use::Entered && floor::holds_grants(abi) {
             let names = Names::read();
-            let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.of(directory));
+            let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.list(directory));
             let wanted = hierarchies.len();
             roots = readable(policy, roots, &hierarchies);
             (grants, beneath) = Grants::open(hierarchies);
@@ -80,18 +80,18 @@ impl Made {
             roots.into_iter().map(|root| PathBuf::from(OsString::from_vec(root))).collect();
         let floor = floor::plan(&roots, beneath, policy.tcp_ports()).map_err(|error| error.to_string())?;
         let status = floor.status().clone();
-        let is_entered = entered == Use::Entered && status != floor::Status::None;
-        let held = if tiers.contains(&Tier::Floored) { Held::Floored } else { Held::Brokered };
-        let plan = Plan::new(is_entered.then_some(roots), Arc::new(grants), held, untrapped, policy);
-        Ok(Made { domain: is_entered.then_some(floor), status, plan })
+        let is_entered = entered == Use::Entered && status != floor::LandlockStatus::None;
+        let held = if tiers.contains(&Tier::Floored) { HeldCall::Floored } else { HeldCall::Brokered };
+        let plan = LandlockPlan::new(is_entered.then_some(roots), Arc::new(grants), held, untrapped, policy);
+        Ok(BuiltDomain { domain: is_entered.then_some(floor), status, plan })
     }
 
     /// How much of a floor there is, in words for the operator.
     pub fn describe(&self) -> String {
         match &self.status {
-            floor::Status::Full => "full".to_owned(),
-            floor::Status::Partial { missing } => format!("partial, without {}", missing.join(", ")),
-            floor::Status::None => "none, this kernel has no Landlock".to_owned(),
+            floor::LandlockStatus::Full => "full".to_owned(),
+            floor::LandlockStatus::Partial { missing } => format!("partial, without {}", missing.join(", ")),
+            floor::LandlockStatus::None => "none, this kernel has no Landlock".to_owned(),
         }
     }
 
@@ -124,7 +124,7 @@ mod tests {
         let cwd = home.join("work");
         let host = Host::bare(home.as_os_str().as_bytes(), cwd.as_os_str().as_bytes());
         let policy = Policy::without_file("main", &host, &Overrides::default());
-        let made = Made::of(&policy, &[Tier::Floored], Use::Entered).unwrap();
+        let made = BuiltDomain::build(&policy, &[Tier::Floored], Use::Entered).unwrap();
         assert_eq!(made.plan.tiers(), "broker, floored (reads and writes)");
         let starts = |name: &str| made.plan.starts(home.join(name).as_os_str().as_bytes());
         assert!(starts("work/new/tool") && starts(".cache/pip/tool") && !starts(".cache/huggingface/token"));

@@ -18,7 +18,7 @@ use crate::resolve::Identity;
 
 /// One hierarchy or file.
 #[derive(Debug)]
-struct Grant {
+struct HierarchyGrant {
     path: Vec<u8>,
     access: Access,
     kind: HierarchyKind,
@@ -31,11 +31,11 @@ struct Grant {
 
 /// All of them, in the order of their paths.
 #[derive(Debug, Default)]
-pub struct Grants(Vec<Grant>);
+pub struct Grants(Vec<HierarchyGrant>);
 
 /// What is asked for: an object, or an entry in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Target {
     /// The object at the path, or one to be found there.
     Object,
     /// The name itself, which belongs to the directory that it is in.
@@ -51,18 +51,18 @@ fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
 }
 
 /// What Landlock is to grant.
-fn right(access: Access) -> Option<floor::Access> {
+fn right(access: Access) -> Option<floor::KernelAccess> {
     match (access.contains(Access::READ), access.contains(Access::WRITE)) {
-        (true, true) => Some(floor::Access::ReadWrite),
-        (true, false) => Some(floor::Access::Read),
-        (false, true) => Some(floor::Access::Write),
+        (true, true) => Some(floor::KernelAccess::ReadWrite),
+        (true, false) => Some(floor::KernelAccess::Read),
+        (false, true) => Some(floor::KernelAccess::Write),
         (false, false) => None,
     }
 }
 
 impl Grants {
     /// Opens the hierarchies, for the floor. What is not there any more, or is another kind of thing, is left out.
-    pub fn open(hierarchies: Vec<Hierarchy>) -> (Grants, Vec<floor::Grant>) {
+    pub fn open(hierarchies: Vec<Hierarchy>) -> (Grants, Vec<floor::PathGrant>) {
         let (mut grants, mut beneath) = (Vec::new(), Vec::new());
         for Hierarchy { path, access, kind } in hierarchies {
             let Some(right) = right(access) else { continue };
@@ -71,10 +71,17 @@ impl Grants {
             if is_directory != (kind == HierarchyKind::Directory) {
                 continue;
             }
-            beneath.push(floor::Grant { beneath: file, is_directory, access: right });
+            beneath.push(floor::PathGrant { beneath: file, is_directory, access: right });
             let is_lost = AtomicBool::new(false);
             let place = Mutex::new(path.clone());
-            grants.push(Grant { path, access, kind, identity: Identity::of(&stat), place, is_lost });
+            grants.push(HierarchyGrant {
+                path,
+                access,
+                kind,
+                identity: Identity::from_stat(&stat),
+                place,
+                is_lost,
+            });
         }
         grants.sort_by(|a, b| a.path.cmp(&b.path));
         (Grants(grants), beneath)
@@ -86,20 +93,20 @@ impl Grants {
     }
 
     /// Whether the floor lets the kernel do this with what is at a real path.
-    pub fn cover(&self, path: &[u8], access: Access, reach: Reach) -> bool {
+    pub fn cover(&self, path: &[u8], access: Access, reach: Target) -> bool {
         // Each may come from another hierarchy.
         [Access::READ, Access::WRITE]
             .into_iter()
             .all(|one| !access.contains(one) || self.cover_one(path, one, reach))
     }
 
-    fn cover_one(&self, path: &[u8], access: Access, reach: Reach) -> bool {
+    fn cover_one(&self, path: &[u8], access: Access, reach: Target) -> bool {
         let mut end = path.len();
         loop {
             let is_whole = end == path.len();
             let grant = self.at(&path[..end.max(1)]).filter(|grant| grant.access.contains(access));
             let holds = grant.is_some_and(|grant| match (is_whole, grant.kind) {
-                (true, _) => reach == Reach::Object,
+                (true, _) => reach == Target::Object,
                 (false, HierarchyKind::Directory) => true,
                 (false, HierarchyKind::File) => false,
             });
@@ -115,12 +122,12 @@ impl Grants {
     }
 
     /// The grant at this very path, if it stands.
-    fn at(&self, path: &[u8]) -> Option<&Grant> {
+    fn at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
         self.made_at(path).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
     }
 
     /// The grant that was made for this very path.
-    fn made_at(&self, path: &[u8]) -> Option<&Grant> {
+    fn made_at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
         let at = self.0.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
         Some(&self.0[at])
     }
@@ -156,14 +163,14 @@ impl Grants {
     }
 
     /// Looks whether they still stand: after something at or below `path` was moved or removed.
-    pub fn look_below(&self, path: &[u8]) {
-        let is_below = |grant: &&Grant| moved(&grant.path, path, path).is_some();
-        self.0.iter().filter(is_below).for_each(Grant::look);
+    pub fn recheck_below(&self, path: &[u8]) {
+        let is_below = |grant: &&HierarchyGrant| moved(&grant.path, path, path).is_some();
+        self.0.iter().filter(is_below).for_each(HierarchyGrant::recheck);
     }
 
     /// Looks whether each still stands.
-    pub fn look(&self) {
-        self.0.iter().for_each(Grant::look);
+    pub fn recheck(&self) {
+        self.0.iter().for_each(HierarchyGrant::recheck);
     }
 }
 
@@ -173,9 +180,9 @@ fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     Some([new, rest].concat())
 }
 
-impl Grant {
-    fn look(&self) {
-        let stands = open(&self.path).is_ok_and(|(_, stat)| Identity::of(&stat) == self.identity);
+impl HierarchyGrant {
+    fn recheck(&self) {
+        let stands = open(&self.path).is_ok_and(|(_, stat)| Identity::from_stat(&stat) == self.identity);
         self.is_lost.store(!stands, Ordering::Relaxed);
     }
 }
@@ -196,7 +203,7 @@ mod tests {
         Grants::open(all.iter().map(hierarchy).collect()).0
     }
 
-    fn covers(grants: &Grants, path: &Path, access: Access, reach: Reach) -> bool {
+    fn covers(grants: &Grants, path: &Path, access: Access, reach: Target) -> bool {
         grants.cover(path.as_os_str().as_bytes(), access, reach)
     }
 
@@ -216,17 +223,17 @@ mod tests {
         let grants = grants(&root, &held);
         assert_eq!(grants.iter().count(), 3);
         for path in ["work", "work/x", "work/x/y", "work/deep", "work/deep/x", "file"] {
-            assert!(covers(&grants, &root.join(path), Access::READ, Reach::Object), "{path}");
+            assert!(covers(&grants, &root.join(path), Access::READ, Target::Object), "{path}");
         }
         for path in ["", "working", "works/x", "file/x", "missing", "missing/x", "x"] {
-            assert!(!covers(&grants, &root.join(path), Access::READ, Reach::Object), "{path}");
+            assert!(!covers(&grants, &root.join(path), Access::READ, Target::Object), "{path}");
         }
-        assert!(covers(&grants, &root.join("work/deep/x"), both, Reach::Object));
-        assert!(!covers(&grants, &root.join("work/x"), Access::WRITE, Reach::Object));
+        assert!(covers(&grants, &root.join("work/deep/x"), both, Target::Object));
+        assert!(!covers(&grants, &root.join("work/x"), Access::WRITE, Target::Object));
         // A name is its directory's: what the grant stands on is not the grant's to remove.
-        assert!(covers(&grants, &root.join("work/deep/x"), Access::WRITE, Reach::Entry));
-        assert!(!covers(&grants, &root.join("work/deep"), Access::WRITE, Reach::Entry));
-        assert!(!covers(&grants, &root.join("file"), Access::WRITE, Reach::Entry));
+        assert!(covers(&grants, &root.join("work/deep/x"), Access::WRITE, Target::Entry));
+        assert!(!covers(&grants, &root.join("work/deep"), Access::WRITE, Target::Entry));
+        assert!(!covers(&grants, &root.join("file"), Access::WRITE, Target::Entry));
     }
 
     #[test]
@@ -236,10 +243,10 @@ mod tests {
         let (grants, beneath) = Grants::open(vec![everything]);
         assert_eq!(beneath.len(), 1);
         for path in ["/", "/a", "/a/b"] {
-            assert!(grants.cover(path.as_bytes(), Access::READ, Reach::Object), "{path}");
+            assert!(grants.cover(path.as_bytes(), Access::READ, Target::Object), "{path}");
         }
-        assert!(!grants.cover(b"/", Access::READ, Reach::Entry));
-        assert!(grants.cover(b"/a", Access::READ, Reach::Entry));
+        assert!(!grants.cover(b"/", Access::READ, Target::Entry));
+        assert!(grants.cover(b"/a", Access::READ, Target::Entry));
     }
 
     #[test]
@@ -251,16 +258,16 @@ mod tests {
         let grants = grants(&root, &[("work", Access::READ, HierarchyKind::Directory)]);
         std::fs::rename(&work, root.join("away")).unwrap();
         std::fs::create_dir(&work).unwrap();
-        assert!(covers(&grants, &work, Access::READ, Reach::Object), "nobody has looked yet");
-        grants.look_below(root.join("wor").as_os_str().as_bytes());
-        assert!(covers(&grants, &work, Access::READ, Reach::Object), "that was another one");
-        grants.look_below(work.as_os_str().as_bytes());
-        assert!(!covers(&grants, &work.join("x"), Access::READ, Reach::Object));
+        assert!(covers(&grants, &work, Access::READ, Target::Object), "nobody has looked yet");
+        grants.recheck_below(root.join("wor").as_os_str().as_bytes());
+        assert!(covers(&grants, &work, Access::READ, Target::Object), "that was another one");
+        grants.recheck_below(work.as_os_str().as_bytes());
+        assert!(!covers(&grants, &work.join("x"), Access::READ, Target::Object));
         // Back in its place it is what it was.
         std::fs::remove_dir(&work).unwrap();
         std::fs::rename(root.join("away"), &work).unwrap();
-        grants.look();
-        assert!(covers(&grants, &work.join("x"), Access::READ, Reach::Object));
+        grants.recheck();
+        assert!(covers(&grants, &work.join("x"), Access::READ, Target::Object));
     }
 
     #[test]
@@ -284,8 +291,8 @@ mod tests {
         grants.moved(&[(&path("x"), &path("ab")), (&path("ab"), &path("x"))]);
         assert_eq!(places(), [path("ab/deep"), path("x")]);
         // Calls are left to the kernel by the names that the grants were made for.
-        assert!(covers(&grants, &root.join("a/deep/f"), Access::READ, Reach::Object));
-        assert!(!covers(&grants, &root.join("x/f"), Access::WRITE, Reach::Object));
+        assert!(covers(&grants, &root.join("a/deep/f"), Access::READ, Target::Object));
+        assert!(!covers(&grants, &root.join("x/f"), Access::WRITE, Target::Object));
     }
 
     #[test]

@@ -45,7 +45,7 @@ const OF_THE_KERNEL: [&[u8]; 28] = [
 ];
 
 /// With more names than this a directory counts as one that cannot be listed: what is in it is not worth the wait.
-const MOST: usize = 1 << 15;
+const MAX_LISTED: usize = 1 << 15;
 
 /// The devices of /dev that mean the same to everybody and reach nobody else, by their minor number with major 1
 /// (Documentation/admin-guide/devices.txt).
@@ -70,12 +70,12 @@ impl Names {
     }
 
     /// What a directory holds, without following a link on the way to it; None where it cannot be listed.
-    pub fn of(&self, directory: &[u8]) -> Option<Vec<Name>> {
+    pub fn list(&self, directory: &[u8]) -> Option<Vec<Name>> {
         // Most directories hold no mount.
         let here = directory.strip_suffix(b"/").unwrap_or(directory);
         let is_here = |mount: &&Vec<u8>| mount.strip_prefix(here).is_some_and(|rest| rest.starts_with(b"/"));
         let apart: Vec<Vec<u8>> = self.apart.as_ref()?.iter().filter(is_here).cloned().collect();
-        match listed(directory, MOST, |name, kind| placed(&apart, &[here, name].join(&b'/'), kind)) {
+        match listed(directory, MAX_LISTED, |name, kind| placed(&apart, &[here, name].join(&b'/'), kind)) {
             Ok(names) => Some(names),
             Err(error) => {
                 tracing::debug!("{} is not listed: {error}", guard_policy::text::shown(directory));
@@ -278,13 +278,13 @@ mod tests {
             std::fs::write(path.join(format!("directory/{number}")), "").unwrap();
         }
         let names = Names::read();
-        let found = names.of(path.as_os_str().as_bytes()).unwrap();
+        let found = names.list(path.as_os_str().as_bytes()).unwrap();
         assert_eq!(found.len(), 4);
         assert_eq!(kind(&found, b"directory"), NameKind::Directory);
         assert_eq!(kind(&found, b"a\nfile"), NameKind::File);
         assert_eq!(kind(&found, b"link"), NameKind::Other);
         assert_eq!(kind(&found, b"socket"), NameKind::Other);
-        let of = |name: &str| names.of(path.join(name).as_os_str().as_bytes());
+        let of = |name: &str| names.list(path.join(name).as_os_str().as_bytes());
         assert_eq!(of("directory").unwrap().len(), 2000);
         let bounded = |most| listed(path.join("directory").as_os_str().as_bytes(), most, |_, kind| kind);
         assert!(bounded(2000).is_ok_and(|names| names.len() == 2000) && bounded(1999).is_err());
@@ -295,18 +295,18 @@ mod tests {
 
     #[test]
     fn of_dev_only_harmless_devices_are_told() {
-        let found = Names::read().of(b"/dev").unwrap();
+        let found = Names::read().list(b"/dev").unwrap();
         assert_eq!(kind(&found, b"null"), NameKind::File);
         for Name { name, kind } in found.iter().filter(|found| found.kind != NameKind::Other) {
             assert!(HARMLESS.iter().any(|(harmless, _)| harmless == name), "{}", name.escape_ascii());
             assert_eq!(*kind, NameKind::File);
         }
-        let top = Names::read().of(b"/").unwrap();
+        let top = Names::read().list(b"/").unwrap();
         assert_eq!((kind(&top, b"proc"), kind(&top, b"dev")), (NameKind::Other, NameKind::Mixed));
     }
 
     #[test]
     fn without_the_mounts_nothing_is_told() {
-        assert_eq!(Names { apart: None }.of(b"/"), None);
+        assert_eq!(Names { apart: None }.list(b"/"), None);
     }
 }

@@ -6,10 +6,10 @@ mod listing;
 mod plan;
 mod watch;
 
-pub use build::{Made, Use};
-pub use grants::{Grants, Reach};
+pub use build::{BuiltDomain, Use};
+pub use grants::{Grants, Target};
 pub use listing::Names;
-pub use plan::Plan;
+pub use plan::LandlockPlan;
 #[cfg(test)]
-pub use plan::{Held, Untrapped};
+pub use plan::{HeldCall, Untrapped};
 pub use watch::watch;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, Tiers, decide};
 
 use super::Names;
-use super::grants::{Grants, Reach};
+use super::grants::{Grants, Target};
 
 /// What becomes of a call that is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Held {
+pub enum HeldCall {
     /// The broker does it.
     #[default]
     Brokered,
@@ -29,30 +29,30 @@ pub struct Untrapped {
 
 /// The floor of a tree, with what a policy makes of it. The floor stays as it was made; the policy may be another one.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct LandlockPlan {
     /// The hierarchies from which programs can start; None when there is no floor.
     pub roots: Option<Vec<PathBuf>>,
     grants: Arc<Grants>,
     /// Top-level links that lead to directories, as `/lib` to `/usr/lib`.
     links: Arc<Vec<(Vec<u8>, Vec<u8>)>>,
-    held: Held,
+    held: HeldCall,
     untrapped: Untrapped,
     /// Whether everything that the floor lets be read may be, and written.
     reads: bool,
     writes: bool,
 }
 
-impl Plan {
+impl LandlockPlan {
     /// What a floor of these roots (None without one) and grants means under a policy.
     pub fn new(
         roots: Option<Vec<PathBuf>>,
         grants: Arc<Grants>,
-        held: Held,
+        held: HeldCall,
         untrapped: Untrapped,
         policy: &Policy,
-    ) -> Plan {
+    ) -> LandlockPlan {
         let links = Arc::new(top_links());
-        Plan { roots, grants, links, held, untrapped, reads: false, writes: false }.under(policy)
+        LandlockPlan { roots, grants, links, held, untrapped, reads: false, writes: false }.under(policy)
     }
 
     /// What is not held at all, for good.
@@ -75,16 +75,16 @@ impl Plan {
             return false;
         }
         let names = Names::read();
-        let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.of(directory));
+        let Tiers { hierarchies, classes, .. } = policy.tiers(&|directory: &[u8]| names.list(directory));
         let is_less = |bit: Access, exact: &Exactness| {
             let mut given = hierarchies.iter().filter(|given| given.access.contains(bit));
-            !exact.is_exact() || given.any(|given| !self.grants.cover(&given.path, bit, Reach::Object))
+            !exact.is_exact() || given.any(|given| !self.grants.cover(&given.path, bit, Target::Object))
         };
         reads && is_less(Access::READ, &classes.read) || writes && is_less(Access::WRITE, &classes.create)
     }
 
     /// The same under another policy: a grant that this does not allow as a whole takes its class from the kernel.
-    pub fn under(&self, policy: &Policy) -> Plan {
+    pub fn under(&self, policy: &Policy) -> LandlockPlan {
         let holds = |class: Access| {
             let mut grants = self.grants.places().filter(|(_, access, _)| access.contains(class));
             grants.all(|(path, _, kind)| is_whole(policy, &path, class, kind))
@@ -93,7 +93,7 @@ impl Plan {
         let roots = self.roots.as_ref().is_some_and(|roots| {
             roots.iter().all(|root| policy.is_uniform(root.as_os_str().as_encoded_bytes(), Access::READ))
         });
-        Plan { reads: roots && holds(Access::READ), writes: holds(Access::WRITE), ..self.clone() }
+        LandlockPlan { reads: roots && holds(Access::READ), writes: holds(Access::WRITE), ..self.clone() }
     }
 
     /// Whether the policy allows at `new` what the floor goes on granting when `old` is moved there.
@@ -104,7 +104,7 @@ impl Plan {
     /// Whether what is at a path must stay there: nobody is asked about reading, and what is made anew in the place of a
     /// hierarchy would not be granted, unless the one around it is.
     pub fn needs(&self, path: &[u8]) -> bool {
-        let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Reach::Object);
+        let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Target::Object);
         let is_needed = |(place, access, _): (Vec<u8>, Access, _)| {
             let around = place.iter().rposition(|&byte| byte == b'/').unwrap_or(0).max(1);
             access.contains(Access::READ) && !is_granted(&place[..around])
@@ -127,7 +127,7 @@ impl Plan {
 
     /// Whether the kernel may be left to do this with what is at a real path: the floor covers it, and covers nothing for
     /// this access but what the policy allows as a whole.
-    pub fn covers(&self, path: &[u8], access: Access, reach: Reach) -> bool {
+    pub fn covers(&self, path: &[u8], access: Access, reach: Target) -> bool {
         (self.reads || !access.contains(Access::READ))
             && (self.writes || !access.contains(Access::WRITE))
             && self.grants.cover(path, access, reach)
@@ -135,7 +135,7 @@ impl Plan {
 
     /// Whether there is anything that could be left to the kernel.
     pub fn leaves_anything(&self) -> bool {
-        self.held == Held::Floored && (self.reads || self.writes) && !self.grants.is_empty()
+        self.held == HeldCall::Floored && (self.reads || self.writes) && !self.grants.is_empty()
     }
 
     /// Where a top-level link leads by which a path begins: what the link is replaced by, and its length. A path that ends

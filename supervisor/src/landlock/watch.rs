@@ -6,25 +6,25 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-use super::Plan;
+use super::LandlockPlan;
 use super::grants::Grants;
-use crate::panics::{Fault, kept_up};
+use crate::panics::{Panic, restart_on_panic};
 
 /// It is looked no more often.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Watches for as long as the process lives. What the tree itself moves is looked at by who moves it
-/// ([`Grants::look_below`]); this is for the rest of the machine. Meanwhile the floor refuses what is new there. `tell` hears
+/// ([`Grants::recheck_below`]); this is for the rest of the machine. Meanwhile the floor refuses what is new there. `tell` hears
 /// of panics.
 ///
 /// # Errors
 /// When it cannot be watched, or no thread can be started.
-pub fn watch(plan: &Plan, tell: impl Fn(&Fault) + Send + 'static) -> std::io::Result<()> {
+pub fn watch(plan: &LandlockPlan, tell: impl Fn(&Panic) + Send + 'static) -> std::io::Result<()> {
     let grants = Arc::clone(plan.grants());
     if grants.is_empty() {
         return Ok(());
@@ -35,8 +35,8 @@ pub fn watch(plan: &Plan, tell: impl Fn(&Fault) + Send + 'static) -> std::io::Re
     let look = move || {
         attend(&changes, &grants);
         // What was moved before it was watched.
-        grants.look();
-        may_fall(Fallible::Floor, b"");
+        grants.recheck();
+        fail_point(Fallible::Floor, b"");
         loop {
             let mut ready = [
                 PollFd::new(changes.as_fd(), PollFlags::POLLIN),
@@ -46,13 +46,13 @@ pub fn watch(plan: &Plan, tell: impl Fn(&Fault) + Send + 'static) -> std::io::Re
                 continue;
             }
             drain(&changes);
-            grants.look();
+            grants.recheck();
             attend(&changes, &grants);
             // Names come and go all the time beside a hierarchy in /tmp.
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     };
-    std::thread::Builder::new().name("floor".into()).spawn(move || kept_up(look, tell))?;
+    std::thread::Builder::new().name("floor".into()).spawn(move || restart_on_panic(look, tell))?;
     Ok(())
 }
 

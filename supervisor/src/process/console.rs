@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::message::{Job, Message, Stopped};
 use crate::kernel::signals::is_pending;
-use crate::terminal::{Inner, Outer, Relay, Source, in_pipeline};
+use crate::terminal::{Pty, Relay, RelayEvent, Tty, in_pipeline};
 
 /// The front's side of the command's terminal.
 pub struct Console {
@@ -31,7 +31,7 @@ pub struct Console {
 /// The command's side of it.
 pub struct Far {
     /// The command's terminal.
-    pub terminal: guard_shim::Terminal,
+    pub terminal: guard_shim::JobTerminal,
     /// For the leader of its session.
     pub jobs: OwnedFd,
 }
@@ -41,14 +41,14 @@ impl Console {
     ///
     /// # Errors
     /// The kernel's, when there can be no pseudoterminal.
-    pub fn open(outer: Outer) -> Result<(Console, Far), Errno> {
+    pub fn open(outer: Tty) -> Result<(Console, Far), Errno> {
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-        let Inner { master, slave } = Inner::open(&outer)?;
+        let Pty { master, slave } = Pty::open(&outer)?;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         let replace = outer.replaces();
         let may_ask = replace != [false; 3] && outer.has_jobs() && !in_pipeline();
         let foreground = may_ask && outer.is_foreground();
-        let far = Far { terminal: guard_shim::Terminal { slave, replace, foreground }, jobs: theirs };
+        let far = Far { terminal: guard_shim::JobTerminal { slave, replace, foreground }, jobs: theirs };
         let relay = Relay::new(outer, master);
         Ok((
             Console { relay, jobs: File::from(ours), wants_keyboard: foreground, may_ask, command: None },
@@ -78,9 +78,9 @@ impl Console {
     }
 
     /// Carries what is ready between the terminals.
-    pub fn carry(&mut self, source: Source) {
+    pub fn carry(&mut self, source: RelayEvent) {
         let signals = self.relay.carry(source, self.command);
-        if source == Source::Supervisor && self.relay.asks() && !self.relay.is_attentive() {
+        if source == RelayEvent::Supervisor && self.relay.asks() && !self.relay.is_attentive() {
             // A question may be put where the command has not wanted the keyboard yet.
             self.settle();
         }

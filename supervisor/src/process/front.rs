@@ -12,18 +12,18 @@ use nix::unistd::Pid;
 
 use super::ProcessError;
 use super::console::Console;
-use super::message::{End, Message, News};
+use super::message::{CommandEnd, Message, ProcessMessage};
 use crate::exit::Exit;
 use crate::kernel::fork::{Side, quit, split};
-use crate::terminal::Source;
+use crate::terminal::RelayEvent;
 
 /// What the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Event {
+enum FrontEvent {
     News,
     Signal,
     Leader,
-    Terminal(Source),
+    Terminal(RelayEvent),
 }
 
 struct Front {
@@ -61,16 +61,16 @@ pub fn wait(
     }
     let end = front.work()?;
     if let Some(console) = front.console {
-        let_go(console);
+        finish(console);
     }
     Ok(match end {
-        End::Status(status) => Exit::Command(status),
-        End::Signal(signal) => Exit::Signal(signal),
+        CommandEnd::Status(status) => Exit::Command(status),
+        CommandEnd::Signal(signal) => Exit::Signal(signal),
     })
 }
 
 impl Front {
-    fn work(&mut self) -> Result<End, ProcessError> {
+    fn work(&mut self) -> Result<CommandEnd, ProcessError> {
         loop {
             let events = self.ready();
             if let Some(console) = &mut self.console {
@@ -78,22 +78,22 @@ impl Front {
             }
             for event in events {
                 match event {
-                    Event::Signal => self.pass_signals(),
-                    Event::Leader => {
+                    FrontEvent::Signal => self.pass_signals(),
+                    FrontEvent::Leader => {
                         self.leader_is_there = self.console.as_mut().is_some_and(Console::listen);
                     }
-                    Event::Terminal(source) => {
+                    FrontEvent::Terminal(source) => {
                         if let Some(console) = &mut self.console {
                             console.carry(source);
                         }
                     }
-                    Event::News => match News::receive(&mut self.news) {
-                        Some(News::Started(pid)) => match &mut self.console {
+                    FrontEvent::News => match ProcessMessage::receive(&mut self.news) {
+                        Some(ProcessMessage::Started(pid)) => match &mut self.console {
                             Some(console) => console.started(pid),
                             None => self.command = Some(Pid::from_raw(pid)),
                         },
-                        Some(News::Ended(end)) => return Ok(end),
-                        Some(News::Leads(_)) => {}
+                        Some(ProcessMessage::Ended(end)) => return Ok(end),
+                        Some(ProcessMessage::Leads(_)) => {}
                         None => return Err(ProcessError::SupervisorLost),
                     },
                 }
@@ -102,18 +102,18 @@ impl Front {
     }
 
     /// Waits until something is ready.
-    fn ready(&self) -> Vec<Event> {
-        let mut waiting: Vec<(Event, BorrowedFd<'_>, PollFlags)> =
-            vec![(Event::News, self.news.as_fd(), PollFlags::POLLIN)];
+    fn ready(&self) -> Vec<FrontEvent> {
+        let mut waiting: Vec<(FrontEvent, BorrowedFd<'_>, PollFlags)> =
+            vec![(FrontEvent::News, self.news.as_fd(), PollFlags::POLLIN)];
         // Until there is a command its signals stay pending: passed on to nobody, they would be lost.
         let passing = self.signals.as_ref().filter(|_| self.console.is_some() || self.command.is_some());
-        waiting.extend(passing.map(|held| (Event::Signal, held.as_fd(), PollFlags::POLLIN)));
+        waiting.extend(passing.map(|held| (FrontEvent::Signal, held.as_fd(), PollFlags::POLLIN)));
         if let Some(console) = &self.console {
             if self.leader_is_there {
-                waiting.push((Event::Leader, console.jobs.as_fd(), PollFlags::POLLIN));
+                waiting.push((FrontEvent::Leader, console.jobs.as_fd(), PollFlags::POLLIN));
             }
             let sources = console.relay.sources().into_iter();
-            waiting.extend(sources.map(|(source, fd, flags)| (Event::Terminal(source), fd, flags)));
+            waiting.extend(sources.map(|(source, fd, flags)| (FrontEvent::Terminal(source), fd, flags)));
         }
         let mut polled: Vec<_> = waiting.iter().map(|(_, fd, flags)| PollFd::new(*fd, *flags)).collect();
         let due = self.console.as_ref().and_then(|console| console.relay.due());
@@ -152,14 +152,14 @@ impl Front {
 
 /// Shows the last of what was written, and gives the terminal back. What the command left running may go on writing:
 /// a process stays for that, as long as one of them has the terminal open.
-fn let_go(mut console: Console) {
+fn finish(mut console: Console) {
     console.relay.prompt_no_more();
     let more = console.relay.drain();
     console.relay.ignore();
     if more && matches!(split(), Ok(Side::Child)) {
         let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
         let terminals = console.relay.outer().replaces();
-        super::let_go_of_stdio(terminals.map(|terminal| !terminal));
+        super::detach_stdio(terminals.map(|terminal| !terminal));
         console.relay.linger();
         quit()
     }

@@ -28,7 +28,7 @@ pub fn holds(signal: Signal) -> bool {
 }
 
 /// Holds the signals that are to be passed on.
-pub fn hold_signals(terminal: bool) -> SigSet {
+pub fn block_signals(terminal: bool) -> SigSet {
     let of_terminal = OF_TERMINAL.into_iter().filter(|_| terminal);
     let set = SigSet::from_iter(PASSED.into_iter().chain(of_terminal));
     // Without it signals act on the front alone: worse manners, no less guard.

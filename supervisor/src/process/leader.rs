@@ -6,19 +6,19 @@
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
-use guard_shim::{Plan, Terminal};
+use guard_shim::{JobTerminal, LaunchPlan};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use super::message::{End, Job, Message, News, Stopped};
+use super::message::{CommandEnd, Job, Message, ProcessMessage, Stopped};
 use crate::kernel::errno;
 use crate::kernel::fork::{Side, quit, split};
 
 /// Whom the leader talks to.
-pub struct Ends {
+pub struct LeaderPipes {
     /// News for the supervisor.
     pub to_supervisor: OwnedFd,
     /// For the reaper; closed when the command has ended.
@@ -30,8 +30,8 @@ pub struct Ends {
 /// Starts the command as a job on the terminal, and looks after it until it ends.
 ///
 /// Every signal is blocked already. Returns never; the reaper's end ends it.
-pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
-    let Ends { to_supervisor, leading, jobs } = ends;
+pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
+    let LeaderPipes { to_supervisor, leading, jobs } = ends;
     let led = lead(&plan).and_then(|slave| {
         let sigchld = SigSet::from_iter([Signal::SIGCHLD]);
         let children = SignalFd::with_flags(&sigchld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
@@ -42,7 +42,7 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
     let Ok((slave, children)) = led else { quit() };
     let mut to_supervisor = File::from(to_supervisor);
     // A supervisor that is gone needs no news.
-    let _ = News::Leads(rustix::process::getpid().as_raw_nonzero().get()).send(&mut to_supervisor);
+    let _ = ProcessMessage::Leads(rustix::process::getpid().as_raw_nonzero().get()).send(&mut to_supervisor);
     let command = match split() {
         Ok(Side::Child) => {
             drop((to_supervisor, leading, jobs, children, slave));
@@ -52,16 +52,16 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
         Err(_) => quit(),
     };
     drop(channel);
-    plan.leave();
+    plan.forget();
     let _ = nix::sys::prctl::set_dumpable(false);
-    super::let_go_of_stdio([true, true, true]);
+    super::detach_stdio([true, true, true]);
     let Some(command) = Pid::from_raw(command.as_raw()) else { quit() };
     // The command does so too: whoever comes first. A signal for the group must find it.
     let _ = rustix::process::setpgid(Some(command), Some(command));
-    let _ = News::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);
-    let end = Leader { slave, command, jobs: File::from(jobs) }.look_after(&children);
+    let _ = ProcessMessage::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);
+    let end = Leader { slave, command, jobs: File::from(jobs) }.wait(&children);
     // The supervisor, the front: both wait for this, and find the terminal let go of.
-    let _ = News::Ended(end).send(&mut to_supervisor);
+    let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
     drop((to_supervisor, leading));
     loop {
         // What is left of the session keeps its terminal as long as it has a leader.
@@ -70,8 +70,8 @@ pub fn main(plan: Plan, channel: OwnedFd, ends: Ends) -> ! {
 }
 
 /// Leads a new session on the plan's terminal. Returns a descriptor of it.
-fn lead(plan: &Plan) -> Result<OwnedFd, Errno> {
-    let Terminal { slave, .. } = plan.terminal.as_ref().ok_or(Errno::NOTTY)?;
+fn lead(plan: &LaunchPlan) -> Result<OwnedFd, Errno> {
+    let JobTerminal { slave, .. } = plan.terminal.as_ref().ok_or(Errno::NOTTY)?;
     // SIGKILL is the one signal that is not blocked.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     rustix::process::setsid()?;
@@ -80,9 +80,9 @@ fn lead(plan: &Plan) -> Result<OwnedFd, Errno> {
 }
 
 /// What has become of the command.
-enum Change {
+enum CommandChange {
     Stopped(i32),
-    Ended(End),
+    Ended(CommandEnd),
 }
 
 struct Leader {
@@ -92,7 +92,7 @@ struct Leader {
 }
 
 impl Leader {
-    fn look_after(mut self, children: &SignalFd) -> End {
+    fn wait(mut self, children: &SignalFd) -> CommandEnd {
         let mut front_is_there = true;
         let mut wait = PollTimeout::NONE;
         loop {
@@ -112,8 +112,8 @@ impl Leader {
                 // As a shell does. At the end of a leader the foreground group is hung up on.
                 self.give_terminal(rustix::process::getpid());
                 match change {
-                    Change::Ended(end) => return end,
-                    Change::Stopped(signal) => self.tell(Stopped(signal)),
+                    CommandChange::Ended(end) => return end,
+                    CommandChange::Stopped(signal) => self.report(Stopped(signal)),
                 }
             }
             if asked {
@@ -126,21 +126,21 @@ impl Leader {
     }
 
     /// What has become of the command since this was asked last.
-    fn change(&self) -> Option<Change> {
+    fn change(&self) -> Option<CommandChange> {
         loop {
             let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
             let (_, state) = rustix::process::waitpid(Some(self.command), options).ok().flatten()?;
             if let Some(end) = end_of(state) {
-                return Some(Change::Ended(end));
+                return Some(CommandChange::Ended(end));
             }
             if let Some(signal) = state.stopping_signal().filter(|signal| Stopped::SIGNALS.contains(signal)) {
-                return Some(Change::Stopped(signal));
+                return Some(CommandChange::Stopped(signal));
             }
         }
     }
 
     /// Does not wait for a front that is stopped itself: with hundreds of stops to hear of it needs no more.
-    fn tell(&self, stopped: Stopped) {
+    fn report(&self, stopped: Stopped) {
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
         // A front that is gone will not have it go on either.
         let _ = rustix::net::send(&self.jobs, &stopped.into_bytes(), flags);
@@ -172,7 +172,7 @@ impl Leader {
 }
 
 /// How a child that was waited for has ended, if it has.
-pub fn end_of(state: WaitStatus) -> Option<End> {
-    let status = state.exit_status().map(|status| End::Status(status as u8));
-    status.or_else(|| state.terminating_signal().map(End::Signal))
+pub fn end_of(state: WaitStatus) -> Option<CommandEnd> {
+    let status = state.exit_status().map(|status| CommandEnd::Status(status as u8));
+    status.or_else(|| state.terminating_signal().map(CommandEnd::Signal))
 }

@@ -4,18 +4,18 @@ use std::io::{Read, Write};
 
 /// What the processes behind tell those in front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum ProcessMessage {
     /// The process that leads the session on the guard's terminal.
     Leads(i32),
     /// The command's process.
     Started(i32),
     /// The command has ended.
-    Ended(End),
+    Ended(CommandEnd),
 }
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CommandEnd {
     /// With this status.
     Status(u8),
     /// By this signal.
@@ -74,22 +74,22 @@ pub trait Message: Sized {
     }
 }
 
-impl Message for News {
+impl Message for ProcessMessage {
     fn encode(self) -> (u8, i32) {
         match self {
-            News::Leads(pid) => (b'L', pid),
-            News::Started(pid) => (b'P', pid),
-            News::Ended(End::Status(status)) => (b'E', i32::from(status)),
-            News::Ended(End::Signal(signal)) => (b'S', signal),
+            ProcessMessage::Leads(pid) => (b'L', pid),
+            ProcessMessage::Started(pid) => (b'P', pid),
+            ProcessMessage::Ended(CommandEnd::Status(status)) => (b'E', i32::from(status)),
+            ProcessMessage::Ended(CommandEnd::Signal(signal)) => (b'S', signal),
         }
     }
 
-    fn decode(letter: u8, number: i32) -> Option<News> {
+    fn decode(letter: u8, number: i32) -> Option<ProcessMessage> {
         match letter {
-            b'L' => Some(News::Leads(number)),
-            b'P' => Some(News::Started(number)),
-            b'E' => Some(News::Ended(End::Status(number as u8))),
-            b'S' => Some(News::Ended(End::Signal(number))),
+            b'L' => Some(ProcessMessage::Leads(number)),
+            b'P' => Some(ProcessMessage::Started(number)),
+            b'E' => Some(ProcessMessage::Ended(CommandEnd::Status(number as u8))),
+            b'S' => Some(ProcessMessage::Ended(CommandEnd::Signal(number))),
             _ => None,
         }
     }
@@ -131,14 +131,18 @@ mod tests {
     #[test]
     fn messages_arrive_as_they_were_sent() {
         let mut bytes = Vec::new();
-        for news in [News::Leads(7), News::Ended(End::Status(255)), News::Ended(End::Signal(11))] {
+        for news in [
+            ProcessMessage::Leads(7),
+            ProcessMessage::Ended(CommandEnd::Status(255)),
+            ProcessMessage::Ended(CommandEnd::Signal(11)),
+        ] {
             news.send(&mut bytes).unwrap();
         }
         let mut from = &bytes[..];
-        assert_eq!(News::receive(&mut from), Some(News::Leads(7)));
-        assert_eq!(News::receive(&mut from), Some(News::Ended(End::Status(255))));
-        assert_eq!(News::receive(&mut from), Some(News::Ended(End::Signal(11))));
-        assert_eq!(News::receive(&mut from), None);
+        assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Leads(7)));
+        assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Ended(CommandEnd::Status(255))));
+        assert_eq!(ProcessMessage::receive(&mut from), Some(ProcessMessage::Ended(CommandEnd::Signal(11))));
+        assert_eq!(ProcessMessage::receive(&mut from), None);
         assert_eq!(Job::receive(&b"s\x0f\0\0\0"[..]), Some(Job::Signal(15)));
         assert_eq!(Stopped::receive(&b"s\x13\0\0\0"[..]), None);
         assert_eq!(Stopped::receive(&b"T\x13\0\0\0"[..]), Some(Stopped(19)));

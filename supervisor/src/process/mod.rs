@@ -26,34 +26,34 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use guard_policy::Policy;
-use guard_shim::Plan;
+use guard_shim::LaunchPlan;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::audit::Writer;
-use crate::config::reload::Source;
+use crate::config::reload::PolicySource;
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::fork::{Side, split};
 use crate::kernel::signals;
 use crate::landlock;
-use crate::terminal::Outer;
+use crate::terminal::Tty;
 use console::{Console, Far};
 
 /// What is to be run, and how.
-pub struct Order {
+pub struct Spawn {
     /// The command's name, for messages.
     pub name: OsString,
     /// What the child needs.
-    pub plan: Plan,
+    pub plan: LaunchPlan,
     /// The operator's terminal.
-    pub terminal: Option<Outer>,
+    pub terminal: Option<Tty>,
     /// What is allowed.
     pub policy: Policy,
     /// Where that comes from.
-    pub source: Source,
+    pub source: PolicySource,
     /// What the floor lets the kernel do by itself.
-    pub floor: landlock::Plan,
+    pub floor: landlock::LandlockPlan,
     /// Where decisions are logged.
     pub audit: Writer,
     /// `--observe`
@@ -68,14 +68,14 @@ pub struct Order {
     pub kill_on_exit: bool,
 }
 
-impl Order {
+impl Spawn {
     /// Closes its descriptors and leaves its memory as it is: after a fork, what is freed would be copied first.
-    fn leave(self) {
-        let Order { name, plan, terminal, policy, source, floor, audit, .. } = self;
+    fn forget(self) {
+        let Spawn { name, plan, terminal, policy, source, floor, audit, .. } = self;
         std::mem::forget((name, policy, source, floor));
         drop(terminal);
-        plan.leave();
-        audit.leave();
+        plan.forget();
+        audit.forget();
     }
 }
 
@@ -100,7 +100,7 @@ pub enum ProcessError {
 ///
 /// # Errors
 /// When they cannot be started, or the supervisor is lost.
-pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
+pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let (news, to_front) = pipe()?;
     let front = rustix::process::getpid();
     let opened = order.terminal.take().map(Console::open).transpose().map_err(ProcessError::Terminal)?;
@@ -113,11 +113,11 @@ pub fn start(mut order: Order) -> Result<Exit, ProcessError> {
         jobs
     });
     // Before the fork: a signal that comes in between must not end the front alone.
-    let signals = front_signals::hold_signals(console.is_some());
+    let signals = front_signals::block_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
             drop((to_front, jobs, link));
-            order.leave();
+            order.forget();
             front::wait(news, &signals, console, to_supervisor)
         }
         Side::Child => {
@@ -132,7 +132,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), ProcessError> {
 }
 
 /// Replaces descriptors 0, 1 and 2 by /dev/null: held open they would keep pipes of the operator from ending.
-pub fn let_go_of_stdio(which: [bool; 3]) {
+pub fn detach_stdio(which: [bool; 3]) {
     let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else {
         return;
     };

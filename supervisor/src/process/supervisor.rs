@@ -10,30 +10,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guard_approvals::{Approvals, Settings, Surroundings};
-use guard_openclaw::gateway::Follower;
+use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::peer::process_tree::Tree;
 use guard_openclaw::ports::IsMember;
 use guard_policy::Policy;
 use guard_policy::approval::Route;
 use guard_policy::text::shown;
-use guard_shim::{Failure, Report, Stage};
+use guard_shim::{Failure, LaunchReport, Stage};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
-use super::message::{End, Message, News};
-use super::{Order, ending, let_go_of_stdio, pipe, reaper, replace_stdio};
-use crate::audit::report::{Manner, Reporter, hint, print};
+use super::message::{CommandEnd, Message, ProcessMessage};
+use super::{Spawn, detach_stdio, ending, pipe, reaper, replace_stdio};
+use crate::audit::report::{ReportOptions, Reporter, hint, print};
 use crate::audit::{Context, Secrets};
-use crate::config::reload::{Reload, Source, Watch};
+use crate::config::reload::{PolicySource, Reload, Watch};
 use crate::judge::active::Current;
-use crate::judge::consent::{Announce, ApprovalLog, Way};
+use crate::judge::consent::{Announce, AnswerHint, ApprovalLog};
 use crate::judge::guard::Guard;
 use crate::kernel::fork::{Side, quit, split};
 use crate::kernel::limits;
 use crate::kernel::listener::Listener;
 use crate::kernel::requests::{Disposition, dispose};
 use crate::landlock as tree_floor;
-use crate::panics::tell_in_one_line;
+use crate::panics::install_hook;
 use crate::resolve::Resolver;
 use crate::worker::Pool;
 
@@ -45,33 +45,33 @@ const IGNORED: [Signal; 6] =
 
 /// Runs the supervisor; never returns. Prompts on the operator's terminal are asked for by `link`.
 pub fn main(
-    order: Order,
+    order: Spawn,
     front: Pid,
     to_front: OwnedFd,
     jobs: Option<OwnedFd>,
     link: Option<UnixStream>,
 ) -> ! {
-    tell_in_one_line();
+    install_hook();
     let mut to_front = Some(File::from(to_front));
     let end = supervise(order, front, &mut to_front, jobs, link).unwrap_or_else(|problem| {
         print(&format!("openclaw-guard: {problem}"));
-        Some(End::Status(FAILED))
+        Some(CommandEnd::Status(FAILED))
     });
     if let Some(end) = end {
-        tell(&mut to_front, News::Ended(end));
+        send(&mut to_front, ProcessMessage::Ended(end));
     }
     quit()
 }
 
 /// Returns when the tree is gone; an end is one that the front was not told.
 fn supervise(
-    order: Order,
+    order: Spawn,
     front: Pid,
     to_front: &mut Option<File>,
     jobs: Option<OwnedFd>,
     link: Option<UnixStream>,
-) -> Result<Option<End>, String> {
-    let Order {
+) -> Result<Option<CommandEnd>, String> {
+    let Spawn {
         name,
         plan,
         terminal: _,
@@ -93,7 +93,7 @@ fn supervise(
         Side::Child => {
             // The front is to see the supervisor's end, whoever else lives.
             drop((ours, news, to_front.take(), link, recorder));
-            audit.leave();
+            audit.forget();
             reaper::main(plan, theirs, to_supervisor, jobs)
         }
         Side::Parent(reaper) => reaper.as_raw(),
@@ -103,20 +103,20 @@ fn supervise(
         replace_stdio(&terminal.slave, [false, false, true]);
     }
     drop((theirs, to_supervisor, jobs));
-    plan.leave();
+    plan.forget();
     become_supervisor().map_err(say("set up the supervisor"))?;
     let watch = Watch::open(source.files());
 
     let mut news = File::from(news);
-    let leader = match has_leader.then(|| News::receive(&mut news)) {
-        Some(Some(News::Leads(leader))) => Some(leader),
+    let leader = match has_leader.then(|| ProcessMessage::receive(&mut news)) {
+        Some(Some(ProcessMessage::Leads(leader))) => Some(leader),
         None => None,
         Some(_) => return Err("the leader of the terminal's session did not start".to_owned()),
     };
     // As much as can be while the child is on its way to the filter.
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
-    let manner = Manner { lines, observe, allowed: false };
+    let manner = ReportOptions { lines, observe, allowed: false };
     let session = session_name();
     let context = Context {
         session: session.clone(),
@@ -146,10 +146,10 @@ fn supervise(
     });
     let listener = match guard_shim::receive_listener(ours.as_fd()) {
         Ok(listener) => listener,
-        Err(Failure::Child(report)) => return Ok(Some(End::Status(explain(&name, report)))),
+        Err(Failure::Child(report)) => return Ok(Some(CommandEnd::Status(explain(&name, report)))),
         Err(Failure::Gone) => match ended(news) {
             // As the command itself would have.
-            Some(end @ End::Signal(_)) => return Ok(Some(end)),
+            Some(end @ CommandEnd::Signal(_)) => return Ok(Some(end)),
             _ => return Err(Failure::Gone.to_string()),
         },
         Err(error) => return Err(error.to_string()),
@@ -173,19 +173,19 @@ fn supervise(
         reporter.problem(format!("openclaw-guard: changes of the policy are not noticed: {error}"));
     }
 
-    while let Some(message) = News::receive(&mut news) {
+    while let Some(message) = ProcessMessage::receive(&mut news) {
         match message {
-            News::Started(_) | News::Leads(_) => tell(to_front, message),
-            News::Ended(end) => {
+            ProcessMessage::Started(_) | ProcessMessage::Leads(_) => send(to_front, message),
+            ProcessMessage::Ended(end) => {
                 // Not before: its start may be asked for, and signals are for it all the while.
                 let refused = guard_shim::read_report(ours.as_fd());
-                let end = refused.map_or(end, |report| End::Status(explain(&name, report)));
+                let end = refused.map_or(end, |report| CommandEnd::Status(explain(&name, report)));
                 reporter.flush();
                 reporter.quiet();
                 reporter.flush();
                 // Whoever waits for the end of the command's output must not wait for us.
-                let_go_of_stdio([false, false, true]);
-                tell(to_front, News::Ended(end));
+                detach_stdio([false, false, true]);
+                send(to_front, ProcessMessage::Ended(end));
                 if kill_on_exit {
                     end_tree(&tree, news);
                     break;
@@ -201,10 +201,10 @@ fn supervise(
 }
 
 /// What asks the gateway for its exec approvals, where the policy wants that.
-fn follower(source: &Source, tree: Tree, reporter: &Reporter) -> Follower {
+fn follower(source: &PolicySource, tree: Tree, reporter: &Reporter) -> SyncThread {
     let problems = reporter.clone();
     let state = source.places.state_directory.clone();
-    Follower::new(state, members(tree), Arc::new(move |line| problems.problem(line)))
+    SyncThread::new(state, members(tree), Arc::new(move |line| problems.problem(line)))
 }
 
 /// Who may not answer. Sockets that a member connects are connected by the supervisor.
@@ -215,17 +215,17 @@ fn members(tree: Tree) -> IsMember {
 /// Asking a human.
 fn approvals(
     policy: &Policy,
-    source: &Source,
+    source: &PolicySource,
     tree: Tree,
     reporter: &Reporter,
-    follower: &Follower,
+    follower: &SyncThread,
     link: Option<UnixStream>,
 ) -> Arc<Approvals> {
     let has = |route| policy.approvals().routes().is_none_or(|routes| routes.contains(&route));
     let announce = match (tree.leader, has(Route::Cli)) {
         (Some(_), _) if has(Route::Terminal) => Announce::Nothing,
-        (_, true) => Announce::Lines(Way::Cli),
-        (_, false) => Announce::Lines(Way::Elsewhere),
+        (_, true) => Announce::Lines(AnswerHint::Cli),
+        (_, false) => Announce::Lines(AnswerHint::Elsewhere),
     };
     let problems = reporter.clone();
     let around = Surroundings {
@@ -238,20 +238,20 @@ fn approvals(
         terminal: link.map(Arc::new),
     };
     let log = ApprovalLog::new(reporter.clone(), announce);
-    Arc::new(Approvals::new(Settings::of(policy), log, around))
+    Arc::new(Approvals::new(Settings::from_policy(policy), log, around))
 }
 
 /// Sends the front its news. One that was killed needs none.
-fn tell(to_front: &mut Option<File>, news: News) {
+fn send(to_front: &mut Option<File>, news: ProcessMessage) {
     if let Some(front) = to_front {
         let _ = news.send(front);
     }
 }
 
 /// How the command ended.
-fn ended(mut news: impl Read) -> Option<End> {
+fn ended(mut news: impl Read) -> Option<CommandEnd> {
     loop {
-        if let News::Ended(end) = News::receive(&mut news)? {
+        if let ProcessMessage::Ended(end) = ProcessMessage::receive(&mut news)? {
             return Some(end);
         }
     }
@@ -281,7 +281,7 @@ fn become_supervisor() -> std::io::Result<()> {
     }
     // Each stop of a traced process sends SIGCHLD; nobody here waits for it, and it would wake this thread.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::from_iter([Signal::SIGCHLD])), None);
-    let_go_of_stdio([true, true, false]);
+    detach_stdio([true, true, false]);
     guard_shim::clear_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
     // The supervisor holds descriptors of every caller for a moment.
@@ -295,7 +295,7 @@ fn become_supervisor() -> std::io::Result<()> {
 }
 
 /// Says why the command did not start, and with what status the guard ends.
-fn explain(name: &OsString, report: Report) -> u8 {
+fn explain(name: &OsString, report: LaunchReport) -> u8 {
     if report.stage != Stage::Exec {
         print(&format!("openclaw-guard: {report}{}", advice(report)));
         return FAILED;
@@ -309,7 +309,7 @@ fn explain(name: &OsString, report: Report) -> u8 {
 }
 
 /// What the operator can do about a child that could not be set up.
-fn advice(report: Report) -> &'static str {
+fn advice(report: LaunchReport) -> &'static str {
     match (report.stage, report.errno) {
         (Stage::Filter, libc::EBUSY) => {
             " (another guard or supervisor is in force here already: run outside of it)"

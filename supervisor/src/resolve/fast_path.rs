@@ -11,10 +11,10 @@ use rustix::io::Errno;
 
 use super::proc_fd::short_link_to;
 use crate::caller::{Caller, PATH_MAX};
-use crate::landlock::Plan;
+use crate::landlock::LandlockPlan;
 
 /// From a directory with a longer path the walk starts.
-const LONGEST_DIRECTORY: usize = 1024;
+const MAX_DIRECTORY_LEN: usize = 1024;
 
 /// On the stack: this is done for every open.
 type Bytes = ArrayVec<u8, PATH_MAX>;
@@ -23,7 +23,7 @@ type Bytes = ArrayVec<u8, PATH_MAX>;
 ///
 /// Large: best not moved.
 #[derive(Debug, Default)]
-pub struct Spelling {
+pub struct FastPath {
     /// With the caller's directory before it, and a top-level link (`/lib`) replaced.
     written: Bytes,
     /// The same without empty components, `.` and `..`; empty where it has none of them.
@@ -32,7 +32,7 @@ pub struct Spelling {
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FastLookup {
     /// Something, and no link on the way to it: the path without `.` and `..` is its real path.
     There,
     /// Nothing, and no link on the way that exists.
@@ -43,9 +43,15 @@ pub enum Found {
     Unclear,
 }
 
-impl Spelling {
+impl FastPath {
     /// Takes what `path` means from `dirfd`. None where that cannot be told in short.
-    pub fn spell(&mut self, caller: &Caller<'_>, dirfd: i32, path: &[u8], floor: &Plan) -> Option<()> {
+    pub fn spell(
+        &mut self,
+        caller: &Caller<'_>,
+        dirfd: i32,
+        path: &[u8],
+        floor: &LandlockPlan,
+    ) -> Option<()> {
         let written = &mut self.written;
         match path.first()? {
             b'/' => match floor.top_link(path) {
@@ -56,12 +62,12 @@ impl Spelling {
                 None => written.try_extend_from_slice(path).ok()?,
             },
             _ => {
-                let mut directory = [0; LONGEST_DIRECTORY];
+                let mut directory = [0; MAX_DIRECTORY_LEN];
                 let length = caller.kernel().directory_path(caller.tid(), dirfd, &mut directory).ok()?;
                 let directory = &directory[..length];
                 // One that was removed still has a path, at which something else may be by now.
                 let is_removed = directory.ends_with(b" (deleted)");
-                if directory.first() != Some(&b'/') || length == LONGEST_DIRECTORY || is_removed {
+                if directory.first() != Some(&b'/') || length == MAX_DIRECTORY_LEN || is_removed {
                     return None;
                 }
                 written.try_extend_from_slice(directory).ok()?;
@@ -81,16 +87,16 @@ impl Spelling {
     }
 
     /// Looks at what is there, in one call that opens nothing.
-    pub fn look(&self) -> Found {
+    pub fn lookup(&self) -> FastLookup {
         // No directory is opened for writing, and nothing else as a directory: this fails whatever is there, and what it
         // fails with says what that is.
         let never = OFlags::DIRECTORY | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(CWD, &self.written[..], never, Mode::empty(), no_links) {
-            Err(Errno::ISDIR | Errno::NOTDIR) => Found::There,
-            Err(Errno::NOENT) => Found::Missing,
-            Err(Errno::LOOP) => Found::Link,
-            Ok(_) | Err(_) => Found::Unclear,
+            Err(Errno::ISDIR | Errno::NOTDIR) => FastLookup::There,
+            Err(Errno::NOENT) => FastLookup::Missing,
+            Err(Errno::LOOP) => FastLookup::Link,
+            Ok(_) | Err(_) => FastLookup::Unclear,
         }
     }
 

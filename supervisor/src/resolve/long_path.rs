@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::proc_fd::{link_to, told_path};
+use super::proc_fd::{kernel_path, link_to};
 
 /// How far up it is looked.
-const LEVELS: usize = 4096;
+const MAX_LEVELS: usize = 4096;
 
 /// The path of `directory`.
 ///
@@ -21,14 +21,14 @@ const LEVELS: usize = 4096;
 pub fn deep_path(directory: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     let mut here = directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     let mut names: Vec<Vec<u8>> = Vec::new();
-    for _ in 0..LEVELS {
+    for _ in 0..MAX_LEVELS {
         let stat = rustix::fs::fstat(&here)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
             break;
         }
         let parent = rustix::fs::openat(&here, "..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         names.push(name_in(&parent, &stat)?);
-        match told_path(parent.as_fd()) {
+        match kernel_path(parent.as_fd()) {
             Ok(mut path) => {
                 for name in names.iter().rev() {
                     path.push(b'/');

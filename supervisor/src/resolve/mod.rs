@@ -18,13 +18,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-pub use fast_path::{Found, Spelling};
+pub use fast_path::{FastLookup, FastPath};
 pub use proc_fd::link_to;
 pub use real::real_path;
 pub use restrictions::mount_of;
 
 use crate::caller::Caller;
-use restrictions::Scope;
+use restrictions::Restrictions;
 use walk::{Pending, Walk};
 
 /// Whether a symbolic link at the end of the path is followed.
@@ -54,7 +54,7 @@ impl Object {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn of(fd: OwnedFd) -> Result<Object, Errno> {
+    pub fn from_fd(fd: OwnedFd) -> Result<Object, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
         Ok(Object { fd, stat })
     }
@@ -76,14 +76,14 @@ pub struct Identity {
 
 impl Identity {
     /// Of a stat.
-    pub fn of(stat: &Stat) -> Identity {
+    pub fn from_stat(stat: &Stat) -> Identity {
         Identity { device: stat.st_dev, inode: stat.st_ino }
     }
 }
 
 /// A name in a directory: what creating, removing, renaming and most opens are about.
 #[derive(Debug)]
-pub struct Entry {
+pub struct DirEntry {
     /// An O_PATH descriptor of the directory.
     pub parent: OwnedFd,
     /// The last component, without slashes; never empty, `.` or `..`.
@@ -98,7 +98,7 @@ pub struct Entry {
     pub path: Vec<u8>,
 }
 
-impl Entry {
+impl DirEntry {
     /// What is there.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Entry {
 #[derive(Debug)]
 pub enum Target {
     /// A name in a directory.
-    Entry(Entry),
+    Entry(DirEntry),
     /// An object reached without a name of its own: `/`, `.`, `..`, a descriptor, a link of /proc.
     Object {
         /// The object.
@@ -233,7 +233,7 @@ impl Resolver {
         } else {
             caller.directory(dirfd)?
         };
-        let scope = Scope::new(restrictions, &directory, absolute)?;
+        let scope = Restrictions::new(restrictions, &directory, absolute)?;
         Walk { resolver: self, caller, directory, scope, pending: Pending::new(path), links: 0, last }.run()
     }
 
@@ -243,7 +243,7 @@ impl Resolver {
     ///
     /// # Errors
     /// EBADF; ESRCH when the caller is gone.
-    pub fn glance(
+    pub fn lookup_once(
         &self,
         caller: &Caller<'_>,
         dirfd: i32,
@@ -266,7 +266,7 @@ impl Resolver {
         if !real.starts_with(b"/") || real == b"/proc" || real.starts_with(b"/proc/") {
             return Ok(None);
         }
-        Ok(Some((Object::of(fd)?, real)))
+        Ok(Some((Object::from_fd(fd)?, real)))
     }
 
     /// The caller's descriptor as an object: AT_EMPTY_PATH and the calls that take a descriptor.
@@ -274,7 +274,7 @@ impl Resolver {
     /// # Errors
     /// EBADF.
     pub fn descriptor(&self, caller: &Caller<'_>, fd: i32) -> Result<Target, Errno> {
-        let object = Object::of(caller.directory(fd)?)?;
+        let object = Object::from_fd(caller.directory(fd)?)?;
         let path = real_path(object.fd.as_fd())?;
         Ok(Target::Object { object, path, dots: Dots::No })
     }

@@ -8,7 +8,7 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 
 /// What the kernel says a descriptor's path is.
-pub(super) fn told_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+pub(super) fn kernel_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     const DELETED: &[u8] = b" (deleted)";
     let mut path = rustix::fs::readlinkat(CWD, link_to(fd), Vec::with_capacity(256))?.into_bytes();
     if path.starts_with(b"(unreachable)") {

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 /// What a walk may do besides going from a directory to what is in it.
 #[derive(Debug)]
-pub struct Scope {
+pub struct Restrictions {
     flags: ResolveFlags,
     /// With RESOLVE_BENEATH and RESOLVE_IN_ROOT: the directories passed, beginning with the one that is not left.
     above: Vec<OwnedFd>,
@@ -37,13 +37,13 @@ fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
     Ok((stat.stx_mnt_id, stat.stx_ino))
 }
 
-impl Scope {
+impl Restrictions {
     /// Of a walk that starts in this directory, with an absolute path or not.
     ///
     /// # Errors
     /// EMFILE.
-    pub fn new(flags: ResolveFlags, start: &OwnedFd, absolute: bool) -> Result<Scope, Errno> {
-        let mut scope = Scope { flags, above: Vec::new(), has_root: absolute };
+    pub fn new(flags: ResolveFlags, start: &OwnedFd, absolute: bool) -> Result<Restrictions, Errno> {
+        let mut scope = Restrictions { flags, above: Vec::new(), has_root: absolute };
         if scope.is_closed() {
             scope.above.push(start.try_clone().map_err(|_| Errno::MFILE)?);
         }
@@ -100,7 +100,7 @@ impl Scope {
     /// # Errors
     /// EXDEV when that is another mount; EAGAIN when the directory has been moved away from where the walk came
     /// through: its parent may be outside.
-    pub fn leave(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
+    pub fn check_dotdot(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
         self.cross(from.as_fd(), to.as_fd())?;
         if self.is_closed() {
             self.above.pop();

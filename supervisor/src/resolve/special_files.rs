@@ -71,7 +71,7 @@ fn is_traced(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
 
 /// What a real path is to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place<'p> {
+pub enum Classification<'p> {
     /// The policy decides on this path.
     Policy(Cow<'p, [u8]>),
     /// An object without a path that the caller already holds: a pipe, a socket, its own memory file.
@@ -136,23 +136,23 @@ fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
 ///
 /// # Errors
 /// ESRCH when the caller is gone.
-pub fn place<'p>(
+pub fn classify<'p>(
     caller: &Caller<'_>,
     tree: &Tree,
     path: &'p [u8],
     object: Option<&Object>,
     writes: bool,
-) -> Result<Place<'p>, Errno> {
+) -> Result<Classification<'p>, Errno> {
     let unlinked = object.is_some_and(|object| object.stat.st_nlink == 0);
     if !path.starts_with(b"/") || (path.starts_with(b"/memfd:") && unlinked) {
-        return Ok(Place::Own);
+        return Ok(Classification::Own);
     }
     if let Some(object) = object {
         if acts_on_machine(object) {
-            return Ok(Place::Refused("a device that acts on the machine"));
+            return Ok(Classification::Refused("a device that acts on the machine"));
         }
         if is_displaced(path, object)? {
-            return Ok(Place::Refused("a second /proc or /dev/pts"));
+            return Ok(Classification::Refused("a second /proc or /dev/pts"));
         }
     }
     if let Some((pid, rest)) = proc_pid(path) {
@@ -163,9 +163,9 @@ pub fn place<'p>(
         && object.is_some_and(|object| object.kind() == FileType::CharacterDevice)
         && !terminal_is_ours(caller, tree, name)
     {
-        return Ok(Place::Refused("a terminal that the guarded programs did not open"));
+        return Ok(Classification::Refused("a terminal that the guarded programs did not open"));
     }
-    Ok(Place::Policy(Cow::Borrowed(path)))
+    Ok(Classification::Policy(Cow::Borrowed(path)))
 }
 
 fn proc_place<'p>(
@@ -175,27 +175,27 @@ fn proc_place<'p>(
     pid: Tid,
     rest: &[u8],
     writes: bool,
-) -> Result<Place<'p>, Errno> {
-    let as_self = || Place::Policy(Cow::Owned([b"/proc/self", rest].concat()));
+) -> Result<Classification<'p>, Errno> {
+    let as_self = || Classification::Policy(Cow::Owned([b"/proc/self", rest].concat()));
     if is_own(caller, pid)? {
         return Ok(as_self());
     }
     if tree.is_guard(pid) {
-        return Ok(Place::Hidden("a process of the guard"));
+        return Ok(Classification::Hidden("a process of the guard"));
     }
     let file = rest.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     if tree.contains(pid) {
         return Ok(if PRIVATE.contains(&file) && !(file == b"mem" && is_traced(caller, pid)?) {
-            Place::Hidden("memory of another process")
+            Classification::Hidden("memory of another process")
         } else {
             as_self()
         });
     }
     let listed = rest.is_empty() || (PUBLIC.contains(&file) && rest.len() == file.len() + 1);
     Ok(if listed && !writes {
-        Place::Policy(Cow::Borrowed(path))
+        Classification::Policy(Cow::Borrowed(path))
     } else {
-        Place::Hidden("a process that is not guarded")
+        Classification::Hidden("a process that is not guarded")
     })
 }
 

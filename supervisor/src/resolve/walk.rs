@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::restrictions::{Scope, Up};
-use super::{Dots, Entry, Last, Object, Resolver, Target, real_path};
+use super::restrictions::{Restrictions, Up};
+use super::{DirEntry, Dots, Last, Object, Resolver, Target, real_path};
 use crate::caller::Caller;
 use crate::resolve::special_files;
 
@@ -44,7 +44,7 @@ impl Pending {
         Pending { path: path.to_vec(), at: 0 }
     }
 
-    fn left(&self) -> &[u8] {
+    fn remaining(&self) -> &[u8] {
         &self.path[self.at..]
     }
 
@@ -54,7 +54,7 @@ impl Pending {
 
     /// A link's text comes before what was written behind the link.
     fn put_before(&mut self, mut text: Vec<u8>) {
-        text.extend_from_slice(self.left());
+        text.extend_from_slice(self.remaining());
         *self = Pending { path: text, at: 0 };
     }
 }
@@ -68,7 +68,7 @@ pub struct Walk<'w, 'k> {
     /// The directory that was reached.
     pub directory: OwnedFd,
     /// Where the walk may go.
-    pub scope: Scope,
+    pub scope: Restrictions,
     /// What is still to be walked.
     pub pending: Pending,
     /// The links that were followed.
@@ -80,9 +80,9 @@ pub struct Walk<'w, 'k> {
 impl Walk<'_, '_> {
     /// Walks to the end.
     pub fn run(mut self) -> Result<Target, Errno> {
-        self.lead()?;
+        self.enter_parent()?;
         loop {
-            let left = self.pending.left();
+            let left = self.pending.remaining();
             let Some(begin) = left.iter().position(|&byte| byte != b'/') else { return self.here(Dots::No) };
             let end = left[begin..].iter().position(|&byte| byte == b'/').map_or(left.len(), |at| begin + at);
             let (name, rest) = (left[begin..end].to_vec(), &left[end..]);
@@ -118,7 +118,7 @@ impl Walk<'_, '_> {
             (Up::Stay, Some(here)) => self.directory = here,
             _ => {
                 let parent = open_plain(self.directory.as_fd(), b"..", OFlags::PATH | OFlags::CLOEXEC)?;
-                self.scope.leave(&self.directory, &parent)?;
+                self.scope.check_dotdot(&self.directory, &parent)?;
                 self.directory = parent;
             }
         }
@@ -131,11 +131,11 @@ impl Walk<'_, '_> {
     }
 
     /// Goes to the directory of the last component in one call, when no link is on the way there.
-    fn lead(&mut self) -> Result<(), Errno> {
+    fn enter_parent(&mut self) -> Result<(), Errno> {
         if !self.scope.is_open() {
             return Ok(());
         }
-        let Some(lead) = split(self.pending.left()) else { return Ok(()) };
+        let Some(lead) = split(self.pending.remaining()) else { return Ok(()) };
         let length = lead.len();
         match open_plain(self.directory.as_fd(), lead, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
             Ok(directory) => {
@@ -152,7 +152,7 @@ impl Walk<'_, '_> {
     /// The directory that the walk has reached, as the target.
     fn here(self, dots: Dots) -> Result<Target, Errno> {
         let path = real_path(self.directory.as_fd())?;
-        Ok(Target::Object { object: Object::of(self.directory)?, path, dots })
+        Ok(Target::Object { object: Object::from_fd(self.directory)?, path, dots })
     }
 
     /// Looks at one name. None: the walk goes on.
@@ -166,12 +166,12 @@ impl Walk<'_, '_> {
             // An operation on two names may have to say something else first.
             Err(Errno::NAMETOOLONG) if is_last && self.last == Last::Name => {
                 let entry = self.entry(name, slash, None)?;
-                return Ok(Some(Target::Entry(Entry { absent: Errno::NAMETOOLONG, ..entry })));
+                return Ok(Some(Target::Entry(DirEntry { absent: Errno::NAMETOOLONG, ..entry })));
             }
             Err(error) => return Err(error),
         };
         self.scope.cross(self.directory.as_fd(), fd.as_fd())?;
-        let object = Object::of(fd)?;
+        let object = Object::from_fd(fd)?;
         match object.kind() {
             _ if is_last && (self.last == Last::Name || (self.last == Last::Make && slash)) => {
                 Ok(Some(Target::Entry(self.entry(name, slash, Some(object))?)))
@@ -192,7 +192,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn entry(&self, name: Vec<u8>, slash: bool, object: Option<Object>) -> Result<Entry, Errno> {
+    fn entry(&self, name: Vec<u8>, slash: bool, object: Option<Object>) -> Result<DirEntry, Errno> {
         entry(self.directory.try_clone().map_err(|_| Errno::MFILE)?, name, slash, object)
     }
 
@@ -233,14 +233,14 @@ impl Walk<'_, '_> {
             self.directory = self.scope.enter_root(&self.directory, &root)?.unwrap_or(root);
         }
         self.pending.put_before(target);
-        self.lead()?;
+        self.enter_parent()?;
         Ok(None)
     }
 
     /// Follows a link of /proc that leads to an object and not to a path.
     fn jump(&mut self, name: &[u8], is_end: bool) -> Result<Option<Target>, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let object = Object::of(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
+        let object = Object::from_fd(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
         self.scope.jump(self.directory.as_fd(), object.fd.as_fd())?;
         self.caller.check()?;
         if is_end {
@@ -276,13 +276,13 @@ fn read_link(link: &Object) -> Result<Vec<u8>, Errno> {
     Ok(rustix::fs::readlinkat(&link.fd, c"", Vec::with_capacity(256))?.into_bytes())
 }
 
-fn entry(parent: OwnedFd, name: Vec<u8>, slash: bool, object: Option<Object>) -> Result<Entry, Errno> {
+fn entry(parent: OwnedFd, name: Vec<u8>, slash: bool, object: Option<Object>) -> Result<DirEntry, Errno> {
     let mut path = real_path(parent.as_fd())?;
     if path != b"/" {
         path.push(b'/');
     }
     path.extend_from_slice(&name);
-    Ok(Entry { parent, name, slash, object, absent: Errno::NOENT, path })
+    Ok(DirEntry { parent, name, slash, object, absent: Errno::NOENT, path })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::kernel::requests;
-use crate::reply::{Answer, Outcome};
+use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{Last, Object, link_to, real_path};
 
 /// The object that a path names, when it may be changed.
@@ -38,7 +38,7 @@ fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
         return Err(Errno::BADF);
     }
     let path = real_path(file.as_fd())?;
-    let object = Object::of(file)?;
+    let object = Object::from_fd(file)?;
     request.guard.judge_change(request.caller, &path, Some(&object))?;
     Ok(object)
 }
@@ -53,7 +53,7 @@ fn at_flags(flags: i32) -> Result<(Last, bool), Errno> {
 }
 
 /// chmod, fchmodat and fchmodat2.
-pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags: i32) -> Outcome {
+pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
     let object = by_path(request, dirfd, path, last, empty)?;
     let mode = mode as u32 & 0o7777;
@@ -64,7 +64,7 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
     })
 }
 
-pub fn fchmod(request: &Request<'_, '_>, fd: i32, mode: i32) -> Outcome {
+pub fn fchmod(request: &Request<'_, '_>, fd: i32, mode: i32) -> HandlerResult {
     let file = by_descriptor(request, fd)?;
     request.perform(|| rustix::fs::fchmod(&file.fd, Mode::from_raw_mode(mode as u32 & 0o7777)))
 }
@@ -77,14 +77,14 @@ fn owners((uid, gid): (i32, i32)) -> (Option<Uid>, Option<Gid>) {
 }
 
 /// chown, lchown and fchownat.
-pub fn chown(request: &Request<'_, '_>, dirfd: i32, path: u64, to: (i32, i32), flags: i32) -> Outcome {
+pub fn chown(request: &Request<'_, '_>, dirfd: i32, path: u64, to: (i32, i32), flags: i32) -> HandlerResult {
     let (last, empty) = at_flags(flags)?;
     let object = by_path(request, dirfd, path, last, empty)?;
     let (uid, gid) = owners(to);
     request.perform(|| rustix::fs::chownat(&object.fd, c"", uid, gid, AtFlags::EMPTY_PATH))
 }
 
-pub fn fchown(request: &Request<'_, '_>, fd: i32, to: (i32, i32)) -> Outcome {
+pub fn fchown(request: &Request<'_, '_>, fd: i32, to: (i32, i32)) -> HandlerResult {
     let file = by_descriptor(request, fd)?;
     let (uid, gid) = owners(to);
     request.perform(|| rustix::fs::fchown(&file.fd, uid, gid))
@@ -100,12 +100,12 @@ fn pair(request: &Request<'_, '_>, address: u64) -> Result<[[i64; 2]; 2], Errno>
     Ok([[word(0), word(1)], [word(2), word(3)]])
 }
 
-fn set_times(request: &Request<'_, '_>, object: &Object, times: &Timestamps) -> Outcome {
+fn set_times(request: &Request<'_, '_>, object: &Object, times: &Timestamps) -> HandlerResult {
     request.perform(|| rustix::fs::utimensat(&object.fd, c"", times, AtFlags::EMPTY_PATH))
 }
 
 /// utime: whole seconds.
-pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> Outcome {
+pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> HandlerResult {
     let times = if times == 0 {
         Timestamps { last_access: NOW, last_modification: NOW }
     } else {
@@ -119,7 +119,7 @@ pub fn utime(request: &Request<'_, '_>, path: u64, times: u64) -> Outcome {
 }
 
 /// utimes and futimesat: microseconds.
-pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> Outcome {
+pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> HandlerResult {
     let times = if times == 0 {
         Timestamps { last_access: NOW, last_modification: NOW }
     } else {
@@ -137,13 +137,13 @@ pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> O
 }
 
 /// utimensat, and futimens where there is no path.
-pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, flags: i32) -> Outcome {
+pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, flags: i32) -> HandlerResult {
     let times = if times == 0 {
         Timestamps { last_access: NOW, last_modification: NOW }
     } else {
         let [access, modification] = pair(request, times)?;
         if access[1] == libc::UTIME_OMIT && modification[1] == libc::UTIME_OMIT {
-            return Ok(Answer::Value(0));
+            return Ok(Reply::Value(0));
         }
         let exact = |[second, nano]: [i64; 2]| Timespec { tv_sec: second, tv_nsec: nano };
         Timestamps { last_access: exact(access), last_modification: exact(modification) }
@@ -155,7 +155,7 @@ pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, f
     set_times(request, &by_path(request, dirfd, path, last, empty)?, &times)
 }
 
-fn by_times_descriptor(request: &Request<'_, '_>, fd: i32, times: &Timestamps) -> Outcome {
+fn by_times_descriptor(request: &Request<'_, '_>, fd: i32, times: &Timestamps) -> HandlerResult {
     let file = by_descriptor(request, fd)?;
     request.perform(|| rustix::fs::futimens(&file.fd, times))
 }
@@ -196,7 +196,7 @@ fn xattr(request: &Request<'_, '_>) -> Result<(Vec<u8>, Vec<u8>, XattrFlags), Er
 }
 
 /// setxattr, and with `follow` false lsetxattr.
-pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> Outcome {
+pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let (name, value, flags) = xattr(request)?;
     let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
@@ -204,21 +204,21 @@ pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> Outcome {
     request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
 }
 
-pub fn fsetxattr(request: &Request<'_, '_>) -> Outcome {
+pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
     let (name, value, flags) = xattr(request)?;
     let file = by_descriptor(request, request.caller.int(0))?;
     request.perform(|| rustix::fs::fsetxattr(&file.fd, name, &value, flags))
 }
 
 /// removexattr, and with `follow` false lremovexattr.
-pub fn removexattr(request: &Request<'_, '_>, follow: bool) -> Outcome {
+pub fn removexattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let name = xattr_name(request, request.caller.word(1))?;
     let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
     request.perform(|| rustix::fs::removexattr(link_to(object.fd.as_fd()), name))
 }
 
-pub fn fremovexattr(request: &Request<'_, '_>) -> Outcome {
+pub fn fremovexattr(request: &Request<'_, '_>) -> HandlerResult {
     let name = xattr_name(request, request.caller.word(1))?;
     let file = by_descriptor(request, request.caller.int(0))?;
     request.perform(|| rustix::fs::fremovexattr(&file.fd, name))

@@ -16,19 +16,19 @@ use guard_policy::{Access, Hierarchy, HierarchyKind, Outcome, Policy, Request as
 use nix::sys::signal::{Signal, raise};
 use rustix::io::Errno;
 
-use super::tests::Ground;
+use super::tests::SyscallFixture;
 use super::{Request, handle};
 use crate::caller::Caller;
 use crate::kernel::fake::Fake;
-use crate::landlock::{Grants, Held, Plan, Untrapped};
-use crate::reply::{Answer, Harmless, give};
+use crate::landlock::{Grants, HeldCall, LandlockPlan, Untrapped};
+use crate::reply::{ContinueReason, Reply, send};
 
 const NAMES: [&str; 6] =
     ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
 
 /// One kind of call, ready to be made.
 struct Hot {
-    ground: Ground,
+    ground: SyscallFixture,
     kernel: Fake,
     name: &'static str,
 }
@@ -37,7 +37,12 @@ impl Hot {
     fn new(name: &'static str) -> Hot {
         // The line of parents that a denial is told with ends here, wherever the tests are started from.
         let parent = nix::unistd::getppid().as_raw();
-        let mut ground = Ground::of(Tree { reaper: parent, supervisor: parent, front: parent, leader: None });
+        let mut ground = SyscallFixture::with_tree(Tree {
+            reaper: parent,
+            supervisor: parent,
+            front: parent,
+            leader: None,
+        });
         let root = ground.root().canonicalize().unwrap();
         let below = |path: &str| root.join(path).to_str().unwrap().to_owned();
         let path = match name {
@@ -67,11 +72,11 @@ impl Hot {
         let right = match self.name {
             "open-missing" => matches!(outcome, Err(Errno::NOENT)),
             "open-denied" => matches!(outcome, Err(Errno::ACCESS)),
-            "open-floored" => matches!(outcome, Ok(Answer::Continue(Harmless::Floored))),
-            _ => matches!(outcome, Ok(Answer::Descriptor { .. })),
+            "open-floored" => matches!(outcome, Ok(Reply::Continue(ContinueReason::Floored))),
+            _ => matches!(outcome, Ok(Reply::Descriptor { .. })),
         };
         assert!(right, "{}: {outcome:?}", self.name);
-        give(&caller, outcome);
+        send(&caller, outcome);
         // What the fake keeps would grow, and use up descriptors.
         self.kernel.installed.lock().unwrap().clear();
         self.kernel.answers.lock().unwrap().clear();
@@ -83,12 +88,12 @@ impl Hot {
 }
 
 /// A floor that grants what the policy does.
-fn floored(directory: &Path, policy: &Policy) -> Plan {
+fn floored(directory: &Path, policy: &Policy) -> LandlockPlan {
     let path = directory.as_os_str().as_bytes().to_vec();
     let access = Access::READ | Access::WRITE;
     let (grants, _) = Grants::open(vec![Hierarchy { path, access, kind: HierarchyKind::Directory }]);
     let roots = Some(vec![directory.to_owned()]);
-    Plan::new(roots, Arc::new(grants), Held::Floored, Untrapped::default(), policy)
+    LandlockPlan::new(roots, Arc::new(grants), HeldCall::Floored, Untrapped::default(), policy)
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::Request;
 use crate::audit::Operation;
 use crate::kernel::requests;
-use crate::reply::{Answer, OurCopy, Outcome};
+use crate::reply::{HandlerResult, OurCopy, Reply};
 use crate::resolve::{Object, real_path};
 
 /// `TIOCGPTPEER`: opens the slave of a pty by its master.
@@ -17,12 +17,12 @@ const TIOCGPTPEER: u32 = 0x5441;
 /// `FS_IOC_SETFLAGS`, `FS_IOC32_SETFLAGS` and `FS_IOC_FSSETXATTR` (linux/fs.h): attributes of a file.
 const SET_ATTRIBUTES: [u32; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
-pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> Outcome {
-    let file = Object::of(request.caller.descriptor(fd)?)?;
+pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> HandlerResult {
+    let file = Object::from_fd(request.caller.descriptor(fd)?)?;
     if number == TIOCGPTPEER && is_master(&file) {
         let flags = argument as i32;
         let slave = requests::pty_peer(file.fd.as_fd(), flags | libc::O_NOCTTY | libc::O_CLOEXEC)?;
-        return Ok(Answer::Descriptor {
+        return Ok(Reply::Descriptor {
             file: slave,
             cloexec: flags & libc::O_CLOEXEC != 0,
             copy: OurCopy::Felt,
@@ -39,7 +39,7 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
         let mut bytes = vec![0; size];
         request.caller.bytes(argument, &mut bytes[..read])?;
         requests::ioctl_write(file.fd.as_fd(), number, &bytes)?;
-        return Ok(Answer::Value(0));
+        return Ok(Reply::Value(0));
     }
     if !plain && kind != FileType::Fifo && kind != FileType::Socket {
         let path = real_path(file.fd.as_fd())?;
@@ -61,7 +61,7 @@ fn is_master(file: &Object) -> bool {
 }
 
 /// F_SETOWN and F_SETOWN_EX: who gets a descriptor's signals.
-pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64) -> Outcome {
+pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64) -> HandlerResult {
     /// `F_OWNER_TID`, `F_OWNER_PID` (asm-generic/fcntl.h).
     const OWNER_PID: i32 = 1;
     let file = request.caller.descriptor(fd)?;
@@ -82,5 +82,5 @@ pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64
         return Err(Errno::PERM);
     }
     requests::set_owner(file.as_fd(), if owner == 0 { 0 } else { own })?;
-    Ok(Answer::Value(0))
+    Ok(Reply::Value(0))
 }

@@ -8,20 +8,20 @@ use rustix::io::Errno;
 use super::Request;
 use crate::audit::Operation;
 use crate::kernel::maps;
-use crate::reply::{Answer, Harmless, Outcome};
+use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{Object, real_path};
 
 /// mmap with PROT_EXEC of a file: the file needs `x`.
-pub fn mmap(request: &Request<'_, '_>, fd: i32) -> Outcome {
+pub fn mmap(request: &Request<'_, '_>, fd: i32) -> HandlerResult {
     if is_plainly_allowed(request, fd) {
-        return Ok(Answer::Continue(Harmless::Hardening));
+        return Ok(Reply::Continue(ContinueReason::Hardening));
     }
     // An O_PATH descriptor of it is enough to ask who it is; a bad one gets the kernel's own errno.
     if let Ok(file) = request.caller.directory(fd) {
         judge(request, &file)?;
     }
     request.caller.check()?;
-    Ok(Answer::Continue(Harmless::Hardening))
+    Ok(Reply::Continue(ContinueReason::Hardening))
 }
 
 /// Whether the file may be mapped by what the kernel says that its path is: so it is with most libraries. What of the caller
@@ -38,14 +38,14 @@ fn is_plainly_allowed(request: &Request<'_, '_>, fd: i32) -> bool {
 }
 
 fn judge(request: &Request<'_, '_>, file: &OwnedFd) -> Result<(), Errno> {
-    let object = Object::of(file.try_clone().map_err(|_| Errno::MFILE)?)?;
+    let object = Object::from_fd(file.try_clone().map_err(|_| Errno::MFILE)?)?;
     let path = real_path(file.as_fd())?;
     request.guard.judge(request.caller, Operation::Map, &path, Some(&object), Access::MAP)
 }
 
 /// mprotect and pkey_mprotect with PROT_EXEC: every file mapped in the range needs `x`.
-pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> Outcome {
-    let mapped = maps::of(request.caller.tid())?;
+pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> HandlerResult {
+    let mapped = maps::read(request.caller.tid())?;
     request.caller.check()?;
     let end = start.saturating_add(length);
     let mut judged = std::collections::HashSet::new();
@@ -58,5 +58,5 @@ pub fn mprotect(request: &Request<'_, '_>, start: u64, length: u64) -> Outcome {
             request.guard.judge(request.caller, Operation::Map, &path, None, Access::MAP)?;
         }
     }
-    Ok(Answer::Continue(Harmless::Hardening))
+    Ok(Reply::Continue(ContinueReason::Hardening))
 }

@@ -29,14 +29,14 @@ use rustix::io::Errno;
 pub use request::Request;
 
 use crate::exec;
-use crate::reply::{Answer, Harmless, Outcome, let_go};
+use crate::reply::{ContinueReason, HandlerResult, Reply, wait_for_inflight_fds};
 
 /// Does the held call, or refuses it.
 ///
 /// # Errors
 /// The errno that the caller sees: the kernel's for what it would have refused itself, EACCES for what the policy
 /// refuses, ENOSYS for a call that is held and not known here.
-pub fn handle(request: &Request<'_, '_>) -> Outcome {
+pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
     let call = request.caller.call();
     let here = libc::AT_FDCWD;
     let int = |index| request.caller.int(index);
@@ -97,11 +97,11 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
         libc::SYS_fcntl => match int(1) {
             libc::F_SETOWN | F_SETOWN_EX => ioctl::set_owner(request, int(0), int(1), word(2)),
             // A range to lock: whatever it becomes meanwhile gives no access.
-            libc::F_OFD_SETLK | libc::F_OFD_SETLKW => locked(Harmless::NoAccess),
-            libc::F_SETLEASE => locked(Harmless::Registers),
+            libc::F_OFD_SETLK | libc::F_OFD_SETLKW => locked(ContinueReason::NoAccess),
+            libc::F_SETLEASE => locked(ContinueReason::Registers),
             _ => Err(Errno::INVAL),
         },
-        libc::SYS_flock => locked(Harmless::Registers),
+        libc::SYS_flock => locked(ContinueReason::Registers),
         libc::SYS_mmap => mmap::mmap(request, int(4)),
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => mmap::mprotect(request, word(0), word(1)),
 
@@ -131,9 +131,9 @@ pub fn handle(request: &Request<'_, '_>) -> Outcome {
 
 /// Lets the kernel take a lock that is the open file's, once no file that was handed over has a copy here: the lock
 /// would outlive the caller's last descriptor.
-fn locked(why: Harmless) -> Outcome {
-    let_go();
-    Ok(Answer::Continue(why))
+fn locked(why: ContinueReason) -> HandlerResult {
+    wait_for_inflight_fds();
+    Ok(Reply::Continue(why))
 }
 
 /// fcntl(2).
@@ -143,19 +143,19 @@ const IOPRIO_WHO_PROCESS: i32 = 1;
 
 impl Request<'_, '_> {
     /// Does what was judged. EINTR becomes an interrupted call.
-    fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> Outcome {
+    fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> HandlerResult {
         if is_off(Layer::Broker) {
-            return Ok(Answer::Continue(Harmless::Untrue));
+            return Ok(Reply::Continue(ContinueReason::Untrue));
         }
         match act() {
-            Ok(()) => Ok(Answer::Value(0)),
-            Err(Errno::INTR) => Ok(Answer::Interrupted),
+            Ok(()) => Ok(Reply::Value(0)),
+            Err(Errno::INTR) => Ok(Reply::Interrupted),
             Err(error) => Err(error),
         }
     }
 
     /// Makes what this worker creates get the mode that the caller's umask leaves.
-    fn take_umask(&self) -> Result<(), Errno> {
+    fn adopt_umask(&self) -> Result<(), Errno> {
         let umask = self.caller.status()?.umask;
         rustix::process::umask(Mode::from_raw_mode(umask));
         Ok(())

@@ -5,11 +5,11 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::caller::CallerPath;
-use crate::reply::Outcome;
-use crate::resolve::{Dots, Entry, Last, Target};
+use crate::reply::HandlerResult;
+use crate::resolve::{DirEntry, Dots, Last, Target};
 
 /// The entry that a creating call names: nothing is there yet, and it may be made.
-fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry, Errno> {
+fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<DirEntry, Errno> {
     let path = request.caller.path(path)?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     match target {
@@ -22,21 +22,21 @@ fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<Entry,
     }
 }
 
-fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
 }
 
-pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Outcome {
+pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> HandlerResult {
     // A file that is being moved must not become a directory meanwhile: those are held to what lies below them.
     let _alone = super::rename::alone(request);
     let entry = free_entry(request, dirfd, path)?;
-    request.take_umask()?;
+    request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
     request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode))
 }
 
-pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device: u64) -> Outcome {
+pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device: u64) -> HandlerResult {
     let mode = mode as u32;
     let kind = match mode & libc::S_IFMT {
         0 | libc::S_IFREG => FileType::RegularFile,
@@ -48,7 +48,7 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
         _ => return Err(Errno::INVAL),
     };
     let entry = free_entry(request, dirfd, path)?;
-    request.take_umask()?;
+    request.adopt_umask()?;
     // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).
     let (major, minor) = (device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xf_ff00));
     let device = rustix::fs::makedev(major as u32, minor as u32);
@@ -57,7 +57,7 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
     })
 }
 
-pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> Outcome {
+pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> HandlerResult {
     // The text is data: what it leads to is judged when something follows it.
     let text = request.caller.path(text)?;
     if text.as_bytes().is_empty() {
@@ -69,7 +69,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> O
 }
 
 /// unlink, unlinkat and rmdir.
-pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -> Outcome {
+pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -> HandlerResult {
     if flags & !libc::AT_REMOVEDIR != 0 {
         return Err(Errno::INVAL);
     }
@@ -93,7 +93,7 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     // Whether it is a directory is for the kernel to say: what else is wrong may come first.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
-    request.guard.floor.grants().look_below(&entry.path);
+    request.guard.floor.grants().recheck_below(&entry.path);
     outcome
 }
 

@@ -3,31 +3,31 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use guard_policy::Access;
-use guard_shim::failpoints::{Fallible, Layer, is_off, may_fall};
+use guard_shim::failpoints::{Fallible, Layer, fail_point, is_off};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::Request;
-use super::open_how::How;
+use super::open_how::OpenHow;
 use crate::audit::Operation;
 use crate::caller::CallerPath;
-use crate::reply::{Answer, Harmless, OurCopy, Outcome};
+use crate::reply::{ContinueReason, HandlerResult, OurCopy, Reply};
 use crate::resolve::special_files::controlling_terminal;
-use crate::resolve::{Entry, Last, Object, Target, link_to};
+use crate::resolve::{DirEntry, Last, Object, Target, link_to};
 use crate::worker::blocking;
 
 /// How often an open starts again when names change under it.
-const TRIES: usize = 16;
+const MAX_TRIES: usize = 16;
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 
 /// open, openat, creat.
-pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> Outcome {
-    let how = How::of_open(flags, mode);
+pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode: i32) -> HandlerResult {
+    let how = OpenHow::of_open(flags, mode);
     how.check()?;
     let mut written = CallerPath::default();
     request.caller.peek(path, &mut written)?;
     let path = written.as_bytes();
-    may_fall(Fallible::Open, path);
+    fail_point(Fallible::Open, path);
     if let Some(outcome) = super::passthrough::open(request, dirfd, path, how) {
         return outcome;
     }
@@ -36,13 +36,13 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
 }
 
 /// openat2, whose flags and mode are in memory: read once.
-pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size: u64) -> Outcome {
-    let how = How::read(request.caller, how, size)?;
+pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size: u64) -> HandlerResult {
+    let how = OpenHow::read(request.caller, how, size)?;
     if how.has(libc::O_PATH) {
         // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
         // find another open there: what the floor lets that one do must then be what the policy does.
         let safe = request.guard.observe || request.guard.floor.is_within_policy() || is_off(Layer::Broker);
-        return if safe { Ok(Answer::Continue(Harmless::NoAccess)) } else { Err(Errno::NOSYS) };
+        return if safe { Ok(Reply::Continue(ContinueReason::NoAccess)) } else { Err(Errno::NOSYS) };
     }
     how.check()?;
     if how.resolve().contains(ResolveFlags::CACHED) && how.changes() {
@@ -52,7 +52,7 @@ pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size:
     open(request, dirfd, path.as_bytes(), how)
 }
 
-fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> HandlerResult {
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
@@ -69,7 +69,7 @@ fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
     if request.caller.kernel().has_room(request.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
 }
 
-fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Outcome {
+fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> HandlerResult {
     if only_reads(how) {
         let guard = request.guard;
         if let Some((real, script)) = guard.scripts.by_name(request.caller, &guard.tree, dirfd, path)? {
@@ -86,13 +86,13 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -
     }
     if how.resolve().is_empty()
         && how.last() == Last::Follow
-        && let Some((object, real)) = request.guard.resolver.glance(request.caller, dirfd, path)?
+        && let Some((object, real)) = request.guard.resolver.lookup_once(request.caller, dirfd, path)?
     {
         return open_object(request, &object, &real, how);
     }
     // A file cannot be made by a name with a slash behind it, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let target =
             request.guard.resolver.resolve_restricted(request.caller, dirfd, path, last, how.resolve())?;
         let opened = match target {
@@ -117,13 +117,13 @@ fn is_plain(path: &[u8]) -> bool {
 }
 
 /// The short way: the policy allows the string, and the kernel finds no link in it. None: take the long way.
-fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcome> {
+fn open_plain(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     if request.guard.sees_all() || !request.guard.allows(path, needed) {
         return None;
     }
     if (how.creates() || how.unnamed())
-        && let Err(error) = request.take_umask()
+        && let Err(error) = request.adopt_umask()
     {
         return Some(Err(error));
     }
@@ -132,14 +132,14 @@ fn open_plain(request: &Request<'_, '_>, path: &[u8], how: How) -> Option<Outcom
     match opened {
         Ok(file) => Some(vet(request, path, file, how)),
         Err(Errno::LOOP) => None,
-        Err(Errno::INTR) => Some(Ok(Answer::Interrupted)),
+        Err(Errno::INTR) => Some(Ok(Reply::Interrupted)),
         Err(error) => Some(Err(error)),
     }
 }
 
 /// The string was judged; what it led to may be a place that strings do not show.
-fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: How) -> Outcome {
-    let object = Object::of(file)?;
+fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> HandlerResult {
+    let object = Object::from_fd(file)?;
     judge(request, path, Some(&object), how.access())?;
     match approved_script(request, &object, path, how)? {
         Some(script) => finish(script, how),
@@ -152,7 +152,7 @@ fn approved_script(
     request: &Request<'_, '_>,
     object: &Object,
     path: &[u8],
-    how: How,
+    how: OpenHow,
 ) -> Result<Option<Object>, Errno> {
     if !only_reads(how) || object.kind() != FileType::RegularFile {
         return Ok(None);
@@ -160,12 +160,12 @@ fn approved_script(
     request.guard.scripts.instead(request.caller, &request.guard.tree, object, path)
 }
 
-fn only_reads(how: How) -> bool {
+fn only_reads(how: OpenHow) -> bool {
     !how.changes() && how.access() == Access::READ
 }
 
 /// Opens or creates a name in a directory. None: the name changed meanwhile.
-fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Option<Answer>, Errno> {
+fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     if let Some(object) = &entry.object {
         if how.creates() && entry.slash {
             return Err(Errno::ISDIR);
@@ -180,11 +180,11 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
         return Err(Errno::ISDIR);
     }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
-    request.take_umask()?;
+    request.adopt_umask()?;
     // Nothing was there: what has come since, a link included, was not judged.
     let ours = how.ours() | OFlags::EXCL;
     match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, how.our_mode(), NO_LINKS) {
-        Ok(file) => finish(Object::of(file)?, how).map(Some),
+        Ok(file) => finish(Object::from_fd(file)?, how).map(Some),
         Err(Errno::LOOP) => Ok(None),
         Err(Errno::EXIST) if !how.has(libc::O_EXCL) => Ok(None),
         Err(error) => Err(error),
@@ -192,7 +192,12 @@ fn open_entry(request: &Request<'_, '_>, entry: &Entry, how: How) -> Result<Opti
 }
 
 /// Opens an object that exists, by its descriptor.
-fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How) -> Result<Answer, Errno> {
+fn open_object(
+    request: &Request<'_, '_>,
+    object: &Object,
+    path: &[u8],
+    how: OpenHow,
+) -> Result<Reply, Errno> {
     refuse_kind(object, how)?;
     judge(request, path, Some(object), how.access())?;
     if let Some(script) = approved_script(request, object, path, how)? {
@@ -206,20 +211,20 @@ fn open_object(request: &Request<'_, '_>, object: &Object, path: &[u8], how: How
         return open_terminal(request, how);
     }
     if how.unnamed() {
-        request.take_umask()?;
+        request.adopt_umask()?;
     }
     let ours = how.ours() - (OFlags::CREATE | OFlags::NOFOLLOW);
     let mode = if how.unnamed() { how.our_mode() } else { Mode::empty() };
     let link = link_to(object.fd.as_fd());
     match blocking(request.caller, || rustix::fs::open(&link, ours, mode)) {
-        Ok(file) => finish(Object::of(file)?, how),
-        Err(Errno::INTR) => Ok(Answer::Interrupted),
+        Ok(file) => finish(Object::from_fd(file)?, how),
+        Err(Errno::INTR) => Ok(Reply::Interrupted),
         Err(error) => Err(error),
     }
 }
 
 /// The errors that depend on what is there and come before any question of rights.
-fn refuse_kind(object: &Object, how: How) -> Result<(), Errno> {
+fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
     let kind = object.kind();
     if how.creates() && how.has(libc::O_EXCL) {
         return Err(Errno::EXIST);
@@ -256,20 +261,20 @@ fn is_own_terminal(object: &Object) -> bool {
 }
 
 /// The caller's terminal, which the supervisor does not have.
-fn open_terminal(request: &Request<'_, '_>, how: How) -> Outcome {
+fn open_terminal(request: &Request<'_, '_>, how: OpenHow) -> HandlerResult {
     let number = controlling_terminal(request.caller.tid()).ok_or(Errno::NXIO)?;
     request.caller.check()?;
     let ours = how.ours() - (OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC);
     let path = format!("/dev/pts/{number}");
     let file = blocking(request.caller, || rustix::fs::open(&path, ours, Mode::empty()))?;
-    finish(Object::of(file)?, how)
+    finish(Object::from_fd(file)?, how)
 }
 
-fn finish(opened: Object, how: How) -> Outcome {
+fn finish(opened: Object, how: OpenHow) -> HandlerResult {
     let harmless = !how.access().contains(Access::WRITE)
         && matches!(opened.kind(), FileType::RegularFile | FileType::Directory);
     let copy = if harmless { OurCopy::Harmless } else { OurCopy::Felt };
-    Ok(Answer::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
+    Ok(Reply::Descriptor { file: opened.fd, cloexec: how.has(libc::O_CLOEXEC), copy })
 }
 
 #[cfg(test)]

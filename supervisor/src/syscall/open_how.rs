@@ -33,25 +33,28 @@ const KNOWN: u32 = (libc::O_ACCMODE
 
 /// What an open asks for, as `struct open_how` of openat2(2) says it.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
+pub struct OpenHow {
     flags: u32,
     mode: u32,
     resolve: ResolveFlags,
 }
 
-impl How {
+impl OpenHow {
     /// Of the older calls, which drop what they do not know.
-    pub fn of_open(flags: i32, mode: i32) -> How {
-        let how =
-            How { flags: flags as u32 & KNOWN, mode: mode as u32 & 0o7777, resolve: ResolveFlags::empty() };
-        if how.creates() || how.unnamed() { how } else { How { mode: 0, ..how } }
+    pub fn of_open(flags: i32, mode: i32) -> OpenHow {
+        let how = OpenHow {
+            flags: flags as u32 & KNOWN,
+            mode: mode as u32 & 0o7777,
+            resolve: ResolveFlags::empty(),
+        };
+        if how.creates() || how.unnamed() { how } else { OpenHow { mode: 0, ..how } }
     }
 
     /// Of openat2, from the caller's memory, which is read once.
     ///
     /// # Errors
     /// EFAULT, EINVAL and E2BIG, as the kernel's.
-    pub fn read(caller: &Caller<'_>, address: u64, size: u64) -> Result<How, Errno> {
+    pub fn read(caller: &Caller<'_>, address: u64, size: u64) -> Result<OpenHow, Errno> {
         const SIZE: usize = 24;
         if size < SIZE as u64 {
             return Err(Errno::INVAL);
@@ -74,7 +77,11 @@ impl How {
         {
             return Err(Errno::INVAL);
         }
-        Ok(How { flags: flags as u32, mode: mode as u32, resolve: ResolveFlags::from_bits_retain(resolve) })
+        Ok(OpenHow {
+            flags: flags as u32,
+            mode: mode as u32,
+            resolve: ResolveFlags::from_bits_retain(resolve),
+        })
     }
 
     /// How the path is to be walked.
@@ -162,7 +169,8 @@ mod tests {
 
     #[test]
     fn access_follows_the_flags() {
-        let of = |flags: i32| How { flags: flags as u32, mode: 0, resolve: ResolveFlags::empty() }.access();
+        let of =
+            |flags: i32| OpenHow { flags: flags as u32, mode: 0, resolve: ResolveFlags::empty() }.access();
         assert_eq!(of(libc::O_RDONLY), Access::READ);
         assert_eq!(of(libc::O_RDONLY | libc::O_TRUNC), Access::READ | Access::WRITE);
         assert_eq!(of(libc::O_WRONLY), Access::WRITE);

@@ -10,46 +10,52 @@ use guard_policy::Access;
 use guard_shim::failpoints::{Layer, is_off};
 
 use super::Request;
-use super::open_how::How;
-use crate::landlock::Reach;
-use crate::reply::{Answer, Harmless, Outcome};
-use crate::resolve::{Found, Last, Spelling};
+use super::open_how::OpenHow;
+use crate::landlock::Target;
+use crate::reply::{ContinueReason, HandlerResult, Reply};
+use crate::resolve::{FastLookup, FastPath, Last};
 
 /// Lets an open go on in the kernel, if it may: all that it does is in registers, but for the path.
-pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: How) -> Option<Outcome> {
+pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
     // To what is neither read nor written the floor has nothing to say: it would be opened wherever the path leads by then.
     if how.unnamed() || how.is_neither() || !is_possible(request) {
         return None;
     }
-    let mut spelling = Spelling::default();
+    let mut spelling = FastPath::default();
     spelling.spell(request.caller, dirfd, path, &request.guard.floor)?;
-    let found = spelling.look();
+    let found = spelling.lookup();
     let access = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     match found {
-        Found::Link if how.last() == Last::Follow => {
+        FastLookup::Link if how.last() == Last::Follow => {
             spelling.follow()?;
-            go_on(request, spelling.real(), access, Reach::Object)
+            continue_call(request, spelling.real(), access, Target::Object)
         }
-        Found::Link | Found::Unclear => None,
+        FastLookup::Link | FastLookup::Unclear => None,
         // A new name is its directory's.
-        Found::Missing if how.creates() => go_on(request, spelling.real(), access, Reach::Entry),
-        Found::Missing | Found::There => go_on(request, spelling.real(), access, Reach::Object),
+        FastLookup::Missing if how.creates() => {
+            continue_call(request, spelling.real(), access, Target::Entry)
+        }
+        FastLookup::Missing | FastLookup::There => {
+            continue_call(request, spelling.real(), access, Target::Object)
+        }
     }
 }
 
 /// Lets a name be removed by the kernel, if it may.
-pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Outcome> {
+pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<HandlerResult> {
     let last = path.rsplit(|&byte| byte == b'/').find(|name| !name.is_empty())?;
     if matches!(last, b"." | b"..") || !is_possible(request) {
         return None;
     }
-    let mut spelling = Spelling::default();
+    let mut spelling = FastPath::default();
     spelling.spell(request.caller, dirfd, path, &request.guard.floor)?;
-    match spelling.look() {
+    match spelling.lookup() {
         // What goes with it must be known at once.
-        Found::There if request.guard.floor.grants().begin_at(spelling.real()) => None,
-        Found::There | Found::Missing => go_on(request, spelling.real(), Access::WRITE, Reach::Entry),
-        Found::Link | Found::Unclear => None,
+        FastLookup::There if request.guard.floor.grants().begin_at(spelling.real()) => None,
+        FastLookup::There | FastLookup::Missing => {
+            continue_call(request, spelling.real(), Access::WRITE, Target::Entry)
+        }
+        FastLookup::Link | FastLookup::Unclear => None,
     }
 }
 
@@ -64,10 +70,15 @@ fn is_possible(request: &Request<'_, '_>) -> bool {
         && !is_off(Layer::Broker)
 }
 
-fn go_on(request: &Request<'_, '_>, real: &[u8], access: Access, reach: Reach) -> Option<Outcome> {
+fn continue_call(
+    request: &Request<'_, '_>,
+    real: &[u8],
+    access: Access,
+    reach: Target,
+) -> Option<HandlerResult> {
     let guard = request.guard;
     let goes_on = guard.floor.covers(real, access, reach);
     // The policy was asked about all that is there when it came into force (`Policy::is_uniform`).
     debug_assert!(!goes_on || guard.allows(real, access), "{}", guard_policy::text::shown(real));
-    goes_on.then_some(Ok(Answer::Continue(Harmless::Floored)))
+    goes_on.then_some(Ok(Reply::Continue(ContinueReason::Floored)))
 }

@@ -7,11 +7,11 @@ use rustix::io::Errno;
 
 use super::Request;
 use crate::audit::Operation;
-use crate::reply::{Answer, Harmless, Outcome};
+use crate::reply::{ContinueReason, HandlerResult, Reply};
 
-const BY_REGISTERS: Outcome = Ok(Answer::Continue(Harmless::Registers));
+const BY_REGISTERS: HandlerResult = Ok(Reply::Continue(ContinueReason::Registers));
 
-fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
+fn refuse(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
     // The kernel says first that there is nobody; it is not asked, for there may be somebody by then.
     if pid > 0
         && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
@@ -30,7 +30,7 @@ fn refuse(request: &Request<'_, '_>, pid: i32) -> Outcome {
 }
 
 /// ptrace, where it is not let through.
-pub fn trace(request: &Request<'_, '_>) -> Outcome {
+pub fn trace(request: &Request<'_, '_>) -> HandlerResult {
     if request.guard.lets_trace() && request.caller.int(0) == libc::PTRACE_TRACEME as i32 {
         return trace_me(request);
     }
@@ -46,7 +46,7 @@ pub fn trace(request: &Request<'_, '_>) -> Outcome {
 
 /// The caller is to be traced by its parent. An orphan's and the first command's is the guard's, which would take the
 /// stops for those of a job. A parent that ends meanwhile leaves the caller to the reaper, who looks at ends alone.
-fn trace_me(request: &Request<'_, '_>) -> Outcome {
+fn trace_me(request: &Request<'_, '_>) -> HandlerResult {
     if request.guard.tree.contains(request.caller.status()?.ppid) {
         return BY_REGISTERS;
     }
@@ -56,7 +56,7 @@ fn trace_me(request: &Request<'_, '_>) -> Outcome {
 }
 
 /// kill and its relatives, where the kernel does not scope signals by Landlock (before ABI 6).
-pub fn signal(request: &Request<'_, '_>, pid: i32) -> Outcome {
+pub fn signal(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
     let allowed = match pid {
         0 => group_is_ours(request, request.caller.process()?),
         // Everything that the user runs.
@@ -84,7 +84,7 @@ fn group_is_ours(request: &Request<'_, '_>, member: i32) -> bool {
 }
 
 /// pidfd_send_signal: the descriptor could be swapped for another after CONTINUE, so the supervisor does it.
-pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> Outcome {
+pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> HandlerResult {
     let pidfd = request.caller.descriptor(fd)?;
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))
         .map_err(|_| Errno::BADF)?;
@@ -95,27 +95,27 @@ pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> Outcome {
     }
     let number = request.caller.int(1);
     if number == 0 {
-        return Ok(Answer::Value(0));
+        return Ok(Reply::Value(0));
     }
     let signal = rustix::process::Signal::from_named_raw(number).ok_or(Errno::INVAL)?;
     rustix::process::pidfd_send_signal(&pidfd, signal)?;
-    Ok(Answer::Value(0))
+    Ok(Reply::Value(0))
 }
 
 /// Limits and scheduling of one process.
-pub fn adjust(request: &Request<'_, '_>, pid: i32) -> Outcome {
+pub fn adjust(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
     // No process has a number below 0: the kernel has an errno for each call.
     if pid <= 0 || request.guard.tree.contains(pid) { BY_REGISTERS } else { refuse(request, pid) }
 }
 
 /// The same where the number may also be a group's or a user's: those reach beyond the tree.
-pub fn adjust_group(request: &Request<'_, '_>, process: bool, who: i32) -> Outcome {
+pub fn adjust_group(request: &Request<'_, '_>, process: bool, who: i32) -> HandlerResult {
     if process { adjust(request, who) } else { refuse(request, who) }
 }
 
 /// Setting the limit on core files, of the caller or another process. It is as low as it may be: with a lower one the
 /// kernel would start the program of core_pattern(5). So nothing is done.
-pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> Outcome {
+pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> HandlerResult {
     if pid > 0 && !request.guard.tree.contains(pid) {
         return refuse(request, pid);
     }
@@ -133,5 +133,5 @@ pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> 
     if hard > guard_shim::NO_CORE || old != 0 {
         return Err(Errno::PERM);
     }
-    Ok(Answer::Value(0))
+    Ok(Reply::Value(0))
 }

@@ -2,14 +2,14 @@
 
 use std::os::fd::AsFd;
 
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::MutexGuard;
 use rustix::fs::{AtFlags, CWD, FileType, RenameFlags};
 use rustix::io::Errno;
 
 use super::Request;
-use crate::reply::{Answer, Outcome};
-use crate::resolve::{Entry, Last, Object, Target, link_to, mount_of};
+use crate::reply::{HandlerResult, Reply};
+use crate::resolve::{DirEntry, Last, Object, Target, link_to, mount_of};
 
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
@@ -25,12 +25,12 @@ fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
     request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)
 }
 
-fn judge(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
 }
 
 /// A link that is moved leads elsewhere at its new place.
-fn judge_link(request: &Request<'_, '_>, entry: &Entry, new: &[u8]) -> Result<(), Errno> {
+fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result<(), Errno> {
     match entry.there()?.kind() {
         FileType::Symlink => request.guard.judge_link(request.caller, new),
         _ => Ok(()),
@@ -42,7 +42,7 @@ fn judge_link(request: &Request<'_, '_>, entry: &Entry, new: &[u8]) -> Result<()
 ///
 /// # Errors
 /// EBUSY.
-pub fn stay(request: &Request<'_, '_>, entry: &Entry) -> Result<(), Errno> {
+pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     let guard = request.guard;
     let must_stay = guard.floor.needs(&entry.path) || guard.scripts.await_entry(&guard.tree, &entry.path);
     if must_stay { Err(Errno::BUSY) } else { Ok(()) }
@@ -59,7 +59,7 @@ fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: boo
 }
 
 /// rename, renameat and renameat2.
-pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcome {
+pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> HandlerResult {
     let flags = RenameFlags::from_bits_retain(flags);
     let exchange = flags.contains(RenameFlags::EXCHANGE);
     if flags.bits() & !0x7 != 0 || (exchange && flags != RenameFlags::EXCHANGE) {
@@ -75,8 +75,8 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
         [Ok(old), Ok(new)] if old != new => Errno::XDEV,
         _ => error,
     })?;
-    may_fall(Fallible::Rename, &old.path);
-    let is_directory = |entry: &Entry| Ok(entry.there()?.kind() == FileType::Directory);
+    fail_point(Fallible::Rename, &old.path);
+    let is_directory = |entry: &DirEntry| Ok(entry.there()?.kind() == FileType::Directory);
     judge(request, &old)?;
     judge(request, &new)?;
     judge_link(request, &old, &new.path)?;
@@ -93,19 +93,19 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Outcom
     let outcome = request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
     let grants = request.guard.floor.grants();
-    if matches!(outcome, Ok(Answer::Value(0))) {
+    if matches!(outcome, Ok(Reply::Value(0))) {
         let there: (&[u8], &[u8]) = (&old.path, &new.path);
         let both = [there, (there.1, there.0)];
         grants.moved(if exchange { &both } else { &both[..1] });
     }
     for path in [&old.path, &new.path] {
-        grants.look_below(path);
+        grants.recheck_below(path);
     }
     outcome
 }
 
 /// The names of a rename, if there is something to move and somewhere to move it (fs/namei.c, do_renameat2).
-fn both(old: Target, new: Target, flags: RenameFlags) -> Result<(Entry, Entry), Errno> {
+fn both(old: Target, new: Target, flags: RenameFlags) -> Result<(DirEntry, DirEntry), Errno> {
     let Target::Entry(old) = old else { return Err(Errno::BUSY) };
     let Target::Entry(new) = new else {
         return Err(if flags.contains(RenameFlags::NOREPLACE) { Errno::EXIST } else { Errno::BUSY });
@@ -121,7 +121,7 @@ fn both(old: Target, new: Target, flags: RenameFlags) -> Result<(Entry, Entry), 
 }
 
 /// link and linkat.
-pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> Outcome {
+pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerResult {
     if flags & !(libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
     }

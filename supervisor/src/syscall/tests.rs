@@ -9,32 +9,32 @@ use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::{Request, handle};
-use crate::audit::report::{Manner, Reporter};
+use crate::audit::report::{ReportOptions, Reporter};
 use crate::audit::{Context, Writer};
 use crate::caller::Caller;
 use crate::judge::guard::Guard;
 use crate::kernel::fake::{Fake, last_installed};
 use crate::kernel::{Notification, Response};
 use crate::landlock;
-use crate::reply::{Answer, give};
+use crate::reply::{Reply, send};
 use crate::resolve::Resolver;
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 
 /// A directory with `open/` that may be read and written, and `shut/` that may not.
-pub struct Ground {
+pub struct SyscallFixture {
     directory: TempDir,
     /// With a policy that says so.
     pub guard: Guard,
 }
 
-impl Ground {
-    fn new() -> Ground {
-        Ground::of(Tree { reaper: 1, supervisor: 1, front: 1, leader: None })
+impl SyscallFixture {
+    fn new() -> SyscallFixture {
+        SyscallFixture::with_tree(Tree { reaper: 1, supervisor: 1, front: 1, leader: None })
     }
 
     /// For callers of this tree.
-    pub fn of(tree: Tree) -> Ground {
+    pub fn with_tree(tree: Tree) -> SyscallFixture {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         for (name, text) in [("open", "fine"), ("shut", "secret")] {
@@ -49,12 +49,13 @@ impl Ground {
         let host = Host::bare(b"/nowhere", b"/");
         let document = Document::parse("test", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
-        let manner = Manner { lines: false, observe: false, allowed: false };
+        let manner = ReportOptions { lines: false, observe: false, allowed: false };
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        let guard = Guard::new(policy, resolver, tree, reporter, false, landlock::Plan::default(), "");
-        Ground { directory, guard }
+        let guard =
+            Guard::new(policy, resolver, tree, reporter, false, landlock::LandlockPlan::default(), "");
+        SyscallFixture { directory, guard }
     }
 
     /// The directory.
@@ -63,7 +64,7 @@ impl Ground {
     }
 
     /// What a caller in this directory gets for a call.
-    fn answer(&self, kernel: &Fake, call: Notification) -> Result<Answer, Errno> {
+    fn answer(&self, kernel: &Fake, call: Notification) -> Result<Reply, Errno> {
         let caller = Caller::new(kernel, call);
         handle(&Request { guard: &self.guard, caller: &caller })
     }
@@ -77,11 +78,11 @@ impl Ground {
 
 #[test]
 fn an_allowed_file_is_put_into_the_caller() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let kernel = Fake::new(ground.root(), &["open/file"]);
     let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_RDONLY as u64]);
     let caller = Caller::new(&kernel, call);
-    give(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
+    send(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
     assert!(last_installed(&kernel).unwrap().ends_with("/open/file"));
     // A regular file open for reading: installed and answered in one step.
     assert!(kernel.installed.lock().unwrap()[0].1);
@@ -90,18 +91,18 @@ fn an_allowed_file_is_put_into_the_caller() {
 
 #[test]
 fn a_file_open_for_writing_is_ours_no_longer_when_the_caller_goes_on() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let kernel = Fake::new(ground.root(), &["open/file"]);
     let call = Fake::call(libc::SYS_openat, &[AT_FDCWD, 0x1000, libc::O_WRONLY as u64]);
     let caller = Caller::new(&kernel, call);
-    give(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
+    send(&caller, handle(&Request { guard: &ground.guard, caller: &caller }));
     assert!(!kernel.installed.lock().unwrap()[0].1);
     assert_eq!(*kernel.answers.lock().unwrap(), [Response::Value(7)]);
 }
 
 #[test]
 fn a_denied_file_is_eacces_and_a_missing_one_enoent() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let open =
         |path: &str, flags: i32| ground.errno(&[path], libc::SYS_openat, &[AT_FDCWD, 0x1000, flags as u64]);
     assert_eq!(open("shut/file", libc::O_RDONLY), libc::EACCES);
@@ -114,7 +115,7 @@ fn a_denied_file_is_eacces_and_a_missing_one_enoent() {
 
 #[test]
 fn a_link_is_judged_by_what_it_leads_to() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     std::os::unix::fs::symlink("../shut/file", ground.root().join("open/link")).unwrap();
     std::os::unix::fs::symlink("../shut/new", ground.root().join("open/dangling")).unwrap();
     std::os::unix::fs::symlink("loop", ground.root().join("open/loop")).unwrap();
@@ -129,7 +130,7 @@ fn a_link_is_judged_by_what_it_leads_to() {
 
 #[test]
 fn entries_are_judged_by_their_own_path() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let call = |strings: &[&str], number, args: &[u64]| ground.errno(strings, number, args);
     assert_eq!(call(&["shut/d"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EACCES);
     assert_eq!(call(&["shut"], libc::SYS_mkdir, &[0x1000, 0o755]), libc::EEXIST);
@@ -146,7 +147,7 @@ fn entries_are_judged_by_their_own_path() {
 
 #[test]
 fn what_was_read_of_a_caller_that_is_gone_is_not_acted_on() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     for lives in 0..2 {
         let mut kernel = Fake::new(ground.root(), &["open/file"]);
         kernel.lives = Some(lives);
@@ -158,7 +159,7 @@ fn what_was_read_of_a_caller_that_is_gone_is_not_acted_on() {
 
 #[test]
 fn memory_that_ends_is_efault_and_a_path_that_does_not_enametoolong() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let mut kernel = Fake::new(ground.root(), &[]);
     kernel.memory.insert(0x1ff0, b"open/file/withou".to_vec());
     kernel.memory.insert(0x4000, vec![b'a'; 8192]);
@@ -171,7 +172,7 @@ fn memory_that_ends_is_efault_and_a_path_that_does_not_enametoolong() {
 
 #[test]
 fn a_path_may_lie_across_pages() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let mut kernel = Fake::new(ground.root(), &[]);
     kernel.memory.insert(0x1ffb, b"open/".to_vec());
     kernel.memory.insert(0x2000, b"file\0".to_vec());
@@ -181,7 +182,7 @@ fn a_path_may_lie_across_pages() {
 
 #[test]
 fn openat2_refuses_what_it_does_not_know() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let how = |flags: u64, mode: u64, resolve: u64, size: u64| {
         let mut kernel = Fake::new(ground.root(), &["open/file"]);
         let raw = [flags, mode, resolve, u64::from(flags == 1)]
@@ -208,14 +209,14 @@ fn openat2_refuses_what_it_does_not_know() {
 
 #[test]
 fn a_call_that_is_not_known_here_is_enosys() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     assert_eq!(ground.errno(&[], 463, &[]), libc::ENOSYS);
     assert_eq!(ground.errno(&[], -1, &[]), libc::ENOSYS);
 }
 
 #[test]
 fn a_group_that_cannot_be_is_esrch() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     for number in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
         assert_eq!(ground.errno(&[], number, &[i32::MIN as u64, 15]), libc::ESRCH);
         // Process groups that nobody has.
@@ -225,7 +226,7 @@ fn a_group_that_cannot_be_is_esrch() {
 
 #[test]
 fn a_program_is_judged_before_anything_goes_on() {
-    let ground = Ground::new();
+    let ground = SyscallFixture::new();
     let mut strings = vec!["open/file"];
     let kernel = Fake::new(ground.root(), &strings);
     let result = ground.answer(&kernel, Fake::call(libc::SYS_execve, &[0x1000, 0, 0]));

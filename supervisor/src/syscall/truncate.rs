@@ -9,11 +9,11 @@ use rustix::io::Errno;
 use super::Request;
 use super::open::judge;
 use crate::kernel::{errno, limits};
-use crate::reply::Outcome;
+use crate::reply::HandlerResult;
 use crate::resolve::{Last, link_to};
 use crate::worker::blocking;
 
-pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> Outcome {
+pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> HandlerResult {
     if length < 0 {
         return Err(Errno::INVAL);
     }

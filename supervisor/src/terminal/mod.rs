@@ -18,6 +18,6 @@ mod screen;
 mod sequence;
 mod tty;
 
-pub use pty::Inner;
-pub use relay::{Relay, Source};
-pub use tty::{Outer, in_pipeline};
+pub use pty::Pty;
+pub use relay::{Relay, RelayEvent};
+pub use tty::{Tty, in_pipeline};

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use memchr::memrchr2;
 
-use super::filter::{Kind, Text};
+use super::filter::{PieceKind, Text};
 use super::sequence::Csi;
 
 /// More than programs set at a time; of the pen and of the colours each.
-const LONGEST: usize = 8192;
+const MAX_LEN: usize = 8192;
 
 /// Reports of the mouse, of the focus, of the size and of colours, which are typed.
 const REPORTS: [u16; 12] = [9, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2031, 2048];
@@ -43,21 +43,21 @@ pub struct Modes {
 
 impl Modes {
     /// Takes a piece of what is shown.
-    pub fn note(&mut self, kind: Kind, bytes: &[u8]) {
+    pub fn note(&mut self, kind: PieceKind, bytes: &[u8]) {
         match kind {
-            Kind::Text => {
+            PieceKind::Text => {
                 if let Some(at) = memrchr2(0x0e, 0x0f, bytes) {
                     self.shift = bytes[at..=at].to_vec();
                 }
             }
-            Kind::Escape => self.escape(bytes),
-            Kind::Csi => {
+            PieceKind::Escape => self.escape(bytes),
+            PieceKind::Csi => {
                 if let Some(csi) = Csi::read(bytes) {
                     self.csi(&csi, bytes);
                 }
             }
-            Kind::String(kind) => self.string(kind, bytes),
-            Kind::More => {}
+            PieceKind::String(kind) => self.string(kind, bytes),
+            PieceKind::More => {}
         }
     }
 
@@ -79,7 +79,7 @@ impl Modes {
                     self.pen.clear();
                 }
                 let is_reset = csi.numbers().iter().all(|number| *number == 0);
-                if !is_reset && self.pen.len() < LONGEST {
+                if !is_reset && self.pen.len() < MAX_LEN {
                     self.pen.extend_from_slice(bytes);
                 }
             }
@@ -89,7 +89,7 @@ impl Modes {
                     let is_first = matches!(*number, WRAP | CURSOR) == (csi.last == b'h');
                     if is_first {
                         self.changed.remove(number);
-                    } else if self.changed.len() < LONGEST {
+                    } else if self.changed.len() < MAX_LEN {
                         self.changed.insert(*number);
                     }
                 }
@@ -120,7 +120,7 @@ impl Modes {
                     .take_while(|byte| byte.is_ascii_digit())
                     .fold(0, |number, digit| number * 10 % 10_000 + u16::from(digit - b'0'));
                 let is_colour = matches!(number, 4 | 5 | 10..=19 | 104 | 105 | 110..=119);
-                if is_colour && !bytes.contains(&b'?') && self.colours.len() + bytes.len() <= LONGEST {
+                if is_colour && !bytes.contains(&b'?') && self.colours.len() + bytes.len() <= MAX_LEN {
                     self.colours.extend_from_slice(bytes);
                 }
             }
@@ -251,12 +251,12 @@ impl Modes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::filter::{Passed, Sieve};
+    use super::super::filter::{Filter, Filtered};
     use super::*;
 
     fn after(text: &str) -> Modes {
-        let (mut sieve, mut passed, mut modes) = (Sieve::default(), Passed::default(), Modes::default());
-        sieve.take(text.as_bytes(), &mut passed);
+        let (mut sieve, mut passed, mut modes) = (Filter::default(), Filtered::default(), Modes::default());
+        sieve.feed(text.as_bytes(), &mut passed);
         passed.pieces().for_each(|(kind, bytes)| modes.note(kind, bytes));
         modes
     }

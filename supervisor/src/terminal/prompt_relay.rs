@@ -10,11 +10,11 @@ use super::relay::{Relay, ready};
 use crate::audit::report::print;
 
 /// So long the command's terminal is a row smaller, for its programs to see it and draw.
-const SMALLER: Duration = Duration::from_millis(150);
+const RESIZE_TIMEOUT: Duration = Duration::from_millis(150);
 /// So often it is looked whether the keyboard may be taken for a question.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// So long the operator's terminal may take to show what is put back.
-const SLOWEST: Duration = Duration::from_secs(2);
+const IO_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Relay {
     /// Has the supervisor ask here, by this way.
@@ -76,7 +76,7 @@ impl Relay {
         let now = Instant::now();
         let redraws = self.redraws.map(|at| at.saturating_duration_since(now));
         let prompt = self.prompt.as_ref().and_then(|prompt| prompt.due(now));
-        let look = self.looks().then_some(LOOK);
+        let look = self.looks().then_some(POLL_INTERVAL);
         [redraws, prompt, look].into_iter().flatten().min()
     }
 
@@ -120,9 +120,9 @@ impl Relay {
         let fall = prompt.fall(&surface, Instant::now());
         self.shown.extend(fall.shown);
         self.typed.extend(fall.keys);
-        let end = Instant::now() + SLOWEST;
+        let end = Instant::now() + IO_TIMEOUT;
         while !self.shown.is_empty() && Instant::now() < end {
-            let wait = PollTimeout::try_from(SLOWEST).unwrap_or(PollTimeout::ZERO);
+            let wait = PollTimeout::try_from(IO_TIMEOUT).unwrap_or(PollTimeout::ZERO);
             let _ = ready(self.outer.screen(), PollFlags::POLLOUT, wait);
             self.show();
         }
@@ -137,7 +137,7 @@ impl Relay {
         let (Some(master), Ok(mut size)) = (&self.master, self.outer.size()) else { return };
         size.ws_row = size.ws_row.saturating_sub(1).max(1);
         if rustix::termios::tcsetwinsize(master, size).is_ok() {
-            self.redraws = Some(Instant::now() + SMALLER);
+            self.redraws = Some(Instant::now() + RESIZE_TIMEOUT);
         }
     }
 

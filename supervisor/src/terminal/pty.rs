@@ -6,23 +6,23 @@ use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::OptionalActions;
 
-use super::Outer;
+use super::Tty;
 
 /// A new pseudoterminal.
 #[derive(Debug)]
-pub struct Inner {
+pub struct Pty {
     /// The end of the guard. It does not wait.
     pub master: OwnedFd,
     /// The end of the command.
     pub slave: OwnedFd,
 }
 
-impl Inner {
+impl Pty {
     /// One with the operator's modes and size.
     ///
     /// # Errors
     /// The kernel's: ENOSPC when there are no more.
-    pub fn open(outer: &Outer) -> Result<Inner, Errno> {
+    pub fn open(outer: &Tty) -> Result<Pty, Errno> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags)?;
         rustix::pty::grantpt(&master)?;
@@ -31,7 +31,7 @@ impl Inner {
         rustix::termios::tcsetattr(&slave, OptionalActions::Now, &outer.modes()?)?;
         rustix::termios::tcsetwinsize(&slave, outer.size()?)?;
         rustix::io::ioctl_fionbio(&master, true)?;
-        Ok(Inner { master, slave })
+        Ok(Pty { master, slave })
     }
 }
 

@@ -8,21 +8,21 @@ use nix::sys::signal::Signal;
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
-use super::filter::{Passed, Sieve};
+use super::filter::{Filter, Filtered};
 use super::keys::Keys;
-use super::prompt::{Prompt, Terminal};
-use super::screen::Model;
-use super::tty::{Outer, ends_lines};
+use super::prompt::{Prompt, TerminalFeatures};
+use super::screen::ScreenModel;
+use super::tty::{Tty, ends_lines};
 
 /// What is carried at once; no more is read before it is written.
 const CHUNK: usize = 16 * 1024;
 /// More than a pseudoterminal holds (drivers/tty: twice 8 KiB, and the line discipline's 4): what was written before
 /// has been read when as much has been.
-const HELD: usize = 64 * 1024;
+const MAX_HELD_BYTES: usize = 64 * 1024;
 
 /// Something that the relay waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum RelayEvent {
     /// The operator types.
     Keyboard,
     /// The operator's terminal takes more.
@@ -35,16 +35,16 @@ pub enum Source {
 
 /// Both terminals, and what is under way between them.
 pub struct Relay {
-    pub(super) outer: Outer,
+    pub(super) outer: Tty,
     /// None when the operator's terminal is gone.
     pub(super) master: Option<OwnedFd>,
     pub(super) typed: Vec<u8>,
     pub(super) shown: Vec<u8>,
-    pub(super) sieve: Sieve,
-    passed: Passed,
-    pub(super) model: Model,
+    pub(super) sieve: Filter,
+    passed: Filtered,
+    pub(super) model: ScreenModel,
     /// What the operator's terminal can do.
-    pub(super) terminal: Terminal,
+    pub(super) terminal: TerminalFeatures,
     pub(super) prompt: Option<Prompt>,
     /// When the command's terminal gets its size back, whose change has it draw again.
     pub(super) redraws: Option<Instant>,
@@ -61,13 +61,13 @@ pub struct Relay {
 
 impl Relay {
     /// Between these two.
-    pub fn new(outer: Outer, master: OwnedFd) -> Relay {
+    pub fn new(outer: Tty, master: OwnedFd) -> Relay {
         let term = std::env::var("TERM").unwrap_or_default();
-        let terminal = Terminal::of(&term);
+        let terminal = TerminalFeatures::from_term(&term);
         Relay {
-            sieve: Sieve::new(&term),
-            passed: Passed::default(),
-            model: Model::new(outer.rows_and_columns(), terminal == Terminal::Single),
+            sieve: Filter::new(&term),
+            passed: Filtered::default(),
+            model: ScreenModel::new(outer.rows_and_columns(), terminal == TerminalFeatures::Single),
             terminal,
             prompt: None,
             redraws: None,
@@ -84,7 +84,7 @@ impl Relay {
     }
 
     /// The operator's terminal.
-    pub fn outer(&self) -> &Outer {
+    pub fn outer(&self) -> &Tty {
         &self.outer
     }
 
@@ -159,43 +159,43 @@ impl Relay {
     }
 
     /// What to wait for.
-    pub fn sources(&self) -> Vec<(Source, BorrowedFd<'_>, PollFlags)> {
+    pub fn sources(&self) -> Vec<(RelayEvent, BorrowedFd<'_>, PollFlags)> {
         let mut sources = Vec::new();
         let Some(master) = &self.master else { return sources };
         let is_up = self.prompt.as_ref().is_some_and(Prompt::is_up);
         sources.extend(
-            self.prompt.as_ref().map(|prompt| (Source::Supervisor, prompt.link(), PollFlags::POLLIN)),
+            self.prompt.as_ref().map(|prompt| (RelayEvent::Supervisor, prompt.link(), PollFlags::POLLIN)),
         );
         // A prompt is answered even where the command does not read.
         if self.attentive && (self.typed.is_empty() || is_up && self.typed.len() < CHUNK) {
-            sources.push((Source::Keyboard, self.outer.keyboard(), PollFlags::POLLIN));
+            sources.push((RelayEvent::Keyboard, self.outer.keyboard(), PollFlags::POLLIN));
         }
         let mut events = PollFlags::empty();
         events.set(PollFlags::POLLOUT, !self.typed.is_empty());
         // Under a prompt nothing is shown: the kernel holds up whoever writes.
         events.set(PollFlags::POLLIN, self.shown.is_empty() && !is_up);
         if !events.is_empty() {
-            sources.push((Source::Master, master.as_fd(), events));
+            sources.push((RelayEvent::Master, master.as_fd(), events));
         }
         if !self.shown.is_empty() {
-            sources.push((Source::Screen, self.outer.screen(), PollFlags::POLLOUT));
+            sources.push((RelayEvent::Screen, self.outer.screen(), PollFlags::POLLOUT));
         }
         sources
     }
 
     /// Carries what is ready. Returns what a key was typed for that, natively, every process of the operator's job
     /// would be sent: where `job`, the command's group, is in the foreground.
-    pub fn carry(&mut self, source: Source, job: Option<i32>) -> Vec<Signal> {
+    pub fn carry(&mut self, source: RelayEvent, job: Option<i32>) -> Vec<Signal> {
         match source {
-            Source::Keyboard => return self.read_keyboard(job),
-            Source::Screen => self.show(),
-            Source::Master => {
+            RelayEvent::Keyboard => return self.read_keyboard(job),
+            RelayEvent::Screen => self.show(),
+            RelayEvent::Master => {
                 self.write_master();
                 if !self.is_covered() {
                     self.read_master();
                 }
             }
-            Source::Supervisor => self.hear(),
+            RelayEvent::Supervisor => self.hear(),
         }
         Vec::new()
     }
@@ -252,9 +252,9 @@ impl Relay {
                 let plain = self.outer.ends_lines()
                     && rustix::termios::tcgetattr(master).is_ok_and(|modes| ends_lines(&modes));
                 self.passed.clear();
-                self.sieve.take(&buffer[..count], &mut self.passed);
+                self.sieve.feed(&buffer[..count], &mut self.passed);
                 self.passed.leave_before_resets();
-                self.model.take(&self.passed);
+                self.model.feed(&self.passed);
                 plain_lines(&self.passed.bytes, plain, &mut self.returned, &mut self.shown);
                 self.show();
                 true
@@ -297,7 +297,7 @@ impl Relay {
                 // A terminal that is stopped holds up whoever writes to it.
                 let _ = ready(self.outer.screen(), PollFlags::POLLOUT, PollTimeout::NONE);
                 self.show();
-            } else if self.taken.wrapping_sub(before) >= HELD {
+            } else if self.taken.wrapping_sub(before) >= MAX_HELD_BYTES {
                 return true;
             } else if !self.read_master() {
                 self.finish();

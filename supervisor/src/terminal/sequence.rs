@@ -1,7 +1,7 @@
 //! What a control sequence says.
 
 /// More parameters than any sequence has that matters here.
-const MOST: usize = 32;
+const MAX_PARAMETERS: usize = 32;
 
 /// A control sequence, `ESC [ ...`, in its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Csi<'a> {
     pub last: u8,
     /// Whether a parameter has parts, `4:3`.
     pub has_parts: bool,
-    numbers: [u16; MOST],
+    numbers: [u16; MAX_PARAMETERS],
     count: usize,
 }
 
@@ -29,7 +29,8 @@ impl<'a> Csi<'a> {
         };
         let at = body.iter().position(|byte| (b' '..=b'/').contains(byte)).unwrap_or(body.len());
         let (parameters, intermediates) = body.split_at(at);
-        let mut csi = Csi { private, intermediates, last, has_parts: false, numbers: [0; MOST], count: 0 };
+        let mut csi =
+            Csi { private, intermediates, last, has_parts: false, numbers: [0; MAX_PARAMETERS], count: 0 };
         if parameters.is_empty() {
             return Some(csi);
         }

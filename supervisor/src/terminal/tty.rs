@@ -9,7 +9,7 @@ use rustix::termios::{OptionalActions, OutputModes, Termios, Winsize};
 
 /// The operator's terminal. Its modes are restored when this is dropped, by a panic too.
 #[derive(Debug)]
-pub struct Outer {
+pub struct Tty {
     keyboard: OwnedFd,
     screen: OwnedFd,
     replaces: [bool; 3],
@@ -17,9 +17,9 @@ pub struct Outer {
     usual: Option<Termios>,
 }
 
-impl Outer {
+impl Tty {
     /// The terminal of the descriptors 0, 1 and 2, else the controlling one. None without any.
-    pub fn find() -> Option<Outer> {
+    pub fn find() -> Option<Tty> {
         let (input, output, error) = (stdin(), stdout(), stderr());
         let stdio = [input.as_fd(), output.as_fd(), error.as_fd()];
         let replaces = stdio.map(rustix::termios::isatty);
@@ -31,7 +31,7 @@ impl Outer {
             .or_else(controlling)
             .or_else(|| first([1, 2, 0], OFlags::RDONLY))?;
         let screen = first([1, 2, 0], OFlags::WRONLY).or_else(controlling)?;
-        Some(Outer { keyboard, screen, replaces, usual: None })
+        Some(Tty { keyboard, screen, replaces, usual: None })
     }
 
     /// Which of the descriptors 0, 1 and 2 are a terminal.
@@ -129,7 +129,7 @@ impl Outer {
     }
 }
 
-impl Drop for Outer {
+impl Drop for Tty {
     fn drop(&mut self) {
         self.restore();
     }
@@ -167,11 +167,11 @@ mod tests {
     use super::*;
     use crate::terminal::pty::tests::modes;
 
-    fn outer() -> (Outer, OwnedFd) {
+    fn outer() -> (Tty, OwnedFd) {
         let pty = nix::pty::openpty(None, None).unwrap();
         rustix::termios::tcsetattr(&pty.slave, OptionalActions::Now, &modes()).unwrap();
         let keyboard = pty.slave.try_clone().unwrap();
-        (Outer { keyboard, screen: pty.slave, replaces: [true; 3], usual: None }, pty.master)
+        (Tty { keyboard, screen: pty.slave, replaces: [true; 3], usual: None }, pty.master)
     }
 
     fn is_raw(master: &OwnedFd) -> bool {

@@ -28,7 +28,7 @@ pub struct Slot {
 
 impl Slot {
     /// For whom this worker is about to wait.
-    fn take(&self, caller: &Caller<'_>) {
+    fn set_caller(&self, caller: &Caller<'_>) {
         self.call.store(caller.call().id, Ordering::Relaxed);
         self.caller.store(caller.tid() as u64, Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>)
     make_way();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return call() };
-        slot.take(caller);
+        slot.set_caller(caller);
         slot.blocked.store(true, Ordering::Release);
         let result = call();
         slot.blocked.store(false, Ordering::Release);
@@ -90,7 +90,7 @@ pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) 
     make_way();
     SLOT.with_borrow(|slot| {
         let Some(slot) = slot else { return wait() };
-        slot.take(caller);
+        slot.set_caller(caller);
         *slot.asks() = Some(cancel);
         let answer = wait();
         *slot.asks() = None;

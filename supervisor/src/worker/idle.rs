@@ -3,21 +3,21 @@
 use parking_lot::{Condvar, Mutex};
 
 /// More than so many do not sleep, but end.
-const MOST: usize = 4;
+const MAX_IDLE: usize = 4;
 
 /// Workers that sleep.
 #[derive(Default)]
-pub struct Parked {
+pub struct IdleWorkers {
     /// How many sleep, and how many of them are to get up.
     count: Mutex<(usize, usize)>,
     called: Condvar,
 }
 
-impl Parked {
+impl IdleWorkers {
     /// Sleeps until called. False where enough sleep already.
     pub fn sleep(&self) -> bool {
         let mut count = self.count.lock();
-        if count.0 >= MOST {
+        if count.0 >= MAX_IDLE {
             return false;
         }
         count.0 += 1;

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A call that is received sooner was there already.
-const AT_ONCE: Duration = Duration::from_nanos(1500);
+const IMMEDIATE_INTERVAL: Duration = Duration::from_nanos(1500);
 
 /// What calls there were.
 #[derive(Debug, Default)]
-pub struct Pulse {
+pub struct Load {
     calls: AtomicU64,
     /// Those that came while another was being answered.
     crowded: AtomicU64,
@@ -34,11 +34,11 @@ impl Counts {
     }
 }
 
-impl Pulse {
+impl Load {
     /// A call was received, after so long a wait.
     pub fn begin(&self, waited: Duration) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if self.answering.fetch_add(1, Ordering::Relaxed) > 0 || waited < AT_ONCE {
+        if self.answering.fetch_add(1, Ordering::Relaxed) > 0 || waited < IMMEDIATE_INTERVAL {
             self.crowded.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -49,7 +49,7 @@ impl Pulse {
     }
 
     /// A call is about to take long.
-    pub fn way(&self) {
+    pub fn slow_call(&self) {
         self.ways.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
@@ -26,28 +26,28 @@ use crate::judge::active::Current;
 use crate::judge::consent;
 use crate::kernel::fork::quit;
 use crate::kernel::{Kernel, requests};
-use crate::panics::{Fault, caught, kept_up};
-use crate::reply::give;
+use crate::panics::{Panic, caught, restart_on_panic};
+use crate::reply::send;
 use crate::syscall::number::name;
 use blocking::Slot;
-use idle::Parked;
-use load::{Counts, Pulse};
+use idle::IdleWorkers;
+use load::{Counts, Load};
 
 /// Workers that wait where calls come at the same time, at most: one for each processor.
-const BUSY: usize = 4;
+const BUSY_CALLS: usize = 4;
 /// Several wait where more than one call in so many meets another, or makes way: to call one each time takes longer than to
 /// wake one too many.
-const CROWDED: u64 = 16;
+const CROWDED_CALLS: u64 = 16;
 /// More than this many calls at once wait for a worker: a bound on threads.
-const MOST: usize = 4096;
+const MAX_WORKERS: usize = 4096;
 /// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
-const WATCH: Duration = Duration::from_millis(5);
+const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 /// So often in a row nothing is there to be received without a pause.
-const VAIN: u32 = 16;
+const MAX_EMPTY_RECEIVES: u32 = 16;
 /// How often it is looked whether any is blocked.
-const GLANCE: Duration = Duration::from_millis(50);
+const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Callers that wait for a human and are looked at in one glance: with hundreds of them each is looked at less often.
-const LOOKS: usize = 32;
+const MAX_POLLS: usize = 32;
 
 thread_local! {
     /// Whether this worker is counted among those that answer.
@@ -64,8 +64,8 @@ pub struct Pool {
     wanted: AtomicUsize,
     /// How many may where several are wanted.
     busy: usize,
-    parked: Parked,
-    pulse: Pulse,
+    parked: IdleWorkers,
+    pulse: Load,
     slots: Mutex<Vec<Arc<Slot>>>,
 }
 
@@ -82,15 +82,16 @@ impl Pool {
             waiting: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             wanted: AtomicUsize::new(1),
-            busy: std::thread::available_parallelism().map_or(BUSY, |processors| BUSY.min(processors.get())),
-            parked: Parked::default(),
-            pulse: Pulse::default(),
+            busy: std::thread::available_parallelism()
+                .map_or(BUSY_CALLS, |processors| BUSY_CALLS.min(processors.get())),
+            parked: IdleWorkers::default(),
+            pulse: Load::default(),
             slots: Mutex::new(Vec::new()),
         });
         pool.spawn()?;
         let watcher = Arc::clone(&pool);
         let tell = Arc::clone(&pool);
-        let watch = move || kept_up(|| watcher.watch(), |fault| tell.tell(fault));
+        let watch = move || restart_on_panic(|| watcher.watch(), |fault| tell.report(fault));
         std::thread::Builder::new().name("watch".into()).spawn(watch)?;
         Ok(pool)
     }
@@ -141,8 +142,8 @@ impl Pool {
                 // at once each time, until the process ends.
                 Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => {
                     vain += 1;
-                    if vain > VAIN {
-                        std::thread::sleep(WATCH);
+                    if vain > MAX_EMPTY_RECEIVES {
+                        std::thread::sleep(WATCH_INTERVAL);
                     }
                     continue;
                 }
@@ -158,7 +159,7 @@ impl Pool {
             ANSWERS.set(true);
             let done = caught(|| {
                 let outcome = consent::answer(&mut current, &mut caller);
-                give(&caller, outcome);
+                send(&caller, outcome);
             });
             if let Err(fault) = &done {
                 self.refuse(&caller, fault);
@@ -169,7 +170,7 @@ impl Pool {
             if done.is_err() && self.replace() {
                 return;
             }
-            may_fall(Fallible::Worker, name(call.number).as_bytes());
+            fail_point(Fallible::Worker, name(call.number).as_bytes());
             while !self.wait_again() {
                 if !self.parked.sleep() {
                     self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -181,13 +182,13 @@ impl Pool {
     }
 
     /// Ends the call of a handler that panicked, if that had not.
-    fn refuse(&self, caller: &Caller<'_>, fault: &Fault) {
-        give(caller, Err(Errno::ACCESS));
+    fn refuse(&self, caller: &Caller<'_>, fault: &Panic) {
+        send(caller, Err(Errno::ACCESS));
         let call = (caller.tid(), name(caller.call().number));
         self.current.guard().reporter.fault(fault, Some(call));
     }
 
-    fn tell(&self, fault: &Fault) {
+    fn report(&self, fault: &Panic) {
         self.current.guard().reporter.fault(fault, None);
     }
 
@@ -204,7 +205,7 @@ impl Pool {
     }
 
     /// Ends the supervisor: the kernel answers every call with ENOSYS then.
-    fn end(&self, fault: &Fault) -> ! {
+    fn end(&self, fault: &Panic) -> ! {
         print(&format!("openclaw-guard: {fault}; nothing is let any more"));
         let reporter = &self.current.guard().reporter;
         reporter.fault(fault, None);
@@ -223,11 +224,11 @@ impl Pool {
         if ANSWERS.replace(false) {
             self.pulse.end();
         }
-        self.pulse.way();
+        self.pulse.slow_call();
         if self.waiting.load(Ordering::Acquire) > 0 {
             return;
         }
-        if !self.parked.call() && self.running.load(Ordering::Relaxed) < MOST {
+        if !self.parked.call() && self.running.load(Ordering::Relaxed) < MAX_WORKERS {
             // If no thread can be had, the next call waits for this one.
             let _ = self.spawn();
         }
@@ -243,7 +244,7 @@ impl Pool {
                 self.make_way();
             }
         } else {
-            let wanted = if met * CROWDED > calls { self.busy } else { 1 };
+            let wanted = if met * CROWDED_CALLS > calls { self.busy } else { 1 };
             self.wanted.store(wanted, Ordering::Relaxed);
         }
         now
@@ -257,8 +258,8 @@ impl Pool {
         let mut turn = 0;
         let mut counts = Counts::default();
         loop {
-            std::thread::sleep(if seen.is_empty() { GLANCE } else { WATCH });
-            may_fall(Fallible::Watch, b"");
+            std::thread::sleep(if seen.is_empty() { IDLE_POLL_INTERVAL } else { WATCH_INTERVAL });
+            fail_point(Fallible::Watch, b"");
             let slots = self.slots.lock().clone();
             let mut now = Vec::new();
             for slot in slots.iter().filter(|slot| slot.blocked.load(Ordering::Acquire)) {
@@ -269,7 +270,7 @@ impl Pool {
                 }
             }
             seen = now;
-            if glanced.elapsed() >= GLANCE {
+            if glanced.elapsed() >= IDLE_POLL_INTERVAL {
                 turn = self.cancel_moot(&slots, turn);
                 counts = self.adapt(counts);
                 glanced = Instant::now();
@@ -288,7 +289,7 @@ impl Pool {
             let asks = slot.asks().clone();
             let Some(cancel) = asks else { continue };
             looks += 1;
-            if looks > LOOKS {
+            if looks > MAX_POLLS {
                 return at;
             }
             // Of another call that the worker has come to meanwhile nothing is cancelled: the handle is for this one.

@@ -9,18 +9,18 @@ use guard_policy::text::shown;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::card::{Card, Told};
-use super::line::{Down, Line, PATIENCE, UNAVAILABLE};
-use super::reply::{self, Meaning, Reply};
-use crate::decision::{Decision, Lack};
-use crate::question::{Id, Request};
+use super::card::{CardContext, GatewayCard};
+use super::line::{Connection, Down, LOCK_TIMEOUT, UNAVAILABLE};
+use super::reply::{self, GatewayReply, Meaning};
+use crate::decision::{Decision, RouteFailure};
+use crate::question::{Id, PendingRequest};
 
 /// How long the gateway may take to take a question.
-const TAKING: Duration = Duration::from_secs(30);
+const RETRACT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Before a question is asked again that was not taken for now.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Parameters that a release may not know.
-const MOST_UNKNOWN: usize = 16;
+const MAX_UNKNOWN: usize = 16;
 
 /// A question as the gateway has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,16 +65,16 @@ pub enum Nobody {
 
 impl Nobody {
     /// Whether there is nobody, or nobody could be asked.
-    pub fn lack(&self) -> Lack {
+    pub fn lack(&self) -> RouteFailure {
         match self {
-            Nobody::NoClient(_) => Lack::Nobody,
+            Nobody::NoClient(_) => RouteFailure::Nobody,
             Nobody::Down(down) => down.lack(),
             // Nor is a missed answer silence: it may have been a no.
             Nobody::TooLong
             | Nobody::Refused(_)
             | Nobody::Unreadable(_)
             | Nobody::Forgotten
-            | Nobody::Slow => Lack::Failed,
+            | Nobody::Slow => RouteFailure::Failed,
         }
     }
 }
@@ -107,18 +107,18 @@ enum Attempt {
 }
 
 /// One question.
-pub struct Asking<'a> {
+pub struct PendingCall<'a> {
     /// By what it is asked.
-    pub line: &'a Line,
+    pub line: &'a Connection,
     /// What.
-    pub request: &'a Request,
+    pub request: &'a PendingRequest,
     /// What else is told.
-    pub told: Told<'a>,
+    pub told: CardContext<'a>,
     /// Told when the gateway has taken it.
     pub taken: &'a (dyn Fn() + Send + Sync),
 }
 
-impl Asking<'_> {
+impl PendingCall<'_> {
     /// Asks, and again under the same id after the connection was lost. Can be left at any time: `there` says how far it
     /// has come. An error is never an answer.
     ///
@@ -129,7 +129,7 @@ impl Asking<'_> {
         there: &mut There,
         mut complain: impl FnMut(&Down),
     ) -> Result<Decision, Nobody> {
-        let card = Card::of(&self.request.question, &self.told);
+        let card = GatewayCard::new(&self.request.question, &self.told);
         let Some(mut card) = card else { return Err(Nobody::TooLong) };
         let mut unavailable = None;
         loop {
@@ -155,15 +155,15 @@ impl Asking<'_> {
             }
             if link_is_up(&link) {
                 let since = *unavailable.get_or_insert_with(Instant::now);
-                if since.elapsed() > PATIENCE {
+                if since.elapsed() > LOCK_TIMEOUT {
                     return Err(Nobody::Slow);
                 }
-                sleep(PAUSE).await;
+                sleep(RETRY_INTERVAL).await;
             }
         }
     }
 
-    async fn attempt(&self, link: &Link, there: &mut There, card: &mut Card) -> Attempt {
+    async fn attempt(&self, link: &Link, there: &mut There, card: &mut GatewayCard) -> Attempt {
         match there.stage {
             Stage::New => self.request(link, there, card).await,
             // Where it was not heard of, it is asked once more.
@@ -171,12 +171,13 @@ impl Asking<'_> {
         }
     }
 
-    async fn request(&self, link: &Link, there: &mut There, card: &mut Card) -> Attempt {
-        for _ in 0..MOST_UNKNOWN {
+    async fn request(&self, link: &Link, there: &mut There, card: &mut GatewayCard) -> Attempt {
+        for _ in 0..MAX_UNKNOWN {
             there.stage = Stage::Sent;
             let left = self.request.deadline.saturating_duration_since(Instant::now());
             let taken =
-                timeout(TAKING, link.call("exec.approval.request", card.params(there.id, left))).await;
+                timeout(RETRACT_TIMEOUT, link.call("exec.approval.request", card.params(there.id, left)))
+                    .await;
             let refused = match taken {
                 Err(_) => return Attempt::Again,
                 Ok(Err(CallError::Lost(_))) => return Attempt::Again,
@@ -185,7 +186,7 @@ impl Asking<'_> {
             };
             there.stage = Stage::New;
             match reply::meaning(&refused) {
-                Meaning::Unknown(name) if card.leave_out(&name) => {}
+                Meaning::Unknown(name) if card.remove_field(&name) => {}
                 // By this guard, before the connection was lost: nobody else knows the id.
                 Meaning::Pending => {
                     there.stage = Stage::Taken(link.hello().run.clone());
@@ -203,19 +204,19 @@ impl Asking<'_> {
 
     async fn read(&self, link: &Link, there: &mut There, payload: &serde_json::Value) -> Attempt {
         match reply::read(&there.id.to_string(), payload) {
-            Ok(Reply::Accepted) if there.stage == Stage::Sent => {
+            Ok(GatewayReply::Accepted) if there.stage == Stage::Sent => {
                 there.stage = Stage::Taken(link.hello().run.clone());
                 (self.taken)();
                 self.wait(link, there).await
             }
-            Ok(Reply::Accepted) => Attempt::Nobody(Nobody::Unreadable(
+            Ok(GatewayReply::Accepted) => Attempt::Nobody(Nobody::Unreadable(
                 "it says that it waits when asked for the answer".to_owned(),
             )),
-            Ok(Reply::Decided(decision)) => {
+            Ok(GatewayReply::Decided(decision)) => {
                 there.stage = Stage::Over;
                 Attempt::Decided(decision)
             }
-            Ok(Reply::Nobody(why)) => {
+            Ok(GatewayReply::Nobody(why)) => {
                 there.stage = Stage::Over;
                 Attempt::Nobody(Nobody::NoClient(why))
             }
@@ -253,16 +254,18 @@ fn link_is_up(link: &Link) -> bool {
 
 /// Tells the gateway of an answer that was given elsewhere, or that nobody waits any more: no card stays. Where the
 /// connection is lost it is tried again for some time.
-pub async fn take_back(line: &Line, id: Id, decision: Decision) {
-    let end = Instant::now() + PATIENCE;
+pub async fn retract(line: &Connection, id: Id, decision: Decision) {
+    let end = Instant::now() + LOCK_TIMEOUT;
     let params = json!({"id": id.to_string(), "decision": reply::word(decision)});
     while Instant::now() < end {
         match line.link().await {
-            Ok(link) => match timeout(TAKING, link.call("exec.approval.resolve", params.clone())).await {
-                Ok(Err(CallError::Lost(_))) => {}
-                // Done; or answered there meanwhile, or not known there.
-                _ => return,
-            },
+            Ok(link) => {
+                match timeout(RETRACT_TIMEOUT, link.call("exec.approval.resolve", params.clone())).await {
+                    Ok(Err(CallError::Lost(_))) => {}
+                    // Done; or answered there meanwhile, or not known there.
+                    _ => return,
+                }
+            }
             Err(down) if down.may_pass() => {}
             Err(_) => return,
         }

@@ -12,17 +12,17 @@ use crate::text::{Words, asked_by, quoted, words};
 /// What is said of the side that asks; OpenClaw takes any word but `node`, which would want a plan.
 const HOST: &str = "openclaw-guard";
 /// A longer reason is cut: nobody reads on. In characters.
-const LONGEST_REASON: usize = 2000;
+const MAX_REASON_LEN: usize = 2000;
 /// Without these a request would be another one, or be answered otherwise.
 const NEEDED: [&str; 2] = ["command", "twoPhase"];
 
 /// What is asked. Nothing in it acts on a terminal, and secrets are masked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Card(Map<String, Value>);
+pub struct GatewayCard(Map<String, Value>);
 
 /// What is told beside the question.
 #[derive(Clone, Debug)]
-pub struct Told<'a> {
+pub struct CardContext<'a> {
     /// What `~` means.
     pub home: &'a Path,
     /// OpenClaw's key of the session that asks.
@@ -42,10 +42,10 @@ pub enum Others {
     Some,
 }
 
-impl Card {
+impl GatewayCard {
     /// Of a question; `None` where it could not be shown whole.
-    pub fn of(question: &Question, told: &Told<'_>) -> Option<Card> {
-        let Told { home, session_key, turn, others } = told;
+    pub fn new(question: &Question, told: &CardContext<'_>) -> Option<GatewayCard> {
+        let CardContext { home, session_key, turn, others } = told;
 
         let Words { command, cwd, resolved_path, ask } = words(question)?;
         let (command, argv) = match &question.subject {
@@ -83,7 +83,7 @@ impl Card {
         });
         let Value::Object(mut card) = card else { return None };
         card.retain(|_, value| !value.is_null());
-        Some(Card(card))
+        Some(GatewayCard(card))
     }
 
     /// The parameters, where it has this name there and waits for so long.
@@ -96,7 +96,7 @@ impl Card {
     }
 
     /// Leaves out a parameter that the gateway's release does not know; false where it cannot be left out.
-    pub fn leave_out(&mut self, name: &str) -> bool {
+    pub fn remove_field(&mut self, name: &str) -> bool {
         !NEEDED.contains(&name) && self.0.remove(name).is_some()
     }
 }
@@ -149,7 +149,7 @@ fn reason(question: &Question) -> String {
     lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
     let lines = lines.iter().map(|line| display_text(line.as_bytes()));
     let reason = lines.collect::<Vec<_>>().join("\n");
-    match reason.char_indices().nth(LONGEST_REASON) {
+    match reason.char_indices().nth(MAX_REASON_LEN) {
         Some((end, _)) => format!("{}{TRUNCATED}", &reason[..end]),
         None => reason,
     }

@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use guard_openclaw::gateway::{Access, Link, NoAccess, OpenError, Pause};
+use guard_openclaw::gateway::{Credentials, Link, NoAccess, OpenError, Pause};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use crate::decision::Lack;
+use crate::decision::RouteFailure;
 
 /// Finds out where the gateway is and what opens it. Looks at the disk.
-pub type Find = Arc<dyn Fn() -> Result<Access, NoAccess> + Send + Sync>;
+pub type Find = Arc<dyn Fn() -> Result<Credentials, NoAccess> + Send + Sync>;
 
 /// Between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
 /// For so long a connection that was there is waited for: a gateway that starts again takes some ten seconds.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why there is no connection.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl Down {
 
     /// Whether there is no gateway, by what the operator's files or the kernel say. Whatever else is wrong may be a tree's
     /// doing: who takes all ports or processors, or listens in the gateway's place.
-    pub fn lack(&self) -> Lack {
+    pub fn lack(&self) -> RouteFailure {
         use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable, TimedOut};
         let is_away = match self {
             Down::Open(error) => match &**error {
@@ -64,7 +64,7 @@ impl Down {
             },
             Down::Access(_) | Down::Broken => self.is_absence(),
         };
-        if is_away { Lack::Nobody } else { Lack::Failed }
+        if is_away { RouteFailure::Nobody } else { RouteFailure::Failed }
     }
 
     /// Whether the gateway is there, and lets nobody in for now.
@@ -101,15 +101,15 @@ impl fmt::Display for Down {
 pub const UNAVAILABLE: &str = "UNAVAILABLE";
 
 /// Keeps a connection.
-pub struct Line {
+pub struct Connection {
     find: Find,
     /// Goes up with each attempt.
     attempts: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<ConnectionState>,
     patience: Duration,
 }
 
-struct State {
+struct ConnectionState {
     link: Option<Link>,
     /// Why the last attempt failed.
     down: Option<Down>,
@@ -122,7 +122,7 @@ struct State {
     next: Instant,
 }
 
-impl State {
+impl ConnectionState {
     fn alive(&mut self) -> Option<Link> {
         let link = self.link.as_ref()?;
         if link.lost().now_or_never().is_some() {
@@ -133,18 +133,19 @@ impl State {
     }
 }
 
-impl Line {
+impl Connection {
     /// There is none yet.
-    pub fn new(find: Find) -> Line {
+    pub fn new(find: Find) -> Connection {
         let pause = Pause::new(PAUSES);
-        let state = State { link: None, down: None, up: None, busy: None, pause, next: Instant::now() };
-        Line { find, attempts: AtomicU64::new(0), state: Mutex::new(state), patience: PATIENCE }
+        let state =
+            ConnectionState { link: None, down: None, up: None, busy: None, pause, next: Instant::now() };
+        Connection { find, attempts: AtomicU64::new(0), state: Mutex::new(state), patience: LOCK_TIMEOUT }
     }
 
     /// One that waits less for what was there.
     #[cfg(test)]
-    pub fn impatient(find: Find, patience: Duration) -> Line {
-        Line { patience, ..Line::new(find) }
+    pub fn impatient(find: Find, patience: Duration) -> Connection {
+        Connection { patience, ..Connection::new(find) }
     }
 
     /// The connection; one is made where there is none, not sooner than some time after it failed last. Whoever asks

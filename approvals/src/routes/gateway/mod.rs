@@ -13,6 +13,6 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub use line::{Find, Line};
-pub use route::Client;
-pub use session::Session;
+pub use line::{Connection, Find};
+pub use route::GatewayAsker;
+pub use session::SessionReporter;

@@ -5,11 +5,11 @@ use guard_policy::text::shown;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::decision::{Decision, Width};
+use crate::decision::{Decision, GrantWidth};
 
 /// To `exec.approval.request` and `exec.approval.waitDecision`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum GatewayReply {
     /// It waits for an answer there.
     Accepted,
     /// Somebody has answered.
@@ -38,7 +38,7 @@ fn present<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<Stri
 ///
 /// # Errors
 /// A sentence: it is of something else, or says nothing that is known.
-pub fn read(id: &str, payload: &Value) -> Result<Reply, String> {
+pub fn read(id: &str, payload: &Value) -> Result<GatewayReply, String> {
     // An array of the fields would be taken for the object.
     if !payload.is_object() {
         return Err("it is no object".to_owned());
@@ -52,9 +52,9 @@ pub fn read(id: &str, payload: &Value) -> Result<Reply, String> {
         return Err(format!("it answers for {} when asked for {id}", shown(raw.id.as_bytes())));
     }
     match (raw.decision, raw.status.as_deref()) {
-        (Some(Some(word)), _) => decision(&word).map(Reply::Decided),
-        (Some(None), _) => Ok(Reply::Nobody(raw.terminal_reason)),
-        (None, Some("accepted")) => Ok(Reply::Accepted),
+        (Some(Some(word)), _) => decision(&word).map(GatewayReply::Decided),
+        (Some(None), _) => Ok(GatewayReply::Nobody(raw.terminal_reason)),
+        (None, Some("accepted")) => Ok(GatewayReply::Accepted),
         (None, _) => Err("it neither takes the question nor answers it".to_owned()),
     }
 }
@@ -62,7 +62,7 @@ pub fn read(id: &str, payload: &Value) -> Result<Reply, String> {
 fn decision(word: &str) -> Result<Decision, String> {
     match word {
         "allow-once" => Ok(Decision::AllowOnce),
-        "allow-always" => Ok(Decision::AllowAlways(Width::Narrow)),
+        "allow-always" => Ok(Decision::AllowAlways(GrantWidth::Narrow)),
         "deny" => Ok(Decision::Deny),
         other => Err(format!("it decides {:?}", shown(other.as_bytes()))),
     }

@@ -11,25 +11,25 @@ use guard_policy::approval::Route;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::super::answers::Taking;
-use super::super::feed::{Change, Questions};
-use super::ask::{Asking, Nobody, Stage, There, take_back};
-use super::card::{Others, Told};
-use super::line::{Down, Line};
+use super::super::answers::AnswerSink;
+use super::super::feed::{FeedChange, Questions};
+use super::ask::{Nobody, PendingCall, Stage, There, retract};
+use super::card::{CardContext, Others};
+use super::line::{Connection, Down};
 use crate::Surroundings;
-use crate::decision::{Decision, Lack};
+use crate::decision::{Decision, RouteFailure};
 use crate::manager::Manager;
-use crate::persist::Keeper;
-use crate::question::{Id, Request};
+use crate::persist::GrantStore;
+use crate::question::{Id, PendingRequest};
 
 /// So shortly before its end a question is not ended sooner.
-const NEARLY: Duration = Duration::from_secs(2);
+const EXPIRY_MARGIN: Duration = Duration::from_secs(2);
 
 /// Asks at the gateway.
 #[derive(Clone)]
-pub struct Client {
-    taking: Taking,
-    line: Arc<Line>,
+pub struct GatewayAsker {
+    taking: AnswerSink,
+    line: Arc<Connection>,
     /// What `~` means.
     home: PathBuf,
     session_key: Option<String>,
@@ -40,35 +40,44 @@ pub struct Client {
 /// How a question has ended elsewhere.
 type Closed = Option<(Decision, Route)>;
 
-impl Client {
+impl GatewayAsker {
     /// Asks what waits in this manager, by this connection.
-    pub fn new(manager: Manager, keeper: Keeper, line: Arc<Line>, around: &Surroundings) -> Client {
-        let taking = Taking::new(manager, Route::Gateway, keeper, Arc::clone(&around.complain));
+    pub fn new(
+        manager: Manager,
+        keeper: GrantStore,
+        line: Arc<Connection>,
+        around: &Surroundings,
+    ) -> GatewayAsker {
+        let taking = AnswerSink::new(manager, Route::Gateway, keeper, Arc::clone(&around.complain));
         let (home, session_key) = (around.home.clone(), around.session_key.clone());
-        Client { taking, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
+        GatewayAsker { taking, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
     }
 
     /// Asks for ever.
     pub async fn run(self) {
-        let mut questions = Questions::of(self.taking.manager.clone());
+        let mut questions = Questions::new(self.taking.manager.clone());
         let mut open: HashMap<Id, oneshot::Sender<Closed>> = HashMap::new();
         while let Some(change) = questions.next().await {
             open.retain(|_, close| !close.is_closed());
             match change {
-                Change::Opened(request) if self.taking.manager.wants(Route::Gateway) => {
+                FeedChange::Opened(request) if self.taking.manager.wants(Route::Gateway) => {
                     let (close, closed) = oneshot::channel();
                     open.insert(request.id, close);
-                    let (client, busy) = (self.clone(), Busy::of(&self.busy));
+                    let (client, busy) = (self.clone(), Busy::new(&self.busy));
                     tokio::spawn(async move {
                         let asked = AssertUnwindSafe(client.ask(&request, closed)).catch_unwind().await;
                         if asked.is_err() {
-                            client.taking.manager.give_up(request.id, Route::Gateway, Lack::Failed);
+                            client.taking.manager.route_failed(
+                                request.id,
+                                Route::Gateway,
+                                RouteFailure::Failed,
+                            );
                         }
                         drop(busy);
                     });
                 }
-                Change::Opened(_) => {}
-                Change::Closed(id, answer) => {
+                FeedChange::Opened(_) => {}
+                FeedChange::Closed(id, answer) => {
                     // One that is not there has ended at the gateway.
                     let _ = open.remove(&id).map(|close| close.send(answer));
                 }
@@ -83,42 +92,42 @@ impl Client {
     }
 
     /// Asks one, and takes it back where it ends elsewhere.
-    async fn ask(&self, request: &Request, mut closed: oneshot::Receiver<Closed>) {
+    async fn ask(&self, request: &PendingRequest, mut closed: oneshot::Receiver<Closed>) {
         let manager = &self.taking.manager;
         let others = if manager.has_other(request.id, Route::Gateway) { Others::Some } else { Others::None };
         let session_key = self.session_key.as_deref();
         let turn = manager.forwards(&request.question.agent, session_key);
-        let told = Told { home: &self.home, session_key, turn: turn.as_ref(), others };
+        let told = CardContext { home: &self.home, session_key, turn: turn.as_ref(), others };
         manager.taken(request.id, Route::Gateway, false);
         let taken = || manager.taken(request.id, Route::Gateway, true);
-        let asking = Asking { line: &self.line, request, told, taken: &taken };
+        let asking = PendingCall { line: &self.line, request, told, taken: &taken };
         let mut there = There { id: request.id, stage: Stage::New };
         let answer = tokio::select! {
             answer = asking.answer(&mut there, |down| self.down(down)) => Ok(answer),
             closed = &mut closed => Err(closed.ok().flatten()),
         };
         match answer {
-            Ok(Ok(decision)) => self.taking.take(request.id, decision).await,
+            Ok(Ok(decision)) => self.taking.submit(request.id, decision).await,
             Ok(Err(nobody)) => self.nobody(request, &nobody),
             Err(closed) => self.close(request, &there, closed).await,
         }
     }
 
-    async fn close(&self, request: &Request, there: &There, closed: Closed) {
+    async fn close(&self, request: &PendingRequest, there: &There, closed: Closed) {
         let left = request.deadline.saturating_duration_since(Instant::now());
         let decision = match closed {
             Some((_, Route::Gateway)) => return,
             Some((decision, _)) => decision,
             // It goes from there by itself.
-            None if left < NEARLY => return,
+            None if left < EXPIRY_MARGIN => return,
             None => Decision::Deny,
         };
         if matches!(there.stage, Stage::Sent | Stage::Taken(_)) {
-            take_back(&self.line, there.id, decision).await;
+            retract(&self.line, there.id, decision).await;
         }
     }
 
-    fn nobody(&self, request: &Request, nobody: &Nobody) {
+    fn nobody(&self, request: &PendingRequest, nobody: &Nobody) {
         let manager = &self.taking.manager;
         let has_other = manager.has_other(request.id, Route::Gateway);
         let is_telling = match nobody {
@@ -132,9 +141,9 @@ impl Client {
         }
         let lack = nobody.lack();
         // Near its end it expires, by the gateway's clock or the guard's.
-        let is_near = request.deadline.saturating_duration_since(Instant::now()) < NEARLY;
-        if lack == Lack::Failed || !is_near {
-            manager.give_up(request.id, Route::Gateway, lack);
+        let is_near = request.deadline.saturating_duration_since(Instant::now()) < EXPIRY_MARGIN;
+        if lack == RouteFailure::Failed || !is_near {
+            manager.route_failed(request.id, Route::Gateway, lack);
         } else {
             manager.taken(request.id, Route::Gateway, true);
         }
@@ -152,7 +161,7 @@ impl Client {
 struct Busy(Arc<watch::Sender<usize>>);
 
 impl Busy {
-    fn of(count: &Arc<watch::Sender<usize>>) -> Busy {
+    fn new(count: &Arc<watch::Sender<usize>>) -> Busy {
         count.send_modify(|count| *count += 1);
         Busy(Arc::clone(count))
     }

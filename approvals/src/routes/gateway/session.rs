@@ -11,27 +11,27 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
 use super::line::Find;
-use crate::event::What;
-use crate::lifecycle::Told;
+use crate::event::QuestionChange;
+use crate::lifecycle::Lifecycle;
 use crate::manager::Manager;
 
 const METHOD: &str = "system-event";
 /// How long telling may take. Then it is not told: nothing waits for it.
-const SLOWEST: Duration = Duration::from_secs(10);
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Tells one session.
 #[derive(Clone)]
-pub struct Session {
+pub struct SessionReporter {
     manager: Manager,
     /// As an administrator.
     find: Find,
     key: String,
 }
 
-impl Session {
+impl SessionReporter {
     /// The session of this key.
-    pub fn new(manager: Manager, find: Find, key: String) -> Session {
-        Session { manager, find, key }
+    pub fn new(manager: Manager, find: Find, key: String) -> SessionReporter {
+        SessionReporter { manager, find, key }
     }
 
     /// Tells for ever, one thing after the other. What happens meanwhile beyond what is kept for it is not told.
@@ -40,8 +40,8 @@ impl Session {
         loop {
             match events.recv().await {
                 Ok(event) => match event.what {
-                    What::Told(told) if self.manager.gateway().admin => {
-                        let _ = timeout(SLOWEST, self.tell(&told)).await;
+                    QuestionChange::Told(told) if self.manager.gateway().admin => {
+                        let _ = timeout(IO_TIMEOUT, self.send(&told)).await;
                     }
                     _ => {}
                 },
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// By a connection that ends with it: 2026.7.35 takes whoever is connected as an administrator for somebody who answers.
-    async fn tell(&self, told: &Told) {
+    async fn send(&self, told: &Lifecycle) {
         let find = Arc::clone(&self.find);
         // The disk may be slow.
         let Ok(Ok(access)) = tokio::task::spawn_blocking(move || find()).await else { return };

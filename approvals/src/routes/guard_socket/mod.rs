@@ -9,5 +9,5 @@ pub mod protocol;
 pub mod server;
 
 pub use place::Socket;
-pub use protocol::{Approval, Method, Said, Saved, State};
+pub use protocol::{Approval, Body, Method, QuestionState, Saved};
 pub use server::Server;

@@ -18,40 +18,40 @@ const SUFFIX: &str = ".sock";
 
 /// The directory of the sockets, held open.
 #[derive(Debug)]
-pub struct Place(OwnedFd);
+pub struct SocketDirectory(OwnedFd);
 
-impl Place {
+impl SocketDirectory {
     /// Opens it; `None` where there is none.
     ///
     /// # Errors
     /// The kernel's; a sentence where it is another user's.
-    pub fn open(state: &Path) -> io::Result<Option<Place>> {
+    pub fn open(state: &Path) -> io::Result<Option<SocketDirectory>> {
         let Some(directory) = Directory::open(state)? else { return Ok(None) };
         let path = Path::new(GUARD).join(RUN);
         match directory.below(path.as_path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) {
-            Ok(run) => Place::owned(run).map(Some),
+            Ok(run) => SocketDirectory::owned(run).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Makes it where there is none.
-    fn make(state: &Path) -> io::Result<Place> {
+    fn make(state: &Path) -> io::Result<SocketDirectory> {
         drop(Directory::make_own(state)?);
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let run = Directory::open_own(state)?.ok_or_else(missing)?.make(RUN)?;
         if fstat(&run)?.st_mode & 0o777 != 0o700 {
             fchmod(&run, Mode::RWXU)?;
         }
-        Place::owned(run)
+        SocketDirectory::owned(run)
     }
 
-    fn owned(run: OwnedFd) -> io::Result<Place> {
+    fn owned(run: OwnedFd) -> io::Result<SocketDirectory> {
         let (owner, user) = (fstat(&run)?.st_uid, geteuid());
         if owner != user.as_raw() && !user.is_root() {
             return Err(io::Error::other(format!("{GUARD}/{RUN} belongs to another user ({owner})")));
         }
-        Ok(Place(run))
+        Ok(SocketDirectory(run))
     }
 
     /// The processes that have a socket here, or had one.
@@ -106,7 +106,7 @@ impl Place {
 /// A guard's listening socket; its name goes with it.
 #[derive(Debug)]
 pub struct Socket {
-    place: Place,
+    place: SocketDirectory,
     name: String,
     listener: UnixListener,
 }
@@ -121,7 +121,7 @@ impl Socket {
     }
 
     pub(super) fn bind_as(state: &Path, pid: u32) -> io::Result<Socket> {
-        let place = Place::make(state)?;
+        let place = SocketDirectory::make(state)?;
         let lock = place.lock()?;
         let name = format!("{pid}{SUFFIX}");
         match unlinkat(&place.0, &name, AtFlags::empty()) {

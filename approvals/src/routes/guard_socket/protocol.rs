@@ -2,20 +2,20 @@
 //! between, one a line too.
 
 use guard_policy::approval::Saving;
-use guard_policy::{Because, Source};
+use guard_policy::{Reason, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::Card;
-use crate::outcome::Listing;
-use crate::question::{self, Always, Process, Request, Subject};
+use crate::event::CardRevision;
+use crate::outcome::PendingCard;
+use crate::question::{self, Always, PendingRequest, Process, Subject};
 
 /// The version of these lines. Another one is refused.
 pub const VERSION: u64 = 1;
 /// A longer request is none.
-pub const LONGEST_REQUEST: u64 = 4096;
+pub const MAX_REQUEST_LEN: u64 = 4096;
 /// A longer reply is not read: more than all questions that can wait.
-pub const LONGEST_REPLY: u64 = 256 << 20;
+pub const MAX_REPLY_LEN: u64 = 256 << 20;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,13 +58,13 @@ pub struct Reply {
     pub version: u64,
     /// What is said.
     #[serde(flatten)]
-    pub said: Said,
+    pub said: Body,
 }
 
 /// What is said.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Said {
+pub enum Body {
     /// To `list`, and first to `subscribe`.
     Approvals {
         /// Every question that waits.
@@ -75,7 +75,7 @@ pub enum Said {
         /// The whole id.
         id: String,
         /// Where it is.
-        state: State,
+        state: QuestionState,
     },
     /// To `resolve`.
     Resolved {
@@ -114,14 +114,14 @@ pub enum Said {
         /// Its id.
         id: String,
         /// How it ended.
-        state: State,
+        state: QuestionState,
     },
 }
 
 /// Where a question is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum QuestionState {
     /// It waits for an answer.
     Pending,
     /// Somebody has answered.
@@ -193,21 +193,21 @@ pub struct Approval {
     pub environment: Vec<String>,
     /// The script, where the program is its interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<Script>,
+    pub script: Option<ScriptInfo>,
     /// The scripts that interpret that one.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub through: Vec<Script>,
+    pub through: Vec<ScriptInfo>,
     /// The processes that ask: the caller, then its parents up to the guard.
     pub asked_by: Vec<Asker>,
     /// The rule that made it a question.
-    pub because: Reason,
+    pub because: AskReason,
     /// What "always" would save.
     pub always: Saved,
 }
 
 /// A script that is bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Script {
+pub struct ScriptInfo {
     /// The real path.
     pub path: String,
     /// Of its content, in hexadecimal digits.
@@ -227,7 +227,7 @@ pub struct Asker {
 
 /// Why it is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct AskReason {
     /// Who wrote the rule: `agent`, `global`, `openclaw`, `saved`.
     pub source: String,
     /// Where the rule is: `permissions.filesystem.rules["~/work/**"]`.
@@ -275,17 +275,17 @@ pub struct OneSaved {
 
 impl Reply {
     /// Of this version.
-    pub fn new(said: Said) -> Reply {
+    pub fn new(said: Body) -> Reply {
         Reply { version: VERSION, said }
     }
 
     /// That something is wrong.
     pub fn error(code: &str, message: impl Into<String>) -> Reply {
-        Reply::new(Said::Error { code: code.to_owned(), message: message.into() })
+        Reply::new(Body::Error { code: code.to_owned(), message: message.into() })
     }
 
     /// As a line.
-    pub fn line(&self) -> Vec<u8> {
+    pub fn to_line(&self) -> Vec<u8> {
         // Strings, numbers and lists of them: nothing that could fail.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
@@ -295,11 +295,11 @@ impl Reply {
 
 impl Approval {
     /// Everything on these cards.
-    pub fn all(listings: &[Listing]) -> Vec<Approval> {
-        let of = |listing: &Listing| {
+    pub fn all(listings: &[PendingCard]) -> Vec<Approval> {
+        let of = |listing: &PendingCard| {
             let card = listing.card;
             let requests = listing.requests.iter();
-            requests.map(|(request, calls)| Approval::of(request, *calls, card)).collect::<Vec<_>>()
+            requests.map(|(request, calls)| Approval::from_request(request, *calls, card)).collect::<Vec<_>>()
         };
         listings.iter().flat_map(of).collect()
     }
@@ -312,7 +312,7 @@ impl Approval {
         value
     }
 
-    fn of(request: &Request, calls: usize, card: Card) -> Approval {
+    fn from_request(request: &PendingRequest, calls: usize, card: CardRevision) -> Approval {
         let question = &request.question;
         let (path, argv) = match &question.subject {
             Subject::Exec(exec) => (&exec.executable.path, &exec.argv[..]),
@@ -351,8 +351,9 @@ impl Approval {
             environment_sha256: exec.map(|exec| exec.environment.to_string()),
             environment: exec
                 .map_or_else(Vec::new, |exec| exec.telling.iter().map(|string| text(string)).collect()),
-            script: exec.and_then(|exec| exec.script.as_ref()).map(Script::of),
-            through: exec.map_or_else(Vec::new, |exec| exec.through.iter().map(Script::of).collect()),
+            script: exec.and_then(|exec| exec.script.as_ref()).map(ScriptInfo::from_script),
+            through: exec
+                .map_or_else(Vec::new, |exec| exec.through.iter().map(ScriptInfo::from_script).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
             because: reason(&question.because),
             always: saved(&question.always),
@@ -360,9 +361,9 @@ impl Approval {
     }
 }
 
-impl Script {
-    fn of(script: &question::Script) -> Script {
-        Script { path: text(&script.path), sha256: script.sha256.to_string() }
+impl ScriptInfo {
+    fn from_script(script: &question::BoundScript) -> ScriptInfo {
+        ScriptInfo { path: text(&script.path), sha256: script.sha256.to_string() }
     }
 }
 
@@ -374,7 +375,7 @@ fn asker(process: &Process) -> Asker {
     Asker { pid: process.pid, started: process.started, name: process.name.clone() }
 }
 
-fn reason(because: &Because<'_>) -> Reason {
+fn reason(because: &Reason<'_>) -> AskReason {
     let source = match because.source {
         Source::Agent => "agent",
         Source::Global => "global",
@@ -384,7 +385,7 @@ fn reason(because: &Because<'_>) -> Reason {
         Source::Saved => "saved",
         Source::Operator => "operator",
     };
-    Reason {
+    AskReason {
         source: source.to_owned(),
         path: because.path.to_string(),
         rule: because.rule().to_owned(),
@@ -393,7 +394,7 @@ fn reason(because: &Because<'_>) -> Reason {
 }
 
 fn saved(always: &Always) -> Saved {
-    let all = |savings: &[Saving]| savings.iter().map(OneSaved::of).collect();
+    let all = |savings: &[Saving]| savings.iter().map(OneSaved::from_saving).collect();
     match always {
         Always::Saves { narrow, directory } => Saved::Saves { saves: all(narrow), directory: all(directory) },
         Always::Never(why) => Saved::Never { never: why.clone() },
@@ -401,7 +402,7 @@ fn saved(always: &Always) -> Saved {
 }
 
 impl OneSaved {
-    fn of(saving: &Saving) -> OneSaved {
+    fn from_saving(saving: &Saving) -> OneSaved {
         let (pattern, arg_pattern, bits) = match saving {
             Saving::Entry(entry) => (&entry.pattern, Some(entry.arg_pattern.clone()), None),
             Saving::Rule(rule) => (&rule.pattern, None, Some(rule.bits.to_string())),

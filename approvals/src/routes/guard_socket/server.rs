@@ -13,29 +13,29 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 
 use super::place::Socket;
-use super::protocol::{Approval, Call, LONGEST_REQUEST, Method, Reply, Said, State, VERSION};
-use crate::decision::{Decision, End};
-use crate::event::{Event, What};
+use super::protocol::{Approval, Body, Call, MAX_REQUEST_LEN, Method, QuestionState, Reply, VERSION};
+use crate::decision::{Decision, Resolution};
+use crate::event::{Event, QuestionChange};
 use crate::manager::Manager;
-use crate::outcome::{Found, Save};
-use crate::persist::Keeper;
+use crate::outcome::{Lookup, SaveRequest};
+use crate::persist::GrantStore;
 
 /// Peers at a time; more wait until one of these has been answered, or was silent for too long.
-const MOST_PEERS: usize = 32;
+const MAX_PEERS: usize = 32;
 /// Peers that have subscribed.
-const MOST_SUBSCRIBERS: usize = 16;
+const MAX_SUBSCRIBERS: usize = 16;
 /// How long a peer may be silent, unless it has subscribed.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a peer may take to read.
-const SLOWEST: Duration = Duration::from_secs(5);
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two requests of a peer: a hundred a second.
-const PAUSE: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Answers whoever connects.
 #[derive(Clone)]
 pub struct Server {
     manager: Manager,
-    keeper: Keeper,
+    keeper: GrantStore,
     is_member: IsMember,
     subscribers: Arc<Semaphore>,
 }
@@ -44,36 +44,36 @@ pub struct Server {
 struct Gone;
 
 /// What a peer sends, line by line.
-struct Lines {
+struct LineReader {
     read: Take<BufReader<OwnedReadHalf>>,
     line: Vec<u8>,
 }
 
 impl Server {
     /// Answers by this manager.
-    pub fn new(manager: Manager, keeper: Keeper, is_member: IsMember) -> Server {
-        Server { manager, keeper, is_member, subscribers: Arc::new(Semaphore::new(MOST_SUBSCRIBERS)) }
+    pub fn new(manager: Manager, keeper: GrantStore, is_member: IsMember) -> Server {
+        Server { manager, keeper, is_member, subscribers: Arc::new(Semaphore::new(MAX_SUBSCRIBERS)) }
     }
 
     /// Accepts for ever.
     pub async fn run(self, socket: Arc<Socket>) {
         let Ok(listener) = socket.listener() else { return };
-        let peers = Arc::new(Semaphore::new(MOST_PEERS));
+        let peers = Arc::new(Semaphore::new(MAX_PEERS));
         loop {
             // It is never closed.
             let Ok(place) = Arc::clone(&peers).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // No descriptors are left, usually.
-                sleep(SLOWEST).await;
+                sleep(IO_TIMEOUT).await;
                 continue;
             };
             let server = self.clone();
-            tokio::spawn(server.meet(stream, place));
+            tokio::spawn(server.serve_peer(stream, place));
         }
     }
 
     /// Answers one peer, if it may ask, until it goes.
-    pub async fn meet(self, stream: UnixStream, place: OwnedSemaphorePermit) {
+    pub async fn serve_peer(self, stream: UnixStream, place: OwnedSemaphorePermit) {
         if self.may_ask(&stream) {
             self.serve(stream, place).await;
         }
@@ -82,11 +82,11 @@ impl Server {
     /// Answers the front, at whose end the operator's terminal is, until it goes.
     pub async fn run_terminal(self, link: UnixStream) {
         let (read, write) = link.into_split();
-        let mut lines = Lines::new(read);
+        let mut lines = LineReader::new(read);
         // It says `subscribe` at its start, before anything is asked.
         let first = lines.next().await.map(|line| read_call(&line));
         if let Ok(Ok(Method::Subscribe)) = first {
-            let _ = self.tell(lines, write, Route::Terminal).await;
+            let _ = self.stream_events(lines, write, Route::Terminal).await;
         }
     }
 
@@ -100,43 +100,43 @@ impl Server {
 
     async fn serve(&self, stream: UnixStream, place: OwnedSemaphorePermit) {
         let (read, mut write) = stream.into_split();
-        let mut lines = Lines::new(read);
-        while let Ok(Ok(line)) = timeout(IDLE, lines.next()).await {
+        let mut lines = LineReader::new(read);
+        while let Ok(Ok(line)) = timeout(IDLE_TIMEOUT, lines.next()).await {
             let method = match read_call(&line) {
                 Ok(method) => method,
                 Err(refusal) => {
-                    let _ = say(&mut write, &refusal).await;
+                    let _ = send(&mut write, &refusal).await;
                     return;
                 }
             };
             if method == Method::Subscribe {
                 let Ok(_subscriber) = self.subscribers.try_acquire() else {
-                    let _ = say(&mut write, &Reply::error("BUSY", "too many have subscribed")).await;
+                    let _ = send(&mut write, &Reply::error("BUSY", "too many have subscribed")).await;
                     return;
                 };
                 drop(place);
-                let _ = self.tell(lines, write, Route::Cli).await;
+                let _ = self.stream_events(lines, write, Route::Cli).await;
                 return;
             }
             let reply = self.reply(method, Route::Cli).await;
-            if say(&mut write, &reply).await.is_err() {
+            if send(&mut write, &reply).await.is_err() {
                 return;
             }
-            sleep(PAUSE).await;
+            sleep(RETRY_INTERVAL).await;
         }
     }
 
     async fn reply(&self, method: Method, route: Route) -> Reply {
         match method {
             Method::List | Method::Subscribe => {
-                Reply::new(Said::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
+                Reply::new(Body::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
             }
             Method::Find { id } => match self.manager.find(&id) {
-                Ok(Found::Pending(id)) => {
-                    Reply::new(Said::Found { id: id.to_string(), state: State::Pending })
+                Ok(Lookup::Pending(id)) => {
+                    Reply::new(Body::Found { id: id.to_string(), state: QuestionState::Pending })
                 }
-                Ok(Found::Ended(id, end)) => {
-                    Reply::new(Said::Found { id: id.to_string(), state: State::of(end) })
+                Ok(Lookup::Ended(id, end)) => {
+                    Reply::new(Body::Found { id: id.to_string(), state: QuestionState::from_end(end) })
                 }
                 Err(error) => Reply::error(error.code(), error.to_string()),
             },
@@ -151,21 +151,21 @@ impl Server {
         };
         match self.manager.resolve(id, revision, decision, route) {
             Ok(resolved) => {
-                let (saved, unsaved) = self.keep(resolved.saves).await;
+                let (saved, unsaved) = self.save(resolved.saves).await;
                 let answered = resolved.answered.iter().map(ToString::to_string).collect();
-                Reply::new(Said::Resolved { id: resolved.id.to_string(), answered, saved, unsaved })
+                Reply::new(Body::Resolved { id: resolved.id.to_string(), answered, saved, unsaved })
             }
             Err(error) => Reply::error(error.code(), error.to_string()),
         }
     }
 
     /// Saves on a thread of its own: the disk may be slow, and the time goes on.
-    async fn keep(&self, saves: Vec<Save>) -> (Vec<String>, Vec<String>) {
+    async fn save(&self, saves: Vec<SaveRequest>) -> (Vec<String>, Vec<String>) {
         if saves.is_empty() {
             return Default::default();
         }
         let (keeper, manager) = (self.keeper.clone(), self.manager.clone());
-        let keep = move || saves.iter().map(|save| keeper.keep(&manager, save)).collect::<Vec<_>>();
+        let keep = move || saves.iter().map(|save| keeper.save(&manager, save)).collect::<Vec<_>>();
         let kept = match tokio::task::spawn_blocking(keep).await {
             Ok(kept) => kept,
             Err(error) => vec![Err(error.to_string())],
@@ -181,9 +181,14 @@ impl Server {
     }
 
     /// Tells what waits, and then what happens, until the peer goes. What it asks meanwhile is answered in between.
-    async fn tell(&self, mut lines: Lines, mut write: OwnedWriteHalf, route: Route) -> Result<(), Gone> {
+    async fn stream_events(
+        &self,
+        mut lines: LineReader,
+        mut write: OwnedWriteHalf,
+        route: Route,
+    ) -> Result<(), Gone> {
         let (listings, mut events) = self.manager.subscribe();
-        say(&mut write, &Reply::new(Said::Approvals { approvals: Approval::all(&listings) })).await?;
+        send(&mut write, &Reply::new(Body::Approvals { approvals: Approval::all(&listings) })).await?;
         loop {
             let event = tokio::select! {
                 line = lines.next() => {
@@ -191,74 +196,80 @@ impl Server {
                         Ok(method) => self.reply(method, route).await,
                         Err(refusal) => refusal,
                     };
-                    say(&mut write, &reply).await?;
-                    sleep(PAUSE).await;
+                    send(&mut write, &reply).await?;
+                    sleep(RETRY_INTERVAL).await;
                     continue;
                 }
                 event = events.recv() => event,
             };
             let said = match event {
-                Ok(event) => self.said(&event),
+                Ok(event) => self.message(&event),
                 // What was missed is in what waits now.
                 Err(RecvError::Lagged(_)) => {
-                    Some(Said::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
+                    Some(Body::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
                 }
                 Err(RecvError::Closed) => return Err(Gone),
             };
             if let Some(said) = said {
-                say(&mut write, &Reply::new(said)).await?;
+                send(&mut write, &Reply::new(said)).await?;
             }
         }
     }
 
-    fn said(&self, event: &Event) -> Option<Said> {
+    fn message(&self, event: &Event) -> Option<Body> {
         let id = event.id.to_string();
-        let ended = |state| Some(Said::Ended { id: event.id.to_string(), state });
+        let ended = |state| Some(Body::Ended { id: event.id.to_string(), state });
         match &event.what {
-            What::Requested { .. } => {
+            QuestionChange::Requested { .. } => {
                 let approvals = Approval::all(&self.manager.snapshot());
                 // One that has ended already is told of next.
                 let approval = approvals.into_iter().find(|approval| approval.id == id)?;
-                Some(Said::Requested { approval: Box::new(approval) })
+                Some(Body::Requested { approval: Box::new(approval) })
             }
-            What::Resolved { decision, by } => {
+            QuestionChange::Resolved { decision, by } => {
                 let by = Some(by.as_str().to_owned());
-                ended(State::Resolved { decision: decision.to_string(), by })
+                ended(QuestionState::Resolved { decision: decision.to_string(), by })
             }
-            What::Expired => ended(State::Expired),
-            What::NoRoute => ended(State::NoRoute),
-            What::Failed => ended(State::Failed),
-            What::Withdrawn => ended(State::Withdrawn),
-            What::Told(told) => {
-                Some(Said::Told { id, going: told.word().to_owned(), text: told.to_string() })
+            QuestionChange::Expired => ended(QuestionState::Expired),
+            QuestionChange::NoRoute => ended(QuestionState::NoRoute),
+            QuestionChange::Failed => ended(QuestionState::Failed),
+            QuestionChange::Withdrawn => ended(QuestionState::Withdrawn),
+            QuestionChange::Told(told) => {
+                Some(Body::Told { id, going: told.word().to_owned(), text: told.to_string() })
             }
-            What::Joined { .. } | What::Refused(_) | What::Granted | What::Consumed | What::Saved(_) => None,
+            QuestionChange::Joined { .. }
+            | QuestionChange::Refused(_)
+            | QuestionChange::Granted
+            | QuestionChange::Consumed
+            | QuestionChange::Saved(_) => None,
         }
     }
 }
 
-impl State {
-    fn of(end: End) -> State {
+impl QuestionState {
+    fn from_end(end: Resolution) -> QuestionState {
         match end {
-            End::Resolved(decision) => State::Resolved { decision: decision.to_string(), by: None },
-            End::Expired => State::Expired,
-            End::NoRoute => State::NoRoute,
-            End::Failed => State::Failed,
-            End::Withdrawn => State::Withdrawn,
+            Resolution::Resolved(decision) => {
+                QuestionState::Resolved { decision: decision.to_string(), by: None }
+            }
+            Resolution::Expired => QuestionState::Expired,
+            Resolution::NoRoute => QuestionState::NoRoute,
+            Resolution::Failed => QuestionState::Failed,
+            Resolution::Withdrawn => QuestionState::Withdrawn,
         }
     }
 }
 
-impl Lines {
-    fn new(read: OwnedReadHalf) -> Lines {
-        Lines { read: BufReader::new(read).take(LONGEST_REQUEST), line: Vec::new() }
+impl LineReader {
+    fn new(read: OwnedReadHalf) -> LineReader {
+        LineReader { read: BufReader::new(read).take(MAX_REQUEST_LEN), line: Vec::new() }
     }
 
     /// The next line. Can be left and called again: what was read of a line is kept.
     async fn next(&mut self) -> Result<Vec<u8>, Gone> {
         match self.read.read_until(b'\n', &mut self.line).await {
             Ok(_) if self.line.ends_with(b"\n") => {
-                self.read.set_limit(LONGEST_REQUEST);
+                self.read.set_limit(MAX_REQUEST_LEN);
                 Ok(std::mem::take(&mut self.line))
             }
             _ => Err(Gone),
@@ -278,8 +289,8 @@ fn read_call(line: &[u8]) -> Result<Method, Reply> {
     }
 }
 
-async fn say(write: &mut OwnedWriteHalf, reply: &Reply) -> Result<(), Gone> {
-    match timeout(SLOWEST, write.write_all(&reply.line())).await {
+async fn send(write: &mut OwnedWriteHalf, reply: &Reply) -> Result<(), Gone> {
+    match timeout(IO_TIMEOUT, write.write_all(&reply.to_line())).await {
         Ok(Ok(())) => Ok(()),
         _ => Err(Gone),
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use guard_openclaw::ports::Complain;
+use guard_openclaw::ports::Warn;
 use guard_policy::text::shown;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::broadcast::error::RecvError;
@@ -23,29 +23,29 @@ use tokio::time::{Instant, sleep_until};
 pub use program::Program;
 
 use super::guard_socket::Approval;
-use crate::event::What;
+use crate::event::QuestionChange;
 use crate::manager::Manager;
 use crate::question::Id;
 
 /// Programs that run at a time.
-const MOST: usize = 4;
+const MAX_RUNNING: usize = 4;
 /// Between two of them: what comes meanwhile is told of together.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// How long one may run.
-const LONGEST: Duration = Duration::from_secs(10);
+const MAX_INTERVAL: Duration = Duration::from_secs(10);
 /// How often it is looked whether one has ended.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Tells the operator's program.
 #[derive(Clone)]
 pub struct Notifier {
     manager: Manager,
-    complain: Complain,
+    complain: Warn,
 }
 
 /// The cards that nobody was told of yet, by their first questions.
 #[derive(Default)]
-struct News {
+struct Unannounced {
     cards: VecDeque<Id>,
     /// Cards up to this number are known.
     newest: u64,
@@ -53,37 +53,37 @@ struct News {
 
 impl Notifier {
     /// Of this manager's cards.
-    pub fn new(manager: Manager, complain: Complain) -> Notifier {
+    pub fn new(manager: Manager, complain: Warn) -> Notifier {
         Notifier { manager, complain }
     }
 
     /// Tells for ever.
     pub async fn run(self) {
         let (listings, mut events) = self.manager.subscribe();
-        let mut news = News::default();
+        let mut news = Unannounced::default();
         let running = Arc::new(AtomicUsize::new(0));
         let (problems, mut to_say) = unbounded_channel();
         let mut said = String::new();
         let mut next = Instant::now();
-        self.look(&mut news, listings);
+        self.update(&mut news, listings);
         loop {
             let is_due = !news.cards.is_empty();
             tokio::select! {
                 event = events.recv() => match event {
-                    Ok(event) => if let What::Requested { card } = event.what {
+                    Ok(event) => if let QuestionChange::Requested { card } = event.what {
                         news.add(card.number, event.id);
                     },
                     // What was missed is in what waits now.
-                    Err(RecvError::Lagged(_)) => self.look(&mut news, self.manager.snapshot()),
+                    Err(RecvError::Lagged(_)) => self.update(&mut news, self.manager.snapshot()),
                     Err(RecvError::Closed) => return,
                 },
                 () = sleep_until(next), if is_due => {
-                    next = Instant::now() + PAUSE;
-                    if running.load(Ordering::SeqCst) < MOST {
-                        self.tell(&mut news, &running, &problems);
+                    next = Instant::now() + RETRY_INTERVAL;
+                    if running.load(Ordering::SeqCst) < MAX_RUNNING {
+                        self.notify(&mut news, &running, &problems);
                     }
                 }
-                problem = said_by(&mut to_say) => if problem != said {
+                problem = last_problem(&mut to_say) => if problem != said {
                     // Once: it will not get better by itself.
                     (self.complain)(format!("openclaw-guard: approvals.notify: {problem}"));
                     said = problem;
@@ -92,7 +92,7 @@ impl Notifier {
         }
     }
 
-    fn look(&self, news: &mut News, listings: Vec<crate::outcome::Listing>) {
+    fn update(&self, news: &mut Unannounced, listings: Vec<crate::outcome::PendingCard>) {
         for listing in listings {
             if let Some((request, _)) = listing.requests.first() {
                 news.add(listing.card.number, request.id);
@@ -101,7 +101,7 @@ impl Notifier {
     }
 
     /// Tells of the first card that still waits, and how many more there are.
-    fn tell(&self, news: &mut News, running: &Arc<AtomicUsize>, problems: &UnboundedSender<String>) {
+    fn notify(&self, news: &mut Unannounced, running: &Arc<AtomicUsize>, problems: &UnboundedSender<String>) {
         let Some(program) = self.manager.notify() else { return news.cards.clear() };
         let waiting = Approval::all(&self.manager.snapshot());
         let mut told = news.cards.drain(..).filter_map(|id| {
@@ -111,10 +111,10 @@ impl Notifier {
         let Some(first) = told.next() else { return };
         let mut value = first.json(std::process::id());
         value["more"] = told.count().into();
-        let (place, problems, name) = (Place::take(running), problems.clone(), program.argv[0].clone());
+        let (place, problems, name) = (Slot::acquire(running), problems.clone(), program.argv[0].clone());
         let run = move || {
             let _place = place;
-            if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), LONGEST) {
+            if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), MAX_INTERVAL) {
                 // The guard is ending, where nobody listens.
                 let _ = problems.send(format!("{}: {problem}", shown(name.as_bytes())));
             }
@@ -125,14 +125,14 @@ impl Notifier {
     }
 }
 
-async fn said_by(problems: &mut UnboundedReceiver<String>) -> String {
+async fn last_problem(problems: &mut UnboundedReceiver<String>) -> String {
     match problems.recv().await {
         Some(problem) => problem,
         None => std::future::pending().await,
     }
 }
 
-impl News {
+impl Unannounced {
     fn add(&mut self, card: u64, id: Id) {
         if card > self.newest {
             self.newest = card;
@@ -142,16 +142,16 @@ impl News {
 }
 
 /// One of the programs that run.
-struct Place(Arc<AtomicUsize>);
+struct Slot(Arc<AtomicUsize>);
 
-impl Place {
-    fn take(running: &Arc<AtomicUsize>) -> Place {
+impl Slot {
+    fn acquire(running: &Arc<AtomicUsize>) -> Slot {
         running.fetch_add(1, Ordering::SeqCst);
-        Place(Arc::clone(running))
+        Slot(Arc::clone(running))
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -174,6 +174,6 @@ fn run(program: &Program, text: &[u8], longest: Duration) -> io::Result<()> {
             child.wait()?;
             return Err(io::Error::other("it ran for too long and was killed"));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -22,7 +22,7 @@ pub struct Program {
 
 impl Program {
     /// Of a policy. The operator's PATH and directory are those of now.
-    pub fn of(policy: &Policy) -> Option<Program> {
+    pub fn from_policy(policy: &Policy) -> Option<Program> {
         let argv = policy.approvals().notify()?.to_vec();
         let found = find(argv.first()?);
         let may_be_the_trees = |file: &PathBuf| policy.writable(file.as_os_str().as_bytes());

@@ -7,19 +7,19 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use super::*;
-use crate::manager::{Asked, Ticket};
+use crate::manager::{AskOutcome, Ticket};
 use crate::settings::Settings;
 use crate::tests::{question, settings};
 use crate::{Approvals, Surroundings};
 
 /// A guard whose cards a shell's command is told of; `OUT` in it is a file.
-struct Told {
+struct NotifyFixture {
     approvals: Approvals,
     directory: tempfile::TempDir,
     complaints: Arc<Mutex<Vec<String>>>,
 }
 
-fn told_by(argv: &[&str]) -> Told {
+fn told_by(argv: &[&str]) -> NotifyFixture {
     let directory = tempfile::Builder::new().prefix("guard-notify-").tempdir().unwrap();
     let out = directory.path().join("out");
     let argv: Vec<_> = argv.iter().map(|word| word.replace("OUT", out.to_str().unwrap())).collect();
@@ -30,7 +30,7 @@ fn told_by(argv: &[&str]) -> Told {
         session_key: None,
         state: directory.path().canonicalize().unwrap(),
         home: "/nonexistent".into(),
-        follower: guard_openclaw::gateway::Follower::new(
+        follower: guard_openclaw::gateway::SyncThread::new(
             "/nowhere".into(),
             Arc::new(|_| false),
             Arc::new(|_| {}),
@@ -40,13 +40,13 @@ fn told_by(argv: &[&str]) -> Told {
         terminal: None,
     };
     let settings = Settings { notify: Some(program), max_pending: 1024, ..settings() };
-    Told { approvals: Approvals::new(settings, (), around), directory, complaints }
+    NotifyFixture { approvals: Approvals::new(settings, (), around), directory, complaints }
 }
 
-impl Told {
+impl NotifyFixture {
     fn ask(&self, argv: &[&str]) -> Ticket {
         match self.approvals.ask(question(argv)).1 {
-            Asked::Waiting(ticket) => ticket,
+            AskOutcome::Waiting(ticket) => ticket,
             other => panic!("{other:?}"),
         }
     }
@@ -125,7 +125,7 @@ fn what_is_wrong_with_it_is_said_once() {
         let _first = told.ask(&["/bin/a"]);
         until(|| !told.complaints().is_empty());
         let _second = told.ask(&["/bin/b"]);
-        std::thread::sleep(PAUSE + Duration::from_millis(300));
+        std::thread::sleep(RETRY_INTERVAL + Duration::from_millis(300));
         let complaints = told.complaints();
         assert_eq!(complaints.len(), 1, "{complaints:?}");
         assert!(complaints[0].contains(problem), "{complaints:?}");

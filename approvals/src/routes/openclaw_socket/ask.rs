@@ -11,12 +11,12 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
-use super::peer::{Peer, Turned};
-use super::place::{Find, Meeting};
-use super::wire::{Asked, Line, Word, answer};
+use super::peer::{Peer, PeerRejected};
+use super::place::{Endpoint, Find};
+use super::wire::{ApprovalRequest, ClientMessage, Word, answer};
 
 /// How long connecting and asking may take, as in OpenClaw's client. The answer may take as long as the question waits.
-const SLOWEST: Duration = Duration::from_secs(15);
+const IO_TIMEOUT: Duration = Duration::from_secs(15);
 /// Between two attempts: it doubles from one to the other.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
 
@@ -29,7 +29,7 @@ pub enum NoAnswer {
     #[error("{path}: {error}")]
     Failed { path: String, error: io::Error },
     #[error("{path}: {turned}")]
-    Turned { path: String, turned: Turned },
+    Turned { path: String, turned: PeerRejected },
     #[error("{0}")]
     Unknown(String),
 }
@@ -40,7 +40,7 @@ pub async fn ask(
     find: Find,
     is_member: &IsMember,
     id: &str,
-    asked: &Asked,
+    asked: &ApprovalRequest,
     mut complain: impl FnMut(&NoAnswer),
 ) -> Word {
     let [mut pause, longest] = PAUSES;
@@ -62,7 +62,12 @@ pub async fn ask(
     }
 }
 
-async fn once(meeting: &Meeting, is_member: &IsMember, id: &str, asked: &Asked) -> Result<Word, NoAnswer> {
+async fn once(
+    meeting: &Endpoint,
+    is_member: &IsMember,
+    id: &str,
+    asked: &ApprovalRequest,
+) -> Result<Word, NoAnswer> {
     let path = || shown(meeting.path.as_os_str().as_encoded_bytes());
     let failed = |error: io::Error| NoAnswer::Failed { path: path(), error };
     let nobody = || NoAnswer::Nobody { path: path() };
@@ -78,8 +83,8 @@ async fn once(meeting: &Meeting, is_member: &IsMember, id: &str, asked: &Asked) 
         Err(error) => return Err(failed(error)),
     };
     // Before the token is told.
-    Peer::of(&stream, is_member).map_err(|turned| NoAnswer::Turned { path: path(), turned })?;
-    let line = Line::request(token, id, asked);
+    Peer::from_stream(&stream, is_member).map_err(|turned| NoAnswer::Turned { path: path(), turned })?;
+    let line = ClientMessage::request(token, id, asked);
     within(async {
         stream.write_all(&line).await?;
         stream.shutdown().await
@@ -104,5 +109,5 @@ async fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 async fn within<T>(done: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    timeout(SLOWEST, done).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    timeout(IO_TIMEOUT, done).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }

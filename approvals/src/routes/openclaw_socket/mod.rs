@@ -15,7 +15,7 @@ mod text;
 pub mod wire;
 
 pub use peer::Peer;
-pub use place::{Find, Meeting, Token, make};
+pub use place::{Endpoint, Find, SocketToken, make};
 pub use probe::Probe;
-pub use route::Client;
-pub use wire::{Asked, Line, Problem, Reply, Word};
+pub use route::SocketAsker;
+pub use wire::{ApprovalRequest, ClientMessage, Problem, ServerMessage, Word};

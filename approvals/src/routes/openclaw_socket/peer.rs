@@ -20,7 +20,7 @@ pub struct Peer {
 
 /// Why nothing is said to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Turned {
+pub enum PeerRejected {
     #[error("a process of another user ({0}) is at its other end")]
     OtherUser(u32),
     #[error("it cannot be told who is at its other end: {0}")]
@@ -36,29 +36,29 @@ impl Peer {
     ///
     /// # Errors
     /// When it may not be talked to.
-    pub fn of(stream: &impl AsFd, is_member: &IsMember) -> Result<Peer, Turned> {
-        let credentials = getsockopt(stream, PeerCredentials).map_err(Turned::Unknown)?;
+    pub fn from_stream(stream: &impl AsFd, is_member: &IsMember) -> Result<Peer, PeerRejected> {
+        let credentials = getsockopt(stream, PeerCredentials).map_err(PeerRejected::Unknown)?;
         if credentials.uid() != geteuid().as_raw() {
-            return Err(Turned::OtherUser(credentials.uid()));
+            return Err(PeerRejected::OtherUser(credentials.uid()));
         }
         let pid = credentials.pid();
         if pid <= 0 {
             // Of another namespace: it cannot be told apart from a member.
-            return Err(Turned::Unknown(Errno::ESRCH));
+            return Err(PeerRejected::Unknown(Errno::ESRCH));
         }
         // The number of a process that has ended may be another's by now.
         let held = match getsockopt(stream, PeerPidfd) {
             Ok(held) => Some(held),
             // Before Linux 6.5.
             Err(Errno::ENOPROTOOPT) => None,
-            Err(_) => return Err(Turned::Ended),
+            Err(_) => return Err(PeerRejected::Ended),
         };
         // Of this guard's tree, or of another's: a member of that could answer for this one.
         if is_member(pid) || guard_above(pid).is_some() {
-            return Err(Turned::Member(pid));
+            return Err(PeerRejected::Member(pid));
         }
         let is_there = held.map_or_else(|| proc::stat(pid).is_ok(), lives);
-        if is_there { Ok(Peer { pid }) } else { Err(Turned::Ended) }
+        if is_there { Ok(Peer { pid }) } else { Err(PeerRejected::Ended) }
     }
 }
 

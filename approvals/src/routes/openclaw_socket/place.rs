@@ -19,15 +19,15 @@ pub const NAME: &str = "exec-approvals.sock";
 /// The token's file in [`GUARD`], where the store has none.
 const TOKEN: &str = "socket-token";
 /// A longer token is none.
-const LONGEST: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 /// Random bytes of a token that is made here. OpenClaw takes 24.
 const BYTES: usize = 32;
 
 /// What opens the socket. `Debug` does not tell it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct SocketToken(String);
 
-impl Token {
+impl SocketToken {
     /// The token itself, for whoever may have it.
     pub fn text(&self) -> &str {
         &self.0
@@ -40,36 +40,36 @@ impl Token {
 
     /// A token that a test has chosen.
     #[cfg(any(test, feature = "test-support"))]
-    pub fn new(text: &str) -> Token {
-        Token(text.to_owned())
+    pub fn new(text: &str) -> SocketToken {
+        SocketToken(text.to_owned())
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for SocketToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
 }
 
 /// Finds out where to meet, each time anew: a token may be made, and a store changed.
-pub type Find = Arc<dyn Fn() -> Result<Meeting, String> + Send + Sync>;
+pub type Find = Arc<dyn Fn() -> Result<Endpoint, String> + Send + Sync>;
 
 /// Where who asks and who answers meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meeting {
+pub struct Endpoint {
     /// The socket's path. What leads to it is real.
     pub path: PathBuf,
     /// `None` where nobody has made one yet.
-    pub token: Option<Token>,
+    pub token: Option<SocketToken>,
 }
 
-impl Meeting {
+impl Endpoint {
     /// By OpenClaw's store where there is one, else by what the guard has of its own. `state` is the real path of the
     /// state directory, `home` what `~` means.
     ///
     /// # Errors
     /// A sentence for a human.
-    pub fn find(state: &Path, home: &Path) -> Result<Meeting, String> {
+    pub fn find(state: &Path, home: &Path) -> Result<Endpoint, String> {
         let reading = match approvals_store::load(state) {
             approvals_store::File::Present(reading) => Some(reading),
             approvals_store::File::Absent | approvals_store::File::Elsewhere => None,
@@ -81,19 +81,19 @@ impl Meeting {
             None => state.join(NAME),
         };
         let token = match store.and_then(|store| store.socket_token()) {
-            Some(token) => Some(Token(token.to_owned())),
+            Some(token) => Some(SocketToken(token.to_owned())),
             None => read(state).map_err(|error| {
                 format!("{}: {error}", shown(state.join(GUARD).join(TOKEN).as_os_str().as_encoded_bytes()))
             })?,
         };
-        Ok(Meeting { path, token })
+        Ok(Endpoint { path, token })
     }
 
     /// The socket at the path, held: what is put in its place later is another.
     ///
     /// # Errors
     /// The kernel's; a sentence for what is no socket of this user's.
-    pub fn open(&self) -> io::Result<Door> {
+    pub fn open(&self) -> io::Result<SocketHandle> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::open(&self.path, flags, Mode::empty())?;
         let stat = fstat(&held)?;
@@ -103,15 +103,15 @@ impl Meeting {
         if !is_ours(&stat) {
             return Err(io::Error::other(format!("it belongs to another user ({})", stat.st_uid)));
         }
-        Ok(Door(held))
+        Ok(SocketHandle(held))
     }
 }
 
 /// A socket that is held by a descriptor of its file.
 #[derive(Debug)]
-pub struct Door(OwnedFd);
+pub struct SocketHandle(OwnedFd);
 
-impl Door {
+impl SocketHandle {
     /// What to connect to: short enough for an address, however long the socket's path is.
     pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
@@ -137,7 +137,7 @@ fn named(path: &str, home: &Path) -> Result<PathBuf, String> {
 }
 
 /// The guard's own token.
-fn read(state: &Path) -> io::Result<Option<Token>> {
+fn read(state: &Path) -> io::Result<Option<SocketToken>> {
     let Some(own) = Directory::open_own(state)? else { return Ok(None) };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = match own.below(TOKEN, flags, Mode::empty()) {
@@ -155,19 +155,19 @@ fn read(state: &Path) -> io::Result<Option<Token>> {
         ));
     }
     let mut text = String::new();
-    File::from(file).take(LONGEST).read_to_string(&mut text)?;
+    File::from(file).take(MAX_BYTES).read_to_string(&mut text)?;
     let text = text.trim();
     if text.is_empty() {
         return Err(io::Error::other("it is empty: remove it, and let `approvals watch` make another"));
     }
-    Ok(Some(Token(text.to_owned())))
+    Ok(Some(SocketToken(text.to_owned())))
 }
 
 /// The guard's own token, which is made where there is none. Whoever calls holds a lock against others that do.
 ///
 /// # Errors
 /// The kernel's.
-pub fn make(state: &Path) -> io::Result<Token> {
+pub fn make(state: &Path) -> io::Result<SocketToken> {
     if let Some(token) = read(state)? {
         return Ok(token);
     }
@@ -182,5 +182,5 @@ pub fn make(state: &Path) -> io::Result<Token> {
     own.hand_over(&file)?;
     File::from(file).write_all(format!("{text}\n").as_bytes())?;
     renameat(&own, temporary.as_str(), &own, TOKEN)?;
-    Ok(Token(text))
+    Ok(SocketToken(text))
 }

@@ -12,7 +12,7 @@ use super::place::Find;
 use crate::manager::Manager;
 
 /// For so long what was found holds: a burst of questions is not a burst of connections.
-const FRESH: Duration = Duration::from_secs(1);
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Finds out.
 #[derive(Debug, Default)]
@@ -21,13 +21,13 @@ pub struct Probe(Mutex<Option<Instant>>);
 impl Probe {
     /// Tells the manager whether the socket can be reached, where that matters: where `cli` is a route somebody can
     /// always answer.
-    pub fn tell(&self, manager: &Manager, find: &Find, is_member: &IsMember) {
+    pub fn report(&self, manager: &Manager, find: &Find, is_member: &IsMember) {
         if !manager.wants(Route::Socket) || manager.wants(Route::Cli) {
             return;
         }
         // Held meanwhile: whoever comes next takes what is found now.
         let mut last = self.0.lock();
-        if last.is_none_or(|last| last.elapsed() > FRESH) {
+        if last.is_none_or(|last| last.elapsed() > PROBE_INTERVAL) {
             manager.reach(Route::Socket, is_there(find, is_member));
             *last = Some(Instant::now());
         }
@@ -40,5 +40,5 @@ fn is_there(find: &Find, is_member: &IsMember) -> bool {
         return false;
     }
     let Ok(door) = meeting.open() else { return false };
-    UnixStream::connect(door.path()).is_ok_and(|stream| Peer::of(&stream, is_member).is_ok())
+    UnixStream::connect(door.path()).is_ok_and(|stream| Peer::from_stream(&stream, is_member).is_ok())
 }

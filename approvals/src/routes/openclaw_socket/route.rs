@@ -3,49 +3,49 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use guard_openclaw::ports::{Complain, IsMember};
+use guard_openclaw::ports::{IsMember, Warn};
 use guard_policy::approval::Route;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::super::answers::Taking;
-use super::super::feed::{Change, Questions};
+use super::super::answers::AnswerSink;
+use super::super::feed::{FeedChange, Questions};
 use super::ask::{NoAnswer, ask};
 use super::place::Find;
-use super::text::asked;
-use crate::decision::Lack;
+use super::text::approval_request;
+use crate::decision::RouteFailure;
 use crate::manager::Manager;
-use crate::persist::Keeper;
-use crate::question::{Id, Request};
+use crate::persist::GrantStore;
+use crate::question::{Id, PendingRequest};
 
 /// Questions on the socket at a time; the others wait for their turn.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// Asks on the socket.
 #[derive(Clone)]
-pub struct Client {
-    taking: Taking,
+pub struct SocketAsker {
+    taking: AnswerSink,
     find: Find,
     is_member: IsMember,
     places: Arc<Semaphore>,
 }
 
-impl Client {
+impl SocketAsker {
     /// Asks what waits in this manager.
     pub fn new(
         manager: Manager,
-        keeper: Keeper,
+        keeper: GrantStore,
         find: Find,
         is_member: IsMember,
-        complain: Complain,
-    ) -> Client {
-        let taking = Taking::new(manager, Route::Socket, keeper, complain);
-        Client { taking, find, is_member, places: Arc::new(Semaphore::new(MOST)) }
+        complain: Warn,
+    ) -> SocketAsker {
+        let taking = AnswerSink::new(manager, Route::Socket, keeper, complain);
+        SocketAsker { taking, find, is_member, places: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
     }
 
     /// Asks for ever. When this is dropped, every question is taken back from the socket.
     pub async fn run(self) {
-        let mut questions = Questions::of(self.taking.manager.clone());
+        let mut questions = Questions::new(self.taking.manager.clone());
         // Each on a connection of its own.
         let mut open: HashMap<Id, AbortHandle> = HashMap::new();
         let mut tasks = JoinSet::new();
@@ -55,12 +55,12 @@ impl Client {
                 Some(_) = tasks.join_next() => continue,
             };
             match change {
-                Some(Change::Opened(request)) if self.taking.manager.wants(Route::Socket) => {
+                Some(FeedChange::Opened(request)) if self.taking.manager.wants(Route::Socket) => {
                     let (id, client) = (request.id, self.clone());
                     open.insert(id, tasks.spawn(async move { client.ask(&request).await }));
                 }
-                Some(Change::Opened(_)) => {}
-                Some(Change::Closed(id, _)) => {
+                Some(FeedChange::Opened(_)) => {}
+                Some(FeedChange::Closed(id, _)) => {
                     if let Some(question) = open.remove(&id) {
                         question.abort();
                     }
@@ -70,13 +70,13 @@ impl Client {
         }
     }
 
-    async fn ask(&self, request: &Request) {
-        let Some(asked) = asked(&request.question) else {
+    async fn ask(&self, request: &PendingRequest) {
+        let Some(asked) = approval_request(&request.question) else {
             self.taking.grumble(format!(
                 "{} is too long for the approvals socket: answer it with `openclaw-guard approvals`",
                 request.id
             ));
-            self.taking.manager.give_up(request.id, Route::Socket, Lack::Failed);
+            self.taking.manager.route_failed(request.id, Route::Socket, RouteFailure::Failed);
             return;
         };
         // It is never closed.
@@ -91,6 +91,6 @@ impl Client {
         // The answer is given even if the question's end takes this task with it meanwhile.
         let taking = self.taking.clone();
         let id = request.id;
-        tokio::spawn(async move { taking.take(id, word.into()).await });
+        tokio::spawn(async move { taking.submit(id, word.into()).await });
     }
 }

@@ -1,6 +1,6 @@
 //! How a held call reads on the socket.
 
-use super::wire::Asked;
+use super::wire::ApprovalRequest;
 use crate::question::Question;
 use crate::text::{Words, words};
 
@@ -8,9 +8,9 @@ use crate::text::{Words, words};
 const HOST: &str = "openclaw-guard";
 
 /// A question for the socket; `None` where it cannot be shown whole.
-pub fn asked(question: &Question) -> Option<Asked> {
+pub fn approval_request(question: &Question) -> Option<ApprovalRequest> {
     let Words { command, cwd, resolved_path, ask } = words(question)?;
-    Some(Asked {
+    Some(ApprovalRequest {
         command,
         cwd,
         host: Some(HOST.to_owned()),

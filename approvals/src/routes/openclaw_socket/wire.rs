@@ -6,16 +6,16 @@ use std::io;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 
-use super::place::Token;
-use crate::decision::{Decision, Width};
+use super::place::SocketToken;
+use crate::decision::{Decision, GrantWidth};
 
 /// All that is read of an answer: more is none.
-pub const LONGEST_ANSWER: u64 = 64 << 10;
+pub const MAX_ANSWER_LEN: u64 = 64 << 10;
 
 /// What a client says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub enum Line {
+pub enum ClientMessage {
     /// A command is to be approved.
     Request {
         /// What opens the socket.
@@ -23,7 +23,7 @@ pub enum Line {
         /// The client's name for the question; the answer has it too.
         id: String,
         /// The command.
-        request: Box<Asked>,
+        request: Box<ApprovalRequest>,
     },
     /// A command is to be run by the program that listens.
     #[serde(rename_all = "camelCase")]
@@ -44,7 +44,7 @@ pub enum Line {
 /// What is to be approved. As OpenClaw has it, everything but the command may be missing or null.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
+pub struct ApprovalRequest {
     /// The command as a shell would take it; a file reads `[write] /path`.
     pub command: String,
     /// The current directory.
@@ -66,7 +66,7 @@ pub struct Asked {
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub enum Reply {
+pub enum ServerMessage {
     /// To `request`.
     Decision {
         /// The question's.
@@ -113,7 +113,7 @@ impl From<Word> for Decision {
     fn from(word: Word) -> Decision {
         match word {
             Word::AllowOnce => Decision::AllowOnce,
-            Word::AllowAlways => Decision::AllowAlways(Width::Narrow),
+            Word::AllowAlways => Decision::AllowAlways(GrantWidth::Narrow),
             Word::Deny => Decision::Deny,
         }
     }
@@ -126,17 +126,17 @@ impl Problem {
     }
 }
 
-impl Line {
+impl ClientMessage {
     /// A question, as a line.
-    pub fn request(token: &Token, id: &str, asked: &Asked) -> Vec<u8> {
+    pub fn request(token: &SocketToken, id: &str, asked: &ApprovalRequest) -> Vec<u8> {
         let request = Box::new(asked.clone());
-        line(&Line::Request { token: token.text().to_owned(), id: id.to_owned(), request })
+        line(&ClientMessage::Request { token: token.text().to_owned(), id: id.to_owned(), request })
     }
 }
 
-impl Reply {
+impl ServerMessage {
     /// As a line.
-    pub fn line(&self) -> Vec<u8> {
+    pub fn to_line(&self) -> Vec<u8> {
         line(self)
     }
 }
@@ -152,21 +152,23 @@ fn line(message: &impl Serialize) -> Vec<u8> {
 /// without its end. `None` where the other end goes and has said nothing at all.
 ///
 /// # Errors
-/// When the other end goes, or says more than [`LONGEST_ANSWER`], without having answered.
+/// When the other end goes, or says more than [`MAX_ANSWER_LEN`], without having answered.
 pub async fn answer(read: impl AsyncBufRead + Unpin, id: &str) -> io::Result<Option<Word>> {
-    let mut read = read.take(LONGEST_ANSWER);
+    let mut read = read.take(MAX_ANSWER_LEN);
     let mut line = Vec::new();
     loop {
         line.clear();
         read.read_until(b'\n', &mut line).await?;
-        if line.is_empty() && read.limit() == LONGEST_ANSWER {
+        if line.is_empty() && read.limit() == MAX_ANSWER_LEN {
             return Ok(None);
         }
         if !line.ends_with(b"\n") {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it has ended without an answer"));
         }
         match serde_json::from_slice(&line) {
-            Ok(Reply::Decision { id: answered, decision }) if answered == id => return Ok(Some(decision)),
+            Ok(ServerMessage::Decision { id: answered, decision }) if answered == id => {
+                return Ok(Some(decision));
+            }
             _ => {}
         }
     }

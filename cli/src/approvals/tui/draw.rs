@@ -9,10 +9,10 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::super::watch::queue::{Key, Queue, Row};
+use super::super::watch::queue::{Key, Queue, QueueRow};
 use super::super::watch::row_text::text;
 use super::wrap::wrapped;
-use super::{Page, Screen};
+use super::{Screen, View};
 
 const KEYS: &str = "y once  s session  a always  n deny  v details  j k move  ? help  q quit";
 const HELP: &str = "\
@@ -47,9 +47,9 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen, queue: &Queue, now_ms: u64) 
     };
     frame.render_widget(Line::styled(title, bold), top);
     let scroll = match screen.page {
-        Page::Help => pane(frame, main, " keys ", HELP, screen.scroll),
-        Page::Details => details(frame, main, screen, queue, now_ms),
-        Page::List => {
+        View::Help => pane(frame, main, " keys ", HELP, screen.scroll),
+        View::Details => details(frame, main, screen, queue, now_ms),
+        View::List => {
             let [left, right] = if main.width >= WIDE {
                 Layout::horizontal([Constraint::Percentage(40), Constraint::Percentage(60)]).areas(main)
             } else {
@@ -91,7 +91,7 @@ fn list(frame: &mut Frame<'_>, area: Rect, screen: &Screen, queue: &Queue, now_m
 }
 
 /// Age, agent, operation, program.
-fn summary(key: &Key, row: &Row, now_ms: u64) -> String {
+fn summary(key: &Key, row: &QueueRow, now_ms: u64) -> String {
     let age = age(now_ms.saturating_sub(row.since_ms));
     let (agent, operation, program) = match (&row.approval, &row.asked) {
         (Some(approval), _) => (&approval.agent_id[..], &approval.operation[..], &approval.resolved_path[..]),

@@ -10,7 +10,7 @@ mod wrap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::routes::guard_socket::Saved;
 use guard_openclaw::clock::now_ms;
 use guard_policy::text::shown;
@@ -26,9 +26,9 @@ pub use draw::draw;
 
 /// For so long nothing is taken for an answer after something else has come under the cursor by itself: what was typed
 /// was meant for what stood there before.
-const SETTLE: Duration = Duration::from_millis(700);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(700);
 /// Enter that comes faster was typed by nobody: it is of a text that was pasted.
-const FASTEST: Duration = Duration::from_millis(80);
+const MIN_KEY_INTERVAL: Duration = Duration::from_millis(80);
 /// Columns and rows without which not enough can be seen to answer.
 const SMALLEST: (u16, u16) = (30, 10);
 
@@ -39,7 +39,7 @@ pub struct Screen {
     /// Where it stands among the rows: when it goes, what comes into its place is selected.
     place: usize,
     armed: Option<Armed>,
-    page: Page,
+    page: View,
     scroll: usize,
     note: String,
     settled: Option<Instant>,
@@ -57,7 +57,7 @@ struct Armed {
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Page {
+enum View {
     /// The list, and what is selected beside it.
     #[default]
     List,
@@ -73,7 +73,7 @@ impl Screen {
     /// # Errors
     /// The terminal's.
     pub fn start(&mut self, news: Sender) -> io::Result<()> {
-        self.terminal = Some(Terminal::take(news)?);
+        self.terminal = Some(Terminal::enter(news)?);
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Screen {
             if !is_same {
                 self.note("it has changed: look again");
                 self.armed = None;
-                self.settled = Some(now + SETTLE);
+                self.settled = Some(now + SETTLE_INTERVAL);
             }
         }
         let found = self.selected.as_ref().and_then(|key| rows.iter().position(|(row, _)| *row == key));
@@ -134,9 +134,9 @@ impl Screen {
         self.selected = rows.get(self.place).map(|(key, _)| (*key).clone());
         self.scroll = 0;
         if self.selected.is_some() {
-            self.settled = Some(now + SETTLE);
-        } else if self.page == Page::Details {
-            self.page = Page::List;
+            self.settled = Some(now + SETTLE_INTERVAL);
+        } else if self.page == View::Details {
+            self.page = View::List;
         }
     }
 
@@ -149,7 +149,7 @@ impl Screen {
             KeyCode::Char('c' | 'd') if is_control => return Act::End,
             _ if is_control || key.modifiers.contains(KeyModifiers::ALT) => {}
             KeyCode::Enter => match armed {
-                Some(armed) if now.saturating_duration_since(armed.since) >= FASTEST => {
+                Some(armed) if now.saturating_duration_since(armed.since) >= MIN_KEY_INTERVAL => {
                     self.note.clear();
                     return Act::Answer(armed.key, armed.decision);
                 }
@@ -159,24 +159,24 @@ impl Screen {
             },
             KeyCode::Char('y') => self.arm(Decision::AllowOnce, queue, now),
             KeyCode::Char('s') => self.arm(Decision::AllowFor(Span::Session), queue, now),
-            KeyCode::Char('a') => self.arm(Decision::AllowAlways(Width::Narrow), queue, now),
-            KeyCode::Char('d') => self.arm(Decision::AllowAlways(Width::Directory), queue, now),
+            KeyCode::Char('a') => self.arm(Decision::AllowAlways(GrantWidth::Narrow), queue, now),
+            KeyCode::Char('d') => self.arm(Decision::AllowAlways(GrantWidth::Directory), queue, now),
             KeyCode::Char('n') => self.arm(Decision::Deny, queue, now),
             KeyCode::Char('j') | KeyCode::Down => self.select(self.place.saturating_add(1), queue),
             KeyCode::Char('k') | KeyCode::Up => self.select(self.place.saturating_sub(1), queue),
             KeyCode::PageDown | KeyCode::Char(' ') => self.scroll = self.scroll.saturating_add(10),
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(10),
-            KeyCode::Char('v') => self.turn(Page::Details),
-            KeyCode::Char('?') => self.turn(Page::Help),
-            KeyCode::Esc if self.page != Page::List => self.turn(self.page),
+            KeyCode::Char('v') => self.turn(View::Details),
+            KeyCode::Char('?') => self.turn(View::Help),
+            KeyCode::Esc if self.page != View::List => self.turn(self.page),
             KeyCode::Char('q') => return Act::End,
             _ => {}
         }
         Act::Nothing
     }
 
-    fn turn(&mut self, page: Page) {
-        self.page = if self.page == page { Page::List } else { page };
+    fn turn(&mut self, page: View) {
+        self.page = if self.page == page { View::List } else { page };
         self.scroll = 0;
     }
 
@@ -213,8 +213,8 @@ impl Screen {
         let armed = self.armed.as_ref()?;
         let row = queue.get(&armed.key)?;
         let saves = row.approval.as_ref().map(|approval| match (&approval.always, armed.decision) {
-            (Saved::Saves { saves, .. }, Decision::AllowAlways(Width::Narrow)) => &saves[..],
-            (Saved::Saves { directory, .. }, Decision::AllowAlways(Width::Directory)) => &directory[..],
+            (Saved::Saves { saves, .. }, Decision::AllowAlways(GrantWidth::Narrow)) => &saves[..],
+            (Saved::Saves { directory, .. }, Decision::AllowAlways(GrantWidth::Directory)) => &directory[..],
             _ => &[],
         });
         let texts: Vec<_> = saves.unwrap_or_default().iter().map(|one| shown(one.text.as_bytes())).collect();

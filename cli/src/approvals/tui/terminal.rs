@@ -13,10 +13,10 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-use super::super::watch::event::{News, Sender};
+use super::super::watch::event::{Sender, WatchEvent};
 
 /// How often the thread that reads looks whether anybody wants what it reads.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The terminal, ours.
 pub struct Terminal(ratatui::Terminal<CrosstermBackend<Stdout>>);
@@ -26,8 +26,8 @@ impl Terminal {
     ///
     /// # Errors
     /// The terminal's.
-    pub fn take(news: Sender) -> io::Result<Terminal> {
-        give_back_on_panic();
+    pub fn enter(news: Sender) -> io::Result<Terminal> {
+        restore_on_panic();
         enable_raw_mode()?;
         // From here on it is given back by being dropped.
         let mut terminal = Terminal(ratatui::Terminal::new(CrosstermBackend::new(stdout()))?);
@@ -48,13 +48,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
 fn keys(news: &Sender) {
     loop {
-        let event = match poll(LOOK) {
+        let event = match poll(POLL_INTERVAL) {
             Ok(true) => read(),
             Ok(false) if news.is_closed() => return,
             Ok(false) => continue,
@@ -62,28 +62,28 @@ fn keys(news: &Sender) {
         };
         // A terminal that has gone types nothing any more.
         let Ok(event) = event else {
-            let _ = news.send(News::End);
+            let _ = news.send(WatchEvent::End);
             return;
         };
-        if news.send(News::Typed(event)).is_err() {
+        if news.send(WatchEvent::Typed(event)).is_err() {
             return;
         }
     }
 }
 
-fn give_back() {
+fn restore() {
     // One that has gone needs nothing.
     let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
 /// What a panic says is to be read.
-fn give_back_on_panic() {
+fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore();
             before(panic);
         }));
     });

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use guard_approvals::routes::openclaw_socket::{Problem, Token};
+use guard_approvals::routes::openclaw_socket::{Problem, SocketToken};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
@@ -11,21 +11,21 @@ use sha2::Sha256;
 /// How far a request's time may be from ours, in milliseconds, as in OpenClaw.
 pub const TTL_MS: i64 = 10_000;
 /// So long the nonce of a request is known: no request of that time passes after it.
-const REMEMBERED: Duration = Duration::from_millis(2 * TTL_MS as u64 + 1000);
+const MEMORY_INTERVAL: Duration = Duration::from_millis(2 * TTL_MS as u64 + 1000);
 /// Nonces that are known at a time; beyond that nothing passes.
-const MOST_NONCES: usize = 4096;
+const MAX_NONCES: usize = 4096;
 /// Requests of a process at once, and a second.
 const BURST: f64 = 128.0;
 const A_SECOND: f64 = 20.0;
 /// Processes whose rate is known at a time.
-const MOST_RATES: usize = 1024;
+const MAX_RATES: usize = 1024;
 /// Connections of a process at a time. A guard has 64.
-const MOST_OF_ONE: usize = 96;
+const MAX_OF_ONE: usize = 96;
 
 /// What is remembered of those who connect.
 #[derive(Debug)]
-pub struct Gate {
-    token: Token,
+pub struct Admission {
+    token: SocketToken,
     /// Each until when.
     nonces: HashMap<String, Instant>,
     rates: HashMap<i32, Rate>,
@@ -46,16 +46,16 @@ impl Rate {
     }
 }
 
-impl Gate {
+impl Admission {
     /// For those who have this token.
-    pub fn new(token: Token) -> Gate {
-        Gate { token, nonces: HashMap::new(), rates: HashMap::new(), open: BTreeMap::new() }
+    pub fn new(token: SocketToken) -> Admission {
+        Admission { token, nonces: HashMap::new(), rates: HashMap::new(), open: BTreeMap::new() }
     }
 
-    /// Whether one more connection of a process is let in; it has to [`Gate::leave`] then.
+    /// Whether one more connection of a process is let in; it has to [`Admission::disconnected`] then.
     pub fn enter(&mut self, pid: i32) -> bool {
         let open = self.open.entry(pid).or_default();
-        let may = *open < MOST_OF_ONE;
+        let may = *open < MAX_OF_ONE;
         if may {
             *open += 1;
         }
@@ -63,7 +63,7 @@ impl Gate {
     }
 
     /// A connection of a process has ended.
-    pub fn leave(&mut self, pid: i32) {
+    pub fn disconnected(&mut self, pid: i32) {
         if let Some(open) = self.open.get_mut(&pid) {
             *open -= 1;
             if *open == 0 {
@@ -73,10 +73,10 @@ impl Gate {
     }
 
     /// Whether one more request of a process is looked at.
-    pub fn ask(&mut self, pid: i32, now: Instant) -> bool {
-        if !self.rates.contains_key(&pid) && self.rates.len() >= MOST_RATES {
+    pub fn admit_request(&mut self, pid: i32, now: Instant) -> bool {
+        if !self.rates.contains_key(&pid) && self.rates.len() >= MAX_RATES {
             self.rates.retain(|_, rate| rate.at(now).left < BURST);
-            if self.rates.len() >= MOST_RATES {
+            if self.rates.len() >= MAX_RATES {
                 return false;
             }
         }
@@ -119,10 +119,10 @@ impl Gate {
         if self.nonces.contains_key(nonce) {
             return Err(wrong("replayed request", "nonce"));
         }
-        if self.nonces.len() >= MOST_NONCES {
+        if self.nonces.len() >= MAX_NONCES {
             return Err(wrong("too many requests", "nonce"));
         }
-        self.nonces.insert(nonce.to_owned(), now + REMEMBERED);
+        self.nonces.insert(nonce.to_owned(), now + MEMORY_INTERVAL);
         match serde_json::from_str::<Value>(request_json) {
             Ok(request) if request["command"].is_array() => Ok(()),
             _ => Err(wrong("invalid payload", "json")),

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use guard_approvals::decision::Decision;
-use guard_approvals::routes::guard_socket::{Method, Said};
+use guard_approvals::routes::guard_socket::{Body, Method};
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::peer::nested_guard::guard_above;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use guard_supervisor::exit::Exit;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
@@ -19,13 +19,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::super::client::Guards;
 use super::act::Act;
-use super::admission::Gate;
-use super::endpoint::{Place, PlaceError};
-use super::event::{Choice, News, Sender, Unanswered};
+use super::admission::Admission;
+use super::endpoint::{PlaceError, WatchSocket};
+use super::event::{Choice, Sender, Unanswered, WatchEvent};
 use super::guards;
-use super::lines::{Form, Lines};
-use super::queue::{Key, Queue, Way};
-use super::server::Server;
+use super::lines::{Form, LineFace};
+use super::queue::{AnswerRoute, Key, Queue};
+use super::server::WatchServer;
 use super::view::Face;
 
 /// How to watch.
@@ -65,13 +65,13 @@ pub enum WatchError {
 ///
 /// # Errors
 /// When somebody else does, or the socket or the terminal cannot be used.
-pub fn watch(places: &Places, arguments: &WatchArguments) -> Result<Exit, WatchError> {
+pub fn watch(places: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchError> {
     outside()?;
-    let place = Place::bind(&places.state_directory, &places.home)?;
+    let place = WatchSocket::bind(&places.state_directory, &places.home)?;
     let is_screen = io::stdout().is_terminal() && io::stdin().is_terminal();
     let face = match (arguments.json, arguments.plain || !is_screen) {
-        (true, _) => Face::Lines(Lines::new(Form::Json, place.path.clone())),
-        (false, true) => Face::Lines(Lines::new(Form::Plain, place.path.clone())),
+        (true, _) => Face::Lines(LineFace::new(Form::Json, place.path.clone())),
+        (false, true) => Face::Lines(LineFace::new(Form::Plain, place.path.clone())),
         (false, false) => Face::Screen(Box::default()),
     };
     follow(Some(&place), &places.state_directory, face)
@@ -90,7 +90,7 @@ pub fn outside() -> Result<(), WatchError> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn follow(place: Option<&Place>, state: &Path, face: Face) -> Result<Exit, WatchError> {
+pub fn follow(place: Option<&WatchSocket>, state: &Path, face: Face) -> Result<Exit, WatchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(run(place, state, face));
     // What still reads standard input is not waited for.
@@ -102,12 +102,12 @@ pub fn follow(place: Option<&Place>, state: &Path, face: Face) -> Result<Exit, W
     }
 }
 
-async fn run(place: Option<&Place>, state: &Path, face: Face) -> io::Result<()> {
+async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Result<()> {
     let (news, mut receiver) = unbounded_channel();
     if let Some(place) = place {
         // It has no tree of its own; members of others are never let in.
         let is_member = Arc::new(|_| false);
-        let server = Server::new(Gate::new(place.token.clone()), is_member, news.clone());
+        let server = WatchServer::new(Admission::new(place.token.clone()), is_member, news.clone());
         tokio::spawn(server.run(place.listener()?));
     }
     tokio::spawn(guards::follow(state.to_owned(), news.clone()));
@@ -115,7 +115,7 @@ async fn run(place: Option<&Place>, state: &Path, face: Face) -> io::Result<()> 
         let (mut signal, news) = (signal(kind)?, news.clone());
         tokio::spawn(async move {
             signal.recv().await;
-            let _ = news.send(News::End);
+            let _ = news.send(WatchEvent::End);
         });
     }
     let mut watching = Watching { queue: Queue::default(), face, state: state.to_owned(), news };
@@ -131,7 +131,7 @@ async fn run(place: Option<&Place>, state: &Path, face: Face) -> io::Result<()> 
         };
         // All that has happened is shown at once.
         while let Some(happened) = next {
-            match watching.take(happened)? {
+            match watching.handle(happened)? {
                 Act::Nothing => {}
                 Act::End => return Ok(()),
                 Act::Answer(key, decision) => watching.answer(key, decision, None)?,
@@ -162,24 +162,24 @@ struct Watching {
 }
 
 impl Watching {
-    fn take(&mut self, news: News) -> io::Result<Act> {
+    fn handle(&mut self, news: WatchEvent) -> io::Result<Act> {
         let Watching { queue, face, .. } = self;
         match news {
-            News::Listed { guard, approvals } => queue.listed(guard, approvals),
-            News::Requested { guard, approval } => queue.requested(guard, *approval),
-            News::Ended { guard, id, state } => queue.ended(guard, &id, &state),
-            News::Gone { guard } => queue.gone(guard),
-            News::Asked { key, asked, connection, answer } => {
+            WatchEvent::Listed { guard, approvals } => queue.listed(guard, approvals),
+            WatchEvent::Requested { guard, approval } => queue.requested(guard, *approval),
+            WatchEvent::Ended { guard, id, state } => queue.ended(guard, &id, &state),
+            WatchEvent::Gone { guard } => queue.gone(guard),
+            WatchEvent::Asked { key, asked, connection, answer } => {
                 queue.asked(key, *asked, connection, answer, now_ms());
             }
-            News::Dropped { key, connection } => queue.dropped(&key, connection),
-            News::Turned { pid, why } => face.turned(pid, &why)?,
-            News::Answered { key, outcome } => face.answered(&key, &outcome)?,
-            News::Told { key, text } => face.told(&key, &text)?,
-            News::Typed(event) => return Ok(face.typed(&event, queue)),
-            News::Line(line) => return face.line(&line, queue),
-            News::Chosen(choice) => self.choose(choice)?,
-            News::End => return Ok(Act::End),
+            WatchEvent::Dropped { key, connection } => queue.dropped(&key, connection),
+            WatchEvent::Turned { pid, why } => face.turned(pid, &why)?,
+            WatchEvent::Answered { key, outcome } => face.answered(&key, &outcome)?,
+            WatchEvent::Told { key, text } => face.told(&key, &text)?,
+            WatchEvent::Typed(event) => return Ok(face.typed(&event, queue)),
+            WatchEvent::Line(line) => return face.line(&line, queue),
+            WatchEvent::Chosen(choice) => self.choose(choice)?,
+            WatchEvent::End => return Ok(Act::End),
         }
         Ok(Act::Nothing)
     }
@@ -211,17 +211,17 @@ impl Watching {
             }
         };
         let said = match self.queue.answer(&key, decision) {
-            Ok(Way::Guard(decision)) => {
+            Ok(AnswerRoute::Guard(decision)) => {
                 let (state, news) = (self.state.clone(), self.news.clone());
                 tokio::spawn(async move {
                     let said = resolve(&state, &key, decision).await;
                     tell(&said);
                     // Nobody listens at the end.
-                    let _ = news.send(News::Answered { key, outcome: said });
+                    let _ = news.send(WatchEvent::Answered { key, outcome: said });
                 });
                 return Ok(());
             }
-            Ok(Way::Socket) => Ok(decision.to_string()),
+            Ok(AnswerRoute::Socket) => Ok(decision.to_string()),
             Err(why) => Err(why.to_string()),
         };
         tell(&said);
@@ -232,14 +232,14 @@ impl Watching {
 /// Tells a guard, and returns what it made of it.
 async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, String> {
     let method = Method::Resolve { id: key.id.clone(), decision: decision.to_string(), revision: None };
-    let guards = Guards::of(state).map_err(|error| error.to_string())?;
+    let guards = Guards::find(state).map_err(|error| error.to_string())?;
     match guards.ask_one(key.pid, &method).await {
-        Ok(Said::Resolved { saved, unsaved, .. }) => {
+        Ok(Body::Resolved { saved, unsaved, .. }) => {
             let saved = saved.iter().map(|path| format!(", saved in {path}"));
             let unsaved = unsaved.iter().map(|why| format!(", but not saved: {why}"));
             Ok(decision.to_string() + &saved.chain(unsaved).collect::<String>())
         }
-        Ok(Said::Error { message, .. }) => Err(message),
+        Ok(Body::Error { message, .. }) => Err(message),
         Ok(_) => Err("the guard gave an answer that was not asked for".to_owned()),
         Err(error) => Err(format!("the guard cannot be told: {error}")),
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use guard_approvals::routes::openclaw_socket::{Meeting, Token, make};
+use guard_approvals::routes::openclaw_socket::{Endpoint, SocketToken, make};
 use guard_openclaw::approvals_store::Directory;
 use guard_policy::text::shown;
 use rustix::fs::{
@@ -40,28 +40,28 @@ pub enum PlaceError {
 
 /// The socket, listening; its name goes with it.
 #[derive(Debug)]
-pub struct Place {
+pub struct WatchSocket {
     directory: OwnedFd,
     name: PathBuf,
     /// The file that was made.
     made: (u64, u64),
     listener: UnixListener,
     /// What opens it.
-    pub token: Token,
+    pub token: SocketToken,
     /// Where it is.
     pub path: PathBuf,
     _lock: OwnedFd,
 }
 
-impl Place {
+impl WatchSocket {
     /// Listens where guards and nodes ask. `state` is the real path of the state directory, `home` what `~` means.
     /// To be called before there is another thread: the mode of files is the process's.
     ///
     /// # Errors
     /// Who listens already, or what is in the way.
-    pub fn bind(state: &Path, home: &Path) -> Result<Place, PlaceError> {
+    pub fn bind(state: &Path, home: &Path) -> Result<WatchSocket, PlaceError> {
         let lock = lock(state)?;
-        let Meeting { path, token } = Meeting::find(state, home).map_err(PlaceError::Store)?;
+        let Endpoint { path, token } = Endpoint::find(state, home).map_err(PlaceError::Store)?;
         let at = || shown(path.as_os_str().as_bytes());
         let failed = |what| move |error: io::Error| PlaceError::Failed { what, path: at(), error };
         let token = match token {
@@ -118,7 +118,7 @@ impl Place {
             return Err(PlaceError::NoSocket(at()));
         }
         let made = (stat.st_dev, stat.st_ino);
-        Ok(Place { directory, name, made, listener, token, path: path.clone(), _lock: lock })
+        Ok(WatchSocket { directory, name, made, listener, token, path: path.clone(), _lock: lock })
     }
 
     /// The listener, in a runtime.
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WatchSocket {
     fn drop(&mut self) {
         // What somebody else has put there is theirs.
         let now = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);

@@ -1,8 +1,8 @@
 //! What happens around the queue.
 
 use guard_approvals::decision::Decision;
-use guard_approvals::routes::guard_socket::{Approval, State};
-use guard_approvals::routes::openclaw_socket::{Asked, Word};
+use guard_approvals::routes::guard_socket::{Approval, QuestionState};
+use guard_approvals::routes::openclaw_socket::{ApprovalRequest, Word};
 use ratatui::crossterm::event::Event;
 use tokio::sync::{mpsc, oneshot};
 
@@ -10,7 +10,7 @@ use super::queue::Key;
 
 /// One thing that happened.
 #[derive(Debug)]
-pub enum News {
+pub enum WatchEvent {
     /// A guard says all that waits there.
     Listed {
         /// The process id of the guard.
@@ -32,7 +32,7 @@ pub enum News {
         /// The question's id.
         id: String,
         /// How it ended.
-        state: State,
+        state: QuestionState,
     },
     /// How a program goes on that was let go.
     Told {
@@ -51,7 +51,7 @@ pub enum News {
         /// The process that asks, and the id that it gave the question.
         key: Key,
         /// The command.
-        asked: Box<Asked>,
+        asked: Box<ApprovalRequest>,
         /// The connection's number, never used again.
         connection: u64,
         /// Takes the answer to the connection.
@@ -116,4 +116,4 @@ pub enum Unanswered {
 }
 
 /// Takes news.
-pub type Sender = mpsc::UnboundedSender<News>;
+pub type Sender = mpsc::UnboundedSender<WatchEvent>;

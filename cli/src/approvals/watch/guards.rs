@@ -5,16 +5,16 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use guard_approvals::routes::guard_socket::Said;
+use guard_approvals::routes::guard_socket::Body;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::super::client::Guards;
-use super::event::{News, Sender};
+use super::event::{Sender, WatchEvent};
 use super::queue::Key;
 
 /// How often it is looked for new guards.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Follows them for ever, by the real path of the state directory.
 pub async fn follow(state: PathBuf, news: Sender) {
@@ -23,7 +23,7 @@ pub async fn follow(state: PathBuf, news: Sender) {
     let mut said = String::new();
     loop {
         followed.retain(|_, guard| !guard.is_finished());
-        match Guards::of(&state).and_then(|guards| guards.pids()) {
+        match Guards::find(&state).and_then(|guards| guards.pids()) {
             Ok(pids) => {
                 for pid in pids {
                     followed
@@ -33,33 +33,34 @@ pub async fn follow(state: PathBuf, news: Sender) {
             }
             Err(error) if error.to_string() != said => {
                 said = error.to_string();
-                let _ = news.send(News::Turned { pid: None, why: format!("guards cannot be found: {said}") });
+                let _ = news
+                    .send(WatchEvent::Turned { pid: None, why: format!("guards cannot be found: {said}") });
             }
             Err(_) => {}
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
 /// Follows one until it goes.
 async fn one(state: PathBuf, guard: u32, news: Sender) {
     // However that ends; nobody listens at the end.
-    let _ = tell(&state, guard, &news).await;
-    let _ = news.send(News::Gone { guard });
+    let _ = follow_guard(&state, guard, &news).await;
+    let _ = news.send(WatchEvent::Gone { guard });
 }
 
-async fn tell(state: &std::path::Path, guard: u32, news: &Sender) -> io::Result<()> {
+async fn follow_guard(state: &std::path::Path, guard: u32, news: &Sender) -> io::Result<()> {
     let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-    let mut subscription = Guards::of(state)?.subscribe(guard).await?;
+    let mut subscription = Guards::find(state)?.subscribe(guard).await?;
     loop {
         let told = match subscription.next().await? {
-            Said::Approvals { approvals } => News::Listed { guard, approvals },
-            Said::Requested { approval } => News::Requested { guard, approval },
-            Said::Ended { id, state } => News::Ended { guard, id, state },
-            Said::Told { id, text, .. } => News::Told { key: Key { pid: guard, id }, text },
-            Said::Error { message, .. } => return Err(io::Error::other(message)),
+            Body::Approvals { approvals } => WatchEvent::Listed { guard, approvals },
+            Body::Requested { approval } => WatchEvent::Requested { guard, approval },
+            Body::Ended { id, state } => WatchEvent::Ended { guard, id, state },
+            Body::Told { id, text, .. } => WatchEvent::Told { key: Key { pid: guard, id }, text },
+            Body::Error { message, .. } => return Err(io::Error::other(message)),
             // To what was not asked.
-            Said::Found { .. } | Said::Resolved { .. } => continue,
+            Body::Found { .. } | Body::Resolved { .. } => continue,
         };
         news.send(told).map_err(closed)?;
     }

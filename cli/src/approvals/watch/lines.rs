@@ -11,8 +11,8 @@ use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Value, json};
 
 use super::act::Act;
-use super::event::{News, Sender};
-use super::queue::{Change, Key, Queue};
+use super::event::{Sender, WatchEvent};
+use super::queue::{Key, Queue, QueueChange};
 use super::row_text::text;
 
 /// Which lines.
@@ -25,44 +25,44 @@ pub enum Form {
 }
 
 /// Writes them.
-pub struct Lines {
+pub struct LineFace {
     form: Form,
     /// The socket.
     path: PathBuf,
     out: Box<dyn Write>,
 }
 
-impl Lines {
+impl LineFace {
     /// To standard output, of whoever asks on this socket, too.
-    pub fn new(form: Form, path: PathBuf) -> Lines {
-        Lines { form, path, out: Box::new(io::stdout()) }
+    pub fn new(form: Form, path: PathBuf) -> LineFace {
+        LineFace { form, path, out: Box::new(io::stdout()) }
     }
 
     #[cfg(test)]
-    pub fn to(form: Form, out: Box<dyn Write>) -> Lines {
-        Lines { form, path: PathBuf::new(), out }
+    pub fn to(form: Form, out: Box<dyn Write>) -> LineFace {
+        LineFace { form, path: PathBuf::new(), out }
     }
 
     pub fn start(&mut self, news: Sender) -> io::Result<()> {
         let read = move || {
             for line in io::stdin().lock().lines() {
                 let Ok(line) = line else { return };
-                if news.send(News::Line(line)).is_err() {
+                if news.send(WatchEvent::Line(line)).is_err() {
                     return;
                 }
             }
         };
         std::thread::Builder::new().name("answers".into()).spawn(read)?;
         let path = self.path.to_string_lossy().into_owned();
-        self.say(
+        self.print(
             || json!({"event": "listening", "path": path}),
             || format!("listening on {}\n", shown(path.as_bytes())),
         )
     }
 
-    pub fn changed(&mut self, change: &Change, queue: &Queue) -> io::Result<()> {
+    pub fn changed(&mut self, change: &QueueChange, queue: &Queue) -> io::Result<()> {
         match change {
-            Change::Appeared(key) => {
+            QueueChange::Appeared(key) => {
                 // One that has ended already is told of next.
                 let Some(row) = queue.get(key) else { return Ok(()) };
                 let value = || match (&row.approval, &row.asked) {
@@ -71,9 +71,9 @@ impl Lines {
                         json!({"event": "requested", "id": key.id, "pid": key.pid, "request": asked})
                     }
                 };
-                self.say(value, || text(key, row, now_ms()))
+                self.print(value, || text(key, row, now_ms()))
             }
-            Change::Ended(key, how) => self.say(
+            QueueChange::Ended(key, how) => self.print(
                 || json!({"event": "ended", "id": key.id, "pid": key.pid, "how": how}),
                 || format!("{}  {}\n", shown(key.id.as_bytes()), shown(how.as_bytes())),
             ),
@@ -81,7 +81,7 @@ impl Lines {
     }
 
     pub fn turned(&mut self, pid: Option<i32>, why: &str) -> io::Result<()> {
-        self.say(
+        self.print(
             || json!({"event": "turned-away", "pid": pid, "why": why}),
             || {
                 let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
@@ -95,14 +95,14 @@ impl Lines {
             Ok(what) => (true, what),
             Err(why) => (false, why),
         };
-        self.say(
+        self.print(
             || json!({"event": "answered", "id": key.id, "pid": key.pid, "ok": is_done, "message": what}),
             || format!("{}: {}\n", shown(key.id.as_bytes()), shown(what.as_bytes())),
         )
     }
 
     pub fn told(&mut self, key: &Key, what: &str) -> io::Result<()> {
-        self.say(
+        self.print(
             || json!({"event": "told", "id": key.id, "pid": key.pid, "message": what}),
             || format!("{}: {}\n", shown(key.id.as_bytes()), shown(what.as_bytes())),
         )
@@ -112,7 +112,7 @@ impl Lines {
         match read(line, queue) {
             Ok(act) => Ok(act),
             Err(problem) => {
-                self.say(
+                self.print(
                     || json!({"event": "problem", "message": problem}),
                     || format!("{}\n", shown(problem.as_bytes())),
                 )?;
@@ -121,7 +121,7 @@ impl Lines {
         }
     }
 
-    fn say(&mut self, value: impl Fn() -> Value, text: impl Fn() -> String) -> io::Result<()> {
+    fn print(&mut self, value: impl Fn() -> Value, text: impl Fn() -> String) -> io::Result<()> {
         match self.form {
             Form::Json => value()
                 .serialize(&mut serde_json::Serializer::with_formatter(&mut self.out, Ascii))

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use guard_approvals::decision::{Decision, Width};
-use guard_approvals::routes::guard_socket::{Approval, Saved, State};
-use guard_approvals::routes::openclaw_socket::{Asked, Word};
+use guard_approvals::decision::{Decision, GrantWidth};
+use guard_approvals::routes::guard_socket::{Approval, QuestionState, Saved};
+use guard_approvals::routes::openclaw_socket::{ApprovalRequest, Word};
 use tokio::sync::oneshot;
 
 /// Names what waits: who asks, and the id that they gave it. A guard that asks by its own socket and by OpenClaw's is the
@@ -17,11 +17,11 @@ pub struct Key {
 
 /// Something that waits.
 #[derive(Debug)]
-pub struct Row {
+pub struct QueueRow {
     /// What a guard says of it: this holds, where there is also what was asked on the socket.
     pub approval: Option<Approval>,
     /// What was asked on the socket.
-    pub asked: Option<Asked>,
+    pub asked: Option<ApprovalRequest>,
     /// Milliseconds since 1970.
     pub since_ms: u64,
     /// Another one with each change of what is shown, and never that of another row: an answer is for what was seen.
@@ -32,7 +32,7 @@ pub struct Row {
 
 /// What changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum QueueChange {
     /// It waits now.
     Appeared(Key),
     /// It does not any more: how it ended, where that is known.
@@ -41,7 +41,7 @@ pub enum Change {
 
 /// By what way an answer goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum AnswerRoute {
     /// The guard is to be told.
     Guard(Decision),
     /// It was answered on the socket.
@@ -62,27 +62,27 @@ pub enum CannotAnswer {
 /// All rows.
 #[derive(Debug, Default)]
 pub struct Queue {
-    rows: BTreeMap<Key, Row>,
+    rows: BTreeMap<Key, QueueRow>,
     newest: u64,
     versions: u64,
-    changes: Vec<Change>,
+    changes: Vec<QueueChange>,
 }
 
 impl Queue {
     /// The rows, the oldest first.
-    pub fn rows(&self) -> Vec<(&Key, &Row)> {
+    pub fn rows(&self) -> Vec<(&Key, &QueueRow)> {
         let mut rows: Vec<_> = self.rows.iter().collect();
         rows.sort_by_key(|(_, row)| row.order);
         rows
     }
 
     /// One of them.
-    pub fn get(&self, key: &Key) -> Option<&Row> {
+    pub fn get(&self, key: &Key) -> Option<&QueueRow> {
         self.rows.get(key)
     }
 
     /// What has changed since this was asked last.
-    pub fn changes(&mut self) -> Vec<Change> {
+    pub fn changes(&mut self) -> Vec<QueueChange> {
         std::mem::take(&mut self.changes)
     }
 
@@ -108,7 +108,7 @@ impl Queue {
     }
 
     /// Something does not wait in a guard any more. Whoever asked the same on the socket is let go without an answer.
-    pub fn ended(&mut self, guard: u32, id: &str, state: &State) {
+    pub fn ended(&mut self, guard: u32, id: &str, state: &QuestionState) {
         self.remove(&Key { pid: guard, id: id.to_owned() }, &how(state));
     }
 
@@ -131,7 +131,7 @@ impl Queue {
     pub fn asked(
         &mut self,
         key: Key,
-        asked: Asked,
+        asked: ApprovalRequest,
         connection: u64,
         answer: oneshot::Sender<Word>,
         now_ms: u64,
@@ -165,11 +165,11 @@ impl Queue {
     ///
     /// # Errors
     /// Where that cannot be answered; nothing has changed then.
-    pub fn answer(&mut self, key: &Key, decision: Decision) -> Result<Way, CannotAnswer> {
+    pub fn answer(&mut self, key: &Key, decision: Decision) -> Result<AnswerRoute, CannotAnswer> {
         let row = self.rows.get_mut(key).ok_or(CannotAnswer::Gone)?;
         row.can(decision)?;
         if row.approval.is_some() {
-            return Ok(Way::Guard(decision));
+            return Ok(AnswerRoute::Guard(decision));
         }
         let word = word(decision).ok_or(CannotAnswer::NoWord)?;
         for (_, answer) in std::mem::take(&mut row.connections) {
@@ -177,7 +177,7 @@ impl Queue {
             let _ = answer.send(word);
         }
         self.remove(key, &decision.to_string());
-        Ok(Way::Socket)
+        Ok(AnswerRoute::Socket)
     }
 
     /// One that no row has had.
@@ -186,12 +186,12 @@ impl Queue {
         self.versions
     }
 
-    fn row(&mut self, key: Key, since_ms: u64) -> &mut Row {
+    fn row(&mut self, key: Key, since_ms: u64) -> &mut QueueRow {
         let (newest, changes) = (&mut self.newest, &mut self.changes);
         self.rows.entry(key).or_insert_with_key(|key| {
             *newest += 1;
-            changes.push(Change::Appeared(key.clone()));
-            Row {
+            changes.push(QueueChange::Appeared(key.clone()));
+            QueueRow {
                 approval: None,
                 asked: None,
                 since_ms,
@@ -204,12 +204,12 @@ impl Queue {
 
     fn remove(&mut self, key: &Key, how: &str) {
         if self.rows.remove(key).is_some() {
-            self.changes.push(Change::Ended(key.clone(), how.to_owned()));
+            self.changes.push(QueueChange::Ended(key.clone(), how.to_owned()));
         }
     }
 }
 
-impl Row {
+impl QueueRow {
     /// Whether it can be answered so.
     ///
     /// # Errors
@@ -220,7 +220,7 @@ impl Row {
         };
         match (decision, &approval.always) {
             (Decision::AllowAlways(_), Saved::Never { never }) => Err(CannotAnswer::NoAlways(never.clone())),
-            (Decision::AllowAlways(Width::Directory), Saved::Saves { directory, .. })
+            (Decision::AllowAlways(GrantWidth::Directory), Saved::Saves { directory, .. })
                 if directory.is_empty() =>
             {
                 Err(CannotAnswer::NoAlways("there is no wider rule for its directory".to_owned()))
@@ -233,19 +233,19 @@ impl Row {
 fn word(decision: Decision) -> Option<Word> {
     match decision {
         Decision::AllowOnce => Some(Word::AllowOnce),
-        Decision::AllowAlways(Width::Narrow) => Some(Word::AllowAlways),
+        Decision::AllowAlways(GrantWidth::Narrow) => Some(Word::AllowAlways),
         Decision::Deny => Some(Word::Deny),
-        Decision::AllowFor(_) | Decision::AllowAlways(Width::Directory) => None,
+        Decision::AllowFor(_) | Decision::AllowAlways(GrantWidth::Directory) => None,
     }
 }
 
-fn how(state: &State) -> String {
+fn how(state: &QuestionState) -> String {
     match state {
-        State::Pending => "pending".to_owned(),
-        State::Resolved { decision, .. } => decision.clone(),
-        State::Expired => "expired".to_owned(),
-        State::NoRoute => "no route".to_owned(),
-        State::Failed => "not asked".to_owned(),
-        State::Withdrawn => "withdrawn".to_owned(),
+        QuestionState::Pending => "pending".to_owned(),
+        QuestionState::Resolved { decision, .. } => decision.clone(),
+        QuestionState::Expired => "expired".to_owned(),
+        QuestionState::NoRoute => "no route".to_owned(),
+        QuestionState::Failed => "not asked".to_owned(),
+        QuestionState::Withdrawn => "withdrawn".to_owned(),
     }
 }

@@ -1,21 +1,21 @@
 //! A row of the queue in words.
 
-use guard_approvals::routes::openclaw_socket::Asked;
+use guard_approvals::routes::openclaw_socket::ApprovalRequest;
 use guard_policy::text::shown;
 
-use super::queue::{Key, Row};
-use crate::approvals::card::told;
+use super::queue::{Key, QueueRow};
+use crate::approvals::card::render;
 
 /// A row for a human: what is asked first, then each thing on a line of its own. Nothing in it acts on a terminal.
-pub fn text(key: &Key, row: &Row, now_ms: u64) -> String {
+pub fn text(key: &Key, row: &QueueRow, now_ms: u64) -> String {
     match (&row.approval, &row.asked) {
-        (Some(approval), _) => told(key.pid, approval, now_ms),
-        (None, Some(asked)) => told_on_socket(key, asked),
+        (Some(approval), _) => render(key.pid, approval, now_ms),
+        (None, Some(asked)) => socket_text(key, asked),
         (None, None) => String::new(),
     }
 }
 
-fn told_on_socket(key: &Key, asked: &Asked) -> String {
+fn socket_text(key: &Key, asked: &ApprovalRequest) -> String {
     let show = |text: &str| shown(text.as_bytes());
     let mut lines = vec![format!("{}  {}", show(&key.id), show(&asked.command))];
     for (name, value) in [

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use guard_approvals::routes::openclaw_socket::{Asked, Line, Peer, Problem, Reply, Word};
+use guard_approvals::routes::openclaw_socket::{
+    ApprovalRequest, ClientMessage, Peer, Problem, ServerMessage, Word,
+};
 use guard_openclaw::clock::now_ms;
 use guard_openclaw::ports::IsMember;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -15,68 +17,68 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::admission::Gate;
-use super::event::{News, Sender};
+use super::admission::Admission;
+use super::event::{Sender, WatchEvent};
 use super::queue::Key;
 
 /// A longer line is none (OpenClaw's companion on macOS: the same).
-pub const LONGEST: u64 = 256_000;
+pub const MAX_BYTES: u64 = 256_000;
 /// Connections at a time; more wait.
-const MOST: usize = 256;
+const MAX_CONNECTIONS: usize = 256;
 /// How long a peer may take to say its line, and to read the answer.
-const SLOWEST: Duration = Duration::from_secs(10);
+const IO_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a question may wait. A guard asks again then.
-const PATIENCE: Duration = Duration::from_secs(60 * 60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 /// How often it is looked whether a peer is still there: it has half-closed, so that reading does not tell.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// A longer id is none (OpenClaw 2026.9.6: the same).
-const LONGEST_ID: usize = 128;
+const MAX_ID_LEN: usize = 128;
 
 /// Serves the socket.
 #[derive(Clone)]
-pub struct Server {
-    gate: Arc<Mutex<Gate>>,
+pub struct WatchServer {
+    gate: Arc<Mutex<Admission>>,
     is_member: IsMember,
     news: Sender,
     connections: Arc<AtomicU64>,
 }
 
 /// Lets one connection of a process out of the gate.
-struct Pass(Arc<Mutex<Gate>>, i32);
+struct Pass(Arc<Mutex<Admission>>, i32);
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.0.lock().leave(self.1);
+        self.0.lock().disconnected(self.1);
     }
 }
 
 /// Tells that a connection has ended, however it does.
-struct Told<'s>(&'s Sender, Option<(Key, u64)>);
+struct CloseNotice<'s>(&'s Sender, Option<(Key, u64)>);
 
-impl Drop for Told<'_> {
+impl Drop for CloseNotice<'_> {
     fn drop(&mut self) {
         if let Some((key, connection)) = self.1.take() {
             // Nobody listens at the end.
-            let _ = self.0.send(News::Dropped { key, connection });
+            let _ = self.0.send(WatchEvent::Dropped { key, connection });
         }
     }
 }
 
-impl Server {
+impl WatchServer {
     /// Lets pass what the gate lets pass, and tells of it.
-    pub fn new(gate: Gate, is_member: IsMember, news: Sender) -> Server {
-        Server { gate: Arc::new(Mutex::new(gate)), is_member, news, connections: Arc::default() }
+    pub fn new(gate: Admission, is_member: IsMember, news: Sender) -> WatchServer {
+        WatchServer { gate: Arc::new(Mutex::new(gate)), is_member, news, connections: Arc::default() }
     }
 
     /// Accepts for ever.
     pub async fn run(self, listener: UnixListener) {
-        let places = Arc::new(Semaphore::new(MOST));
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             // It is never closed.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // No descriptors are left, usually.
-                sleep(SLOWEST).await;
+                sleep(IO_TIMEOUT).await;
                 continue;
             };
             let server = self.clone();
@@ -89,7 +91,7 @@ impl Server {
 
     /// Answers one peer.
     pub async fn serve(&self, mut stream: UnixStream) {
-        let pid = match Peer::of(&stream, &self.is_member) {
+        let pid = match Peer::from_stream(&stream, &self.is_member) {
             Ok(peer) => peer.pid,
             Err(turned) => return self.turned(None, &turned.to_string()),
         };
@@ -99,66 +101,66 @@ impl Server {
         let _pass = Pass(Arc::clone(&self.gate), pid);
         // Who says nothing, as a guard that only looks whether somebody is there, is not worth a word.
         let Some(line) = next_line(&mut stream).await else { return };
-        if !self.gate(|gate| gate.ask(pid, Instant::now())) {
+        if !self.gate(|gate| gate.admit_request(pid, Instant::now())) {
             return self.turned(Some(pid), "it asks too often");
         }
         let reply = match serde_json::from_slice(&line) {
-            Ok(Line::Request { token, id, request }) => {
+            Ok(ClientMessage::Request { token, id, request }) => {
                 if !self.gate(|gate| gate.knows(&token)) {
                     self.turned(Some(pid), "it does not have the token");
-                    Some(Reply::Decision { id, decision: Word::Deny })
-                } else if id.is_empty() || id.len() > LONGEST_ID {
+                    Some(ServerMessage::Decision { id, decision: Word::Deny })
+                } else if id.is_empty() || id.len() > MAX_ID_LEN {
                     return self.turned(Some(pid), "its request has no id");
                 } else {
                     let key = Key { pid: pid.unsigned_abs(), id: id.clone() };
                     let decision = self.decision(key, request, &stream).await;
-                    decision.map(|decision| Reply::Decision { id, decision })
+                    decision.map(|decision| ServerMessage::Decision { id, decision })
                 }
             }
-            Ok(Line::Exec { id, nonce, ts, hmac, request_json }) => {
+            Ok(ClientMessage::Exec { id, nonce, ts, hmac, request_json }) => {
                 let now = (i64::try_from(now_ms()).unwrap_or(i64::MAX), Instant::now());
                 let signed = self.gate(|gate| gate.signed((&nonce, ts, &hmac), &request_json, now));
                 let error = signed.err().unwrap_or_else(|| {
                     Problem::new("UNAVAILABLE", "openclaw-guard runs nothing, it only answers", None)
                 });
                 self.turned(Some(pid), &format!("it wants something run: {}", error.message));
-                Some(Reply::ExecRes { id, ok: false, error })
+                Some(ServerMessage::ExecRes { id, ok: false, error })
             }
             Err(_) => return self.turned(Some(pid), "it says what cannot be read"),
         };
         if let Some(reply) = reply {
             // One that does not read has its answer in vain.
-            let _ = timeout(SLOWEST, stream.write_all(&reply.line())).await;
+            let _ = timeout(IO_TIMEOUT, stream.write_all(&reply.to_line())).await;
         }
     }
 
     /// What a human answers; `None` where the peer goes, or the question is withdrawn.
-    async fn decision(&self, key: Key, asked: Box<Asked>, stream: &UnixStream) -> Option<Word> {
+    async fn decision(&self, key: Key, asked: Box<ApprovalRequest>, stream: &UnixStream) -> Option<Word> {
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        self.news.send(News::Asked { key: key.clone(), asked, connection, answer }).ok()?;
-        let _told = Told(&self.news, Some((key, connection)));
+        self.news.send(WatchEvent::Asked { key: key.clone(), asked, connection, answer }).ok()?;
+        let _told = CloseNotice(&self.news, Some((key, connection)));
         tokio::select! {
             word = answered => word.ok(),
             () = gone(stream) => None,
-            () = sleep(PATIENCE) => None,
+            () = sleep(LOCK_TIMEOUT) => None,
         }
     }
 
-    fn gate<T>(&self, act: impl FnOnce(&mut Gate) -> T) -> T {
+    fn gate<T>(&self, act: impl FnOnce(&mut Admission) -> T) -> T {
         act(&mut self.gate.lock())
     }
 
     fn turned(&self, pid: Option<i32>, why: &str) {
         // Nobody listens at the end.
-        let _ = self.news.send(News::Turned { pid, why: why.to_owned() });
+        let _ = self.news.send(WatchEvent::Turned { pid, why: why.to_owned() });
     }
 }
 
 async fn next_line(stream: &mut UnixStream) -> Option<Vec<u8>> {
     let mut line = Vec::new();
-    let mut read = BufReader::new(stream).take(LONGEST);
-    match timeout(SLOWEST, read.read_until(b'\n', &mut line)).await {
+    let mut read = BufReader::new(stream).take(MAX_BYTES);
+    match timeout(IO_TIMEOUT, read.read_until(b'\n', &mut line)).await {
         Ok(Ok(_)) if line.ends_with(b"\n") => Some(line),
         _ => None,
     }
@@ -172,6 +174,6 @@ async fn gone(stream: &UnixStream) {
         if !is_there {
             return;
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }

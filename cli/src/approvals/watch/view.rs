@@ -7,19 +7,19 @@ use tokio::time::Instant;
 
 use super::act::Act;
 use super::event::Sender;
-use super::lines::Lines;
-use super::queue::{Change, Key, Queue};
+use super::lines::LineFace;
+use super::queue::{Key, Queue, QueueChange};
 use crate::approvals::tui::Screen;
-use crate::approvals::web::Page;
+use crate::approvals::web::WebFace;
 
 /// A face.
 pub enum Face {
     /// A screen.
     Screen(Box<Screen>),
     /// Lines.
-    Lines(Lines),
+    Lines(LineFace),
     /// A page in a browser.
-    Page(Box<Page>),
+    Page(Box<WebFace>),
 }
 
 impl Face {
@@ -54,7 +54,7 @@ impl Face {
         }
     }
 
-    pub fn changed(&mut self, change: &Change, queue: &Queue) -> io::Result<()> {
+    pub fn changed(&mut self, change: &QueueChange, queue: &Queue) -> io::Result<()> {
         match self {
             // It shows the queue as it is.
             Face::Screen(_) => Ok(()),

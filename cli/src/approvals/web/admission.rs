@@ -17,16 +17,16 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::origin::{Refused, one};
-use super::sessions::Found;
-use super::state::Desk;
+use super::sessions::SessionRef;
+use super::state::AppState;
 
 /// The key of a session.
 pub const KEY: HeaderName = HeaderName::from_static("x-csrf-token");
 /// Cookies of our name that are looked at. Who listens on another port may set more of them.
-const MOST_COOKIES: usize = 8;
+const MAX_COOKIES: usize = 8;
 
 /// Stands before every route.
-pub async fn check(State(desk): State<Arc<Desk>>, request: Request, next: Next) -> Response {
+pub async fn check(State(desk): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match desk.origin().check(&parts) {
         Ok(()) => next.run(Request::from_parts(parts, body)).await,
@@ -36,34 +36,34 @@ pub async fn check(State(desk): State<Arc<Desk>>, request: Request, next: Next) 
 
 /// A browser that has a session's cookie: it may have the page, in which nothing stands yet.
 #[derive(Debug)]
-pub struct Known(());
+pub struct KnownBrowser(());
 
 /// A request of the page itself, in a session that lasts.
 #[derive(Debug)]
-pub struct Admitted(Found);
+pub struct Admitted(SessionRef);
 
 impl Admitted {
     /// The session.
-    pub fn session(&self) -> &Found {
+    pub fn session(&self) -> &SessionRef {
         &self.0
     }
 }
 
-impl FromRequestParts<Arc<Desk>> for Known {
+impl FromRequestParts<Arc<AppState>> for KnownBrowser {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Known, Refused> {
+    async fn from_request_parts(parts: &mut Parts, desk: &Arc<AppState>) -> Result<KnownBrowser, Refused> {
         let now = Instant::now();
         let is_known = cookies(&parts.headers, desk.origin().cookie())
             .any(|cookie| desk.sessions(|sessions| sessions.knows(cookie, now)));
-        if is_known { Ok(Known(())) } else { Err(Refused::NoSession) }
+        if is_known { Ok(KnownBrowser(())) } else { Err(Refused::NoSession) }
     }
 }
 
-impl FromRequestParts<Arc<Desk>> for Admitted {
+impl FromRequestParts<Arc<AppState>> for Admitted {
     type Rejection = Refused;
 
-    async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Admitted, Refused> {
+    async fn from_request_parts(parts: &mut Parts, desk: &Arc<AppState>) -> Result<Admitted, Refused> {
         let now = Instant::now();
         let key = one(&parts.headers, &KEY).ok_or(Refused::NoSession)?;
         cookies(&parts.headers, desk.origin().cookie())
@@ -77,5 +77,5 @@ fn cookies<'h>(head: &'h HeaderMap, name: &'h str) -> impl Iterator<Item = &'h s
     let all = head.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|line| line.split(';'))
         .filter_map(move |pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
-        .take(MOST_COOKIES)
+        .take(MAX_COOKIES)
 }

@@ -1,19 +1,19 @@
 //! What the page is told of a row. All text in it can be shown as it is: nothing acts on whoever reads it. The id alone is
 //! as it came, to be said again in an answer, and is not shown.
 
-use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::protocol::OneSaved;
 use guard_approvals::routes::guard_socket::{Approval, Saved};
-use guard_approvals::routes::openclaw_socket::Asked;
+use guard_approvals::routes::openclaw_socket::ApprovalRequest;
 use guard_policy::text::shown;
 use serde::Serialize;
 
-use super::super::watch::queue::{Key, Row};
+use super::super::watch::queue::{Key, QueueRow};
 
 /// A question. What a guard does not say of it is left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Card {
+pub struct WebCard {
     guard: u32,
     id: String,
     /// What an answer is for.
@@ -37,10 +37,10 @@ pub struct Card {
     is_text: bool,
     sha256: Option<String>,
     environment_sha256: Option<String>,
-    scripts: Vec<Script>,
+    scripts: Vec<WebScript>,
     /// The caller first.
     asked_by: Vec<Asker>,
-    because: Option<Because>,
+    because: Option<CardReason>,
     /// Names and values of what else is said.
     more: Vec<(&'static str, String)>,
     /// How many equal calls wait.
@@ -50,7 +50,7 @@ pub struct Card {
 }
 
 #[derive(Debug, Serialize)]
-struct Script {
+struct WebScript {
     role: &'static str,
     path: String,
     sha256: String,
@@ -63,7 +63,7 @@ struct Asker {
 }
 
 #[derive(Debug, Serialize)]
-struct Because {
+struct CardReason {
     text: String,
     rule: String,
 }
@@ -79,28 +79,28 @@ struct Always {
     elsewhere: Option<&'static str>,
 }
 
-impl Card {
+impl WebCard {
     /// Of a row; None of one about which nobody says anything any more.
-    pub fn of(key: &Key, row: &Row) -> Option<Card> {
+    pub fn from_row(key: &Key, row: &QueueRow) -> Option<WebCard> {
         let card = match (&row.approval, &row.asked) {
-            (Some(approval), _) => Card::of_guard(key, approval),
-            (None, Some(asked)) => Card::of_socket(key, asked),
+            (Some(approval), _) => WebCard::of_guard(key, approval),
+            (None, Some(asked)) => WebCard::of_socket(key, asked),
             (None, None) => return None,
         };
         let all = [
             Decision::AllowOnce,
             Decision::AllowFor(Span::Session),
-            Decision::AllowAlways(Width::Narrow),
-            Decision::AllowAlways(Width::Directory),
+            Decision::AllowAlways(GrantWidth::Narrow),
+            Decision::AllowAlways(GrantWidth::Directory),
             Decision::Deny,
         ];
         let choices =
             all.iter().filter(|decision| row.can(**decision).is_ok()).map(ToString::to_string).collect();
-        Some(Card { version: row.version, since: row.since_ms, choices, ..card })
+        Some(WebCard { version: row.version, since: row.since_ms, choices, ..card })
     }
 
-    fn bare(key: &Key) -> Card {
-        Card {
+    fn bare(key: &Key) -> WebCard {
+        WebCard {
             guard: key.pid,
             id: key.id.clone(),
             version: 0,
@@ -128,12 +128,12 @@ impl Card {
         }
     }
 
-    fn of_guard(key: &Key, approval: &Approval) -> Card {
+    fn of_guard(key: &Key, approval: &Approval) -> WebCard {
         let script = approval.script.iter().map(|script| ("script", script));
         let through = approval.through.iter().map(|script| ("through", script));
         let asked_by = approval.asked_by.iter().map(|by| Asker { pid: by.pid, name: show(&by.name) });
         let of = |saved: &[OneSaved]| saved.iter().map(|one| show(&one.text)).collect();
-        Card {
+        WebCard {
             agent: show(&approval.agent_id),
             expires: Some(approval.expires_at_ms),
             operation: show(&approval.operation),
@@ -147,10 +147,17 @@ impl Card {
             environment_sha256: approval.environment_sha256.as_deref().map(show),
             scripts: script
                 .chain(through)
-                .map(|(role, script)| Script { role, path: show(&script.path), sha256: show(&script.sha256) })
+                .map(|(role, script)| WebScript {
+                    role,
+                    path: show(&script.path),
+                    sha256: show(&script.sha256),
+                })
                 .collect(),
             asked_by: asked_by.collect(),
-            because: Some(Because { text: show(&approval.because.text), rule: show(&approval.because.rule) }),
+            because: Some(CardReason {
+                text: show(&approval.because.text),
+                rule: show(&approval.because.rule),
+            }),
             more: vec![("session", show(&approval.session))],
             calls: approval.calls,
             always: match &approval.always {
@@ -159,11 +166,11 @@ impl Card {
                 }
                 Saved::Never { never } => Always { never: Some(show(never)), ..Always::default() },
             },
-            ..Card::bare(key)
+            ..WebCard::bare(key)
         }
     }
 
-    fn of_socket(key: &Key, asked: &Asked) -> Card {
+    fn of_socket(key: &Key, asked: &ApprovalRequest) -> WebCard {
         let more = [
             ("host", &asked.host),
             ("session", &asked.session_key),
@@ -171,7 +178,7 @@ impl Card {
             ("ask", &asked.ask),
         ];
         let pid = i32::try_from(key.pid).unwrap_or_default();
-        Card {
+        WebCard {
             agent: asked.agent_id.as_deref().map(show).unwrap_or_default(),
             operation: "socket".to_owned(),
             path: asked.resolved_path.as_deref().map(show),
@@ -183,7 +190,7 @@ impl Card {
                 .filter_map(|(name, value)| value.as_deref().map(|value| (name, show(value))))
                 .collect(),
             always: Always { elsewhere: Some("whoever asks decides what it saves"), ..Always::default() },
-            ..Card::bare(key)
+            ..WebCard::bare(key)
         }
     }
 }

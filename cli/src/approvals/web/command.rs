@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use guard_approvals::page_lock::{Serving, ServingError};
 use guard_openclaw::ids;
-use guard_supervisor::config::Places;
+use guard_supervisor::config::Paths;
 use guard_supervisor::config::options::Options;
 use guard_supervisor::exit::Exit;
 use serde_json::json;
 
 pub use super::super::watch::command::{WatchError, follow, outside};
-use super::super::watch::endpoint::{Place, PlaceError};
+use super::super::watch::endpoint::{PlaceError, WatchSocket};
 use super::super::watch::view::Face;
-use super::Page;
+use super::WebFace;
 use super::links::{self, Links};
 use super::listen::Service;
 use super::origin::Origin;
@@ -24,9 +24,9 @@ use super::sessions::Sessions;
 use super::state::link;
 
 /// How long another one that has just started may take until it gives out links.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two looks.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How to serve.
 #[derive(Args, Debug)]
@@ -70,20 +70,20 @@ pub enum ServeError {
 ///
 /// # Errors
 /// When it cannot be served.
-pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
+pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
     outside()?;
     let state = &places.state_directory;
     if let Some(url) = links::ask(state).map_err(ServeError::NoLink)? {
-        return tell(options, arguments, &url);
+        return print_url(options, arguments, &url);
     }
     // From now on every guard denies its tree this address.
     let at = SocketAddr::from((arguments.address.unwrap_or_else(another_address), arguments.port));
     let serving = match Serving::begin(state, at) {
-        Err(ServingError::Runs(_)) => return tell(options, arguments, &another(state)?),
+        Err(ServingError::Runs(_)) => return print_url(options, arguments, &another(state)?),
         serving => serving?,
     };
     // The mode of files is the process's: before there is another thread.
-    let place = match Place::bind(state, &places.home) {
+    let place = match WatchSocket::bind(state, &places.home) {
         Ok(place) => Some(place),
         Err(held @ (PlaceError::Runs | PlaceError::Taken(_))) => {
             eprintln!(
@@ -96,14 +96,14 @@ pub fn serve(places: &Places, options: &Options, arguments: &ServeArguments) -> 
     let (_links, socket) = Links::bind(state).map_err(ServeError::Links)?;
     let mut sessions = Sessions::default();
     let url = link(&Origin::new(serving.address()), &mut sessions);
-    tell(options, arguments, &url)?;
+    print_url(options, arguments, &url)?;
     if !options.quiet {
         eprintln!(
             "openclaw-guard: the link opens the page once, within ten minutes; the same command prints another one"
         );
     }
     let service = Service::new(serving, socket, sessions, options.clone());
-    Ok(follow(place.as_ref(), state, Face::Page(Box::new(Page::new(service))))?)
+    Ok(follow(place.as_ref(), state, Face::Page(Box::new(WebFace::new(service))))?)
 }
 
 /// An address of this host at which nobody has been before. What a browser keeps for an origin (cached pages, service workers)
@@ -124,18 +124,18 @@ fn own(text: &str) -> Result<Ipv4Addr, String> {
 
 /// A link of one that is only starting.
 fn another(state: &Path) -> Result<String, ServeError> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LOCK_TIMEOUT;
     loop {
         match links::ask(state) {
             Ok(Some(url)) => return Ok(url),
-            Ok(None) if Instant::now() < end => std::thread::sleep(PAUSE),
+            Ok(None) if Instant::now() < end => std::thread::sleep(RETRY_INTERVAL),
             Ok(None) => return Err(ServeError::NoLink(io::ErrorKind::NotFound.into())),
             Err(error) => return Err(ServeError::NoLink(error)),
         }
     }
 }
 
-fn tell(options: &Options, arguments: &ServeArguments, url: &str) -> Result<Exit, ServeError> {
+fn print_url(options: &Options, arguments: &ServeArguments, url: &str) -> Result<Exit, ServeError> {
     if options.quiet {
         return Ok(Exit::Success);
     }

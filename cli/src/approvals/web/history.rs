@@ -1,8 +1,8 @@
 //! What was answered and denied, by the audit log.
 
 use guard_policy::text::shown;
-use guard_supervisor::audit::reader::{Entry, Log, ReadError, Said};
-use guard_supervisor::audit::said;
+use guard_supervisor::audit::reader::{AuditEntry, EntryBody, Log, ReadError};
+use guard_supervisor::audit::summary;
 use guard_supervisor::config;
 use guard_supervisor::config::options::Options;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Entries at a time.
 const PAGE: usize = 50;
 /// Lines that are looked at at a time: a search goes on where the one before has stopped.
-const MOST: usize = 20_000;
+const MAX_SCANNED: usize = 20_000;
 /// Of a longer search this much counts.
-const LONGEST: usize = 200;
+const MAX_LEN: usize = 200;
 
 /// Which entries.
 #[derive(Debug, Deserialize)]
-pub struct Wanted {
+pub struct HistoryQuery {
     /// Words that all stand in an entry, in whatever case.
     #[serde(default)]
     search: String,
@@ -56,7 +56,7 @@ struct Item {
 ///
 /// # Errors
 /// A sentence for a human.
-pub fn read(options: &Options, wanted: &Wanted) -> Result<History, String> {
+pub fn read(options: &Options, wanted: &HistoryQuery) -> Result<History, String> {
     let path = config::audit_log(options).map_err(|error| shown(error.to_string().as_bytes()))?;
     let name = shown(path.as_os_str().as_encoded_bytes());
     match Log::open(&path) {
@@ -66,11 +66,11 @@ pub fn read(options: &Options, wanted: &Wanted) -> Result<History, String> {
     }
 }
 
-fn from(log: &Log, wanted: &Wanted, name: String) -> Result<History, ReadError> {
+fn from(log: &Log, wanted: &HistoryQuery, name: String) -> Result<History, ReadError> {
     let words: Vec<String> = wanted
         .search
         .chars()
-        .take(LONGEST)
+        .take(MAX_LEN)
         .collect::<String>()
         .split_whitespace()
         .map(str::to_lowercase)
@@ -83,25 +83,25 @@ fn from(log: &Log, wanted: &Wanted, name: String) -> Result<History, ReadError> 
         if n >= before {
             continue;
         }
-        if entries.len() == PAGE || looked == MOST {
+        if entries.len() == PAGE || looked == MAX_SCANNED {
             return Ok(History { entries, before: Some(n + 1), log: name });
         }
         looked += 1;
-        entries.extend(Item::of(&entry).filter(|_| has(&entry, &words)));
+        entries.extend(Item::from_entry(&entry).filter(|_| has(&entry, &words)));
     }
     Ok(History { entries, before: None, log: name })
 }
 
-fn has(entry: &Entry, words: &[String]) -> bool {
+fn has(entry: &AuditEntry, words: &[String]) -> bool {
     if words.is_empty() {
         return true;
     }
-    let text = format!("{} {} {}", entry.id.short(), entry.agent, said(entry)).to_lowercase();
+    let text = format!("{} {} {}", entry.id.short(), entry.agent, summary(entry)).to_lowercase();
     words.iter().all(|word| text.contains(word.as_str()))
 }
 
 impl Item {
-    fn of(entry: &Entry) -> Option<Item> {
+    fn from_entry(entry: &AuditEntry) -> Option<Item> {
         let item = match (&entry.what, entry.denial()) {
             (_, Some(denial)) => Item {
                 event: "denied".to_owned(),
@@ -113,7 +113,7 @@ impl Item {
                 text: show(&denial.because.text),
                 ..Item::bare(entry)
             },
-            (Said::Other(said), None) if entry.operation == "approval" => {
+            (EntryBody::Other(said), None) if entry.operation == "approval" => {
                 let text =
                     |key: &str| said.get(key).and_then(|value| value.as_str()).map(show).unwrap_or_default();
                 let event = text("event");
@@ -137,7 +137,7 @@ impl Item {
         Some(item)
     }
 
-    fn bare(entry: &Entry) -> Item {
+    fn bare(entry: &AuditEntry) -> Item {
         Item {
             n: entry.n.unwrap_or_default(),
             name: entry.id.short(),

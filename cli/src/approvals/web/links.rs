@@ -17,20 +17,20 @@ use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{sleep, timeout};
 
-use super::super::watch::event::{News, Sender};
-use super::state::Desk;
+use super::super::watch::event::{Sender, WatchEvent};
+use super::state::AppState;
 
 const NAME: &str = "page.sock";
 /// A longer line is none.
-const LONGEST: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 /// How long one may take to say it, or to read it.
-const SLOWEST: Duration = Duration::from_secs(5);
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 /// Between two that connect.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What is said.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct LinkMessage {
     url: String,
 }
 
@@ -92,39 +92,39 @@ pub fn ask(state: &Path) -> io::Result<Option<String>> {
         }
         Err(error) => return Err(error),
     };
-    Peer::of(&stream, &nobody()).map_err(io::Error::other)?;
-    stream.set_read_timeout(Some(SLOWEST))?;
+    Peer::from_stream(&stream, &nobody()).map_err(io::Error::other)?;
+    stream.set_read_timeout(Some(IO_TIMEOUT))?;
     let mut line = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
+    BufReader::new(stream.take(MAX_BYTES)).read_line(&mut line)?;
     match serde_json::from_str(&line) {
-        Ok(Line { url }) => Ok(Some(url)),
+        Ok(LinkMessage { url }) => Ok(Some(url)),
         Err(_) => Err(io::Error::other("it gives no link to this process")),
     }
 }
 
 /// Gives them out for ever.
-pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<Desk>, news: Sender) {
+pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<AppState>, news: Sender) {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
             // No descriptors are left, usually.
-            sleep(SLOWEST).await;
+            sleep(IO_TIMEOUT).await;
             continue;
         };
-        match Peer::of(&stream, &nobody()) {
+        match Peer::from_stream(&stream, &nobody()) {
             Ok(_) => {
                 // A string: nothing that could fail.
-                let mut line = serde_json::to_vec(&Line { url: desk.link() }).unwrap_or_default();
+                let mut line = serde_json::to_vec(&LinkMessage { url: desk.link() }).unwrap_or_default();
                 line.push(b'\n');
                 // One that does not read has its link in vain.
-                let _ = timeout(SLOWEST, stream.write_all(&line)).await;
+                let _ = timeout(IO_TIMEOUT, stream.write_all(&line)).await;
             }
             Err(turned) => {
                 let why = format!("who wants a link to the page: {turned}");
                 // Nobody listens at the end.
-                let _ = news.send(News::Turned { pid: None, why });
+                let _ = news.send(WatchEvent::Turned { pid: None, why });
             }
         }
-        sleep(PAUSE).await;
+        sleep(RETRY_INTERVAL).await;
     }
 }
 

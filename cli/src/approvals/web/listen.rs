@@ -15,23 +15,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::sleep;
 
-use super::super::watch::event::{News, Sender};
+use super::super::watch::event::{Sender, WatchEvent};
 use super::routes;
 use super::sessions::Sessions;
-use super::state::Desk;
-use super::{Board, links, peer};
+use super::state::AppState;
+use super::{BoardJson, links, peer};
 
 /// Connections at a time; more wait. A browser has no more than 256, whatever pages in it do: they leave room for another one.
-const MOST: usize = 320;
+const MAX_CONNECTIONS: usize = 320;
 /// Peers that are looked at at a time.
-const MOST_LOOKS: usize = 4;
+const MAX_LOOKS: usize = 4;
 /// How long a connection may say nothing, or take for the head of a request.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A longer head is none. A browser sends all cookies of a host, whichever port of it has set them: 180 of 4 KiB each.
 /// Whoever listens on another port keeps nobody from the page by that.
-const LONGEST_HEAD: usize = 1024 * 1024;
+const MAX_HEAD_LEN: usize = 1024 * 1024;
 /// How long nothing is accepted when no descriptors are left.
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is served, before it is.
 pub struct Service {
@@ -51,11 +51,11 @@ impl Service {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn start(self, board: watch::Receiver<Board>, news: Sender) -> io::Result<()> {
+    pub fn start(self, board: watch::Receiver<BoardJson>, news: Sender) -> io::Result<()> {
         let Service { serving, links, sessions, options } = self;
         let address = serving.address();
         let links = tokio::net::UnixListener::from_std(links)?;
-        let desk = Arc::new(Desk::new(address, sessions, board, news.clone(), options));
+        let desk = Arc::new(AppState::new(address, sessions, board, news.clone(), options));
         tokio::spawn(links::hand_out(links, Arc::clone(&desk), news.clone()));
         tokio::spawn(accept(TcpListener::from_std(serving.listener()?)?, serving, routes::all(desk), news));
         Ok(())
@@ -64,12 +64,12 @@ impl Service {
 
 async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: Sender) {
     let own = serving.address();
-    let (places, looks) = (Arc::new(Semaphore::new(MOST)), Arc::new(Semaphore::new(MOST_LOOKS)));
+    let (places, looks) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), Arc::new(Semaphore::new(MAX_LOOKS)));
     loop {
         // Neither is ever closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, peer)) = listener.accept().await else {
-            sleep(PAUSE).await;
+            sleep(RETRY_INTERVAL).await;
             continue;
         };
         let (routes, looks, news) = (routes.clone(), Arc::clone(&looks), news.clone());
@@ -84,7 +84,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
                 Err(_) => "who wants the page could not be looked at".to_owned(),
             };
             // Nobody listens at the end.
-            let _ = news.send(News::Turned { pid: None, why: why.clone() });
+            let _ = news.send(WatchEvent::Turned { pid: None, why: why.clone() });
             serve(stream, routes::turned_away(&why)).await;
         });
     }
@@ -92,7 +92,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
 
 async fn serve(stream: TcpStream, routes: Router) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(LONGEST_HEAD);
+    http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_LEN);
     // However it ends: a browser may go at any time, and what is no HTTP is told so by hyper.
     let _ = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)).await;
 }

@@ -35,26 +35,26 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::watch::event::Sender;
-use super::watch::queue::{Change, Key, Queue, Row};
-use cards::Card;
+use super::watch::queue::{Key, Queue, QueueChange, QueueRow};
+use cards::WebCard;
 use listen::Service;
 
 pub use command::{ServeArguments, ServeError, serve};
 
 /// Between two boards: what happens meanwhile is on the next one.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// What was asked on the socket alone is shown after this: a guard's is told by the guard itself by then, and in full.
 const UNTOLD_MS: u64 = 1500;
 /// Notes that are kept, for whoever was away for a moment.
-const MOST_NOTES: usize = 64;
+const MAX_NOTES: usize = 64;
 
 /// What is on the page, as JSON of one line.
-type Board = Arc<str>;
+type BoardJson = Arc<str>;
 
 /// The face.
-pub struct Page {
+pub struct WebFace {
     service: Option<Service>,
-    board: watch::Sender<Board>,
+    board: watch::Sender<BoardJson>,
     /// What stands on the board.
     seen: Vec<(Key, u64)>,
     notes: VecDeque<Note>,
@@ -69,7 +69,7 @@ struct Note {
     /// Counts up.
     n: u64,
     at: u64,
-    what: What,
+    what: NoteKind,
     guard: Option<u32>,
     id: Option<String>,
     text: String,
@@ -77,7 +77,7 @@ struct Note {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum What {
+enum NoteKind {
     /// A question does not wait any more.
     Ended,
     /// What came of an answer.
@@ -92,20 +92,20 @@ enum What {
 
 #[derive(Serialize)]
 struct All<'a> {
-    cards: Vec<Card>,
+    cards: Vec<WebCard>,
     notes: &'a VecDeque<Note>,
 }
 
 /// A card that changes as soon as it is there helps nobody.
-fn is_half_known(row: &Row, now_ms: u64) -> bool {
+fn is_half_known(row: &QueueRow, now_ms: u64) -> bool {
     row.approval.is_none() && now_ms < row.since_ms + UNTOLD_MS
 }
 
-impl Page {
+impl WebFace {
     /// Served so.
-    fn new(service: Service) -> Page {
-        let (board, _) = watch::channel(Board::from(""));
-        let mut page = Page {
+    fn new(service: Service) -> WebFace {
+        let (board, _) = watch::channel(BoardJson::from(""));
+        let mut page = WebFace {
             service: Some(service),
             board,
             seen: Vec::new(),
@@ -138,7 +138,7 @@ impl Page {
             return;
         }
         self.seen = rows.iter().map(|(key, row)| ((*key).clone(), row.version)).collect();
-        let cards = rows.iter().filter_map(|(key, row)| Card::of(key, row)).collect();
+        let cards = rows.iter().filter_map(|(key, row)| WebCard::from_row(key, row)).collect();
         // Strings, numbers and lists of them: nothing that could fail.
         let text = serde_json::to_string(&All { cards, notes: &self.notes }).unwrap_or_default();
         self.board.send_replace(text.into());
@@ -147,13 +147,13 @@ impl Page {
 
     /// When what has changed is written.
     pub fn due(&self) -> Option<Instant> {
-        self.written.map(|written| written + PAUSE).filter(|_| self.is_stale)
+        self.written.map(|written| written + RETRY_INTERVAL).filter(|_| self.is_stale)
     }
 
     /// A question came or went.
-    pub fn changed(&mut self, change: &Change) {
-        if let Change::Ended(key, how) = change {
-            self.note(What::Ended, Some(key), how);
+    pub fn changed(&mut self, change: &QueueChange) {
+        if let QueueChange::Ended(key, how) = change {
+            self.note(NoteKind::Ended, Some(key), how);
         }
     }
 
@@ -164,26 +164,26 @@ impl Page {
         let is_again = self
             .notes
             .back()
-            .is_some_and(|last| last.what == What::Turned && last.text == shown(text.as_bytes()));
+            .is_some_and(|last| last.what == NoteKind::Turned && last.text == shown(text.as_bytes()));
         if !is_again {
-            self.note(What::Turned, None, &text);
+            self.note(NoteKind::Turned, None, &text);
         }
     }
 
     /// What came of an answer.
     pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) {
         match outcome {
-            Ok(text) => self.note(What::Answered, Some(key), text),
-            Err(why) => self.note(What::Refused, Some(key), why),
+            Ok(text) => self.note(NoteKind::Answered, Some(key), text),
+            Err(why) => self.note(NoteKind::Refused, Some(key), why),
         }
     }
 
     /// How a program goes on.
     pub fn told(&mut self, key: &Key, text: &str) {
-        self.note(What::Told, Some(key), text);
+        self.note(NoteKind::Told, Some(key), text);
     }
 
-    fn note(&mut self, what: What, key: Option<&Key>, text: &str) {
+    fn note(&mut self, what: NoteKind, key: Option<&Key>, text: &str) {
         self.noted += 1;
         self.is_stale = true;
         self.notes.push_back(Note {
@@ -194,7 +194,7 @@ impl Page {
             id: key.map(|key| key.id.clone()),
             text: shown(text.as_bytes()),
         });
-        if self.notes.len() > MOST_NOTES {
+        if self.notes.len() > MAX_NOTES {
             self.notes.pop_front();
         }
     }

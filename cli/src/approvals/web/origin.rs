@@ -126,7 +126,7 @@ impl Origin {
 
 /// Who shows a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum RequestOrigin {
     /// Somebody typed or followed it; or what is no browser.
     Here,
     /// It was followed on another page: that page might have done it by itself.
@@ -135,16 +135,16 @@ pub enum Arrival {
     Nobody,
 }
 
-impl Arrival {
+impl RequestOrigin {
     /// By what a browser says of a request.
-    pub fn of(head: &HeaderMap) -> Arrival {
+    pub fn from_headers(head: &HeaderMap) -> RequestOrigin {
         let dest = one(head, &DEST).unwrap_or("document");
         if head.contains_key(&PURPOSE) || head.contains_key("purpose") || dest != "document" {
-            return Arrival::Nobody;
+            return RequestOrigin::Nobody;
         }
         match one(head, &SITE).unwrap_or("none") {
-            "none" | "same-origin" => Arrival::Here,
-            _ => Arrival::FromElsewhere,
+            "none" | "same-origin" => RequestOrigin::Here,
+            _ => RequestOrigin::FromElsewhere,
         }
     }
 }

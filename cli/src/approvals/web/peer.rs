@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use guard_openclaw::gateway::{Ends, Turned};
+use guard_openclaw::gateway::{GatewayRejected, SocketPair};
 
 /// Why somebody is turned away.
 #[derive(Debug, thiserror::Error)]
@@ -22,17 +22,17 @@ pub enum Away {
 /// # Errors
 /// A process of a guarded tree, or another user's; or what cannot be told from those.
 pub fn check(own: SocketAddr, peer: SocketAddr) -> Result<(), Away> {
-    match (Ends { own, peer }).check(None) {
+    match (SocketPair { own, peer }).check(None) {
         Ok(()) => Ok(()),
         // No process that this one may look into has it, and no member of a tree hides what it has. That is what a browser
         // is that is sandboxed, or of which root has made a service, and sshd, which carries the connection of a browser
         // elsewhere (`ssh -L`). Members of a tree cannot come so far, for their guards deny them the address; here it is
         // left to the link, the cookie and the key.
-        Err(Turned::Unseen) => Ok(()),
-        Err(Turned::OtherUser(user)) => Err(Away::OtherUser(user)),
-        Err(Turned::Member(pid)) => Err(Away::Member(pid)),
-        Err(Turned::Hidden(pid)) => Err(Away::Hidden(pid)),
-        Err(Turned::Unknown) => Err(Away::Unknown("the kernel does not tell".to_owned())),
-        Err(Turned::Failed(why)) => Err(Away::Unknown(why)),
+        Err(GatewayRejected::Unseen) => Ok(()),
+        Err(GatewayRejected::OtherUser(user)) => Err(Away::OtherUser(user)),
+        Err(GatewayRejected::Member(pid)) => Err(Away::Member(pid)),
+        Err(GatewayRejected::Hidden(pid)) => Err(Away::Hidden(pid)),
+        Err(GatewayRejected::Unknown) => Err(Away::Unknown("the kernel does not tell".to_owned())),
+        Err(GatewayRejected::Failed(why)) => Err(Away::Unknown(why)),
     }
 }

@@ -22,26 +22,26 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
-use super::super::watch::event::{Choice, News, Unanswered};
+use super::super::watch::event::{Choice, Unanswered, WatchEvent};
 use super::super::watch::queue::Key;
-use super::admission::{self, Admitted, Known};
+use super::admission::{self, Admitted, KnownBrowser};
 use super::assets::{self, Asset};
-use super::history::{self, Wanted};
-use super::origin::{Arrival, OPEN, Refused};
+use super::history::{self, HistoryQuery};
+use super::origin::{OPEN, Refused, RequestOrigin};
 use super::reply::{html, object, problem};
-use super::sessions::Found;
-use super::state::Desk;
-use super::{Board, headers, rules};
+use super::sessions::SessionRef;
+use super::state::AppState;
+use super::{BoardJson, headers, rules};
 
 /// A longer answer is none.
-const LONGEST: usize = 16 * 1024;
+const MAX_LEN: usize = 16 * 1024;
 /// How long one may take to be said, and a guard to take it: it may wait for a disk.
-const SLOWEST: Duration = Duration::from_secs(15);
+const IO_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a page is told that it is still connected.
-const BEAT: Duration = Duration::from_secs(5);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// All of them.
-pub fn all(desk: Arc<Desk>) -> Router {
+pub fn all(desk: Arc<AppState>) -> Router {
     let mut routes = Router::new()
         .route("/", get(page))
         .route(OPEN, get(open))
@@ -49,7 +49,7 @@ pub fn all(desk: Arc<Desk>) -> Router {
         .route("/answer", post(answer))
         .route("/history", get(history))
         .route("/policy", get(policy))
-        .route("/leave", post(leave));
+        .route("/leave", post(log_out));
     for Asset { path, kind, text } in assets::ALL {
         routes = routes.route(path, get(async || (StatusCode::OK, [(CONTENT_TYPE, *kind)], *text)));
     }
@@ -58,7 +58,7 @@ pub fn all(desk: Arc<Desk>) -> Router {
         .method_not_allowed_fallback(async || {
             problem(StatusCode::METHOD_NOT_ALLOWED, "method", "this is asked for in another way")
         })
-        .layer(DefaultBodyLimit::max(LONGEST))
+        .layer(DefaultBodyLimit::max(MAX_LEN))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(&desk), admission::check))
         .layer(axum::middleware::map_response(headers::set))
         .with_state(desk)
@@ -72,7 +72,7 @@ pub fn turned_away(why: &str) -> Router {
         .layer(axum::middleware::map_response(headers::set))
 }
 
-async fn page(known: Result<Known, Refused>) -> Response {
+async fn page(known: Result<KnownBrowser, Refused>) -> Response {
     match known {
         Ok(_) => html(StatusCode::OK, assets::PAGE),
         Err(_) => html(StatusCode::FORBIDDEN, assets::CLOSED),
@@ -81,7 +81,7 @@ async fn page(known: Result<Known, Refused>) -> Response {
 
 /// Reads files, on a thread that may wait for a disk.
 async fn read<T: Send + 'static>(
-    desk: &Desk,
+    desk: &AppState,
     _: &Admitted,
     read: impl FnOnce(&Options) -> T + Send + 'static,
 ) -> Option<T> {
@@ -92,14 +92,14 @@ async fn read<T: Send + 'static>(
 }
 
 /// Has something answered, and waits for what comes of it.
-async fn choose(desk: &Desk, _: &Admitted, answer: Answer) -> Result<String, Unanswered> {
-    let Answer { guard, id, version, decision } = answer;
+async fn choose(desk: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
+    let AnswerBody { guard, id, version, decision } = answer;
     let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
     let (outcome, told) = oneshot::channel();
     let choice = Choice { key: Key { pid: guard, id }, version, decision, outcome };
-    desk.news.send(News::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
+    desk.news.send(WatchEvent::Chosen(choice)).map_err(|_| Unanswered::Gone)?;
     let silence = |why: &str| Unanswered::Refused(why.to_owned());
-    match timeout(SLOWEST, told).await {
+    match timeout(IO_TIMEOUT, told).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_)) => Err(silence("openclaw-guard is ending")),
         Err(_) => Err(silence("the guard does not say whether it has taken the answer: see what waits")),
@@ -107,23 +107,24 @@ async fn choose(desk: &Desk, _: &Admitted, answer: Answer) -> Result<String, Una
 }
 
 #[derive(Deserialize)]
-struct Token {
+struct LoginToken {
     token: String,
 }
 
 async fn open(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     head: HeaderMap,
-    token: Result<Query<Token>, axum::extract::rejection::QueryRejection>,
+    token: Result<Query<LoginToken>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
-    match Arrival::of(&head) {
-        Arrival::Here => {}
-        Arrival::FromElsewhere => return html(StatusCode::OK, assets::DOOR),
-        Arrival::Nobody => return html(StatusCode::FORBIDDEN, assets::CLOSED),
+    match RequestOrigin::from_headers(&head) {
+        RequestOrigin::Here => {}
+        RequestOrigin::FromElsewhere => return html(StatusCode::OK, assets::DOOR),
+        RequestOrigin::Nobody => return html(StatusCode::FORBIDDEN, assets::CLOSED),
     }
     let now = Instant::now();
-    let opened =
-        token.ok().and_then(|Query(Token { token })| desk.sessions(|sessions| sessions.open(&token, now)));
+    let opened = token
+        .ok()
+        .and_then(|Query(LoginToken { token })| desk.sessions(|sessions| sessions.open(&token, now)));
     let Some(opened) = opened else { return html(StatusCode::FORBIDDEN, assets::CLOSED) };
     let cookie =
         format!("{}={}; HttpOnly; SameSite=Strict; Path=/", desk.origin().cookie(), opened.cookie.text());
@@ -132,17 +133,17 @@ async fn open(
     (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, place)]).into_response()
 }
 
-async fn events(State(desk): State<Arc<Desk>>, admitted: Admitted) -> Response {
+async fn events(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Response {
     let Ok(place) = Arc::clone(&desk.pages).try_acquire_owned() else {
         return problem(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many pages are open: close one");
     };
-    Sse::new(told(desk.board.clone(), admitted.session().clone(), place)).into_response()
+    Sse::new(event_stream(desk.board.clone(), admitted.session().clone(), place)).into_response()
 }
 
 /// The board at once, and again when it changes; a beat in between, each with the time here. Ends with the session.
-fn told(
-    mut board: watch::Receiver<Board>,
-    session: Found,
+fn event_stream(
+    mut board: watch::Receiver<BoardJson>,
+    session: SessionRef,
     place: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     board.mark_changed();
@@ -150,7 +151,7 @@ fn told(
         let event = tokio::select! {
             // It is never sent to: it ends.
             _ = session.alive.changed() => return None,
-            changed = timeout(BEAT, board.changed()) => match changed {
+            changed = timeout(HEARTBEAT_INTERVAL, board.changed()) => match changed {
                 Ok(Ok(())) => Event::default().event("board").data(&*board.borrow_and_update()),
                 Ok(Err(_)) => return None,
                 Err(_) => Event::default().event("beat"),
@@ -163,15 +164,15 @@ fn told(
 /// What is sent for an answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct AnswerBody {
     guard: u32,
     id: String,
     version: u64,
     decision: String,
 }
 
-async fn answer(State(desk): State<Arc<Desk>>, admitted: Admitted, body: Bytes) -> Response {
-    let answer: Answer = match serde_json::from_slice(&body) {
+async fn answer(State(desk): State<Arc<AppState>>, admitted: Admitted, body: Bytes) -> Response {
+    let answer: AnswerBody = match serde_json::from_slice(&body) {
         Ok(answer) => answer,
         Err(error) => {
             let mut message = "an answer has guard, id, version and decision: ".to_owned();
@@ -197,21 +198,21 @@ async fn answer(State(desk): State<Arc<Desk>>, admitted: Admitted, body: Bytes) 
 }
 
 async fn history(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     admitted: Admitted,
-    wanted: Result<Query<Wanted>, axum::extract::rejection::QueryRejection>,
+    wanted: Result<Query<HistoryQuery>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
     let Ok(Query(wanted)) = wanted else {
         return problem(StatusCode::BAD_REQUEST, "history", "before is the number of a line");
     };
-    said(read(&desk, &admitted, move |options| history::read(options, &wanted)).await)
+    json_reply(read(&desk, &admitted, move |options| history::read(options, &wanted)).await)
 }
 
-async fn policy(State(desk): State<Arc<Desk>>, admitted: Admitted) -> Response {
-    said(read(&desk, &admitted, rules::read).await)
+async fn policy(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Response {
+    json_reply(read(&desk, &admitted, rules::read).await)
 }
 
-fn said<T: Serialize>(read: Option<Result<T, String>>) -> Response {
+fn json_reply<T: Serialize>(read: Option<Result<T, String>>) -> Response {
     match read {
         Some(Ok(value)) => object(StatusCode::OK, &value),
         Some(Err(why)) => problem(StatusCode::INTERNAL_SERVER_ERROR, "read", &why),
@@ -219,8 +220,8 @@ fn said<T: Serialize>(read: Option<Result<T, String>>) -> Response {
     }
 }
 
-async fn leave(State(desk): State<Arc<Desk>>, admitted: Admitted) -> Response {
-    desk.sessions(|sessions| sessions.leave(admitted.session()));
+async fn log_out(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Response {
+    desk.sessions(|sessions| sessions.end(admitted.session()));
     let cookie = format!("{}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0", desk.origin().cookie());
     (StatusCode::NO_CONTENT, [(SET_COOKIE, cookie)]).into_response()
 }

@@ -11,18 +11,18 @@ use crate::policy::{Effective, by, effective, title};
 pub struct Rules {
     agent: String,
     file: String,
-    sections: Vec<Part>,
+    sections: Vec<RuleSection>,
     warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Part {
+struct RuleSection {
     title: &'static str,
-    settings: Vec<Said>,
+    settings: Vec<SettingLine>,
 }
 
 #[derive(Debug, Serialize)]
-struct Said {
+struct SettingLine {
     name: String,
     value: String,
     /// Who says so, and where.
@@ -37,10 +37,10 @@ struct Said {
 pub fn read(options: &Options) -> Result<Rules, String> {
     let Effective { agent, file, settings, warnings } =
         effective(options).map_err(|error| shown(error.to_string().as_bytes()))?;
-    let mut sections: Vec<Part> = Vec::new();
+    let mut sections: Vec<RuleSection> = Vec::new();
     for setting in settings {
         let title = title(setting.section);
-        let said = Said {
+        let said = SettingLine {
             by: show(&by(&setting)),
             name: show(&setting.name),
             value: show(&setting.value),
@@ -48,7 +48,7 @@ pub fn read(options: &Options) -> Result<Rules, String> {
         };
         match sections.last_mut().filter(|last| last.title == title) {
             Some(last) => last.settings.push(said),
-            None => sections.push(Part { title, settings: vec![said] }),
+            None => sections.push(RuleSection { title, settings: vec![said] }),
         }
     }
     let warnings = warnings.iter().map(|warning| show(warning)).collect();

@@ -9,13 +9,13 @@ use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
 /// How long a link that nobody uses opens the page.
-pub const LINK: Duration = Duration::from_secs(10 * 60);
+pub const LINK_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How long a session lasts that nobody uses.
-const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(12 * 60 * 60);
 /// Links at a time; the oldest goes.
-const MOST_LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 /// Sessions at a time; the oldest goes.
-const MOST: usize = 16;
+const MAX_SESSIONS: usize = 16;
 
 /// 256 random bits. `Debug` does not tell them.
 #[derive(Clone)]
@@ -46,19 +46,19 @@ impl std::fmt::Debug for Secret {
 /// All of them.
 #[derive(Debug, Default)]
 pub struct Sessions {
-    links: VecDeque<Link>,
-    open: VecDeque<Session>,
+    links: VecDeque<LoginLink>,
+    open: VecDeque<WebSession>,
     newest: u64,
 }
 
 #[derive(Debug)]
-struct Link {
+struct LoginLink {
     token: Secret,
     until: Instant,
 }
 
 #[derive(Debug)]
-struct Session {
+struct WebSession {
     number: u64,
     cookie: Secret,
     key: Secret,
@@ -79,7 +79,7 @@ pub struct Opened {
 
 /// A session as it was found.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SessionRef {
     number: u64,
     /// Ends with the session.
     pub alive: watch::Receiver<()>,
@@ -90,8 +90,8 @@ impl Sessions {
     pub fn link(&mut self, now: Instant) -> Secret {
         self.forget(now);
         let token = Secret::new();
-        self.links.push_back(Link { token: token.clone(), until: now + LINK });
-        if self.links.len() > MOST_LINKS {
+        self.links.push_back(LoginLink { token: token.clone(), until: now + LINK_TIMEOUT });
+        if self.links.len() > MAX_LINKS {
             self.links.pop_front();
         }
         token
@@ -105,14 +105,14 @@ impl Sessions {
         let (cookie, key) = (Secret::new(), Secret::new());
         let (alive, _) = watch::channel(());
         self.newest += 1;
-        self.open.push_back(Session {
+        self.open.push_back(WebSession {
             number: self.newest,
             cookie: cookie.clone(),
             key: key.clone(),
             seen: now,
             alive,
         });
-        if self.open.len() > MOST {
+        if self.open.len() > MAX_SESSIONS {
             self.open.pop_front();
         }
         Some(Opened { cookie, key })
@@ -125,22 +125,22 @@ impl Sessions {
     }
 
     /// The session of this cookie and this key.
-    pub fn find(&mut self, cookie: &str, key: &str, now: Instant) -> Option<Found> {
+    pub fn find(&mut self, cookie: &str, key: &str, now: Instant) -> Option<SessionRef> {
         self.forget(now);
-        let is_it = |session: &&mut Session| session.cookie.is(cookie) & session.key.is(key);
+        let is_it = |session: &&mut WebSession| session.cookie.is(cookie) & session.key.is(key);
         let session = self.open.iter_mut().find(is_it)?;
         session.seen = now;
-        Some(Found { number: session.number, alive: session.alive.subscribe() })
+        Some(SessionRef { number: session.number, alive: session.alive.subscribe() })
     }
 
     /// Ends a session.
-    pub fn leave(&mut self, found: &Found) {
+    pub fn end(&mut self, found: &SessionRef) {
         self.open.retain(|session| session.number != found.number);
     }
 
     fn forget(&mut self, now: Instant) {
         self.links.retain(|link| now < link.until);
         // One whose page is open somewhere is used.
-        self.open.retain(|session| session.alive.receiver_count() > 0 || now < session.seen + IDLE);
+        self.open.retain(|session| session.alive.receiver_count() > 0 || now < session.seen + IDLE_TIMEOUT);
     }
 }

@@ -9,44 +9,44 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::super::watch::event::Sender;
-use super::Board;
+use super::BoardJson;
 use super::origin::{OPEN, Origin};
 use super::sessions::Sessions;
 
 /// Readers of files at a time.
-const MOST_READERS: usize = 2;
+const MAX_READERS: usize = 2;
 
 /// Pages that are told what happens, at a time.
-const MOST_PAGES: usize = 32;
+const MAX_PAGES: usize = 32;
 /// What the routes work with.
 #[derive(Debug)]
-pub struct Desk {
+pub struct AppState {
     pub(super) origin: Origin,
     pub(super) sessions: Mutex<Sessions>,
-    pub(super) board: watch::Receiver<Board>,
+    pub(super) board: watch::Receiver<BoardJson>,
     pub(super) news: Sender,
     pub(super) options: Options,
     pub(super) pages: Arc<Semaphore>,
     pub(super) readers: Semaphore,
 }
 
-impl Desk {
+impl AppState {
     /// Of the page at this address.
     pub fn new(
         address: SocketAddr,
         sessions: Sessions,
-        board: watch::Receiver<Board>,
+        board: watch::Receiver<BoardJson>,
         news: Sender,
         options: Options,
-    ) -> Desk {
-        Desk {
+    ) -> AppState {
+        AppState {
             origin: Origin::new(address),
             sessions: Mutex::new(sessions),
             board,
             news,
             options,
-            pages: Arc::new(Semaphore::new(MOST_PAGES)),
-            readers: Semaphore::new(MOST_READERS),
+            pages: Arc::new(Semaphore::new(MAX_PAGES)),
+            readers: Semaphore::new(MAX_READERS),
         }
     }
 

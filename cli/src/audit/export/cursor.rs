@@ -31,7 +31,7 @@ pub struct Cursor {
 
 /// Its name: one for each address, and for denials alone another one.
 fn path(files: &Files, to: &str) -> PathBuf {
-    files.directory().join(format!("export-{}", Hash::of(to.as_bytes()).short()))
+    files.directory().join(format!("export-{}", Hash::digest(to.as_bytes()).short()))
 }
 
 impl Cursor {
@@ -78,8 +78,8 @@ mod tests {
     #[test]
     fn one_export_at_a_time_knows_what_was_sent() {
         let directory = tempfile::tempdir().unwrap();
-        let files = Files::of(&directory.path().join("log"));
-        let sent = Sent { n: u64::MAX, id: Hash::of(b"x") };
+        let files = Files::new(&directory.path().join("log"));
+        let sent = Sent { n: u64::MAX, id: Hash::digest(b"x") };
         let cursor = Cursor::open(&files, "here").unwrap();
         assert_eq!(cursor.last().unwrap(), None);
         cursor.advance(sent).unwrap();

@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use super::endpoint::Endpoint;
 
 /// How long a host may take to answer at all.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may take to take a batch.
-const ANSWER: Duration = Duration::from_secs(30);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest answer that is read, in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_LEN: usize = 1 << 20;
 /// How much of an answer is shown.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// Why a batch was not taken.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub type Headers = Vec<(HeaderName, HeaderValue)>;
 /// Why it was not taken.
 pub async fn post(endpoint: &Endpoint, headers: &Headers, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
     let later = |why: String| Failure::Later { why, after: None };
-    let stream = match timeout(CONNECT, connect(endpoint)).await {
+    let stream = match timeout(CONNECT_TIMEOUT, connect(endpoint)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
             return Err(later(format!(
@@ -51,7 +51,7 @@ pub async fn post(endpoint: &Endpoint, headers: &Headers, body: Vec<u8>) -> Resu
             )));
         }
         Ok(Err(error)) => return Err(later(error.to_string())),
-        Err(_) => return Err(later(format!("no connection within {} seconds", CONNECT.as_secs()))),
+        Err(_) => return Err(later(format!("no connection within {} seconds", CONNECT_TIMEOUT.as_secs()))),
     };
     let answered = async {
         if endpoint.is_secure {
@@ -61,9 +61,9 @@ pub async fn post(endpoint: &Endpoint, headers: &Headers, body: Vec<u8>) -> Resu
             send(stream, endpoint, headers, body).await
         }
     };
-    match timeout(ANSWER, answered).await {
+    match timeout(RESPONSE_TIMEOUT, answered).await {
         Ok(answered) => answered,
-        Err(_) => Err(later(format!("no answer within {} seconds", ANSWER.as_secs()))),
+        Err(_) => Err(later(format!("no answer within {} seconds", RESPONSE_TIMEOUT.as_secs()))),
     }
 }
 
@@ -93,7 +93,7 @@ where
     let response = sender.send_request(request).await.map_err(later)?;
     let status = response.status();
     let failure = failure(&response);
-    let body = Limited::new(response.into_body(), LONGEST).collect().await;
+    let body = Limited::new(response.into_body(), MAX_LEN).collect().await;
     let body = body.map(|body| body.to_bytes().to_vec());
     match failure {
         None => body.map_err(|error| Failure::Later { why: error.to_string(), after: None }),
@@ -137,6 +137,6 @@ fn failure<B>(response: &Response<B>) -> Option<(bool, Option<Duration>, String)
 
 fn first_line(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let line: String = text.lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    let line: String = text.lines().next().unwrap_or_default().chars().take(MAX_SHOWN).collect();
     if line.trim().is_empty() { String::new() } else { format!(" ({})", line.trim()) }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use guard_policy::text::{counted, shown};
 use guard_supervisor::audit::files::Files;
-use guard_supervisor::audit::reader::{Entry, ReadError};
+use guard_supervisor::audit::reader::{AuditEntry, ReadError};
 use hyper::header::{HeaderName, HeaderValue};
 use jiff::Timestamp;
 
@@ -25,11 +25,11 @@ use http::{Failure, Headers, post};
 const LINES: usize = 512;
 const BYTES: usize = 1 << 20;
 /// How often a batch is sent until it is given up.
-const TRIES: u32 = 5;
+const MAX_TRIES: u32 = 5;
 /// How long the first pause is; each further one is twice as long.
-const PAUSE: Duration = Duration::from_millis(500);
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// No pause is longer.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// OpenTelemetry's variable for what goes with each request.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
@@ -60,7 +60,7 @@ pub enum ExportError {
 
 /// What is sent.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct ExportOptions<'a> {
     /// Where to.
     pub url: &'a str,
     /// Only what was written since then, whatever was sent before.
@@ -75,7 +75,7 @@ pub struct Wanted<'a> {
 ///
 /// # Errors
 /// When they were not all sent: the next time begins with what was not.
-pub fn export(path: &Path, wanted: &Wanted<'_>) -> Result<(), ExportError> {
+pub fn export(path: &Path, wanted: &ExportOptions<'_>) -> Result<(), ExportError> {
     let url = |why| ExportError::Url { url: wanted.url.to_owned(), why };
     let endpoint = Endpoint::parse(wanted.url).map_err(url)?;
     let headers = headers()?;
@@ -84,7 +84,7 @@ pub fn export(path: &Path, wanted: &Wanted<'_>) -> Result<(), ExportError> {
     }
     let since = wanted.since.map(since).transpose()?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let files = Files::of(&path);
+    let files = Files::new(&path);
     // What there is none of is said as such.
     Follow::after(&path, 0)?;
     let cursor = match since {
@@ -214,13 +214,13 @@ impl Export {
         })
     }
 
-    fn send(&mut self, batch: &[Entry], follows: bool) -> Result<(), ExportError> {
+    fn send(&mut self, batch: &[AuditEntry], follows: bool) -> Result<(), ExportError> {
         let since = self.since;
-        let is_wanted = |entry: &&Entry| {
+        let is_wanted = |entry: &&AuditEntry| {
             (!self.denied || entry.denial().is_some())
                 && since.is_none_or(|since| entry.time.is_some_and(|time| time >= since))
         };
-        let wanted: Vec<Entry> = batch.iter().filter(is_wanted).cloned().collect();
+        let wanted: Vec<AuditEntry> = batch.iter().filter(is_wanted).cloned().collect();
         if !wanted.is_empty() {
             self.post(&wanted, follows)?;
             self.sent += wanted.len();
@@ -232,9 +232,9 @@ impl Export {
         }
     }
 
-    fn post(&self, entries: &[Entry], follows: bool) -> Result<(), ExportError> {
+    fn post(&self, entries: &[AuditEntry], follows: bool) -> Result<(), ExportError> {
         let body = otlp::request(&self.host, entries);
-        let mut pause = PAUSE;
+        let mut pause = RETRY_INTERVAL;
         for attempt in 1.. {
             let why = match self.runtime.block_on(post(&self.endpoint, &self.headers, body.clone())) {
                 Ok(answer) => {
@@ -244,12 +244,12 @@ impl Export {
                     return Ok(());
                 }
                 Err(Failure::Later { why, after }) => {
-                    pause = after.unwrap_or(pause).min(LONGEST_PAUSE);
+                    pause = after.unwrap_or(pause).min(MAX_RETRY_INTERVAL);
                     why
                 }
                 Err(Failure::Never { why }) => return Err(self.failed(why)),
             };
-            if attempt == TRIES {
+            if attempt == MAX_TRIES {
                 if !follows {
                     return Err(self.failed(why));
                 }
@@ -257,7 +257,7 @@ impl Export {
                 eprintln!("openclaw-guard: {}; trying on", self.failed(why));
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_RETRY_INTERVAL);
         }
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Export {
 }
 
 /// In parts that a collector takes.
-fn batches(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
+fn batches(entries: &[AuditEntry]) -> impl Iterator<Item = &[AuditEntry]> {
     let mut rest = entries;
     std::iter::from_fn(move || {
         let mut bytes = 0;
@@ -313,9 +313,9 @@ mod tests {
     fn a_batch_is_not_too_long() {
         let entry = |length: usize| {
             let line = format!(r#"{{"operation":"test","text":"{}"}}"#, "x".repeat(length));
-            Entry::parse(line.as_bytes()).unwrap()
+            AuditEntry::parse(line.as_bytes()).unwrap()
         };
-        let lengths = |entries: &[Entry]| batches(entries).map(<[Entry]>::len).collect::<Vec<_>>();
+        let lengths = |entries: &[AuditEntry]| batches(entries).map(<[AuditEntry]>::len).collect::<Vec<_>>();
         assert_eq!(lengths(&[]), Vec::<usize>::new());
         assert_eq!(lengths(&vec![entry(1); 1025]), [512, 512, 1]);
         assert_eq!(lengths(&[entry(1), entry(BYTES), entry(BYTES / 2), entry(1)]), [1, 1, 2]);

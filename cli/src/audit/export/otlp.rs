@@ -1,6 +1,6 @@
 //! Lines as OpenTelemetry's log records, in JSON (OpenTelemetry protocol specification 1.9, "JSON Protobuf Encoding").
 
-use guard_supervisor::audit::reader::{Entry, Said, said};
+use guard_supervisor::audit::reader::{AuditEntry, EntryBody, summary};
 use serde_json::{Value, json};
 
 /// SEVERITY_NUMBER_INFO and SEVERITY_NUMBER_WARN.
@@ -8,7 +8,7 @@ const INFO: (u8, &str) = (9, "INFO");
 const WARN: (u8, &str) = (13, "WARN");
 
 /// An ExportLogsServiceRequest with these lines, as written on this host.
-pub fn request(host: &str, entries: &[Entry]) -> Vec<u8> {
+pub fn request(host: &str, entries: &[AuditEntry]) -> Vec<u8> {
     let resource = [
         text("service.name", "openclaw-guard"),
         text("service.version", env!("CARGO_PKG_VERSION")),
@@ -24,7 +24,7 @@ pub fn request(host: &str, entries: &[Entry]) -> Vec<u8> {
     request.to_string().into_bytes()
 }
 
-fn record(entry: &Entry) -> Value {
+fn record(entry: &AuditEntry) -> Value {
     // 64 bits are strings in this encoding.
     let time = entry.time.map_or(0, |time| time.as_nanosecond()).to_string();
     let is_warning = entry.denial().is_some() || matches!(entry.operation.as_str(), "fault" | "log");
@@ -34,13 +34,13 @@ fn record(entry: &Entry) -> Value {
         "observedTimeUnixNano": time,
         "severityNumber": number,
         "severityText": name,
-        "body": { "stringValue": said(entry) },
+        "body": { "stringValue": summary(entry) },
         "attributes": attributes(entry),
     })
 }
 
 /// `log.record.uid`, `process.*` and `file.path` are OpenTelemetry's names; the guard's own begin with `guard`.
-fn attributes(entry: &Entry) -> Vec<Value> {
+fn attributes(entry: &AuditEntry) -> Vec<Value> {
     let mut attributes = vec![
         text("log.record.uid", &entry.id.to_string()),
         text("guard.operation", &entry.operation),
@@ -49,7 +49,7 @@ fn attributes(entry: &Entry) -> Vec<Value> {
     ];
     attributes.extend(entry.n.map(|n| number("guard.n", n)));
     match &entry.what {
-        Said::Decision(decision) => {
+        EntryBody::Decision(decision) => {
             attributes.extend([
                 text("guard.verdict", decision.verdict.as_str()),
                 text("guard.path", &decision.path),
@@ -60,7 +60,7 @@ fn attributes(entry: &Entry) -> Vec<Value> {
                 list("guard.chain", decision.chain.iter().map(|parent| &parent.name)),
             ]);
         }
-        Said::Other(said) => {
+        EntryBody::Other(said) => {
             let fields = said.iter().filter(|(key, _)| *key != "n");
             attributes.extend(fields.map(|(key, value)| {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_denial_is_a_warning_with_its_parts() {
         let line = r#"{"prev":"x","n":7,"time":"2026-11-22T02:00:00.5Z","session":"s","agent":"main","pid":9,"chain":[{"pid":9,"name":"cat"}],"operation":"read","path":"/x","argv":["cat","/x"],"verdict":"deny","because":{"source":"global","path":"p","text":"t"},"tier":"broker","micros":1}"#;
-        let entry = Entry::parse(line.as_bytes()).unwrap();
+        let entry = AuditEntry::parse(line.as_bytes()).unwrap();
         let request: Value = serde_json::from_slice(&request("here", std::slice::from_ref(&entry))).unwrap();
         let record = &request["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
         assert_eq!(record["timeUnixNano"], "1795312800500000000");
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn other_lines_are_records_too() {
         let line = r#"{"prev":"x","n":8,"time":"t","session":"s","agent":"main","operation":"reload","path":"/g","applied":true,"text":"y"}"#;
-        let record = record(&Entry::parse(line.as_bytes()).unwrap());
+        let record = record(&AuditEntry::parse(line.as_bytes()).unwrap());
         assert_eq!((&record["timeUnixNano"], &record["severityText"]), (&json!("0"), &json!("INFO")));
         assert!(
             record["attributes"]

@@ -15,7 +15,7 @@ use serde::Serialize;
 /// What is wrong with a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum FindingKind {
     /// The line is not the one that was written.
     Changed,
     /// Lines are missing before this one.
@@ -36,31 +36,31 @@ pub enum What {
     Lost,
 }
 
-impl What {
+impl FindingKind {
     fn word(self) -> &'static str {
         match self {
-            What::Changed => "changed",
-            What::Cut => "cut",
-            What::Moved => "moved",
-            What::Unfinished => "unfinished",
-            What::CutAtStart => "cut at the start",
-            What::CutAtEnd => "cut at the end",
-            What::Noted => "noted",
-            What::Head => "head",
-            What::Lost => "lost",
+            FindingKind::Changed => "changed",
+            FindingKind::Cut => "cut",
+            FindingKind::Moved => "moved",
+            FindingKind::Unfinished => "unfinished",
+            FindingKind::CutAtStart => "cut at the start",
+            FindingKind::CutAtEnd => "cut at the end",
+            FindingKind::Noted => "noted",
+            FindingKind::Head => "head",
+            FindingKind::Lost => "lost",
         }
     }
 }
 
 /// One place where it is not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct LogFinding {
     /// The file.
     pub file: PathBuf,
     /// The line in it, from 1; 0 for none.
     pub line: usize,
     /// What is wrong.
-    pub what: What,
+    pub what: FindingKind,
     /// The same for people.
     pub text: String,
 }
@@ -75,7 +75,7 @@ pub struct Verified {
     /// The files, the oldest first.
     pub files: Vec<PathBuf>,
     /// In the order of the log.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<LogFinding>,
 }
 
 /// Looks at the log at this path; in which there must be the line whose name begins so.
@@ -89,19 +89,19 @@ pub fn verify(path: &Path, known: Option<&str>) -> Result<Verified, ReadError> {
         None | Some(Ok(_)) => {}
         Some(Err(why @ ReadError::NoSuchLine(_))) => {
             let file = log.parts.last().map_or_else(|| path.to_owned(), |part| part.path.clone());
-            findings.push(Finding { file, line: 0, what: What::Lost, text: why.to_string() });
+            findings.push(LogFinding { file, line: 0, what: FindingKind::Lost, text: why.to_string() });
         }
         Some(Err(why)) => return Err(why),
     }
     if let Err(why) = log.head {
-        let file = Files::of(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned())).head();
+        let file = Files::new(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned())).head();
         let text = match why {
             NoHead::Missing => "it is missing, so that a cut at the end of the log cannot be found",
             NoHead::Garbled => {
                 "no guard has written what is in it, so that a cut at the end of the log cannot be found"
             }
         };
-        findings.push(Finding { file, line: 0, what: What::Head, text: text.to_owned() });
+        findings.push(LogFinding { file, line: 0, what: FindingKind::Head, text: text.to_owned() });
     }
     let files = log.parts.into_iter().map(|part| part.path).collect();
     Ok(Verified { whole: findings.is_empty(), lines, files, findings })
@@ -119,7 +119,7 @@ impl Verified {
             let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
             return writeln!(out, "{}", shown_json(&json));
         }
-        for Finding { file, line, what, text } in &self.findings {
+        for LogFinding { file, line, what, text } in &self.findings {
             let file = shown(file.as_os_str().as_encoded_bytes());
             let place = if *line == 0 { file } else { format!("{file}:{line}") };
             writeln!(out, "{place}: {}: {text}", what.word())?;

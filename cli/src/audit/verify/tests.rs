@@ -12,13 +12,13 @@ use super::*;
 
 const ROOMY: Limits = Limits { max_bytes: 1 << 20, keep: 8 };
 
-struct Written {
+struct LogFixture {
     directory: TempDir,
 }
 
-impl Written {
-    fn new(lines: usize, limits: Limits) -> Written {
-        let written = Written { directory: tempfile::tempdir().unwrap() };
+impl LogFixture {
+    fn new(lines: usize, limits: Limits) -> LogFixture {
+        let written = LogFixture { directory: tempfile::tempdir().unwrap() };
         written.write(0..lines, limits);
         written
     }
@@ -45,7 +45,7 @@ impl Written {
     }
 
     /// As (line, what), of a log of one file.
-    fn found(&self) -> Vec<(usize, What)> {
+    fn found(&self) -> Vec<(usize, FindingKind)> {
         let verified = verify(&self.path(), None).unwrap();
         assert_eq!(verified.whole, verified.findings.is_empty());
         verified.findings.iter().map(|finding| (finding.line, finding.what)).collect()
@@ -60,7 +60,7 @@ impl Written {
 
 #[test]
 fn a_line_that_is_known_must_be_there() {
-    let written = Written::new(10, ROOMY);
+    let written = LogFixture::new(10, ROOMY);
     let log = Log::open(&written.path()).unwrap();
     let id = log.latest().next().unwrap().unwrap().id;
     assert!(verify(&written.path(), Some(&id.short())).unwrap().whole);
@@ -70,7 +70,7 @@ fn a_line_that_is_known_must_be_there() {
     written.write(1..11, ROOMY);
     assert!(verify(&written.path(), None).unwrap().whole);
     let verified = verify(&written.path(), Some(&id.short())).unwrap();
-    assert_eq!((verified.findings.len(), verified.findings[0].what), (1, What::Lost));
+    assert_eq!((verified.findings.len(), verified.findings[0].what), (1, FindingKind::Lost));
     assert!(verify(&written.path(), Some("xyz")).is_err());
 }
 
@@ -80,8 +80,8 @@ fn append(path: &Path, text: &str) {
 
 #[test]
 fn what_was_written_is_whole() {
-    let written = Written::new(0, ROOMY);
-    assert_eq!(written.found(), [(0, What::Head)], "nobody has written yet");
+    let written = LogFixture::new(0, ROOMY);
+    assert_eq!(written.found(), [(0, FindingKind::Head)], "nobody has written yet");
     written.write(0..1, ROOMY);
     assert_eq!(written.found(), []);
     // Two guards, each with a log of its own, in turns.
@@ -98,21 +98,24 @@ fn what_was_written_is_whole() {
 #[test]
 fn each_change_has_its_name_and_its_line() {
     type Edit = fn(&mut Vec<String>);
-    let edits: [(Edit, &[(usize, What)]); 11] = [
-        (|lines| lines[4] = lines[4].replace("test", "tost"), &[(5, What::Changed)]),
-        (|lines| lines[0] = lines[0].replace("test", "tost"), &[(1, What::Changed)]),
-        (|lines| lines[9] = lines[9].replace("test", "tost"), &[(10, What::Changed)]),
-        (|lines| lines[4] = "x".to_owned(), &[(5, What::Changed)]),
-        (|lines| drop(lines.remove(4)), &[(5, What::Cut)]),
-        (|lines| drop(lines.drain(3..6)), &[(4, What::Cut)]),
-        (|lines| drop(lines.remove(0)), &[(1, What::CutAtStart)]),
-        (|lines| drop(lines.pop()), &[(9, What::CutAtEnd)]),
-        (|lines| lines.truncate(4), &[(4, What::CutAtEnd)]),
-        (|lines| lines.swap(4, 5), &[(5, What::Moved), (6, What::Moved), (7, What::Moved)]),
-        (|lines| lines.insert(5, lines[4].clone()), &[(6, What::Moved), (7, What::Changed)]),
+    let edits: [(Edit, &[(usize, FindingKind)]); 11] = [
+        (|lines| lines[4] = lines[4].replace("test", "tost"), &[(5, FindingKind::Changed)]),
+        (|lines| lines[0] = lines[0].replace("test", "tost"), &[(1, FindingKind::Changed)]),
+        (|lines| lines[9] = lines[9].replace("test", "tost"), &[(10, FindingKind::Changed)]),
+        (|lines| lines[4] = "x".to_owned(), &[(5, FindingKind::Changed)]),
+        (|lines| drop(lines.remove(4)), &[(5, FindingKind::Cut)]),
+        (|lines| drop(lines.drain(3..6)), &[(4, FindingKind::Cut)]),
+        (|lines| drop(lines.remove(0)), &[(1, FindingKind::CutAtStart)]),
+        (|lines| drop(lines.pop()), &[(9, FindingKind::CutAtEnd)]),
+        (|lines| lines.truncate(4), &[(4, FindingKind::CutAtEnd)]),
+        (
+            |lines| lines.swap(4, 5),
+            &[(5, FindingKind::Moved), (6, FindingKind::Moved), (7, FindingKind::Moved)],
+        ),
+        (|lines| lines.insert(5, lines[4].clone()), &[(6, FindingKind::Moved), (7, FindingKind::Changed)]),
     ];
     for (index, (edit, expected)) in edits.into_iter().enumerate() {
-        let written = Written::new(10, ROOMY);
+        let written = LogFixture::new(10, ROOMY);
         written.edit(edit);
         let found = written.found();
         assert_eq!(found.first(), expected.first(), "edit {index}: {found:?}");
@@ -122,72 +125,72 @@ fn each_change_has_its_name_and_its_line() {
 
 #[test]
 fn a_truncated_last_line_is_found_and_does_not_break_what_follows() {
-    let written = Written::new(3, ROOMY);
+    let written = LogFixture::new(3, ROOMY);
     let text = written.text();
     for cut in [1, 2, 30] {
         written.set(&text[..text.len() - cut]);
-        assert_eq!(written.found(), [(3, What::Unfinished)], "{cut}");
+        assert_eq!(written.found(), [(3, FindingKind::Unfinished)], "{cut}");
     }
     // Somebody was ended within a line, before the head had it.
     written.set(&text);
     append(&written.path(), "{\"prev\":\"12");
-    assert_eq!(written.found(), [(4, What::Unfinished)]);
+    assert_eq!(written.found(), [(4, FindingKind::Unfinished)]);
     written.write(3..6, ROOMY);
-    assert_eq!(written.found(), [(4, What::Unfinished)], "{}", written.text());
+    assert_eq!(written.found(), [(4, FindingKind::Unfinished)], "{}", written.text());
     assert_eq!(written.text().lines().count(), 8, "a note of its own, and three lines");
     // What follows is tied to it.
     written.edit(|lines| lines[3].push('x'));
-    assert_ne!(written.found(), [(4, What::Unfinished)]);
+    assert_ne!(written.found(), [(4, FindingKind::Unfinished)]);
 }
 
 #[test]
 fn a_cut_is_found_when_guards_have_written_since() {
-    let written = Written::new(10, ROOMY);
+    let written = LogFixture::new(10, ROOMY);
     written.edit(|lines| lines.truncate(7));
     written.write(10..12, ROOMY);
-    assert_eq!(written.found(), [(8, What::Noted)]);
+    assert_eq!(written.found(), [(8, FindingKind::Noted)]);
     assert!(written.text().contains("did not go on from line 10 "), "{}", written.text());
     // Longer than it was, with lines of nobody's.
-    let written = Written::new(10, ROOMY);
+    let written = LogFixture::new(10, ROOMY);
     written.edit(|lines| {
         lines.truncate(7);
         lines.resize(30, lines[6].clone());
     });
     written.write(10..12, ROOMY);
-    assert!(written.found().iter().any(|found| found.1 == What::Noted), "{:?}", written.found());
+    assert!(written.found().iter().any(|found| found.1 == FindingKind::Noted), "{:?}", written.found());
 }
 
 #[test]
 fn a_head_that_is_gone_is_found() {
-    let written = Written::new(10, ROOMY);
+    let written = LogFixture::new(10, ROOMY);
     let head = written.directory.path().join("log.d/head");
     let bytes = fs::read(&head).unwrap();
     fs::write(&head, "nonsense").unwrap();
-    assert_eq!(written.found(), [(0, What::Head)]);
+    assert_eq!(written.found(), [(0, FindingKind::Head)]);
     fs::remove_file(&head).unwrap();
-    assert_eq!(written.found(), [(0, What::Head)]);
+    assert_eq!(written.found(), [(0, FindingKind::Head)]);
     // An older one.
     written.write(10..11, ROOMY);
-    assert_eq!(written.found(), [(11, What::Noted)]);
+    assert_eq!(written.found(), [(11, FindingKind::Noted)]);
     fs::write(&head, bytes).unwrap();
     assert!(!verify(&written.path(), None).unwrap().whole, "the note stays");
     // The directory as a whole, while a guard writes.
-    let written = Written::new(3, ROOMY);
+    let written = LogFixture::new(3, ROOMY);
     let mut log = AuditLog::open(&written.path(), ROOMY).unwrap();
     fs::remove_dir_all(written.directory.path().join("log.d")).unwrap();
     log.append(r#"{"operation":"test"}"#, 0).unwrap();
-    assert_eq!(written.found(), [(4, What::Noted)]);
+    assert_eq!(written.found(), [(4, FindingKind::Noted)]);
 }
 
 #[test]
 fn a_log_that_is_gone_is_found() {
-    let written = Written::new(10, ROOMY);
+    let written = LogFixture::new(10, ROOMY);
     fs::remove_file(written.path()).unwrap();
-    assert_eq!(written.found(), [(0, What::CutAtEnd)]);
+    assert_eq!(written.found(), [(0, FindingKind::CutAtEnd)]);
     written.write(10..12, ROOMY);
-    assert!(written.found().contains(&(1, What::Noted)), "{:?}", written.found());
+    assert!(written.found().contains(&(1, FindingKind::Noted)), "{:?}", written.found());
     // Replaced while a guard writes.
-    let written = Written::new(3, ROOMY);
+    let written = LogFixture::new(3, ROOMY);
     let mut log = AuditLog::open(&written.path(), ROOMY).unwrap();
     fs::rename(written.path(), written.directory.path().join("away")).unwrap();
     log.append(r#"{"operation":"test"}"#, 0).unwrap();
@@ -195,14 +198,14 @@ fn a_log_that_is_gone_is_found() {
     assert!(verify(&written.directory.path().join("none"), None).is_err());
 }
 
-fn rotated(written: &Written) -> Vec<PathBuf> {
-    Files::of(&written.path()).olds().unwrap()
+fn rotated(written: &LogFixture) -> Vec<PathBuf> {
+    Files::new(&written.path()).olds().unwrap()
 }
 
 #[test]
 fn older_files_are_part_of_the_chain() {
     let small = Limits { max_bytes: 1000, keep: 3 };
-    let written = Written::new(100, small);
+    let written = LogFixture::new(100, small);
     assert_eq!(rotated(&written).len(), 3);
     assert_eq!(written.found(), []);
     let verified = verify(&written.path(), None).unwrap();
@@ -211,25 +214,29 @@ fn older_files_are_part_of_the_chain() {
         assert!(fs::metadata(file).unwrap().len() <= 1000);
     }
     for lost in 0..3 {
-        let written = Written::new(100, small);
+        let written = LogFixture::new(100, small);
         fs::remove_file(&rotated(&written)[lost]).unwrap();
         let found = written.found();
-        assert_eq!(found, [(1, if lost == 0 { What::CutAtStart } else { What::Cut })], "{lost}");
+        assert_eq!(
+            found,
+            [(1, if lost == 0 { FindingKind::CutAtStart } else { FindingKind::Cut })],
+            "{lost}"
+        );
     }
     // One that is cut at its end, and one whose last line has no end.
-    let written = Written::new(100, small);
+    let written = LogFixture::new(100, small);
     let old = &rotated(&written)[1];
     let text = fs::read_to_string(old).unwrap();
     fs::write(old, &text[..text.len() - 1]).unwrap();
-    assert_eq!(written.found()[0].1, What::Unfinished);
+    assert_eq!(written.found()[0].1, FindingKind::Unfinished);
     let lines = text.lines().count();
     fs::write(old, text.split_inclusive('\n').take(lines - 1).collect::<String>()).unwrap();
-    assert_eq!(written.found(), [(1, What::Cut)]);
+    assert_eq!(written.found(), [(1, FindingKind::Cut)]);
     // None is kept.
-    let written = Written::new(50, Limits { keep: 0, ..small });
+    let written = LogFixture::new(50, Limits { keep: 0, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (0, vec![]));
     // Fewer than before.
-    let written = Written::new(100, small);
+    let written = LogFixture::new(100, small);
     written.write(0..20, Limits { keep: 1, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (1, vec![]));
 }
@@ -237,15 +244,15 @@ fn older_files_are_part_of_the_chain() {
 #[test]
 fn a_rotation_that_is_interrupted_loses_nothing() {
     let small = Limits { max_bytes: 1000, keep: 3 };
-    let written = Written::new(4, small);
-    let files = Files::of(&written.path());
+    let written = LogFixture::new(4, small);
+    let files = Files::new(&written.path());
     // Put away, and no new one begun; then the head knows of none of it.
     fs::rename(written.path(), files.old(1)).unwrap();
     assert_eq!(written.found(), []);
     written.write(4..6, small);
     assert_eq!(written.found(), []);
     // Known to be removed, and not removed yet.
-    let written = Written::new(100, small);
+    let written = LogFixture::new(100, small);
     let head = fs::read(files_head(&written)).unwrap();
     let next = fs::read_to_string(&rotated(&written)[1]).unwrap();
     let root = &next[9..73];
@@ -255,13 +262,13 @@ fn a_rotation_that_is_interrupted_loses_nothing() {
     assert_eq!(written.found(), []);
 }
 
-fn files_head(written: &Written) -> PathBuf {
-    Files::of(&written.path()).head()
+fn files_head(written: &LogFixture) -> PathBuf {
+    Files::new(&written.path()).head()
 }
 
 #[test]
 fn guards_that_rotate_at_once_lose_nothing() {
-    let written = Written::new(0, ROOMY);
+    let written = LogFixture::new(0, ROOMY);
     let limits = Limits { max_bytes: 2000, keep: 1000 };
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -276,7 +283,7 @@ fn guards_that_rotate_at_once_lose_nothing() {
 proptest! {
     #[test]
     fn any_byte_that_is_changed_is_found(at in any::<prop::sample::Index>(), bit in 0..8u8, old in any::<bool>()) {
-        let written = Written::new(12, Limits { max_bytes: 900, keep: 9 });
+        let written = LogFixture::new(12, Limits { max_bytes: 900, keep: 9 });
         let path = if old { rotated(&written)[0].clone() } else { written.path() };
         let mut bytes = fs::read(&path).unwrap();
         let at = at.index(bytes.len());
@@ -287,7 +294,7 @@ proptest! {
 
     #[test]
     fn any_line_that_is_moved_or_removed_is_found(from in 0..12usize, to in 0..12usize, count in 1..12usize) {
-        let written = Written::new(12, ROOMY);
+        let written = LogFixture::new(12, ROOMY);
         written.edit(|lines| {
             let count = count.min(12 - from);
             let taken: Vec<_> = lines.drain(from..from + count).collect();
@@ -300,7 +307,7 @@ proptest! {
 
     #[test]
     fn any_cut_at_the_end_is_found(cut in 1..2000usize) {
-        let written = Written::new(12, ROOMY);
+        let written = LogFixture::new(12, ROOMY);
         let text = written.text();
         written.set(&text[..text.len().saturating_sub(cut)]);
         prop_assert!(!verify(&written.path(), None).unwrap().whole);

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use guard_policy::text::counted;
-use guard_supervisor::audit::chain::{Hash, Joint};
-use guard_supervisor::audit::lines::Line;
-use guard_supervisor::audit::reader::{Entry, Log, ReadError, Said};
+use guard_supervisor::audit::chain::{ChainFields, Hash};
+use guard_supervisor::audit::lines::LineBytes;
+use guard_supervisor::audit::reader::{AuditEntry, EntryBody, Log, ReadError};
 use guard_supervisor::audit::record::{MISSING, OF_LOG};
 
-use super::{Finding, What};
+use super::{FindingKind, LogFinding};
 
 /// A line that was passed.
 #[derive(Clone, Copy)]
@@ -22,9 +22,9 @@ struct Passed {
     is_told: bool,
 }
 
-struct Walk<'l> {
+struct LogWalk<'l> {
     log: &'l Log,
-    findings: Vec<Finding>,
+    findings: Vec<LogFinding>,
     before: Option<Passed>,
     /// The number of each line, and its place: what is missing in one place may stand in another.
     numbers: Vec<(u64, (usize, usize))>,
@@ -44,9 +44,9 @@ struct Gap {
 }
 
 /// How many lines there are, and what is wrong with them.
-pub fn walk(log: &Log) -> Result<(usize, Vec<Finding>), ReadError> {
+pub fn walk(log: &Log) -> Result<(usize, Vec<LogFinding>), ReadError> {
     let (findings, numbers, gaps) = (Vec::new(), Vec::new(), Vec::new());
-    let mut walk = Walk { log, findings, before: None, numbers, gaps, head: None, is_rooted: false };
+    let mut walk = LogWalk { log, findings, before: None, numbers, gaps, head: None, is_rooted: false };
     let mut lines = 0;
     for (file, part) in log.parts.iter().enumerate() {
         for (index, line) in part.lines().enumerate() {
@@ -58,33 +58,33 @@ pub fn walk(log: &Log) -> Result<(usize, Vec<Finding>), ReadError> {
     Ok((lines, walk.findings))
 }
 
-impl Walk<'_> {
+impl LogWalk<'_> {
     fn file(&self, place: (usize, usize)) -> PathBuf {
         self.log.parts[place.0].path.clone()
     }
 
-    fn tell(&mut self, place: (usize, usize), what: What, text: impl Into<String>) {
-        let finding = Finding { file: self.file(place), line: place.1, what, text: text.into() };
+    fn report(&mut self, place: (usize, usize), what: FindingKind, text: impl Into<String>) {
+        let finding = LogFinding { file: self.file(place), line: place.1, what, text: text.into() };
         self.findings.push(finding);
     }
 
-    fn pass(&mut self, place: (usize, usize), line: &Line) {
-        let hash = Hash::of(&line.bytes);
+    fn pass(&mut self, place: (usize, usize), line: &LineBytes) {
+        let hash = Hash::digest(&line.bytes);
         if self.log.head.as_ref().is_ok_and(|head| head.link().hash == hash) && line.is_whole {
             self.head = Some((place.0, line.at + line.bytes.len() as u64 + 1));
         }
         let following = self.before.map_or(1, |before| before.n + 1);
-        let joint = Joint::of(&line.bytes).filter(|_| line.is_whole);
+        let joint = ChainFields::parse(&line.bytes).filter(|_| line.is_whole);
         let Some(joint) = joint else {
             let (what, text) = if line.is_whole {
-                (What::Changed, "this is no line of a log".to_owned())
+                (FindingKind::Changed, "this is no line of a log".to_owned())
             } else {
                 (
-                    What::Unfinished,
+                    FindingKind::Unfinished,
                     format!("the line has no end, {} of it are there", counted(line.bytes.len(), "byte")),
                 )
             };
-            self.tell(place, what, text);
+            self.report(place, what, text);
             self.before = Some(Passed { place, hash, n: following, is_told: true });
             return;
         };
@@ -103,13 +103,13 @@ impl Walk<'_> {
     }
 
     /// A line that does not carry the hash of the one before. Says whether that is the line's own fault.
-    fn broken(&mut self, place: (usize, usize), joint: Joint, before: Passed) -> bool {
+    fn broken(&mut self, place: (usize, usize), joint: ChainFields, before: Passed) -> bool {
         let following = before.n + 1;
         if joint.n == following {
             if !before.is_told {
-                self.tell(
+                self.report(
                     before.place,
-                    What::Changed,
+                    FindingKind::Changed,
                     "this line is not the one that was written, or the next one is not",
                 );
             }
@@ -127,12 +127,12 @@ impl Walk<'_> {
                     joint.n
                 )
             };
-            self.tell(place, What::Cut, text);
+            self.report(place, FindingKind::Cut, text);
             return false;
         }
-        self.tell(
+        self.report(
             place,
-            What::Moved,
+            FindingKind::Moved,
             format!("line {} of the log stands behind its line {}", joint.n, before.n),
         );
         true
@@ -144,14 +144,14 @@ impl Walk<'_> {
         if event == "unfinished"
             && let Some(before) = self.before
             && let Some(finding) = self.findings.last_mut()
-            && (finding.line, finding.what) == (before.place.1, What::Changed)
+            && (finding.line, finding.what) == (before.place.1, FindingKind::Changed)
         {
-            finding.what = What::Unfinished;
+            finding.what = FindingKind::Unfinished;
             "the line has no end: its writer was ended, or had no room".clone_into(&mut finding.text);
             return;
         }
         if event != MISSING {
-            self.tell(place, What::Noted, text.clone());
+            self.report(place, FindingKind::Noted, text.clone());
         }
     }
 
@@ -160,7 +160,7 @@ impl Walk<'_> {
             let elsewhere = self.numbers.iter().find(|(n, _)| (gap.from..=gap.to).contains(n));
             let Some(&(n, place)) = elsewhere else { continue };
             let finding = &mut self.findings[gap.finding];
-            finding.what = What::Moved;
+            finding.what = FindingKind::Moved;
             finding.text = format!(
                 "line {n} of the log belongs before this one, and stands at {}:{}",
                 shown(&self.log.parts[place.0].path),
@@ -174,7 +174,7 @@ impl Walk<'_> {
         let Some(last) = self.before else {
             let text = format!("all of it is missing up to line {}, which the head knows", head.link().n);
             let file = self.log.parts.last().map_or_else(PathBuf::new, |part| part.path.clone());
-            self.findings.push(Finding { file, line: 0, what: What::CutAtEnd, text });
+            self.findings.push(LogFinding { file, line: 0, what: FindingKind::CutAtEnd, text });
             return;
         };
         match self.head {
@@ -185,15 +185,15 @@ impl Walk<'_> {
                         "the head says that the log ends at byte {}, and its last line at {end}",
                         head.length
                     );
-                    self.tell(last.place, What::Head, text);
+                    self.report(last.place, FindingKind::Head, text);
                 }
             }
             None if last.n < head.link().n => {
                 let (from, to) = (last.n + 1, head.link().n);
                 let what = if from == to { format!("line {to}") } else { format!("lines {from} to {to}") };
-                self.tell(
+                self.report(
                     last.place,
-                    What::CutAtEnd,
+                    FindingKind::CutAtEnd,
                     format!("{what} of the log, which the head knows, should follow here"),
                 );
             }
@@ -205,9 +205,9 @@ impl Walk<'_> {
                     .rfind(|(n, _)| *n == head.link().n)
                     .map_or(last.place, |(_, place)| *place);
                 if !self.findings.iter().any(|finding| finding.line == place.1) {
-                    self.tell(
+                    self.report(
                         place,
-                        What::Changed,
+                        FindingKind::Changed,
                         "this line is not the one that was written: the head has another hash for it",
                     );
                 }
@@ -220,10 +220,10 @@ impl Walk<'_> {
         let Some(&(n, place)) = self.numbers.first() else { return };
         self.findings.insert(
             0,
-            Finding {
+            LogFinding {
                 file: self.file(place),
                 line: place.1,
-                what: What::CutAtStart,
+                what: FindingKind::CutAtStart,
                 text: format!(
                     "lines of the log before this one, its line {n}, were removed, and not by a guard"
                 ),
@@ -237,11 +237,11 @@ fn shown(path: &std::path::Path) -> String {
 }
 
 /// What a line of the log's own says: which event, and in words.
-fn noted(line: &Line) -> Option<(String, String)> {
+fn noted(line: &LineBytes) -> Option<(String, String)> {
     // Most lines are not looked into: in a string the quotes would be escaped.
     memchr::memmem::find(&line.bytes, br#""operation":"log""#)?;
-    let entry = Entry::parse(&line.bytes).filter(|entry| entry.operation == OF_LOG)?;
-    let Said::Other(said) = entry.what else { return None };
+    let entry = AuditEntry::parse(&line.bytes).filter(|entry| entry.operation == OF_LOG)?;
+    let EntryBody::Other(said) = entry.what else { return None };
     let text = |key: &str| said.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     Some((text("event"), guard_policy::text::shown(text("text").as_bytes())))
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use guard_openclaw::oracle::{Binding, EnvBinding};
 use guard_policy::environment::{Variable, for_shell, with_overrides};
 use guard_policy::text::shown_json;
-use guard_policy::{Because, Policy};
+use guard_policy::{Policy, Reason};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::check::output::Reason;
+use crate::check::output::ReasonOutput;
 
 /// `env`: what a command gets of `base`, with what it wants to set.
 #[derive(Deserialize)]
@@ -52,8 +52,8 @@ impl EnvQuestion {
             Interpreter::Shell => for_shell(overrides),
         };
         let result = with_overrides(inherited.env, overrides);
-        let reason = |because: &Because<'_>| json!(Reason::of(because));
-        line(&EnvAnswer {
+        let reason = |because: &Reason<'_>| json!(ReasonOutput::from_reason(because));
+        to_line(&EnvAnswer {
             env: result.env.into_iter().map(|(name, value)| (text(name), text(value).into())).collect(),
             dropped: inherited
                 .dropped
@@ -87,14 +87,14 @@ pub struct EnvBindingQuestion {
 
 impl EnvBindingQuestion {
     pub fn answer(&self) -> String {
-        line(&env_binding(self.env.as_ref()))
+        to_line(&env_binding(self.env.as_ref()))
     }
 }
 
 /// What is no string does not count, as in OpenClaw.
 fn env_binding(env: Option<&Map<String, Value>>) -> EnvBinding {
     let variables = env.into_iter().flatten();
-    EnvBinding::of(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
+    EnvBinding::new(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
 }
 
 /// `binding`: whether what is about to run is what was approved.
@@ -138,7 +138,7 @@ impl BindingQuestion {
     }
 }
 
-fn line(answer: &impl Serialize) -> String {
+fn to_line(answer: &impl Serialize) -> String {
     // Strings and maps of strings: there is nothing that could fail.
     let json = serde_json::to_string(answer).unwrap_or_default();
     shown_json(&json).into_owned()

@@ -8,7 +8,7 @@ mod paths;
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use guard_policy::{Access, Because, Outcome, Policy, Source, Verdict};
+use guard_policy::{Access, Outcome, Policy, Reason, Source, Verdict};
 use guard_supervisor::exit::Exit;
 use serde::Deserialize;
 
@@ -23,7 +23,7 @@ use paths::{ExecQuestion, FileQuestion};
 /// What every question has. The rest is read by the question itself, strictly, and from the text: a string of JSON need
 /// not be one of Rust.
 #[derive(Deserialize)]
-struct Kind {
+struct QuestionHeader {
     op: Op,
 }
 
@@ -55,7 +55,7 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
         let text = ask(policy, home, &line).unwrap_or_else(|problem| {
             bad = true;
             let text = format!("line {}: {problem}", number + 1);
-            let because = Because::new(Source::Builtin, "", text.clone(), text);
+            let because = Reason::new(Source::Builtin, "", text.clone(), text);
             json(&Verdict { outcome: Outcome::Deny, because })
         });
         writeln!(out, "{text}").map_err(CheckError::Output)?;
@@ -69,7 +69,7 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
 /// # Errors
 /// What is wrong with the question.
 pub fn ask(policy: &Policy, home: &Path, line: &[u8]) -> Result<String, String> {
-    match question::<Kind>(line)?.op {
+    match question::<QuestionHeader>(line)?.op {
         Op::Read => question::<FileQuestion>(line)?.answer(policy, home, Access::READ),
         Op::Write => question::<FileQuestion>(line)?.answer(policy, home, Access::WRITE),
         Op::Exec => question::<ExecQuestion>(line)?.answer(policy, home),

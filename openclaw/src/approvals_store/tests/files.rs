@@ -15,10 +15,10 @@ use crate::approvals_store::update::{UpdateError, apply, update};
 fn a_change_is_written_as_openclaw_writes() {
     let state = state();
     fs::set_permissions(state.path().join(NAME), fs::Permissions::from_mode(0o644)).expect("a mode");
-    let before = BaseHash::of(text(state.path()).as_bytes());
+    let before = BaseHash::new(text(state.path()).as_bytes());
     let updated = update(state.path(), &before, |store| add(store, "/new")).expect("a change");
     assert_eq!(updated.result, Added::New);
-    assert_eq!(updated.hash, BaseHash::of(text(state.path()).as_bytes()));
+    assert_eq!(updated.hash, BaseHash::new(text(state.path()).as_bytes()));
     assert_eq!(patterns(state.path()), ["/new", "/old"].map(str::to_owned).into());
     assert!(
         text(state.path()).starts_with(&STORE[..STORE.find("        {").expect("an entry")]),
@@ -36,7 +36,7 @@ fn a_change_is_written_as_openclaw_writes() {
 #[test]
 fn a_change_of_another_text_is_refused() {
     let state = state();
-    let stale = BaseHash::of(b"another");
+    let stale = BaseHash::new(b"another");
     let error = update(state.path(), &stale, |store| add(store, "/new")).expect_err("a conflict");
     assert!(matches!(error, UpdateError::Conflict { .. }), "{error}");
     assert!(error.to_string().contains("has changed since it was read"), "{error}");

@@ -71,7 +71,7 @@ fn writer() {
         ["update", state, name, count] => {
             for i in 0..count.parse().expect("a count") {
                 loop {
-                    let hash = BaseHash::of(text(state.as_ref()).as_bytes());
+                    let hash = BaseHash::new(text(state.as_ref()).as_bytes());
                     match update(state.as_ref(), &hash, |store| add(store, &format!("/{name}/{i}"))) {
                         Ok(_) => break,
                         Err(UpdateError::Conflict { .. }) => {}

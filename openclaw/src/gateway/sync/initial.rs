@@ -9,27 +9,27 @@ use tokio::time::timeout;
 
 use super::wire::fetch;
 use crate::approvals_store;
-use crate::gateway::{Access, Link, Wanted};
+use crate::gateway::{Credentials, GatewaySettings, Link};
 
 /// How long the gateway has.
-const LONGEST: Duration = Duration::from_secs(5);
+const MAX_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Asks the gateway for its exec approvals and keeps what it says, where the policy wants that. Waits for it.
 ///
 /// # Errors
 /// Why what it said last, if anything, counts.
 pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
-    ask_within(policy, state, LONGEST)
+    ask_within(policy, state, MAX_INTERVAL)
 }
 
 /// The same within another time.
 pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Result<(), String> {
-    let wanted = Wanted::of(policy);
+    let wanted = GatewaySettings::from_policy(policy);
     if !wanted.admin {
         return Ok(());
     }
     let ask = async {
-        let access = Access::find(&wanted, state).map_err(|error| error.to_string())?;
+        let access = Credentials::find(&wanted, state).map_err(|error| error.to_string())?;
         let link = Link::open(&access).await.map_err(|error| error.to_string())?;
         fetch(&link, wanted.url.as_ref().map(GatewayUrl::as_str))
             .await

@@ -12,4 +12,4 @@ mod thread;
 mod wire;
 
 pub use initial::ask_first;
-pub use thread::{Follower, Unsaved};
+pub use thread::{SyncThread, Unsaved};

@@ -15,40 +15,40 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use super::wire::{Unsaid, add, fetch};
+use super::wire::{SyncError, add, fetch};
 use crate::approvals_store::{self, Snapshot};
 use crate::clock::now_ms;
-use crate::gateway::{Access, Link, NoAccess, Pause, Wanted};
-use crate::ports::{Complain, IsMember};
-use crate::tasks::kept_up_task;
+use crate::gateway::{Credentials, GatewaySettings, Link, NoAccess, Pause};
+use crate::ports::{IsMember, Warn};
+use crate::tasks::restart_task_on_panic;
 
 /// Between two looks: no event tells of a change (OpenClaw 2026.9.6).
-const AGAIN: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one answer may take.
-const ANSWER: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two attempts to connect: it doubles from one to the other.
-const PAUSES: [Duration; 2] = [Duration::from_millis(500), AGAIN];
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), RETRY_INTERVAL];
 /// How long somebody who is about to ask waits for the gateway's word.
-const WORTH: Duration = Duration::from_secs(1);
+const RESYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// How long somebody who saves waits for it.
-const SAVED: Duration = Duration::from_secs(15);
+const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Keeps what the gateway says up to date; all clones are one. There is no thread while the policy does not want it.
 #[derive(Clone)]
-pub struct Follower(Arc<Shared>);
+pub struct SyncThread(Arc<Shared>);
 
 struct Shared {
     /// The real path of the state directory.
     state: PathBuf,
     is_member: IsMember,
-    complain: Complain,
+    complain: Warn,
     running: Mutex<Option<Running>>,
-    /// How long a look waits: [`WORTH`], but for tests.
+    /// How long a look waits: [`RESYNC_INTERVAL`], but for tests.
     worth: Duration,
 }
 
 struct Running {
-    wanted: watch::Sender<Wanted>,
+    wanted: watch::Sender<GatewaySettings>,
     asks: mpsc::UnboundedSender<Ask>,
 }
 
@@ -69,34 +69,34 @@ pub enum Unsaved {
     Failed(String),
 }
 
-impl std::fmt::Debug for Follower {
+impl std::fmt::Debug for SyncThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Follower").field(&self.0.state).finish()
     }
 }
 
-impl Follower {
+impl SyncThread {
     /// Nothing runs yet. No gateway is whoever `is_member` says.
-    pub fn new(state: PathBuf, is_member: IsMember, complain: Complain) -> Follower {
-        Follower::patient(state, is_member, complain, WORTH)
+    pub fn new(state: PathBuf, is_member: IsMember, complain: Warn) -> SyncThread {
+        SyncThread::patient(state, is_member, complain, RESYNC_INTERVAL)
     }
 
     /// The same, with another time that the gateway's word is waited for by who is about to ask.
     pub(super) fn patient(
         state: PathBuf,
         is_member: IsMember,
-        complain: Complain,
+        complain: Warn,
         worth: Duration,
-    ) -> Follower {
-        Follower(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
+    ) -> SyncThread {
+        SyncThread(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
     }
 
     /// Does as this policy wants from now on. Starts the thread where there is none and one is wanted.
     pub fn follow(&self, policy: &Policy) {
-        self.want(Wanted::of(policy));
+        self.want(GatewaySettings::from_policy(policy));
     }
 
-    pub(super) fn want(&self, wanted: Wanted) {
+    pub(super) fn want(&self, wanted: GatewaySettings) {
         let mut running = self.running();
         if let Some(running) = &*running {
             running.wanted.send_if_modified(|before| {
@@ -125,7 +125,7 @@ impl Follower {
     /// Why it is not there, as far as is known.
     pub fn add(&self, agent: &str, entry: &NewEntry) -> Result<(), Unsaved> {
         let add = |done| Ask::Add { agent: agent.to_owned(), entry: entry.clone(), done };
-        match self.ask(add, SAVED) {
+        match self.ask(add, SAVE_TIMEOUT) {
             Some(done) => done.map_err(Unsaved::Failed),
             None if self.is_wanted() => Err(Unsaved::Failed("the gateway does not answer".to_owned())),
             None => Err(Unsaved::Elsewhere),
@@ -157,7 +157,7 @@ impl Follower {
 
     fn spawn(
         &self,
-        wanted: watch::Receiver<Wanted>,
+        wanted: watch::Receiver<GatewaySettings>,
         asked: mpsc::UnboundedReceiver<Ask>,
     ) -> std::io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -169,14 +169,14 @@ impl Follower {
             async move { work.lock().await.run().await }
         };
         let thread = std::thread::Builder::new().name("gateway".into());
-        thread.spawn(move || runtime.block_on(kept_up_task(run))).map(drop)
+        thread.spawn(move || runtime.block_on(restart_task_on_panic(run))).map(drop)
     }
 }
 
 /// What the thread does.
 struct Work {
-    follower: Follower,
-    wanted: watch::Receiver<Wanted>,
+    follower: SyncThread,
+    wanted: watch::Receiver<GatewaySettings>,
     asked: mpsc::UnboundedReceiver<Ask>,
     /// What was said last of what is wrong: it is said once.
     complained: Option<String>,
@@ -206,7 +206,7 @@ impl Work {
                 Ok(()) => {
                     self.complained = None;
                     self.pause.reset();
-                    if let Next::Ask(ask) = self.next(sleep(AGAIN)).await {
+                    if let Next::Ask(ask) = self.next(sleep(RETRY_INTERVAL)).await {
                         asks.push(ask);
                         // Many who wait are answered together.
                         asks.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));
@@ -222,7 +222,7 @@ impl Work {
     }
 
     /// Connects, looks, adds what is to be added, and is gone again before anybody is told.
-    async fn visit(&self, wanted: &Wanted, asks: Vec<Ask>) -> Result<(), String> {
+    async fn visit(&self, wanted: &GatewaySettings, asks: Vec<Ask>) -> Result<(), String> {
         let link = match self.open(wanted).await {
             Ok(link) => link,
             Err(why) => {
@@ -238,9 +238,9 @@ impl Work {
                 Ask::Add { agent, entry, .. } => self.add(&link, gateway, agent, entry).await,
             });
         }
-        let looked = match timeout(ANSWER, fetch(&link, gateway)).await {
+        let looked = match timeout(RESPONSE_TIMEOUT, fetch(&link, gateway)).await {
             Ok(said) => said.and_then(|snapshot| self.keep(&snapshot)),
-            Err(_) => Err(Unsaid::Slow),
+            Err(_) => Err(SyncError::Slow),
         };
         link.end().await;
         for (ask, added) in asks.into_iter().zip(added) {
@@ -253,9 +253,9 @@ impl Work {
         looked.map_err(|error| error.to_string())
     }
 
-    async fn open(&self, wanted: &Wanted) -> Result<Link, String> {
+    async fn open(&self, wanted: &GatewaySettings) -> Result<Link, String> {
         let (shared, wanted) = (Arc::clone(&self.follower.0), wanted.clone());
-        let find = move || Ok(Access::find(&wanted, &shared.state)?.apart_from(&shared.is_member));
+        let find = move || Ok(Credentials::find(&wanted, &shared.state)?.apart_from(&shared.is_member));
         // The disk may be slow.
         let access = tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?;
         let access = access.map_err(|error: NoAccess| error.to_string())?;
@@ -268,15 +268,15 @@ impl Work {
         gateway: Option<&str>,
         agent: &str,
         entry: &NewEntry,
-    ) -> Result<(), Unsaid> {
-        let added = timeout(ANSWER, add(link, gateway, agent, entry, now_ms())).await;
-        self.keep(&added.unwrap_or(Err(Unsaid::Slow))?)
+    ) -> Result<(), SyncError> {
+        let added = timeout(RESPONSE_TIMEOUT, add(link, gateway, agent, entry, now_ms())).await;
+        self.keep(&added.unwrap_or(Err(SyncError::Slow))?)
     }
 
-    fn keep(&self, snapshot: &Snapshot) -> Result<(), Unsaid> {
+    fn keep(&self, snapshot: &Snapshot) -> Result<(), SyncError> {
         let state = &self.follower.0.state;
         approvals_store::keep_gateways(state, snapshot).map_err(|error| {
-            Unsaid::NotKept(format!("{}: {error}", approvals_store::gateways(state).display()))
+            SyncError::NotKept(format!("{}: {error}", approvals_store::gateways(state).display()))
         })
     }
 

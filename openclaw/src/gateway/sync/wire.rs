@@ -9,11 +9,11 @@ use crate::gateway::access::ADMIN;
 use crate::gateway::{CallError, Link};
 
 /// How often an entry is added again because somebody else has changed the store.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 
 /// Why it was not read, or not changed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unsaid {
+pub enum SyncError {
     #[error(
         "the gateway does not grant {ADMIN}: pair the guard's device for it, or take approvals.gateway.admin away"
     )]
@@ -31,7 +31,7 @@ pub enum Unsaid {
 }
 
 #[derive(Deserialize)]
-struct Said {
+struct RawSnapshot {
     hash: String,
     file: Value,
 }
@@ -40,11 +40,11 @@ struct Said {
 ///
 /// # Errors
 /// Why that is not known.
-pub async fn fetch(link: &Link, gateway: Option<&str>) -> Result<Snapshot, Unsaid> {
+pub async fn fetch(link: &Link, gateway: Option<&str>) -> Result<Snapshot, SyncError> {
     if !link.hello().grants(ADMIN) {
-        return Err(Unsaid::NoAdmin);
+        return Err(SyncError::NoAdmin);
     }
-    let said = link.call("exec.approvals.get", json!({})).await.map_err(Unsaid::Call)?;
+    let said = link.call("exec.approvals.get", json!({})).await.map_err(SyncError::Call)?;
     read(said, gateway)
 }
 
@@ -58,10 +58,10 @@ pub async fn add(
     agent: &str,
     entry: &NewEntry,
     now: u64,
-) -> Result<Snapshot, Unsaid> {
-    for _ in 0..TRIES {
+) -> Result<Snapshot, SyncError> {
+    for _ in 0..MAX_TRIES {
         let before = fetch(link, gateway).await?;
-        let mut store = before.reading().map_err(Unsaid::Strange)?.store;
+        let mut store = before.reading().map_err(SyncError::Strange)?.store;
         if store.add(agent, entry.clone(), now, &mut approvals_store::new_id) == Added::Known {
             return Ok(before);
         }
@@ -69,20 +69,20 @@ pub async fn add(
         match link.call("exec.approvals.set", change).await {
             Ok(said) => return read(said, gateway),
             Err(CallError::Refused(refused)) if refused.message.contains(CHANGED) => {}
-            Err(error) => return Err(Unsaid::Call(error)),
+            Err(error) => return Err(SyncError::Call(error)),
         }
     }
-    Err(Unsaid::Contended)
+    Err(SyncError::Contended)
 }
 
 /// What both releases say where the hash is not that of the store any more. There is no code of its own for it.
 const CHANGED: &str = "changed since last load";
 
-fn read(said: Value, gateway: Option<&str>) -> Result<Snapshot, Unsaid> {
-    let Said { hash, file } =
-        serde_json::from_value(said).map_err(|error| Unsaid::Strange(error.to_string()))?;
+fn read(said: Value, gateway: Option<&str>) -> Result<Snapshot, SyncError> {
+    let RawSnapshot { hash, file } =
+        serde_json::from_value(said).map_err(|error| SyncError::Strange(error.to_string()))?;
     let snapshot = Snapshot::new(gateway.map(str::to_owned), hash, file);
     // What could not be composed is not kept in place of what can.
-    snapshot.reading().map_err(Unsaid::Strange)?;
+    snapshot.reading().map_err(SyncError::Strange)?;
     Ok(snapshot)
 }

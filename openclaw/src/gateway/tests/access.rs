@@ -8,33 +8,36 @@ use std::path::PathBuf;
 use guard_policy::approval::{Fingerprint, GatewayUrl};
 use tempfile::TempDir;
 
-use crate::gateway::secret::Kind;
+use crate::gateway::secret::SecretKind;
 use crate::gateway::tls::Trust;
-use crate::gateway::{Access, NoAccess, Wanted, Withheld};
+use crate::gateway::{Credentials, GatewaySettings, NoAccess, SecretVariables};
 
 /// A state directory, and a guard's environment.
-struct Place {
+struct AccessFixture {
     directory: TempDir,
     variables: Vec<(&'static str, String)>,
-    wanted: Wanted,
+    wanted: GatewaySettings,
 }
 
-impl Place {
-    fn new(config: &str) -> Place {
-        let place =
-            Place { directory: tempfile::tempdir().unwrap(), variables: vec![], wanted: Wanted::default() };
+impl AccessFixture {
+    fn new(config: &str) -> AccessFixture {
+        let place = AccessFixture {
+            directory: tempfile::tempdir().unwrap(),
+            variables: vec![],
+            wanted: GatewaySettings::default(),
+        };
         if !config.is_empty() {
             fs::write(place.path("openclaw.json"), config).unwrap();
         }
         place
     }
 
-    fn with(mut self, name: &'static str, value: &str) -> Place {
+    fn with(mut self, name: &'static str, value: &str) -> AccessFixture {
         self.variables.push((name, value.to_owned()));
         self
     }
 
-    fn at(mut self, url: &str) -> Place {
+    fn at(mut self, url: &str) -> AccessFixture {
         self.wanted.url = Some(GatewayUrl::parse(url).unwrap());
         self
     }
@@ -43,7 +46,7 @@ impl Place {
         self.directory.path().canonicalize().unwrap().join(name)
     }
 
-    fn token_file(mut self, text: &str) -> Place {
+    fn token_file(mut self, text: &str) -> AccessFixture {
         let path = self.path("token");
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
@@ -51,16 +54,16 @@ impl Place {
         self
     }
 
-    fn find(&self) -> Result<Access, NoAccess> {
+    fn find(&self) -> Result<Credentials, NoAccess> {
         let variable = |name: &str| {
             let found = self.variables.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| OsString::from(value))
         };
-        Access::find_in(&self.wanted, &self.path(""), &variable)
+        Credentials::find_in(&self.wanted, &self.path(""), &variable)
     }
 
     /// Where, and what opens it.
-    fn found(&self) -> (String, Kind, String) {
+    fn found(&self) -> (String, SecretKind, String) {
         let access = self.find().unwrap();
         let secret = access.secret.clone().unwrap();
         (access.endpoint(), secret.kind, secret.text().to_owned())
@@ -73,12 +76,12 @@ impl Place {
     }
 }
 
-fn token(url: &str, text: &str) -> (String, Kind, String) {
-    (url.to_owned(), Kind::Token, text.to_owned())
+fn token(url: &str, text: &str) -> (String, SecretKind, String) {
+    (url.to_owned(), SecretKind::Token, text.to_owned())
 }
 
-fn password(url: &str, text: &str) -> (String, Kind, String) {
-    (url.to_owned(), Kind::Password, text.to_owned())
+fn password(url: &str, text: &str) -> (String, SecretKind, String) {
+    (url.to_owned(), SecretKind::Password, text.to_owned())
 }
 
 const LOCAL: &str = "ws://127.0.0.1:18789";
@@ -86,21 +89,22 @@ const CONFIG: &str = "{gateway: {auth: {mode: 'token', token: 'config'}}} // JSO
 
 #[test]
 fn the_first_that_has_one_is_taken() {
-    assert_eq!(Place::new(CONFIG).found(), token(LOCAL, "config"));
-    let environment = || Place::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment\n");
+    assert_eq!(AccessFixture::new(CONFIG).found(), token(LOCAL, "config"));
+    let environment = || AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment\n");
     assert_eq!(environment().found(), token(LOCAL, "environment"));
     assert_eq!(environment().token_file(" file \n").found(), token(LOCAL, "file"));
-    let empty = Place::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "").with("OPENCLAW_GATEWAY_PASSWORD", "p");
+    let empty =
+        AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "").with("OPENCLAW_GATEWAY_PASSWORD", "p");
     assert_eq!(empty.found(), password(LOCAL, "p"));
     let both = "{gateway: {auth: {token: 't', password: 'p'}}}";
-    assert_eq!(Place::new(both).found(), token(LOCAL, "t"));
+    assert_eq!(AccessFixture::new(both).found(), token(LOCAL, "t"));
     let password_first = "{gateway: {auth: {mode: 'password', token: 't', password: 'p'}}}";
-    assert_eq!(Place::new(password_first).found(), password(LOCAL, "p"));
+    assert_eq!(AccessFixture::new(password_first).found(), password(LOCAL, "p"));
 }
 
 #[test]
 fn what_is_named_and_has_none_is_not_passed_over() {
-    let place = || Place::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment");
+    let place = || AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_TOKEN", "environment");
     for text in ["", " \n", "two\nlines", "\x1b[31m", &"x".repeat(5_000)] {
         let problem = place().token_file(text).problem();
         assert!(problem.contains("no token for the gateway") && problem.contains("/token"), "{problem}");
@@ -119,7 +123,7 @@ fn what_is_named_and_has_none_is_not_passed_over() {
     fs::remove_file(&path).unwrap();
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert!(place.problem().contains("no plain file"));
-    let mut place = Place::new(CONFIG);
+    let mut place = AccessFixture::new(CONFIG);
     place.wanted.token_file = Some(Err("the guarded command could read it".to_owned()));
     assert!(place.problem().contains("the guarded command could read it"));
 }
@@ -127,7 +131,7 @@ fn what_is_named_and_has_none_is_not_passed_over() {
 /// A link on the way to it may have been put there by the tree.
 #[test]
 fn a_directory_of_its_that_has_become_a_link() {
-    let mut place = Place::new("").token_file("file");
+    let mut place = AccessFixture::new("").token_file("file");
     fs::create_dir(place.path("real")).unwrap();
     fs::rename(place.path("token"), place.path("real/token")).unwrap();
     place.wanted.token_file = Some(Ok(place.path("real/token")));
@@ -140,7 +144,7 @@ fn a_directory_of_its_that_has_become_a_link() {
 #[test]
 fn references_to_secrets() {
     let config = |value: &str| format!("{{gateway: {{auth: {{token: {value}}}}}}}");
-    let mine = |value: &str| Place::new(&config(value)).with("MINE", "mine");
+    let mine = |value: &str| AccessFixture::new(&config(value)).with("MINE", "mine");
     assert_eq!(mine("'${MINE}'").found(), token(LOCAL, "mine"));
     let reference = mine("{source: 'env', provider: 'default', id: 'MINE'}");
     assert_eq!(reference.found(), token(LOCAL, "mine"));
@@ -162,15 +166,15 @@ fn references_to_secrets() {
 
 #[test]
 fn where_it_is() {
-    let port = Place::new("{gateway: {port: 20000, auth: {token: 't'}}}");
+    let port = AccessFixture::new("{gateway: {port: 20000, auth: {token: 't'}}}");
     assert_eq!(port.found().0, "ws://127.0.0.1:20000");
     assert_eq!(port.with("OPENCLAW_GATEWAY_PORT", "20001").found().0, "ws://127.0.0.1:20001");
-    let tls = Place::new("{gateway: {tls: {enabled: true}, auth: {token: 't'}}}");
+    let tls = AccessFixture::new("{gateway: {tls: {enabled: true}, auth: {token: 't'}}}");
     assert_eq!(tls.found().0, "wss://127.0.0.1:18789");
-    let variable = || Place::new(CONFIG).with("OPENCLAW_GATEWAY_URL", "ws://127.0.0.1:3");
+    let variable = || AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_URL", "ws://127.0.0.1:3");
     assert_eq!(variable().found(), token("ws://127.0.0.1:3", "config"));
     assert_eq!(variable().at("ws://localhost:4").found(), token("ws://localhost:4", "config"));
-    let mut elsewhere = Place::new(CONFIG).with("CONFIG", "");
+    let mut elsewhere = AccessFixture::new(CONFIG).with("CONFIG", "");
     let path = elsewhere.path("elsewhere.json");
     fs::write(&path, "{gateway: {port: 5, auth: {token: 'elsewhere'}}}").unwrap();
     elsewhere.variables.push(("OPENCLAW_CONFIG_PATH", path.to_string_lossy().into_owned()));
@@ -183,30 +187,30 @@ const REMOTE: &str = "{gateway: {mode: 'remote', remote: {url: 'wss://far.exampl
 #[test]
 fn a_remote_gateway_has_its_own() {
     let fingerprint = "0123456789abcdef".repeat(4);
-    let place = Place::new(&REMOTE.replace("FP", &fingerprint));
+    let place = AccessFixture::new(&REMOTE.replace("FP", &fingerprint));
     assert_eq!(place.found(), token("wss://far.example/x", "far"));
     let pinned = Trust::Pinned(Fingerprint::parse(&fingerprint).unwrap());
     assert_eq!(place.find().unwrap().trust, pinned);
-    assert!(Place::new(REMOTE).problem().contains("tlsFingerprint"));
+    assert!(AccessFixture::new(REMOTE).problem().contains("tlsFingerprint"));
     // Neither of the two is told to a third.
     for url in ["wss://other.example", "wss://far.example", "ws://127.0.0.1:18789"] {
-        let problem = Place::new(REMOTE).at(url).problem();
+        let problem = AccessFixture::new(REMOTE).at(url).problem();
         assert!(problem.contains("has none for this url"), "{url}: {problem}");
     }
-    let other = Place::new(CONFIG).at("wss://other.example");
+    let other = AccessFixture::new(CONFIG).at("wss://other.example");
     assert!(other.problem().contains("has none for this url"));
     assert_eq!(other.token_file("file").found(), token("wss://other.example", "file"));
-    let nowhere = Place::new("{gateway: {mode: 'remote', auth: {token: 't'}}}");
+    let nowhere = AccessFixture::new("{gateway: {mode: 'remote', auth: {token: 't'}}}");
     assert!(nowhere.problem().contains("gateway.remote.url"));
 }
 
 #[test]
 fn urls_that_are_none() {
     for url in ["http://x", "127.0.0.1:1", "ws://a@b", "ws://x/?t=secret", "ws://x:0", "\x1b"] {
-        let problem = Place::new(CONFIG).with("OPENCLAW_GATEWAY_URL", url).problem();
+        let problem = AccessFixture::new(CONFIG).with("OPENCLAW_GATEWAY_URL", url).problem();
         assert!(problem.contains("OPENCLAW_GATEWAY_URL") && !problem.contains("secret"), "{url}: {problem}");
     }
-    let mut pinned = Place::new(CONFIG);
+    let mut pinned = AccessFixture::new(CONFIG);
     pinned.wanted.fingerprint = Some(Fingerprint::new([7; 32]));
     assert!(pinned.problem().contains("it would be wss://"));
 }
@@ -214,15 +218,15 @@ fn urls_that_are_none() {
 #[test]
 fn nothing_is_guessed_from_a_broken_configuration() {
     for config in ["{", "[]", "1", "\"x\"", "{gateway: {auth: {token: 'x'}}} }"] {
-        let problem = Place::new(config).with("OPENCLAW_GATEWAY_TOKEN", "t").problem();
+        let problem = AccessFixture::new(config).with("OPENCLAW_GATEWAY_TOKEN", "t").problem();
         assert!(problem.contains("openclaw.json cannot be read"), "{config}: {problem}");
-        let known = Place::new(config).at(LOCAL).token_file("file");
+        let known = AccessFixture::new(config).at(LOCAL).token_file("file");
         assert_eq!(known.found(), token(LOCAL, "file"));
     }
-    let nothing = Place::new("");
+    let nothing = AccessFixture::new("");
     assert!(nothing.find().unwrap_err().is_absence() && !nothing.path("guard").exists());
-    assert!(!Place::new("{").find().unwrap_err().is_absence());
-    assert!(!Place::new("").at(LOCAL).find().unwrap_err().is_absence());
+    assert!(!AccessFixture::new("{").find().unwrap_err().is_absence());
+    assert!(!AccessFixture::new("").at(LOCAL).find().unwrap_err().is_absence());
     let problem = nothing.problem();
     for part in ["tokenFile", "OPENCLAW_GATEWAY_TOKEN", "openclaw.json"] {
         assert!(problem.contains(part), "{problem}");
@@ -231,18 +235,18 @@ fn nothing_is_guessed_from_a_broken_configuration() {
 
 #[test]
 fn the_token_that_was_issued_is_enough() {
-    let place = Place::new("");
+    let place = AccessFixture::new("");
     assert!(place.find().is_err());
     let identity = crate::gateway::identity::Identity::find(&place.path("")).unwrap();
     identity.keep(LOCAL, "issued").unwrap();
     let access = place.find().unwrap();
     assert_eq!((access.secret.clone(), access.device_token()), (None, Some("issued")));
-    assert!(Place::new("").at("ws://127.0.0.1:1").find().is_err());
+    assert!(AccessFixture::new("").at("ws://127.0.0.1:1").find().is_err());
 }
 
 #[test]
 fn who_wants_to_be_admin_says_so() {
-    let mut place = Place::new(CONFIG);
+    let mut place = AccessFixture::new(CONFIG);
     assert_eq!(place.find().unwrap().scopes, ["operator.approvals"]);
     place.wanted.admin = true;
     assert_eq!(place.find().unwrap().scopes, ["operator.admin", "operator.approvals"]);
@@ -250,7 +254,7 @@ fn who_wants_to_be_admin_says_so() {
 
 #[test]
 fn nothing_tells_the_secret() {
-    let access = Place::new("").token_file("s3cr3t-and-l0ng").find().unwrap();
+    let access = AccessFixture::new("").token_file("s3cr3t-and-l0ng").find().unwrap();
     assert!(!format!("{access:?}").contains("s3cr3t"), "{access:?}");
 }
 
@@ -258,7 +262,7 @@ fn nothing_tells_the_secret() {
 #[test]
 fn no_variable_that_opens_it_is_inherited() {
     let withheld = |config: &str, variables: &[(&'static str, &str)], token_file: Option<&str>| {
-        let mut place = Place::new(config);
+        let mut place = AccessFixture::new(config);
         for (name, value) in variables {
             place = place.with(name, value);
         }
@@ -268,7 +272,7 @@ fn no_variable_that_opens_it_is_inherited() {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value))
         };
-        let withheld = Withheld::find_in(&place.wanted, &place.path("openclaw.json"), &variable);
+        let withheld = SecretVariables::find_in(&place.wanted, &place.path("openclaw.json"), &variable);
         let all = variables.iter().filter(|(name, value)| withheld.has(name.as_ref(), value.as_ref()));
         all.map(|(name, _)| *name).collect::<Vec<_>>()
     };
@@ -293,7 +297,7 @@ fn no_variable_that_opens_it_is_inherited() {
 /// The tree is to reach none of the places where the guard goes, nor take one.
 #[test]
 fn each_port_that_a_client_may_go_to_is_the_gateways() {
-    let place = Place::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
+    let place = AccessFixture::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
     let ports = |url: Option<&str>| {
         let variable = |name: &str| url.filter(|_| name == "OPENCLAW_GATEWAY_URL").map(OsString::from);
         let gateway = crate::gateway::listens::every(&place.path("openclaw.json"), &variable);
@@ -316,7 +320,7 @@ fn each_port_that_a_client_may_go_to_is_the_gateways() {
 /// OpenClaw keeps what its configuration was before.
 #[test]
 fn copies_of_the_configuration_are_known() {
-    let place = Place::new("{}");
+    let place = AccessFixture::new("{}");
     for name in ["openclaw.json.clobbered.2026-11-22", "openclaw.jsonx", "openclaw.json5", "other"] {
         fs::write(place.path(name), "").unwrap();
     }

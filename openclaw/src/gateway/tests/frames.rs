@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::gateway::frames::{Event, Frame, Refused, read, request};
+use crate::gateway::frames::{Frame, GatewayEvent, Refused, read, request};
 use crate::gateway::hello::{Hello, Run};
 
 const TRANSCRIPTS: [(&str, &str); 2] = [
@@ -25,7 +25,7 @@ fn recorded_frames_are_read() {
         for line in &heard {
             let frame = &line["frame"];
             let expected = match frame["type"].as_str().unwrap() {
-                "event" => Frame::Event(Event {
+                "event" => Frame::Event(GatewayEvent {
                     event: frame["event"].as_str().unwrap().to_owned(),
                     payload: frame["payload"].clone(),
                 }),
@@ -222,7 +222,7 @@ proptest! {
     #[test]
     fn what_happens_is_what_is_read(event in any::<String>(), payload in values(), seq in any::<u64>()) {
         let text = json!({"seq": seq, "payload": payload, "event": event, "type": "event"}).to_string();
-        prop_assert_eq!(read(&text), Ok(Frame::Event(Event { event, payload })));
+        prop_assert_eq!(read(&text), Ok(Frame::Event(GatewayEvent { event, payload })));
     }
 
     #[test]

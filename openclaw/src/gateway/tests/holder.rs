@@ -11,7 +11,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 use rustix::process::getpid;
 use tokio::join;
 
-use crate::gateway::peer::{Ends, Turned};
+use crate::gateway::peer::{GatewayRejected, SocketPair};
 use crate::gateway::testing::Gateway;
 use crate::gateway::{Link, OpenError};
 use crate::ports::IsMember;
@@ -20,8 +20,8 @@ fn nobody() -> IsMember {
     Arc::new(|_| false)
 }
 
-fn ends(stream: &TcpStream) -> Ends {
-    Ends { own: stream.local_addr().unwrap(), peer: stream.peer_addr().unwrap() }
+fn ends(stream: &TcpStream) -> SocketPair {
+    SocketPair { own: stream.local_addr().unwrap(), peer: stream.peer_addr().unwrap() }
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn this_user_may_be_there() {
         };
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         // Until somebody accepts it, its end is nobody's.
-        assert!(matches!(ends(&stream).check(None), Err(Turned::Unknown)), "{address}");
+        assert!(matches!(ends(&stream).check(None), Err(GatewayRejected::Unknown)), "{address}");
         let accepted = listener.accept().unwrap();
         ends(&stream).check(None).unwrap();
         ends(&stream).check(Some(&nobody())).unwrap();
@@ -63,7 +63,7 @@ fn a_member_of_the_tree_may_not() {
     let accepted = listener.accept().unwrap().0;
     let own = getpid().as_raw_nonzero().get();
     let is_own: IsMember = Arc::new(move |pid| pid == own);
-    assert!(matches!(ends(&stream).check(Some(&is_own)), Err(Turned::Member(pid)) if pid == own));
+    assert!(matches!(ends(&stream).check(Some(&is_own)), Err(GatewayRejected::Member(pid)) if pid == own));
     // A copy in another process is enough.
     let copy = accepted.try_clone().unwrap();
     rustix::io::fcntl_setfd(&copy, rustix::io::FdFlags::empty()).unwrap();
@@ -74,7 +74,7 @@ fn a_member_of_the_tree_may_not() {
     drop(child.stdin.take());
     child.wait().unwrap();
     assert!(
-        matches!(checked, Err(Turned::Member(member)) if member == pid),
+        matches!(checked, Err(GatewayRejected::Member(member)) if member == pid),
         "{checked:?} {}",
         copy.as_raw_fd()
     );
@@ -100,14 +100,14 @@ fn one_that_is_under_way_between_processes_is_nobodys() {
     drop(accepted);
     for is_member in [None, Some(nobody())] {
         let checked = ends(&stream).check(is_member.as_ref());
-        assert!(matches!(checked, Err(Turned::Unseen | Turned::Hidden(_))), "{checked:?}");
+        assert!(matches!(checked, Err(GatewayRejected::Unseen | GatewayRejected::Hidden(_))), "{checked:?}");
     }
 }
 
 /// An address of this host that is not of the loop is this host's all the same.
 #[test]
 fn each_of_this_hosts_addresses_is_here() {
-    let at = |own: &str, peer: &str| Ends { own: own.parse().unwrap(), peer: peer.parse().unwrap() };
+    let at = |own: &str, peer: &str| SocketPair { own: own.parse().unwrap(), peer: peer.parse().unwrap() };
     for (own, peer) in [
         ("127.0.0.1:5", "127.9.9.9:6"),
         ("[::1]:5", "[::1]:6"),
@@ -124,11 +124,13 @@ fn what_is_no_connection_of_this_host_is_nobodys() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let _accepted = listener.accept().unwrap();
-    let Ends { own, peer } = ends(&stream);
+    let SocketPair { own, peer } = ends(&stream);
     let mut other = own;
     other.set_port(own.port().wrapping_add(1).max(1));
-    for ends in [Ends { own: other, peer }, Ends { own, peer: other }, Ends { own: peer, peer }] {
-        assert!(matches!(ends.check(None), Err(Turned::Unknown)), "{ends:?}");
+    for ends in
+        [SocketPair { own: other, peer }, SocketPair { own, peer: other }, SocketPair { own: peer, peer }]
+    {
+        assert!(matches!(ends.check(None), Err(GatewayRejected::Unknown)), "{ends:?}");
     }
 }
 
@@ -146,6 +148,6 @@ async fn the_token_is_not_told_to_a_member() {
     };
     let (opened, ()) = join!(Link::open(&access), talk);
     let problem = opened.unwrap_err();
-    assert!(matches!(problem, OpenError::Turned { turned: Turned::Member(_), .. }), "{problem}");
+    assert!(matches!(problem, OpenError::Turned { turned: GatewayRejected::Member(_), .. }), "{problem}");
     assert!(problem.to_string().contains("it may not answer"), "{problem}");
 }

@@ -8,7 +8,7 @@ use tokio::join;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use crate::gateway::problem::Lost;
+use crate::gateway::problem::Disconnected;
 use crate::gateway::testing::{Client, Gateway, hello};
 use crate::gateway::{CallError, Link, Refused};
 
@@ -83,14 +83,14 @@ async fn who_waits_hears_of_the_end() {
         drop(client);
     };
     let (answer, ()) = join!(link.call("a", json!({})), talk);
-    let lost = Lost::Closed { code: None, reason: String::new() };
+    let lost = Disconnected::Closed { code: None, reason: String::new() };
     assert_eq!(answer, Err(CallError::Lost(lost.clone())));
     assert_eq!(link.lost().await, lost);
     assert_eq!(link.call("b", json!({})).await, Err(CallError::Lost(lost)));
 }
 
 /// What comes of a link to which this is said.
-async fn lost(talk: impl AsyncFnOnce(&mut Client)) -> Lost {
+async fn lost(talk: impl AsyncFnOnce(&mut Client)) -> Disconnected {
     let (link, mut client) = Client::linked().await;
     let (lost, ()) = join!(link.lost(), talk(&mut client));
     assert_eq!(link.call("x", json!({})).await, Err(CallError::Lost(lost.clone())));
@@ -111,7 +111,7 @@ async fn what_is_no_frame_is_the_end() {
             client.gone().await;
         });
         let lost = lost.await;
-        assert!(matches!(lost, Lost::Broken(_)), "{lost:?}");
+        assert!(matches!(lost, Disconnected::Broken(_)), "{lost:?}");
     }
 }
 
@@ -119,7 +119,7 @@ async fn what_is_no_frame_is_the_end() {
 async fn a_restart_is_told_from_a_loss() {
     let close = CloseFrame { code: 1012.into(), reason: "service restart\x1b".into() };
     let closed = lost(async |client| client.0.close(Some(close)).await.unwrap()).await;
-    assert_eq!(closed, Lost::Closed { code: Some(1012), reason: "service restart\x1b".into() });
+    assert_eq!(closed, Disconnected::Closed { code: Some(1012), reason: "service restart\x1b".into() });
     assert!(!closed.to_string().contains('\x1b'));
 }
 
@@ -137,7 +137,7 @@ async fn silence_is_the_end() {
         client.gone().await;
         assert_eq!(start.elapsed().as_secs(), 11 * 60 + 65);
     });
-    assert_eq!(lost.await, Lost::Silent(65));
+    assert_eq!(lost.await, Disconnected::Silent(65));
 }
 
 #[tokio::test]

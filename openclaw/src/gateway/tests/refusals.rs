@@ -9,7 +9,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use crate::gateway::identity::Identity;
 use crate::gateway::testing::{Client, Gateway, hello};
-use crate::gateway::{Access, Link, OpenError};
+use crate::gateway::{Credentials, Link, OpenError};
 
 /// What opening says where the gateway says this.
 async fn opening(talk: impl AsyncFnOnce(&Gateway)) -> Result<Link, OpenError> {
@@ -256,11 +256,11 @@ fn mismatch(code: &str) -> Value {
 }
 
 /// With a token that the gateway has issued to this device.
-async fn with_token(gateway: &Gateway) -> (tempfile::TempDir, Access) {
+async fn with_token(gateway: &Gateway) -> (tempfile::TempDir, Credentials) {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().canonicalize().unwrap();
     Identity::find(&state).unwrap().keep(&gateway.url(), "issued").unwrap();
-    let access = Access { identity: Identity::find(&state).unwrap(), ..gateway.access() };
+    let access = Credentials { identity: Identity::find(&state).unwrap(), ..gateway.access() };
     (directory, access)
 }
 
@@ -278,7 +278,7 @@ async fn the_token_of_the_device_is_the_second_attempt() {
     assert_eq!(first["params"]["auth"], json!({"token": "X"}));
     assert_eq!(second["params"]["auth"], json!({"token": "X", "deviceToken": "issued"}));
     // Where there is nothing else it is the first, and one that is not taken is forgotten.
-    let access = Access { secret: None, ..access };
+    let access = Credentials { secret: None, ..access };
     let (_, first) = join!(Link::open(&access), refuse(&gateway, mismatch("AUTH_DEVICE_TOKEN_MISMATCH")));
     assert_eq!(first["params"]["auth"], json!({"deviceToken": "issued"}));
     let kept = Identity::find(&directory.path().canonicalize().unwrap()).unwrap();

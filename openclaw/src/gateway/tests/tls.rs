@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{ServerConfig, version};
 
 use crate::gateway::testing::{Client, Gateway, hello};
 use crate::gateway::tls::{Trust, fingerprint};
-use crate::gateway::{Access, Link, OpenError};
+use crate::gateway::{Credentials, Link, OpenError};
 
 fn certified() -> CertifiedKey<KeyPair> {
     generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap()
@@ -38,7 +38,7 @@ fn server(
 async fn opening(acceptor: TlsAcceptor, trust: Trust) -> Result<Link, OpenError> {
     let gateway = Gateway::new().await;
     let url = gateway.url().replace("ws://", "wss://");
-    let access = Access { endpoint: GatewayUrl::parse(&url).unwrap(), trust, ..gateway.access() };
+    let access = Credentials { endpoint: GatewayUrl::parse(&url).unwrap(), trust, ..gateway.access() };
     let talk = async {
         let Ok(stream) = acceptor.accept(gateway.raw().await).await else { return };
         let mut client = Client::upgrade(stream).await;
@@ -81,7 +81,7 @@ async fn one_that_nobody_vouches_for_is_not_taken() {
 async fn what_is_no_tls_is_told_nothing() {
     let gateway = Gateway::new().await;
     let url = gateway.url().replace("ws://", "wss://");
-    let access = Access { endpoint: GatewayUrl::parse(&url).unwrap(), ..gateway.access() };
+    let access = Credentials { endpoint: GatewayUrl::parse(&url).unwrap(), ..gateway.access() };
     let talk = async {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let mut raw = gateway.raw().await;

@@ -19,10 +19,10 @@ use crate::paths::pattern::{Expanded, Paths, expand, show};
 use crate::paths::persistence::Hint;
 use crate::paths::{exec_roots, persistence};
 use crate::programs::DEFAULT_CARRIERS;
-use crate::programs::allowlist::Entry;
+use crate::programs::allowlist::CompiledEntry;
 use crate::programs::modes::Modes;
 use crate::programs::safe_bins::SafeBins;
-use crate::verdict::{Reason, UNMENTIONED};
+use crate::verdict::{CompiledReason, UNMENTIONED};
 use crate::{Grant, Host, Overrides, Permission, Policy, Rights, Source};
 
 const ASKED: Permission = Permission(Rights::all(Grant::Ask));
@@ -58,15 +58,15 @@ impl Policy {
 
         let listed = |pattern: &&str| {
             let entry = AllowlistEntry { pattern: (*pattern).to_owned(), ..AllowlistEntry::default() };
-            Entry::compile(&entry, &paths, &map, allowlist_reason(pattern)).entry
+            CompiledEntry::compile(&entry, &paths, &map, allowlist_reason(pattern)).entry
         };
-        let mut entries: Vec<Entry> = PROGRAMS.iter().chain(&TOOLCHAINS).filter_map(listed).collect();
+        let mut entries: Vec<CompiledEntry> = PROGRAMS.iter().chain(&TOOLCHAINS).filter_map(listed).collect();
         let built = project.then(|| host.cwd.to_vec());
         entries.extend(toolchains.iter().chain(&built).map(|dir| {
             let Expanded { literal, pattern } = hierarchy(dir);
-            Entry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
+            CompiledEntry::at(&literal, &pattern, allowlist_reason(&format!("{}/**", show(dir))))
         }));
-        let (openclaw, notes) = Stores::of(host, false).entries(agent, &paths, &map, false);
+        let (openclaw, notes) = Stores::new(host, false).entries(agent, &paths, &map, false);
         entries.extend(openclaw);
         warnings.extend(notes);
         let (saved, notes) = host.own.entries(agent, &paths, &map);
@@ -103,7 +103,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     let mut builder = MapBuilder::new(paths, modes.ask());
     always_denied(&mut builder, host);
     for pattern in DENIED.iter().flat_map(|list| list.split_whitespace()) {
-        let reason = Reason {
+        let reason = CompiledReason {
             source: Source::Builtin,
             path: format!("builtin.deny[\"{pattern}\"]"),
             rule: format!("builtin deny \"{pattern}\""),
@@ -182,7 +182,7 @@ fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permissio
     // Shells open their histories at every start and go on without: a line each time would say nothing.
     let unmentioned = permission.0 == Rights::NONE && shown.starts_with('~');
     let section = if unmentioned { UNMENTIONED } else { "builtin.rules" };
-    let reason = Reason {
+    let reason = CompiledReason {
         source: Source::Builtin,
         path: format!("{section}[\"{shown}\"]"),
         rule: format!("builtin \"{shown}\": \"{permission}\""),
@@ -191,8 +191,8 @@ fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permissio
     builder.rule(expanded, permission, reason);
 }
 
-fn allowlist_reason(pattern: &str) -> Reason {
-    Reason {
+fn allowlist_reason(pattern: &str) -> CompiledReason {
+    CompiledReason {
         source: Source::Builtin,
         path: format!("builtin.allowlist[\"{pattern}\"]"),
         rule: format!("builtin allowlist \"{pattern}\""),

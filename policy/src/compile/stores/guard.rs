@@ -2,12 +2,12 @@
 
 use super::openclaw::listed;
 use crate::compile::host::OwnStore;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Paths, expand, problem};
-use crate::paths::saved_rules::Answer;
+use crate::paths::saved_rules::SavedRule;
 use crate::programs::allowlist;
-use crate::store::Entry;
-use crate::verdict::Reason;
+use crate::store::StoreEntry;
+use crate::verdict::CompiledReason;
 use crate::{Ask, Source};
 
 /// The store's name in the state directory, as reasons say it.
@@ -15,7 +15,7 @@ const NAME: &str = "guard/approvals.json";
 
 impl OwnStore<'_> {
     /// The file rules that speak for an agent, with what the operator should know of the store.
-    pub(crate) fn answers(&self, agent: &str, home: &[u8], ask: Ask) -> (Vec<Answer>, Vec<String>) {
+    pub(crate) fn answers(&self, agent: &str, home: &[u8], ask: Ask) -> (Vec<SavedRule>, Vec<String>) {
         let reading = match self {
             OwnStore::Absent => return (Vec::new(), Vec::new()),
             OwnStore::Broken(line) => return (Vec::new(), vec![broken(line)]),
@@ -31,13 +31,13 @@ impl OwnStore<'_> {
             }
             // As written: it is a real path, and a link that has come into it since leads where nobody was asked.
             let glob = expand(&rule.pattern, home).glob(true);
-            let reason = Reason {
+            let reason = CompiledReason {
                 source: Source::Saved,
                 rule: format!("allowed always: {rule} ({NAME})"),
                 text: format!("{rule} was allowed always ({NAME})"),
                 path,
             };
-            answers.push(Answer { glob, bits: rule.bits, reason });
+            answers.push(SavedRule { glob, bits: rule.bits, reason });
         }
         if ask == Ask::Off && !answers.is_empty() {
             warnings.push(format!("{NAME}: its rules for files do nothing while exec.ask is off"));
@@ -50,8 +50,8 @@ impl OwnStore<'_> {
         &self,
         agent: &str,
         paths: &Paths<'_>,
-        map: &Map,
-    ) -> (Vec<allowlist::Entry>, Vec<String>) {
+        map: &PathRules,
+    ) -> (Vec<allowlist::CompiledEntry>, Vec<String>) {
         match self {
             OwnStore::Present(reading) => {
                 listed(&reading.store, agent, paths, map, |path, entry| reason(own_place(&path), entry))
@@ -66,9 +66,9 @@ fn own_place(path: &str) -> String {
     path.replacen("openclaw.", "saved.", 1)
 }
 
-fn reason(path: String, entry: Entry<'_>) -> Reason {
+fn reason(path: String, entry: StoreEntry<'_>) -> CompiledReason {
     let list = path.rsplit_once('[').map_or(&*path, |(list, _)| list);
-    Reason {
+    CompiledReason {
         source: Source::Saved,
         rule: format!("{list} \"{}\"", entry.pattern()),
         text: format!("\"{}\" was allowed always ({NAME})", entry.pattern()),

@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 
 use crate::compile::host::{Host, OpenclawStore};
 use crate::config::allowlist_entry::AllowlistEntry;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::Paths;
 use crate::programs::allowlist;
-use crate::store::{Entry, Inactive, Store};
-use crate::verdict::{Reason, Source};
+use crate::store::{Inactive, Store, StoreEntry};
+use crate::verdict::{CompiledReason, Source};
 
 /// Which of OpenClaw's stores one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub(crate) enum StoreOwner {
     /// `exec-approvals.json`.
     File,
     /// The gateway, which was asked for it.
     Gateway,
 }
 
-impl Holder {
+impl StoreOwner {
     /// What places in it begin with.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
-            Holder::File => "openclaw",
-            Holder::Gateway => "gateway",
+            StoreOwner::File => "openclaw",
+            StoreOwner::Gateway => "gateway",
         }
     }
 
@@ -37,20 +37,20 @@ impl Holder {
     /// Its name in a sentence.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Holder::File => "exec-approvals.json",
-            Holder::Gateway => "exec approvals of the gateway",
+            StoreOwner::File => "exec-approvals.json",
+            StoreOwner::Gateway => "exec approvals of the gateway",
         }
     }
 }
 
 /// OpenClaw's stores of which each counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Stores<'a>(Vec<(Holder, OpenclawStore<'a>)>);
+pub(crate) struct Stores<'a>(Vec<(StoreOwner, OpenclawStore<'a>)>);
 
 impl<'a> Stores<'a> {
     /// Of a host. The gateway's counts where guard.json has it asked as an administrator.
-    pub(crate) fn of(host: &Host<'a>, is_admin: bool) -> Stores<'a> {
-        let mut stores = vec![(Holder::File, host.openclaw)];
+    pub(crate) fn new(host: &Host<'a>, is_admin: bool) -> Stores<'a> {
+        let mut stores = vec![(StoreOwner::File, host.openclaw)];
         let is_the_file = match (host.openclaw, host.gateways) {
             // A gateway up to 2026.7 on this host has the file.
             (OpenclawStore::Present(file), OpenclawStore::Present(gateways)) => {
@@ -59,12 +59,12 @@ impl<'a> Stores<'a> {
             _ => false,
         };
         if is_admin && !is_the_file {
-            stores.push((Holder::Gateway, host.gateways));
+            stores.push((StoreOwner::Gateway, host.gateways));
         }
         Stores(stores)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Holder, OpenclawStore<'a>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (StoreOwner, OpenclawStore<'a>)> {
         self.0.iter().copied()
     }
 
@@ -73,9 +73,9 @@ impl<'a> Stores<'a> {
         &self,
         agent: &str,
         paths: &Paths<'_>,
-        map: &Map,
+        map: &PathRules,
         has_skills: bool,
-    ) -> (Vec<allowlist::Entry>, Vec<String>) {
+    ) -> (Vec<allowlist::CompiledEntry>, Vec<String>) {
         let (mut entries, mut warnings) = (Vec::new(), Vec::new());
         for (holder, store) in self.iter() {
             let reading = match store {
@@ -87,7 +87,7 @@ impl<'a> Stores<'a> {
                 OpenclawStore::Present(reading) => reading,
             };
             warnings.extend(reading.notes.iter().map(|note| format!("{}: {note}", holder.name())));
-            let reason = |path: String, entry: Entry<'_>| reason(holder, &path, entry);
+            let reason = |path: String, entry: StoreEntry<'_>| reason(holder, &path, entry);
             let (listed, more) = listed(&reading.store, agent, paths, map, reason);
             entries.extend(listed);
             warnings.extend(more);
@@ -109,9 +109,9 @@ pub(crate) fn listed(
     store: &Store,
     agent: &str,
     paths: &Paths<'_>,
-    map: &Map,
-    reason: impl Fn(String, Entry<'_>) -> Reason,
-) -> (Vec<allowlist::Entry>, Vec<String>) {
+    map: &PathRules,
+    reason: impl Fn(String, StoreEntry<'_>) -> CompiledReason,
+) -> (Vec<allowlist::CompiledEntry>, Vec<String>) {
     let (mut entries, mut warnings) = (Vec::new(), Vec::new());
     let mut inactive: BTreeMap<Inactive, Vec<String>> = BTreeMap::new();
     for (path, entry) in store.allowlist(agent) {
@@ -120,7 +120,7 @@ pub(crate) fn listed(
             inactive.entry(why).or_default().push(reason.path);
             continue;
         }
-        let compiled = allowlist::Entry::compile(&written(entry), paths, map, reason);
+        let compiled = allowlist::CompiledEntry::compile(&written(entry), paths, map, reason);
         entries.extend(compiled.entry);
         warnings.extend(compiled.warning);
     }
@@ -128,7 +128,7 @@ pub(crate) fn listed(
     (entries, warnings)
 }
 
-fn written(entry: Entry<'_>) -> AllowlistEntry {
+fn written(entry: StoreEntry<'_>) -> AllowlistEntry {
     AllowlistEntry {
         pattern: entry.pattern().to_owned(),
         arg_pattern: entry.arg_pattern().map(str::to_owned),
@@ -136,14 +136,14 @@ fn written(entry: Entry<'_>) -> AllowlistEntry {
     }
 }
 
-fn reason(holder: Holder, path: &str, entry: Entry<'_>) -> Reason {
+fn reason(holder: StoreOwner, path: &str, entry: StoreEntry<'_>) -> CompiledReason {
     let path = holder.place(path);
     let list = path.rsplit_once('[').map_or(&*path, |(list, _)| list);
     let whose = match holder {
-        Holder::File => "OpenClaw's exec-approvals.json",
-        Holder::Gateway => "the gateway's exec approvals",
+        StoreOwner::File => "OpenClaw's exec-approvals.json",
+        StoreOwner::Gateway => "the gateway's exec approvals",
     };
-    Reason {
+    CompiledReason {
         source: Source::Openclaw,
         rule: format!("{list} \"{}\"", entry.pattern()),
         text: format!("the allowlist of {whose} has \"{}\"", entry.pattern()),
@@ -151,13 +151,13 @@ fn reason(holder: Holder, path: &str, entry: Entry<'_>) -> Reason {
     }
 }
 
-fn broken(holder: Holder, line: &str) -> String {
+fn broken(holder: StoreOwner, line: &str) -> String {
     match holder {
-        Holder::File => format!(
+        StoreOwner::File => format!(
             "{line}; nothing may start until it is repaired or moved away (OpenClaw up to 2026.7 reads such a file as \
              an empty one, and allows everything)"
         ),
-        Holder::Gateway => format!(
+        StoreOwner::Gateway => format!(
             "{line}; nothing may start until the gateway has said what its exec approvals are, or approvals.gateway.admin \
              is false"
         ),

@@ -104,7 +104,7 @@ impl JsonSchema for ThreadId {
 
 /// To whom a question goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn<'f> {
+pub enum Recipient<'f> {
     /// To the chat that the gateway knows for the session: the session's key says it all.
     Session,
     /// To this one.
@@ -117,7 +117,7 @@ const WINDOW: usize = 2048;
 impl Forwarding {
     /// To whom a question of this agent's and session's goes, in OpenClaw's order, each once. Nobody where forwarding is
     /// off or a filter leaves it out. A request has room for the first only.
-    pub fn turns(&self, agent: &str, session_key: Option<&str>) -> Vec<Turn<'_>> {
+    pub fn turns(&self, agent: &str, session_key: Option<&str>) -> Vec<Recipient<'_>> {
         let session_key = session_key.map(trim).filter(|key| !key.is_empty());
         if !self.enabled.unwrap_or(false) || !self.lets(agent, session_key) {
             return Vec::new();
@@ -125,10 +125,10 @@ impl Forwarding {
         let mode = self.mode.unwrap_or_default();
         let mut turns = Vec::new();
         if mode != ForwardingMode::Targets && session_key.is_some() {
-            turns.push(Turn::Session);
+            turns.push(Recipient::Session);
         }
         if mode != ForwardingMode::Session {
-            for target in self.targets.iter().flatten().map(Turn::Target) {
+            for target in self.targets.iter().flatten().map(Recipient::Target) {
                 if !turns.contains(&target) {
                     turns.push(target);
                 }

@@ -8,7 +8,7 @@ mod gateway;
 mod url;
 
 pub(crate) use forwarding::ForwardingMode;
-pub use forwarding::{Forwarding, ThreadId, Turn, TurnSource};
+pub use forwarding::{Forwarding, Recipient, ThreadId, TurnSource};
 pub use gateway::{Fingerprint, GatewayRoute};
 pub use url::{GatewayHost, GatewayUrl, Scheme};
 
@@ -45,7 +45,7 @@ impl Route {
 }
 
 /// Cards that wait for an answer, where guard.json says nothing.
-const MAX_PENDING: usize = 16;
+const DEFAULT_MAX_PENDING: usize = 16;
 
 /// `approvals`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -78,7 +78,7 @@ fn is_empty<T: Default + PartialEq>(section: &T) -> bool {
 
 impl Approvals {
     /// The most that `maxPending` may say: more cards than anybody reads, and a bound on memory.
-    pub const MOST_PENDING: u64 = 1024;
+    pub const MAX_PENDING: u64 = 1024;
 
     /// `routes`; `None` stands for every way there is.
     pub fn routes(&self) -> Option<&[Route]> {
@@ -87,7 +87,7 @@ impl Approvals {
 
     /// `maxPending`.
     pub fn max_pending(&self) -> usize {
-        self.max_pending.and_then(|most| usize::try_from(most).ok()).unwrap_or(MAX_PENDING)
+        self.max_pending.and_then(|most| usize::try_from(most).ok()).unwrap_or(DEFAULT_MAX_PENDING)
     }
 
     /// `notify`: a program and its arguments.

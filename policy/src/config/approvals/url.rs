@@ -38,7 +38,7 @@ pub enum GatewayHost {
 
 const LOCALHOST: &str = "localhost";
 /// The longest name that DNS has (RFC 1035, 2.3.4).
-const LONGEST_NAME: usize = 253;
+const MAX_NAME_LEN: usize = 253;
 const EXPECTED: &str = "must be ws://HOST:PORT or wss://HOST:PORT, with a path perhaps";
 
 impl GatewayUrl {
@@ -137,7 +137,7 @@ impl GatewayHost {
             !label.is_empty()
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
-        if text.len() > LONGEST_NAME || !text.split('.').all(is_label) {
+        if text.len() > MAX_NAME_LEN || !text.split('.').all(is_label) {
             return Err(match text {
                 "" => EXPECTED.to_owned(),
                 _ if !text.is_ascii() => format!("\"{text}\": write the name in ASCII (xn--…)"),

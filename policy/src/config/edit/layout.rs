@@ -12,7 +12,7 @@ pub(super) struct Style {
 }
 
 impl Style {
-    pub(super) fn of(root: &CstRootNode, text: &str) -> Style {
+    pub(super) fn detect(root: &CstRootNode, text: &str) -> Style {
         let is_dos = text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r'));
         let step = root.single_indent_text().unwrap_or_else(|| "  ".to_owned());
         Style { line_end: if is_dos { "\r\n" } else { "\n" }, step }

@@ -13,9 +13,11 @@ use crate::config::reader::options;
 pub(super) fn put(text: &str, keys: &[&str], value: &str) -> Option<String> {
     let root = read(text)?;
     match walk(&root, keys)? {
-        Walk::Found(old) if is(&old, value) => None,
-        Walk::Found(old) => Some(with(&old, Value::from(value).to_string())),
-        Walk::Until(object, missing) => insert_below(&Style::of(&root, text), object, missing, value.into()),
+        KeyWalk::Found(old) if is(&old, value) => None,
+        KeyWalk::Found(old) => Some(with(&old, Value::from(value).to_string())),
+        KeyWalk::Until(object, missing) => {
+            insert_below(&Style::detect(&root, text), object, missing, value.into())
+        }
     }
 }
 
@@ -23,15 +25,15 @@ pub(super) fn put(text: &str, keys: &[&str], value: &str) -> Option<String> {
 /// there.
 pub(super) fn push(text: &str, keys: &[&str], value: &Value) -> Option<String> {
     let root = read(text)?;
-    let style = Style::of(&root, text);
+    let style = Style::detect(&root, text);
     match walk(&root, keys)? {
-        Walk::Found(list) => {
+        KeyWalk::Found(list) => {
             let list = list.as_array()?;
             let is_there =
                 list.elements().iter().any(|element| element.to_serde_value().as_ref() == Some(value));
             (!is_there).then(|| insert(&style, &list.into(), &New::Element(value)))
         }
-        Walk::Until(object, missing) => insert_below(&style, object, missing, [value.clone()].into()),
+        KeyWalk::Until(object, missing) => insert_below(&style, object, missing, [value.clone()].into()),
     }
 }
 
@@ -43,7 +45,7 @@ pub(super) fn remove(text: &str, keys: &[&str], value: &str) -> Option<String> {
 /// With its line, if nothing else stands on it, else with the blanks before it; and with one comma.
 fn remove_first(text: &str, keys: &[&str], value: &str) -> Option<String> {
     let root = read(text)?;
-    let Walk::Found(list) = walk(&root, keys)? else { return None };
+    let KeyWalk::Found(list) = walk(&root, keys)? else { return None };
     let gone = list.as_array()?.elements().into_iter().find(|element| is(element, value))?;
     let children = list.children();
     let mut texts = texts(&children);
@@ -145,23 +147,23 @@ fn read(text: &str) -> Option<CstRootNode> {
 }
 
 /// Where keys lead.
-enum Walk<'k> {
+enum KeyWalk<'k> {
     Found(CstNode),
     /// The last object on the way, and the keys that are not there.
     Until(CstObject, &'k [&'k str]),
 }
 
 /// `None` where there is something on the way that has no keys.
-fn walk<'k>(root: &CstRootNode, keys: &'k [&'k str]) -> Option<Walk<'k>> {
+fn walk<'k>(root: &CstRootNode, keys: &'k [&'k str]) -> Option<KeyWalk<'k>> {
     let mut value = root.value()?;
     for (depth, key) in keys.iter().enumerate() {
         let object = value.as_object()?;
         match object.get(key) {
             Some(member) => value = member.value()?,
-            None => return Some(Walk::Until(object, &keys[depth..])),
+            None => return Some(KeyWalk::Until(object, &keys[depth..])),
         }
     }
-    Some(Walk::Found(value))
+    Some(KeyWalk::Found(value))
 }
 
 fn is(node: &CstNode, value: &str) -> bool {

@@ -19,7 +19,7 @@ impl Reader<'_> {
                         approvals.max_pending = n.value.parse().ok();
                     }
                     _ => {
-                        let most = Approvals::MOST_PENDING;
+                        let most = Approvals::MAX_PENDING;
                         self.wrong(value, &key, format!("must be a whole number from 1 to {most}"));
                     }
                 },
@@ -49,5 +49,5 @@ impl Reader<'_> {
 }
 
 fn in_bounds(most: &u64) -> bool {
-    (1..=Approvals::MOST_PENDING).contains(most)
+    (1..=Approvals::MAX_PENDING).contains(most)
 }

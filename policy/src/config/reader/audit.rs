@@ -3,7 +3,7 @@
 use jsonc_parser::ast::Value;
 
 use super::syntax::Reader;
-use crate::config::audit::{Audit, LEAST_BYTES, OnError};
+use crate::config::audit::{Audit, MIN_BYTES, OnError};
 
 pub(super) const AUDIT: [&str; 5] = ["path", "onError", "maxBytes", "keep", "journald"];
 
@@ -38,11 +38,11 @@ impl Reader<'_> {
 
     fn bytes(&mut self, value: &Value<'_>, key: &str) -> Option<u64> {
         let bytes = match value {
-            Value::NumberLit(number) => number.value.parse().ok().filter(|bytes| *bytes >= LEAST_BYTES),
+            Value::NumberLit(number) => number.value.parse().ok().filter(|bytes| *bytes >= MIN_BYTES),
             _ => None,
         };
         if bytes.is_none() {
-            self.wrong(value, key, format!("must be a whole number of bytes, {LEAST_BYTES} or more"));
+            self.wrong(value, key, format!("must be a whole number of bytes, {MIN_BYTES} or more"));
         }
         bytes
     }

@@ -10,7 +10,7 @@ use crate::config::problem::place;
 
 /// Where a key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The key from the top: `agents.main.allowlist[0]`.
     pub key: String,
     /// From 1.
@@ -21,11 +21,11 @@ pub struct Place {
 
 /// The place of the key with which a message about `text` begins, `exec.roots: …`; the deepest key where several do.
 /// None where the message begins with no key that is there.
-pub fn locate(text: &str, message: &str) -> Option<Place> {
+pub fn locate(text: &str, message: &str) -> Option<Location> {
     let tree = parse_to_ast(text, &CollectOptions::default(), &options()).ok()?.value?;
     let (key, offset) = deepest(&tree, "", message)?;
     let (line, column) = place(text, offset);
-    Some(Place { key, line, column })
+    Some(Location { key, line, column })
 }
 
 fn deepest(value: &Value<'_>, key: &str, message: &str) -> Option<(String, usize)> {

@@ -19,7 +19,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::document::Document;
 use crate::Problem;
-pub use locate::{Place, locate};
+pub use locate::{Location, locate};
 use syntax::Reader;
 pub(crate) use syntax::join;
 

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use super::exec_roots::is_below;
 use super::glob::Glob;
-use crate::paths::entry::Entry;
-use crate::verdict::Reason;
+use crate::paths::entry::CompiledPattern;
+use crate::verdict::CompiledReason;
 use crate::{Grant, Host, Rights, Source};
 use lists::{Start, places};
-pub use premises::Premises;
-pub(crate) use protected::Kept;
+pub use premises::PersistenceSites;
+pub(crate) use protected::ProtectedPaths;
 pub(crate) use set::Set;
 
 /// What is taken away: `w`.
@@ -35,7 +35,7 @@ pub(crate) enum Hint {
 }
 
 /// The places of all sets that are on.
-pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> Kept {
+pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
     let mut making = Making { host, entries: Vec::new(), seen: HashSet::new() };
     for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {
         let reason = Arc::new(reason(set, hint));
@@ -57,10 +57,10 @@ pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> 
             _ => {}
         }
     }
-    Kept::new(making.entries)
+    ProtectedPaths::new(making.entries)
 }
 
-fn reason(set: Set, hint: Hint) -> Reason {
+fn reason(set: Set, hint: Hint) -> CompiledReason {
     let (name, when) = (set.as_str(), set.when());
     let rule = format!("builtin persistence \"{name}\": runs outside the guard {when}");
     let rule = match hint {
@@ -69,7 +69,7 @@ fn reason(set: Set, hint: Hint) -> Reason {
         }
         Hint::WithoutFile => rule,
     };
-    Reason {
+    CompiledReason {
         source: Source::Builtin,
         path: format!("permissions.persistence.{name}"),
         rule,
@@ -106,14 +106,14 @@ fn is_kept_of_path(host: &Host<'_>, dir: &[u8]) -> bool {
 
 struct Making<'a> {
     host: &'a Host<'a>,
-    entries: Vec<Entry>,
+    entries: Vec<CompiledPattern>,
     seen: HashSet<(Vec<u8>, bool)>,
 }
 
 impl Making<'_> {
     /// Adds a path, which with a slash at its end is a directory with all that is in it: as it is written, as it is, and
     /// the links by which the one leads to the other.
-    fn add(&mut self, path: &[u8], reason: &Arc<Reason>) {
+    fn add(&mut self, path: &[u8], reason: &Arc<CompiledReason>) {
         let (path, is_directory) = match path.strip_suffix(b"/") {
             Some(path) => (path, true),
             None => (path, false),
@@ -136,10 +136,10 @@ impl Making<'_> {
         }
     }
 
-    fn one(&mut self, path: &[u8], is_directory: bool, reason: &Arc<Reason>) {
+    fn one(&mut self, path: &[u8], is_directory: bool, reason: &Arc<CompiledReason>) {
         if !is_below(self.host.home, path) && self.seen.insert((path.to_vec(), is_directory)) {
             let glob = Glob::new(path, if is_directory { "/**" } else { "" }, true);
-            self.entries.push(Entry { glob, rights: CEILING, reason: Arc::clone(reason) });
+            self.entries.push(CompiledPattern { glob, rights: CEILING, reason: Arc::clone(reason) });
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// Where things are that run by themselves, as far as it is not the same everywhere. All of it as it was at the start.
 #[derive(Clone, Debug, Default)]
-pub struct Premises {
+pub struct PersistenceSites {
     /// Where programs may look for what is in the home directory, beside [`crate::Host::home`]: `$HOME`, `$ZDOTDIR`.
     pub homes: Vec<Vec<u8>>,
     /// `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`, where they are set.

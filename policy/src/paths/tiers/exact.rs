@@ -3,21 +3,21 @@
 //! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing else is
 //! allowed or asked for: that each rule with a yes or a question speaks only of paths that some hierarchy grants.
 
-use super::walk::{Standing, Walked};
+use super::walk::{NodeKind, Walked};
 use super::{
     Classes, DEV, Exactness, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, PROC, directory,
 };
-use crate::paths::entry::Entry;
+use crate::paths::entry::CompiledPattern;
 use crate::paths::exec_roots::is_below;
 use crate::paths::glob::{Below, Glob};
 use crate::paths::pattern::show;
 use crate::{Access, Ask, Grant, Policy, Rights};
 
 /// Why a class is not exact.
-type Because = String;
+type Inexact = String;
 
 pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
-    let exactness = |found: Result<(), Because>| match found {
+    let exactness = |found: Result<(), Inexact>| match found {
         Ok(()) => Exactness::Exact,
         Err(because) => Exactness::Not(because),
     };
@@ -40,7 +40,7 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
 }
 
 /// What only the broker can do where a script was approved: its interpreter is given the bytes that were approved.
-pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Because> {
+pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     let programs = &policy.programs;
     let because = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
     match &programs.strict_inline_eval {
@@ -53,9 +53,9 @@ pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Because> {
 }
 
 /// What the floor lets be read beside the hierarchies: programs, and what lies with them.
-fn programs(policy: &Policy, walked: &Walked) -> Result<(), Because> {
+fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     let is_read =
-        |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == Standing::Nothing;
+        |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == NodeKind::Nothing;
     match policy.roots.iter().find(|root| !is_read(root)) {
         Some(root) => {
             let root = show(root);
@@ -73,7 +73,7 @@ struct Compared<'a> {
 }
 
 impl Compared<'_> {
-    fn compare(&self) -> Result<(), Because> {
+    fn compare(&self) -> Result<(), Inexact> {
         let map = &self.policy.map;
         // The longest that speaks of everything leaves nothing to shorter ones, nor to the base and the default.
         let all = map.rules.iter().find(|e| e.glob.covers(b"/") && e.glob.below(b"/") == Below::Everything);
@@ -98,7 +98,7 @@ impl Compared<'_> {
         if self.bit == Access::READ { "reading" } else { "writing" }
     }
 
-    fn default(&self) -> Result<(), Because> {
+    fn default(&self) -> Result<(), Inexact> {
         let reason = self.policy.map.default_reason();
         match self.grant(self.policy.map.default) {
             Grant::No => Ok(()),
@@ -109,7 +109,7 @@ impl Compared<'_> {
     }
 
     /// Whether a rule reaches what is something else to each process, and so is judged by more than its path.
-    fn places(&self, entry: &Entry) -> Result<(), Because> {
+    fn places(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
         let is_harmless =
             entry.glob.is_literal() && HARMLESS_DEVICES.iter().any(|device| entry.glob.literal() == *device);
         let reaches = |place: &&[u8]| entry.glob.covers(place) || entry.glob.below(place) != Below::Nothing;
@@ -129,8 +129,8 @@ impl Compared<'_> {
     }
 
     /// Whether everything that a rule speaks of is granted.
-    fn entry(&self, entry: &Entry) -> Result<(), Because> {
-        let Entry { glob, rights, reason } = entry;
+    fn entry(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
+        let CompiledPattern { glob, rights, reason } = entry;
         let is_literal = glob.is_literal();
         let top = top(glob);
         let is_granted = if is_literal { self.is_granted(top) } else { self.is_granted_below(top) };
@@ -150,15 +150,15 @@ impl Compared<'_> {
             return Err(format!("{place} goes by names, and a floor by directories"));
         }
         Err(match self.walked.standing(top) {
-            Standing::Nothing => format!("{place} names what does not exist yet"),
-            Standing::Other => format!("{place} names a link, or what is no file on a disk"),
-            Standing::Directory if is_literal => format!("{place} grants a directory without what is in it"),
+            NodeKind::Nothing => format!("{place} names what does not exist yet"),
+            NodeKind::Other => format!("{place} names a link, or what is no file on a disk"),
+            NodeKind::Directory if is_literal => format!("{place} grants a directory without what is in it"),
             _ => format!("{place} has exceptions, and what comes to stand beside them is not known yet"),
         })
     }
 
     /// A file that is granted by itself and may be replaced: what replaces it would not be granted.
-    fn replaceable(&self) -> Result<(), Because> {
+    fn replaceable(&self) -> Result<(), Inexact> {
         let is_file = |path: &[u8]| !HARMLESS_DEVICES.contains(&path);
         let mut files = self.walked.hierarchies.iter().filter(|h| h.kind == HierarchyKind::File);
         match files.find(|h| h.access.contains(Access::WRITE) && is_file(&h.path)) {
@@ -171,7 +171,7 @@ impl Compared<'_> {
     }
 
     /// Whether making and removing what is granted is granted, too: the kernel looks at the directory around it.
-    fn tops(&self) -> Result<(), Because> {
+    fn tops(&self) -> Result<(), Inexact> {
         let is_top = |h: &&Hierarchy| {
             h.access.contains(self.bit) && h.path != b"/" && !self.is_granted_below(directory(&h.path))
         };
@@ -190,7 +190,7 @@ impl Compared<'_> {
     /// Whether a denial speaks of everything that a pattern does.
     fn is_denied(&self, glob: &Glob) -> bool {
         let top = top(glob);
-        let covers = |e: &Entry| e.glob.covers(top);
+        let covers = |e: &CompiledPattern| e.glob.covers(top);
         self.is_denied_below(top) || glob.is_literal() && self.denials().any(covers)
     }
 
@@ -201,7 +201,7 @@ impl Compared<'_> {
     }
 
     /// What takes the bit away, whatever the rules say.
-    fn denials(&self) -> impl Iterator<Item = &Entry> {
+    fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
         let kept = if self.bit == Access::WRITE { map.kept.entries() } else { &[] };
         map.denies.iter().chain(kept)

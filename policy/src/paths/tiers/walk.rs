@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{DEV, HARMLESS_DEVICES, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, PROC};
-use crate::paths::bounds::Reach;
+use crate::paths::bounds::RightsBelow;
 use crate::paths::glob::Glob;
 use crate::{Access, Grant, Policy, Rights};
 
@@ -20,7 +20,7 @@ pub(super) struct Walked {
 
 /// What stands where a pattern leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum NodeKind {
     Nothing,
     /// A directory, whole or not.
     Directory,
@@ -33,20 +33,20 @@ pub(super) enum Standing {
 
 impl Walked {
     /// What stood at a path.
-    pub(super) fn standing(&self, path: &[u8]) -> Standing {
+    pub(super) fn standing(&self, path: &[u8]) -> NodeKind {
         if path == b"/" {
-            return Standing::Directory;
+            return NodeKind::Directory;
         }
         let parent = super::directory(path);
         match self.standing(parent) {
-            Standing::Directory if self.listed.contains(parent) => match self.found.get(path) {
-                Some(NameKind::Directory | NameKind::Mixed) => Standing::Directory,
-                Some(NameKind::File) => Standing::File,
-                Some(NameKind::Other) => Standing::Other,
-                None => Standing::Nothing,
+            NodeKind::Directory if self.listed.contains(parent) => match self.found.get(path) {
+                Some(NameKind::Directory | NameKind::Mixed) => NodeKind::Directory,
+                Some(NameKind::File) => NodeKind::File,
+                Some(NameKind::Other) => NodeKind::Other,
+                None => NodeKind::Nothing,
             },
-            Standing::Directory => Standing::Unknown,
-            Standing::File => Standing::Nothing,
+            NodeKind::Directory => NodeKind::Unknown,
+            NodeKind::File => NodeKind::Nothing,
             above => above,
         }
     }
@@ -56,13 +56,13 @@ impl Walked {
 type Granted = Option<Access>;
 
 /// A directory that is to be taken apart.
-struct Part<'p> {
+struct Subtree<'p> {
     path: Vec<u8>,
     granted: Granted,
-    reach: Reach<'p>,
+    reach: RightsBelow<'p>,
 }
 
-struct Walk<'p> {
+struct TierWalk<'p> {
     policy: &'p Policy,
     beginnings: Sorted<'p>,
     /// What persistence keeps, which names nothing that is granted.
@@ -70,7 +70,7 @@ struct Walk<'p> {
     /// The places where programs are.
     roots: Sorted<'p>,
     /// The shallowest first.
-    parts: VecDeque<Part<'p>>,
+    parts: VecDeque<Subtree<'p>>,
     /// How many were granted that no pattern names.
     unnamed: usize,
     walked: Walked,
@@ -80,7 +80,7 @@ pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) 
     let map = &policy.map;
     let entries = map.denies.iter().chain(&map.rules).chain(&map.base).map(|e| &e.glob);
     let globs = entries.chain(map.answers.iter().map(|answer| &answer.glob));
-    let walk = Walk {
+    let walk = TierWalk {
         policy,
         beginnings: Sorted::new(globs.map(beginning)),
         kept: Sorted::new(map.kept.entries().iter().map(|e| beginning(&e.glob))),
@@ -92,7 +92,7 @@ pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) 
     walk.run(names)
 }
 
-impl<'p> Walk<'p> {
+impl<'p> TierWalk<'p> {
     fn run(mut self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
         // Whether all of it may be granted is not said by a name, but by those that are in it.
         let Some(mut top) = names(b"/") else { return self.walked };
@@ -139,13 +139,13 @@ impl<'p> Walk<'p> {
         hierarchies.truncate(MAX_HIERARCHIES);
     }
 
-    fn said(&self, path: &[u8]) -> Said {
+    fn said(&self, path: &[u8]) -> PatternSummary {
         let said = self.beginnings.said(path);
-        Said { is_below: said.is_below || self.kept.said(path).is_below, ..said }
+        PatternSummary { is_below: said.is_below || self.kept.said(path).is_below, ..said }
     }
 
     /// Takes the names of a directory one by one.
-    fn apart(&mut self, part: &Part<'p>, mut names: Vec<Name>) {
+    fn apart(&mut self, part: &Subtree<'p>, mut names: Vec<Name>) {
         // The same disk gives the same floor.
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for Name { name, kind } in names {
@@ -171,7 +171,14 @@ impl<'p> Walk<'p> {
     }
 
     /// Grants what is granted of all of a directory, and remembers it for later where more is granted of parts of it.
-    fn directory(&mut self, path: Vec<u8>, kind: NameKind, said: Said, around: Granted, reach: &Reach<'p>) {
+    fn directory(
+        &mut self,
+        path: Vec<u8>,
+        kind: NameKind,
+        said: PatternSummary,
+        around: Granted,
+        reach: &RightsBelow<'p>,
+    ) {
         let own = self.policy.rights(&path);
         let has_parts = kind == NameKind::Mixed || said.is_below;
         let mut granted = around;
@@ -181,7 +188,7 @@ impl<'p> Walk<'p> {
         }
         if has_parts && !missing(granted, reach.most(&path)).is_empty() {
             let reach = reach.below(&path);
-            self.parts.push_back(Part { path, granted, reach });
+            self.parts.push_back(Subtree { path, granted, reach });
         }
     }
 
@@ -189,7 +196,7 @@ impl<'p> Walk<'p> {
     fn grant(
         &mut self,
         path: &[u8],
-        said: Said,
+        said: PatternSummary,
         around: Granted,
         rights: Rights,
         kind: HierarchyKind,
@@ -228,7 +235,7 @@ fn missing(around: Granted, rights: Rights) -> Vec<Access> {
 
 /// What patterns say of a path without saying what they grant.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct PatternSummary {
     /// One names it, or the names in it.
     is_named: bool,
     /// One names something strictly below it, or the names in it.
@@ -245,10 +252,10 @@ impl<'p> Sorted<'p> {
         Sorted(paths)
     }
 
-    fn said(&self, path: &[u8]) -> Said {
+    fn said(&self, path: &[u8]) -> PatternSummary {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let start = self.0.partition_point(|other| *other < path);
-        let mut said = Said::default();
+        let mut said = PatternSummary::default();
         for rest in self.0[start..].iter().map_while(|other| other.strip_prefix(path)) {
             said.is_named |= matches!(rest, b"" | b"/");
             if rest.first().is_some_and(|byte| *byte >= b'/') {

@@ -11,7 +11,7 @@ pub(crate) const ARGV_ONLY: &str = "sha256:argv:";
 
 /// The arguments with which an entry matches.
 #[derive(Clone, Debug)]
-pub(crate) enum Arguments {
+pub(crate) enum ArgumentMatch {
     /// Whatever they are.
     Any,
     /// These, in this directory.
@@ -22,22 +22,22 @@ pub(crate) enum Arguments {
     Separate(Regex),
 }
 
-impl Arguments {
+impl ArgumentMatch {
     /// What a pattern means (OpenClaw 2026.9.6, `matchAllowlist`); `Err` says why the entry can
     /// match nothing. `is_generated` for an entry that an "allow always" made.
-    pub(crate) fn new(pattern: Option<&str>, is_generated: bool) -> Result<Arguments, &'static str> {
+    pub(crate) fn new(pattern: Option<&str>, is_generated: bool) -> Result<ArgumentMatch, &'static str> {
         match pattern.unwrap_or_default() {
-            exact if exact.starts_with(CWD_ARGV) => Ok(Arguments::Exactly(exact.to_owned())),
+            exact if exact.starts_with(CWD_ARGV) => Ok(ArgumentMatch::Exactly(exact.to_owned())),
             legacy if legacy.starts_with(ARGV_ONLY) => Err(
                 "it was made by an older OpenClaw for these arguments in any directory, and is no longer in force",
             ),
             _ if is_generated => {
                 Err("it was made by an older OpenClaw for any arguments, and is no longer in force")
             }
-            "" => Ok(Arguments::Any),
+            "" => Ok(ArgumentMatch::Any),
             pattern => {
                 let is_separate = pattern.contains('\0');
-                let wrap = if is_separate { Arguments::Separate } else { Arguments::Spaced };
+                let wrap = if is_separate { ArgumentMatch::Separate } else { ArgumentMatch::Spaced };
                 expression::compile(pattern).map(wrap).ok_or(
                     "its argPattern is no regular expression, or one that could take forever: look-around, \
                      back-references and repetitions that share characters are refused",
@@ -48,7 +48,7 @@ impl Arguments {
 
     /// True for an entry that says nothing of arguments.
     pub(crate) fn is_any(&self) -> bool {
-        matches!(self, Arguments::Any)
+        matches!(self, ArgumentMatch::Any)
     }
 }
 
@@ -66,18 +66,18 @@ impl<'e> Given<'e> {
     }
 
     /// Whether these arguments are meant. What is no UTF-8 matches no expression.
-    pub(crate) fn satisfy(&mut self, wanted: &Arguments) -> bool {
+    pub(crate) fn satisfy(&mut self, wanted: &ArgumentMatch) -> bool {
         let arguments = self.exec.argv.get(1..).unwrap_or_default();
         let (regex, text) = match wanted {
-            Arguments::Any => return true,
-            Arguments::Exactly(hash) => {
+            ArgumentMatch::Any => return true,
+            ArgumentMatch::Exactly(hash) => {
                 let given = self.hash.get_or_insert_with(|| cwd_argv_pattern(self.exec.cwd, arguments));
                 return given == hash;
             }
-            Arguments::Spaced(regex) => {
+            ArgumentMatch::Spaced(regex) => {
                 (regex, self.spaced.get_or_insert_with(|| text(&arguments.join(&b' '))))
             }
-            Arguments::Separate(regex) => {
+            ArgumentMatch::Separate(regex) => {
                 let joined = || {
                     let mut joined = arguments.join(&b'\0');
                     joined.extend(if arguments.is_empty() { &b"\0\0"[..] } else { b"\0" });
@@ -95,7 +95,7 @@ impl<'e> Given<'e> {
 /// # Errors
 /// Why it can match nothing.
 pub fn matches_arg_pattern(pattern: &str, exec: &Exec<'_>) -> Result<bool, &'static str> {
-    let wanted = Arguments::new(Some(pattern), false)?;
+    let wanted = ArgumentMatch::new(Some(pattern), false)?;
     Ok(Given::new(exec).satisfy(&wanted))
 }
 

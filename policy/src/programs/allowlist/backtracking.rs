@@ -11,7 +11,7 @@ pub(super) fn is_prone(hir: &Hir) -> bool {
 }
 
 /// The characters of the unbounded repetitions at both ends of an expression.
-struct Ends {
+struct EdgeRepetitions {
     /// Whether it can match nothing, so that its neighbours meet.
     is_nullable: bool,
     lead: ClassUnicode,
@@ -19,8 +19,12 @@ struct Ends {
 }
 
 /// `None` when it is prone.
-fn ends(hir: &Hir) -> Option<Ends> {
-    let none = |is_nullable| Ends { is_nullable, lead: ClassUnicode::empty(), trail: ClassUnicode::empty() };
+fn ends(hir: &Hir) -> Option<EdgeRepetitions> {
+    let none = |is_nullable| EdgeRepetitions {
+        is_nullable,
+        lead: ClassUnicode::empty(),
+        trail: ClassUnicode::empty(),
+    };
     Some(match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => none(true),
         HirKind::Literal(_) | HirKind::Class(_) => none(false),
@@ -33,10 +37,10 @@ fn ends(hir: &Hir) -> Option<Ends> {
             }
             let is_nullable = repetition.min == 0 || sub.is_nullable;
             match repetition.max {
-                Some(_) => Ends { is_nullable, ..sub },
+                Some(_) => EdgeRepetitions { is_nullable, ..sub },
                 None => {
                     let own = characters(&repetition.sub);
-                    Ends { is_nullable, lead: own.clone(), trail: own }
+                    EdgeRepetitions { is_nullable, lead: own.clone(), trail: own }
                 }
             }
         }

@@ -1,20 +1,20 @@
 //! One entry, compiled.
 
-use super::arguments::Arguments;
+use super::arguments::ArgumentMatch;
 use super::pattern::expand;
 use crate::Exec;
 use crate::config::allowlist_entry::AllowlistEntry;
 use crate::paths::glob::Glob;
-use crate::paths::path_rules::Map;
+use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Paths, replaceable_link, show, trim};
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 
 /// Patterns that are the hash of a whole command line.
 pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
 
 /// The programs that an entry names.
 #[derive(Clone, Debug)]
-pub(super) enum Target {
+pub(super) enum ProgramPattern {
     /// `*`.
     Any,
     /// The real path, in one or two forms.
@@ -25,17 +25,17 @@ pub(super) enum Target {
 
 /// One allowlist entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CompiledEntry {
     /// As it was written, white space around it aside.
     pub(super) pattern: String,
-    pub(super) target: Target,
-    pub(super) arguments: Arguments,
-    pub(super) reason: Reason,
+    pub(super) target: ProgramPattern,
+    pub(super) arguments: ArgumentMatch,
+    pub(super) reason: CompiledReason,
 }
 
 /// An entry with what the operator should know of it.
 pub(crate) struct Compiled {
-    pub(crate) entry: Option<Entry>,
+    pub(crate) entry: Option<CompiledEntry>,
     pub(crate) warning: Option<String>,
 }
 
@@ -45,13 +45,13 @@ impl Compiled {
     }
 }
 
-impl Entry {
+impl CompiledEntry {
     /// Compiles an entry; one that can match nothing is a warning.
     pub(crate) fn compile(
         written: &AllowlistEntry,
         paths: &Paths<'_>,
-        map: &Map,
-        reason: Reason,
+        map: &PathRules,
+        reason: CompiledReason,
     ) -> Compiled {
         let pattern = trim(&written.pattern);
         let Some(expanded) = expand(pattern, paths.home) else {
@@ -62,7 +62,7 @@ impl Entry {
             let why = "it stands for one command's text, which is not known when a program starts; it matches nothing";
             return Compiled::nothing(&reason.path, why);
         }
-        let arguments = match Arguments::new(written.arg_pattern.as_deref(), written.is_generated()) {
+        let arguments = match ArgumentMatch::new(written.arg_pattern.as_deref(), written.is_generated()) {
             Ok(arguments) => arguments,
             Err(why) => return Compiled::nothing(&reason.path, why),
         };
@@ -73,7 +73,7 @@ impl Entry {
                 let why = "\"*\" with an argPattern matches nothing: name the program";
                 return Compiled::nothing(&reason.path, why);
             }
-            Target::Any
+            ProgramPattern::Any
         } else if pattern.contains(['/', '~', '\\']) {
             let mut globs = vec![expanded.glob(false)];
             // Only leading directories: an entry for a link such as /bin/ls must not become one
@@ -90,19 +90,19 @@ impl Entry {
                     reason.path
                 )
             });
-            Target::Path(globs)
+            ProgramPattern::Path(globs)
         } else {
-            Target::Name(Glob::new(b"", pattern, false))
+            ProgramPattern::Name(Glob::new(b"", pattern, false))
         };
         let pattern = pattern.to_owned();
-        Compiled { entry: Some(Entry { pattern, target, arguments, reason }), warning }
+        Compiled { entry: Some(CompiledEntry { pattern, target, arguments, reason }), warning }
     }
 
     /// An entry for a literal directory and all below it, or for one file, with any arguments.
-    pub(crate) fn at(path: &[u8], tail: &str, reason: Reason) -> Entry {
-        let target = Target::Path(vec![Glob::new(path, tail, false)]);
+    pub(crate) fn at(path: &[u8], tail: &str, reason: CompiledReason) -> CompiledEntry {
+        let target = ProgramPattern::Path(vec![Glob::new(path, tail, false)]);
         let pattern = format!("{}{tail}", show(path));
-        Entry { pattern, target, arguments: Arguments::Any, reason }
+        CompiledEntry { pattern, target, arguments: ArgumentMatch::Any, reason }
     }
 }
 

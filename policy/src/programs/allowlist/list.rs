@@ -3,20 +3,20 @@
 use std::collections::HashMap;
 
 use super::arguments::Given;
-use super::entry::{Entry, Target, is_bare};
+use super::entry::{CompiledEntry, ProgramPattern, is_bare};
 use super::pattern::subject;
 use crate::paths::glob::Glob;
 use crate::paths::index::Index;
 use crate::paths::normalize;
 use crate::paths::pattern::show;
 use crate::programs::name::basename;
-use crate::verdict::{Because, Reason};
+use crate::verdict::{CompiledReason, Reason};
 use crate::{Exec, Role};
 
 /// A compiled allowlist.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowlist {
-    entries: Vec<Entry>,
+    entries: Vec<CompiledEntry>,
     /// Every form of every path, with its entry.
     paths: Vec<(Glob, usize)>,
     index: Index,
@@ -28,19 +28,19 @@ pub(crate) struct Allowlist {
 
 /// An entry that names a program.
 #[derive(Clone, Copy)]
-pub struct Found<'p> {
-    entry: &'p Entry,
+pub struct ProgramMatch<'p> {
+    entry: &'p CompiledEntry,
 }
 
-impl<'p> Found<'p> {
+impl<'p> ProgramMatch<'p> {
     /// Its pattern as written.
     pub fn pattern(&self) -> &'p str {
         &self.entry.pattern
     }
 
     /// Where it stands.
-    pub fn because(&self) -> Because<'p> {
-        self.entry.reason.because()
+    pub fn because(&self) -> Reason<'p> {
+        self.entry.reason.to_reason()
     }
 
     /// Whether it names the arguments too.
@@ -50,23 +50,23 @@ impl<'p> Found<'p> {
 
     /// Whether it is for any program at all: `*`.
     pub fn is_for_any(&self) -> bool {
-        matches!(self.entry.target, Target::Any)
+        matches!(self.entry.target, ProgramPattern::Any)
     }
 }
 
 impl Allowlist {
-    pub(crate) fn new(mut entries: Vec<Entry>) -> Allowlist {
+    pub(crate) fn new(mut entries: Vec<CompiledEntry>) -> Allowlist {
         // As OpenClaw does: an entry that names arguments before one that does not.
         entries.sort_by_key(|entry| entry.arguments.is_any());
         let (mut paths, mut others) = (Vec::new(), Vec::new());
         let mut names: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for (i, entry) in entries.iter().enumerate() {
             match &entry.target {
-                Target::Path(globs) => paths.extend(globs.iter().map(|glob| (glob.clone(), i))),
-                Target::Name(glob) if glob.is_literal() => {
+                ProgramPattern::Path(globs) => paths.extend(globs.iter().map(|glob| (glob.clone(), i))),
+                ProgramPattern::Name(glob) if glob.is_literal() => {
                     names.entry(glob.literal().to_vec()).or_default().push(i);
                 }
-                Target::Any | Target::Name(_) => others.push(i),
+                ProgramPattern::Any | ProgramPattern::Name(_) => others.push(i),
             }
         }
         let index = Index::new(paths.iter().map(|(glob, _)| glob));
@@ -79,12 +79,12 @@ impl Allowlist {
     }
 
     /// Every entry, in the order in which they are compared: its patterns, what limits it, and the reason that it gives.
-    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &'static str, &Reason)> {
+    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &'static str, &CompiledReason)> {
         self.entries.iter().map(|entry| {
             let forms = match &entry.target {
-                Target::Any => "*".to_owned(),
-                Target::Path(globs) => globs.iter().map(Glob::text).collect::<Vec<_>>().join(", "),
-                Target::Name(glob) => glob.text(),
+                ProgramPattern::Any => "*".to_owned(),
+                ProgramPattern::Path(globs) => globs.iter().map(Glob::text).collect::<Vec<_>>().join(", "),
+                ProgramPattern::Name(glob) => glob.text(),
             };
             let limit = if entry.arguments.is_any() { "" } else { "with the arguments of its argPattern" };
             (forms, limit, &entry.reason)
@@ -94,7 +94,7 @@ impl Allowlist {
     /// A sentence for each entry whose one file is not there.
     pub(crate) fn missing(&self, exists: &dyn Fn(&[u8]) -> bool) -> impl Iterator<Item = String> {
         self.entries.iter().filter_map(move |entry| {
-            let Target::Path(globs) = &entry.target else { return None };
+            let ProgramPattern::Path(globs) = &entry.target else { return None };
             let is_missing = globs.iter().all(|glob| glob.is_literal() && !exists(glob.literal()));
             let file = show(globs.first()?.literal());
             is_missing.then(|| format!("{}: there is no file {file}", entry.reason.path))
@@ -102,28 +102,28 @@ impl Allowlist {
     }
 
     /// An entry that names this program, whatever it says of the arguments.
-    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
-        let is_named = |entry: &&Entry| match &entry.target {
-            Target::Any => true,
-            Target::Path(globs) => globs.iter().any(|glob| glob.matches(&subject(glob, exec.path))),
-            Target::Name(glob) => is_protected && glob.matches(basename(exec.path)),
+    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&CompiledReason> {
+        let is_named = |entry: &&CompiledEntry| match &entry.target {
+            ProgramPattern::Any => true,
+            ProgramPattern::Path(globs) => globs.iter().any(|glob| glob.matches(&subject(glob, exec.path))),
+            ProgramPattern::Name(glob) => is_protected && glob.matches(basename(exec.path)),
         };
         self.entries.iter().find(is_named).map(|entry| &entry.reason)
     }
 
     /// What stands before the first wildcard of each form of each entry, whether that is all, and the reason that it gives.
-    pub(crate) fn literals(&self) -> impl DoubleEndedIterator<Item = (&[u8], bool, &Reason)> {
+    pub(crate) fn literals(&self) -> impl DoubleEndedIterator<Item = (&[u8], bool, &CompiledReason)> {
         self.paths.iter().map(|(glob, i)| (glob.literal(), glob.is_literal(), &self.entries[*i].reason))
     }
 
     /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
     /// the file: a name counts only there.
-    pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&Reason> {
+    pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&CompiledReason> {
         self.find(exec, is_protected).map(|found| &found.entry.reason)
     }
 
     /// The entry that says so.
-    pub(crate) fn find(&self, exec: &Exec<'_>, is_protected: bool) -> Option<Found<'_>> {
+    pub(crate) fn find(&self, exec: &Exec<'_>, is_protected: bool) -> Option<ProgramMatch<'_>> {
         let mut given = Given::new(exec);
         let mut first: Option<usize> = None;
         let mut meet = |i: usize, is_target: bool| {
@@ -154,9 +154,9 @@ impl Allowlist {
         for i in &self.others {
             meet(
                 *i,
-                !matches!(&self.entries[*i].target, Target::Name(glob) if !is_name || !glob.matches(name)),
+                !matches!(&self.entries[*i].target, ProgramPattern::Name(glob) if !is_name || !glob.matches(name)),
             );
         }
-        first.map(|i| Found { entry: &self.entries[i] })
+        first.map(|i| ProgramMatch { entry: &self.entries[i] })
     }
 }

@@ -16,12 +16,12 @@ struct Grammar {
     words: &'static [&'static str],
     /// Words of which the next argument is the value.
     valued_words: &'static [&'static str],
-    reading: Reading,
+    reading: OperandRule,
 }
 
 /// What the programs of a family do with words and operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum OperandRule {
     /// The first operand is a script, and what follows is the script's. Words are whole.
     Script,
     /// Options may follow operands, and a word may be cut short (GNU).
@@ -29,7 +29,7 @@ enum Reading {
 }
 
 const fn script(names: &'static [&'static str], code: &'static str, valued: &'static str) -> Grammar {
-    Grammar { names, code, valued, attached: "", words: &[], valued_words: &[], reading: Reading::Script }
+    Grammar { names, code, valued, attached: "", words: &[], valued_words: &[], reading: OperandRule::Script }
 }
 
 const GRAMMARS: &[Grammar] = &[
@@ -53,14 +53,14 @@ const GRAMMARS: &[Grammar] = &[
     Grammar {
         words: &["source"],
         valued_words: &["file", "field-separator", "assign", "include", "load", "exec"],
-        reading: Reading::Gnu,
+        reading: OperandRule::Gnu,
         ..script(&["awk", "gawk", "mawk", "nawk"], "e", "fFvilEW")
     },
     Grammar {
         attached: "i",
         words: &["expression"],
         valued_words: &["file", "line-length"],
-        reading: Reading::Gnu,
+        reading: OperandRule::Gnu,
         ..script(&["sed", "gsed"], "e", "fl")
     },
     Grammar {
@@ -75,7 +75,7 @@ const GRAMMARS: &[Grammar] = &[
             "new-file",
             "old-file",
         ],
-        reading: Reading::Gnu,
+        reading: OperandRule::Gnu,
         ..script(&["make", "gmake"], "E", "CfIoW")
     },
 ];
@@ -158,7 +158,7 @@ impl Grammar {
                     }
                     Cluster::Plain => {}
                 }
-            } else if self.reading == Reading::Script {
+            } else if self.reading == OperandRule::Script {
                 return None;
             } else if self.is("make") && is_expanded(argument) {
                 return Some(VARIABLE.to_owned());
@@ -172,7 +172,7 @@ impl Grammar {
     }
 
     fn means(&self, name: &str, word: &str) -> bool {
-        name == word || self.reading == Reading::Gnu && word.starts_with(name)
+        name == word || self.reading == OperandRule::Gnu && word.starts_with(name)
     }
 
     /// Letters behind one dash.

@@ -6,7 +6,7 @@ use super::{DEFAULT, Profile, TRUSTED_DIRS, is_interpreter, is_safe};
 use crate::config::document::ExecSection;
 use crate::paths::pattern::{Paths, expand_home, show};
 use crate::programs::name::basename;
-use crate::verdict::Reason;
+use crate::verdict::CompiledReason;
 use crate::{Exec, Source};
 
 /// One safe bin.
@@ -15,7 +15,7 @@ struct SafeBin {
     /// The files that are it: in the trusted directories, and where links there lead, under the same name.
     paths: Vec<Vec<u8>>,
     profile: Profile,
-    reason: Reason,
+    reason: CompiledReason,
 }
 
 /// The safe bins of a policy, by name.
@@ -49,7 +49,7 @@ impl SafeBins {
                 warnings.push(format!("exec.safeBins: \"{name}\" {text}"));
                 continue;
             };
-            let reason = Reason {
+            let reason = CompiledReason {
                 source,
                 path: "exec.safeBins".to_owned(),
                 rule: format!("exec.safeBins \"{name}\""),
@@ -62,12 +62,12 @@ impl SafeBins {
     }
 
     /// Every safe bin: its name, the files that are it, and the reason that it gives.
-    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &[Vec<u8>], &Reason)> {
+    pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &[Vec<u8>], &CompiledReason)> {
         self.bins.iter().map(|(name, bin)| (show(name), bin.paths.as_slice(), &bin.reason))
     }
 
     /// Why this program may start as a safe bin, if it may.
-    pub(crate) fn allow(&self, exec: &Exec<'_>) -> Option<&Reason> {
+    pub(crate) fn allow(&self, exec: &Exec<'_>) -> Option<&CompiledReason> {
         let bin = self.bins.get(&basename(exec.path).to_ascii_lowercase())?;
         let is_trusted = bin.paths.iter().any(|path| path == exec.path);
         let arguments = exec.argv.get(1..).unwrap_or_default();

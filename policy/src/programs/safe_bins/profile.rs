@@ -37,9 +37,9 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// name, fewest and most arguments, flags with a value, without one, and refused.
-type Row = (&'static str, usize, usize, &'static str, &'static str, &'static str);
+type ProfileRow = (&'static str, usize, usize, &'static str, &'static str, &'static str);
 
-const ROWS: [Row; 9] = [
+const ROWS: [ProfileRow; 9] = [
     (
         "jq",
         0,

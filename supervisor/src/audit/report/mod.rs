@@ -22,13 +22,13 @@ use parking_lot::Mutex;
 pub use hint::hint;
 pub use printer::print;
 
-use crate::audit::{Asked, Change, Context, Event, Failed, Record, Writer};
-use crate::panics::{Fault, kept_up};
+use crate::audit::{Context, DecisionEvent, Failed, PolicyChange, QuestionRecord, Record, Writer};
+use crate::panics::{Panic, restart_on_panic};
 use logger::Logger;
 use printer::Printer;
 
 /// For the log.
-enum Entry {
+enum LogMessage {
     /// With it, whom to tell whether it is in the log.
     Record(Record, Option<SyncSender<Logged>>),
     Flush(SyncSender<()>),
@@ -45,7 +45,7 @@ pub enum Logged {
 }
 
 /// For stderr.
-enum Line {
+enum Message {
     /// One that is no repeat, whatever was printed lately.
     News(String),
     /// One that is shown where no lines are wanted, too.
@@ -59,7 +59,7 @@ enum Line {
 
 /// How the operator is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct ReportOptions {
     /// Denied lines on stderr.
     pub lines: bool,
     /// `--observe`: nothing was blocked, and the lines say so.
@@ -69,20 +69,20 @@ pub struct Manner {
 }
 
 /// How long the end of the command may wait for the log.
-const FLUSH: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded. Lines that nobody
 /// takes are dropped.
 const BACKLOG: usize = 4096;
 /// How long a denied call waits for its line, which is to stand before what the program says of the error. A
 /// terminal that is stopped holds up nobody for longer.
-const LINE: Duration = Duration::from_millis(50);
+const LINE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Takes decisions to the operator. What waits is boxed: a queue has room for all that may wait from the start.
 #[derive(Clone, Debug)]
 pub struct Reporter {
-    entries: SyncSender<Box<Entry>>,
-    lines: SyncSender<Box<Line>>,
-    manner: Manner,
+    entries: SyncSender<Box<LogMessage>>,
+    lines: SyncSender<Box<Message>>,
+    manner: ReportOptions,
     /// Whether what is allowed must be in the log first.
     must_log: bool,
     /// The operator's command has ended: stderr is given up, the log goes on.
@@ -96,24 +96,30 @@ impl Reporter {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(manner: Manner, writer: Writer, context: Context, tree: Tree) -> std::io::Result<Reporter> {
+    pub fn start(
+        manner: ReportOptions,
+        writer: Writer,
+        context: Context,
+        tree: Tree,
+    ) -> std::io::Result<Reporter> {
         let (entries, to_log) = sync_channel(BACKLOG);
         let (lines, to_print) = sync_channel(BACKLOG);
         let quiet = Arc::new(AtomicBool::new(!manner.lines));
         let mut printer = Printer::new(Arc::clone(&quiet));
-        let print =
-            move || kept_up(|| printer.run(&to_print), |fault| print(&format!("openclaw-guard: {fault}")));
+        let print = move || {
+            restart_on_panic(|| printer.run(&to_print), |fault| print(&format!("openclaw-guard: {fault}")))
+        };
         std::thread::Builder::new().name("report".into()).spawn(print)?;
         let problems = lines.clone();
         // What is only observed goes on whatever happens.
         let must_log = writer.must_log() && !manner.observe;
         let mut logger = Logger { writer, context, tree, lines: lines.clone() };
         let log = move || {
-            kept_up(
+            restart_on_panic(
                 || logger.run(&to_log),
                 |fault| {
                     let line = format!("openclaw-guard: {fault}; one entry of the audit log is lost");
-                    let _ = problems.try_send(Box::new(Line::Fault(line)));
+                    let _ = problems.try_send(Box::new(Message::Fault(line)));
                 },
             );
         };
@@ -134,7 +140,7 @@ impl Reporter {
 
     /// Tells of a decision. Of a denial, returns when its line is printed; of what is allowed, where it must be in the
     /// log, when it is known whether it is.
-    pub fn tell(&self, event: Event) -> Logged {
+    pub fn record(&self, event: DecisionEvent) -> Logged {
         if event.outcome == Outcome::Allow {
             return self.log_first(event);
         }
@@ -143,8 +149,8 @@ impl Reporter {
         self.log(Record::Event(event));
         if let Some(line) = line {
             let (printed, wait) = sync_channel(1);
-            if self.lines.try_send(Box::new(Line::Print(line, Some(printed)))).is_ok() {
-                let _ = wait.recv_timeout(LINE);
+            if self.lines.try_send(Box::new(Message::Print(line, Some(printed)))).is_ok() {
+                let _ = wait.recv_timeout(LINE_TIMEOUT);
                 let hint = self.hint.lock().take();
                 hint.into_iter().for_each(|hint| self.remark(hint));
             }
@@ -152,29 +158,29 @@ impl Reporter {
         Logged::Yes
     }
 
-    fn log_first(&self, event: Event) -> Logged {
+    fn log_first(&self, event: DecisionEvent) -> Logged {
         if !self.must_log {
             self.log(Record::Event(event));
             return Logged::Yes;
         }
         let (logged, wait) = sync_channel(1);
-        let sent = self.entries.send(Box::new(Entry::Record(Record::Event(event), Some(logged))));
+        let sent = self.entries.send(Box::new(LogMessage::Record(Record::Event(event), Some(logged))));
         // The writer ends only with the process. Where it panics, nobody knows what became of the line.
         sent.ok().and_then(|()| wait.recv().ok()).unwrap_or(Logged::No)
     }
 
     fn log(&self, record: Record) {
         // The writer ends only with the process.
-        let _ = self.entries.send(Box::new(Entry::Record(record, None)));
+        let _ = self.entries.send(Box::new(LogMessage::Record(record, None)));
     }
 
     /// Tells of a change of the policy.
-    pub fn changed(&self, change: Change) {
+    pub fn changed(&self, change: PolicyChange) {
         self.log(Record::Change(change));
     }
 
     /// Tells what happened to a question.
-    pub fn asked(&self, asked: Asked) {
+    pub fn record_question(&self, asked: QuestionRecord) {
         self.log(Record::Asked(asked));
     }
 
@@ -187,28 +193,28 @@ impl Reporter {
 
     /// Prints what the operator must know of the guard itself.
     pub fn problem(&self, line: String) {
-        let _ = self.lines.try_send(Box::new(Line::News(line)));
+        let _ = self.lines.try_send(Box::new(Message::News(line)));
     }
 
     /// Tells of a panic: which call was refused by it, if it was one, and whose.
-    pub fn fault(&self, fault: &Fault, call: Option<(Tid, &'static str)>) {
+    pub fn fault(&self, fault: &Panic, call: Option<(Tid, &'static str)>) {
         let denied = call.map_or(String::new(), |(_, name)| format!("; denied {name}"));
         let line = format!("openclaw-guard: {fault}{denied}");
         self.log(Record::Failed(Failed::new(fault, call)));
-        let _ = self.lines.try_send(Box::new(Line::Fault(line)));
+        let _ = self.lines.try_send(Box::new(Message::Fault(line)));
     }
 
     /// Prints a line, where lines are printed.
     pub fn remark(&self, line: String) {
-        let _ = self.lines.try_send(Box::new(Line::Print(line, None)));
+        let _ = self.lines.try_send(Box::new(Message::Print(line, None)));
     }
 
     /// Returns when everything told so far is written, or when that takes longer than anybody should wait.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(2);
-        let logs = self.entries.try_send(Box::new(Entry::Flush(done.clone()))).is_ok();
-        let prints = !self.is_quiet() && self.lines.try_send(Box::new(Line::Flush(done))).is_ok();
-        let until = Instant::now() + FLUSH;
+        let logs = self.entries.try_send(Box::new(LogMessage::Flush(done.clone()))).is_ok();
+        let prints = !self.is_quiet() && self.lines.try_send(Box::new(Message::Flush(done))).is_ok();
+        let until = Instant::now() + FLUSH_TIMEOUT;
         for _ in 0..usize::from(logs) + usize::from(prints) {
             let _ = wait.recv_timeout(until.saturating_duration_since(Instant::now()));
         }
@@ -225,7 +231,7 @@ impl Reporter {
 }
 
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
-fn denied_line(event: &Event, observe: bool) -> String {
+fn denied_line(event: &DecisionEvent, observe: bool) -> String {
     let verb = if observe && !event.because.is_absolute() { "would have denied" } else { "denied" };
     let mut line = format!("openclaw-guard: {verb} {} {}", event.operation.word(), shown(&event.path));
     let _ = write!(line, " ({})", shown(event.because.rule().as_bytes()));
@@ -234,20 +240,20 @@ fn denied_line(event: &Event, observe: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use guard_policy::{Because, Source};
+    use guard_policy::{Reason, Source};
 
     use super::*;
     use crate::audit::Operation;
 
-    fn event(path: &[u8]) -> Event {
-        Event {
+    fn event(path: &[u8]) -> DecisionEvent {
+        DecisionEvent {
             pid: 1,
             chain: Vec::new(),
             operation: Operation::Read,
             path: path.to_vec(),
             argv: Vec::new(),
             outcome: Outcome::Deny,
-            because: Because::new(Source::Global, "p", "permissions.filesystem.deny \"~/.ssh/**\"", "t"),
+            because: Reason::new(Source::Global, "p", "permissions.filesystem.deny \"~/.ssh/**\"", "t"),
             micros: 1,
         }
     }

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 
-use super::Line;
+use super::Message;
 
 /// Repeats of a line within this time are counted and not printed.
-const FOLD: Duration = Duration::from_secs(5);
+const FOLD_INTERVAL: Duration = Duration::from_secs(5);
 /// Lines that may come at once.
 const BURST: u32 = 100;
 /// Beyond that, one is shown in so long.
-const EACH: Duration = Duration::from_millis(100);
+const LINE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prints lines.
 pub struct Printer {
@@ -38,35 +38,35 @@ impl Printer {
     }
 
     /// Prints what comes, until nothing can.
-    pub fn run(&mut self, receiver: &Receiver<Box<Line>>) {
+    pub fn run(&mut self, receiver: &Receiver<Box<Message>>) {
         loop {
             // Repeats are summed up when things go quiet, even if nothing else ever comes.
             let line = if self.recent.is_empty() {
                 receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
-                receiver.recv_timeout(FOLD)
+                receiver.recv_timeout(FOLD_INTERVAL)
             };
             match line.map(|line| *line) {
                 // Nobody may be waiting any more when it is printed.
-                Ok(Line::Print(line, _printed)) => {
+                Ok(Message::Print(line, _printed)) => {
                     if !self.is_quiet() && self.may_print(&line) {
                         self.print(line);
                     }
                 }
-                Ok(Line::Problem(line)) => self.print(line),
-                Ok(Line::Fault(line)) => {
+                Ok(Message::Problem(line)) => self.print(line),
+                Ok(Message::Fault(line)) => {
                     if self.may_print(&line) {
                         self.print(line);
                     }
                 }
-                Ok(Line::News(line)) => print(&line),
-                Ok(Line::Flush(done)) => {
+                Ok(Message::News(line)) => print(&line),
+                Ok(Message::Flush(done)) => {
                     self.fold(Duration::ZERO);
                     self.sum_up();
                     let _ = done.send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.fold(FOLD);
+                    self.fold(FOLD_INTERVAL);
                     self.sum_up();
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -82,14 +82,14 @@ impl Printer {
         }
         while self.left < BURST && self.next <= Instant::now() {
             self.left += 1;
-            self.next += EACH;
+            self.next += LINE_INTERVAL;
         }
         if self.left == 0 {
             self.unprinted += 1;
             return false;
         }
         if self.left == BURST {
-            self.next = Instant::now() + EACH;
+            self.next = Instant::now() + LINE_INTERVAL;
         }
         self.left -= 1;
         self.sum_up();
@@ -106,8 +106,8 @@ impl Printer {
 
     /// Prints a line that was not printed lately.
     fn print(&mut self, line: String) {
-        may_fall(Fallible::Report, line.as_bytes());
-        self.fold(FOLD);
+        fail_point(Fallible::Report, line.as_bytes());
+        self.fold(FOLD_INTERVAL);
         if let Some((_, repeats)) = self.recent.get_mut(&line) {
             *repeats += 1;
             return;

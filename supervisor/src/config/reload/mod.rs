@@ -17,39 +17,39 @@ use std::sync::Arc;
 
 use guard_approvals::Settings;
 use guard_openclaw::approvals_store::{self, Stores};
-use guard_openclaw::gateway::{self, Follower};
+use guard_openclaw::gateway::{self, SyncThread};
 use guard_policy::Policy;
 use guard_policy::approval::GatewayUrl;
 use guard_policy::text::shown;
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use parking_lot::{Mutex, MutexGuard};
 
 pub use watch::Watch;
 
-use crate::audit::Change;
+use crate::audit::PolicyChange;
 use crate::audit::report::Reporter;
 use crate::config::options::Options;
-use crate::config::{self, Disk, Places, SetupError};
+use crate::config::{self, Disk, Paths, SetupError};
 use crate::judge::active::Current;
 use crate::judge::guard::Guard;
-use crate::panics::{caught, kept_up};
+use crate::panics::{caught, restart_on_panic};
 use stamp::Stamp;
-use watch::Wake;
+use watch::ReloadCause;
 
 /// Where the policy in force comes from.
 #[derive(Debug)]
-pub struct Source {
+pub struct PolicySource {
     /// The command line.
     pub options: Options,
     /// Where things were at the start.
-    pub places: Places,
+    pub places: Paths,
     /// The text that is in force; None for the built-in policy.
     pub text: Option<Vec<u8>>,
     /// The approvals stores that are in force.
     pub stores: Stores,
 }
 
-impl Source {
+impl PolicySource {
     /// The files that it is read from, by their real paths.
     pub fn files(&self) -> Vec<PathBuf> {
         let [openclaws, own, gateways] = self.stores();
@@ -65,12 +65,12 @@ impl Source {
 /// Reads the policy again; all clones are one.
 #[derive(Clone)]
 pub struct Reload {
-    reader: Arc<Mutex<Reader>>,
-    follower: Follower,
+    reader: Arc<Mutex<PolicyReader>>,
+    follower: SyncThread,
 }
 
-struct Reader {
-    source: Source,
+struct PolicyReader {
+    source: PolicySource,
     /// The text that was looked at last: one that was found wrong is told of once.
     seen: Option<Vec<u8>>,
     /// The same of the stores.
@@ -78,19 +78,24 @@ struct Reader {
     /// The stores' files when they were looked at last; `None` where they must be looked at again.
     stamps: Option<[Stamp; 3]>,
     current: Arc<Current>,
-    follower: Follower,
+    follower: SyncThread,
     reporter: Reporter,
 }
 
 impl Reload {
     /// Of the policy that `current` has. What a gateway says comes by the follower.
-    pub fn new(source: Source, current: Arc<Current>, reporter: Reporter, follower: Follower) -> Reload {
+    pub fn new(
+        source: PolicySource,
+        current: Arc<Current>,
+        reporter: Reporter,
+        follower: SyncThread,
+    ) -> Reload {
         let seen = source.text.clone();
         let seen_stores = Default::default();
         let stamps = None;
         follower.follow(current.guard().policy());
         let reader =
-            Reader { source, seen, seen_stores, stamps, current, follower: follower.clone(), reporter };
+            PolicyReader { source, seen, seen_stores, stamps, current, follower: follower.clone(), reporter };
         Reload { reader: Arc::new(Mutex::new(reader)), follower }
     }
 
@@ -103,14 +108,14 @@ impl Reload {
         let look = move || {
             watch.attend();
             // What has changed between the first look and the watch.
-            self.reader().look(Wake::Changed);
+            self.reader().check(ReloadCause::Changed);
             loop {
                 let wake = watch.next();
-                self.reader().look(wake);
+                self.reader().check(wake);
             }
         };
         // The policy that was in force stays.
-        let work = move || kept_up(look, |fault| reporter.fault(fault, None));
+        let work = move || restart_on_panic(look, |fault| reporter.fault(fault, None));
         std::thread::Builder::new().name("policy".into()).spawn(work).map(drop)
     }
 
@@ -120,47 +125,47 @@ impl Reload {
         // Not under the lock: many may wait for one answer of the gateway.
         self.follower.look();
         let mut reader = self.reader();
-        let stamps = reader.source.stores().map(|file| Stamp::of(&file));
+        let stamps = reader.source.stores().map(|file| Stamp::read(&file));
         if reader.stamps.as_ref() != Some(&stamps) {
             // Somebody may still be writing: what is wrong is told of when the file has come to rest.
-            reader.take_stores(Wake::Changing);
+            reader.reload_stores(ReloadCause::Changing);
         }
     }
 
-    fn reader(&self) -> MutexGuard<'_, Reader> {
+    fn reader(&self) -> MutexGuard<'_, PolicyReader> {
         // Whoever panicked has put nothing in force by halves.
         self.reader.lock()
     }
 }
 
-impl Reader {
-    fn look(&mut self, wake: Wake) {
+impl PolicyReader {
+    fn check(&mut self, wake: ReloadCause) {
         let text = self.new_text(wake);
         let stores = self.new_stores(wake);
         // A policy that makes the compiler panic is wrong like any other, and not tried for ever.
-        let error = match caught(|| self.take(text.clone(), stores.clone())) {
+        let error = match caught(|| self.apply(text.clone(), stores.clone())) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => first(&error),
             Err(fault) => fault.to_string(),
         };
-        if wake == Wake::Changing {
+        if wake == ReloadCause::Changing {
             // Somebody is still writing it, perhaps.
             return;
         }
         self.seen = text;
         self.refuse(&error, &self.source.places.policy_file);
         // What was in force compiles with any store.
-        let _ = self.take(None, stores);
+        let _ = self.apply(None, stores);
     }
 
-    fn take_stores(&mut self, wake: Wake) {
+    fn reload_stores(&mut self, wake: ReloadCause) {
         let stores = self.new_stores(wake);
-        let _ = self.take(None, stores);
+        let _ = self.apply(None, stores);
     }
 
     /// The text of guard.json, if it is another one or is asked for.
-    fn new_text(&mut self, wake: Wake) -> Option<Vec<u8>> {
-        let is_asked = wake == Wake::Asked;
+    fn new_text(&mut self, wake: ReloadCause) -> Option<Vec<u8>> {
+        let is_asked = wake == ReloadCause::Asked;
         let gone = match config::read(&self.source.places, guard_openclaw::plain_file::read) {
             Ok(Some(text)) => return Some(text).filter(|text| is_asked || self.seen.as_ref() != Some(text)),
             Ok(None) if self.source.text.is_none() => {
@@ -184,9 +189,9 @@ impl Reader {
     }
 
     /// The stores, if one of them is another one.
-    fn new_stores(&mut self, wake: Wake) -> Option<Stores> {
+    fn new_stores(&mut self, wake: ReloadCause) -> Option<Stores> {
         // Before they are read: a change after that is another one.
-        let stamps = self.source.stores().map(|file| Stamp::of(&file));
+        let stamps = self.source.stores().map(|file| Stamp::read(&file));
         let (openclaw, own) = (self.new_openclaw(wake), self.new_own(wake));
         let [openclaw_is_settled, own_is_settled] = [&openclaw, &own].map(Result::is_ok);
         self.stamps = (openclaw_is_settled && own_is_settled).then_some(stamps);
@@ -205,7 +210,7 @@ impl Reader {
 
     /// OpenClaw's store, if it is another one. One that is broken denies every start of a tree; a tree that runs keeps what
     /// it has, and so it does with one that is removed.
-    fn new_openclaw(&mut self, wake: Wake) -> Result<Option<approvals_store::File>, Unsettled> {
+    fn new_openclaw(&mut self, wake: ReloadCause) -> Result<Option<approvals_store::File>, Unsettled> {
         let [file, ..] = self.source.stores();
         let bytes = guard_openclaw::plain_file::read(&file).ok();
         if bytes == self.seen_stores[0] {
@@ -228,7 +233,7 @@ impl Reader {
                 return Ok(Some(store));
             }
         };
-        if wake == Wake::Changing {
+        if wake == ReloadCause::Changing {
             return Err(Unsettled);
         }
         self.seen_stores[0] = bytes;
@@ -237,14 +242,14 @@ impl Reader {
     }
 
     /// The guard's own store, if it is another one. It can only allow: what is gone or broken does so no more.
-    fn new_own(&mut self, wake: Wake) -> Result<Option<approvals_store::File>, Unsettled> {
+    fn new_own(&mut self, wake: ReloadCause) -> Result<Option<approvals_store::File>, Unsettled> {
         let [_, file, _] = self.source.stores();
         let bytes = guard_openclaw::plain_file::read(&file).ok();
         if bytes == self.seen_stores[1] {
             return Ok(None);
         }
         let store = approvals_store::load_own(&self.source.places.state_directory);
-        if wake == Wake::Changing && matches!(store, approvals_store::File::Broken(_)) {
+        if wake == ReloadCause::Changing && matches!(store, approvals_store::File::Broken(_)) {
             return Err(Unsettled);
         }
         self.seen_stores[1] = bytes;
@@ -278,11 +283,11 @@ impl Reader {
     }
 
     /// Puts what is new in force.
-    fn take(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
+    fn apply(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
         if text.is_none() && stores.is_none() {
             return Ok(());
         }
-        let Source { options, places, .. } = &self.source;
+        let PolicySource { options, places, .. } = &self.source;
         let now = text.as_deref().or(self.source.text.as_deref());
         let mut beside = stores.unwrap_or_else(|| self.source.stores.clone());
         let compile = |beside: &Stores| config::compile(options, places, Disk::Used, now, beside);
@@ -296,7 +301,7 @@ impl Reader {
                 self.reporter.problem(format!("openclaw-guard: {}", shown(why.as_bytes())));
             }
         }
-        may_fall(Fallible::Policy, now.unwrap_or_default());
+        fail_point(Fallible::Policy, now.unwrap_or_default());
         let before = self.current.guard();
         if !before.floor.is_kept_by(&policy) {
             return Err(SetupError::TakesFromKernel);
@@ -311,7 +316,7 @@ impl Reader {
         let is_gateways = beside.gateways != self.source.stores.gateways;
         let is_answer = text.is_none() && !is_theirs && !is_gateways;
         if let Some(approvals) = before.approvals() {
-            approvals.manager().configure(Settings::of(&policy));
+            approvals.manager().configure(Settings::from_policy(&policy));
         }
         self.follower.follow(&policy);
         self.current.replace(before.under(policy));
@@ -347,7 +352,7 @@ impl Reader {
 
     fn note(&self, applied: bool, text: String, file: &Path) {
         let path = file.display().to_string();
-        self.reporter.changed(Change { path, applied, text });
+        self.reporter.changed(PolicyChange { path, applied, text });
     }
 }
 
@@ -366,7 +371,7 @@ fn first(error: &SetupError) -> String {
     }
 }
 
-fn shown_path(places: &Places) -> String {
+fn shown_path(places: &Paths) -> String {
     shown(places.policy.as_os_str().as_bytes())
 }
 

@@ -19,7 +19,7 @@ struct Inode {
 
 impl Stamp {
     /// Of the file at this path; a link is itself.
-    pub fn of(path: &Path) -> Stamp {
+    pub fn read(path: &Path) -> Stamp {
         Stamp(lstat(path).ok().map(|stat| Inode {
             device: stat.st_dev,
             number: stat.st_ino,
@@ -40,9 +40,9 @@ mod tests {
     fn a_file_that_is_made_written_replaced_or_removed_is_another() {
         let directory = tempfile::tempdir().unwrap();
         let (file, other) = (directory.path().join("store"), directory.path().join("other"));
-        let mut seen = vec![Stamp::of(&file)];
+        let mut seen = vec![Stamp::read(&file)];
         let mut look = |is_other: bool| {
-            let stamp = Stamp::of(&file);
+            let stamp = Stamp::read(&file);
             assert_eq!(stamp != *seen.last().unwrap(), is_other);
             seen.push(stamp);
         };

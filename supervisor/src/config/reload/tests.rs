@@ -11,7 +11,7 @@ use guard_policy::{Access, Bits, Exec, Outcome, Request, Role, decide};
 use tempfile::TempDir;
 
 use super::*;
-use crate::audit::report::Manner;
+use crate::audit::report::ReportOptions;
 use crate::audit::{Context, Writer};
 use crate::config::options::Options;
 use crate::landlock;
@@ -22,32 +22,32 @@ const POLICY: &str = r#"{ "version": 1, "permissions": { "base": false, "filesys
 
 /// A command line of options alone.
 #[derive(Parser)]
-struct Line {
+struct OptionsOnly {
     #[command(flatten)]
     options: Options,
 }
 
 /// A state directory, and a guard of it.
-struct Ground {
+struct ReloadFixture {
     directory: TempDir,
     current: Arc<Current>,
     reload: Reload,
 }
 
-impl Ground {
-    fn new() -> Ground {
-        Ground::with(POLICY, |_| ())
+impl ReloadFixture {
+    fn new() -> ReloadFixture {
+        ReloadFixture::with(POLICY, |_| ())
     }
 
     /// With another policy, and a state directory that is prepared.
-    fn with(policy: &str, prepare: impl FnOnce(&Path)) -> Ground {
+    fn with(policy: &str, prepare: impl FnOnce(&Path)) -> ReloadFixture {
         let directory = tempfile::tempdir().unwrap();
         let state = directory.path().canonicalize().unwrap();
         let file = state.join("guard.json");
         fs::write(&file, policy).unwrap();
         prepare(&state);
-        let options = Line::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
-        let mut places = Places::find(&options).unwrap();
+        let options = OptionsOnly::parse_from(["openclaw-guard", "--home", "/nowhere"]).options;
+        let mut places = Paths::find(&options).unwrap();
         (places.state, places.state_directory) = (state.clone(), state);
         (places.policy, places.policy_file) = (file.clone(), file);
         let stores = Stores::load(&places.state_directory);
@@ -55,21 +55,28 @@ impl Ground {
         let state = places.state_directory.clone();
         let policy = config::compile(&options, &places, Disk::Used, text.as_deref(), &stores).unwrap();
         let tree = Tree { reaper: 1, supervisor: 1, front: 1, leader: None };
-        let manner = Manner { lines: false, observe: false, allowed: false };
+        let manner = ReportOptions { lines: false, observe: false, allowed: false };
         let context = Context::default();
         let reporter = Reporter::start(manner, Writer::none(), context, tree).unwrap();
         let resolver = Resolver::new().unwrap();
-        let guard =
-            Guard::new(policy, resolver, tree, reporter.clone(), false, landlock::Plan::default(), "");
+        let guard = Guard::new(
+            policy,
+            resolver,
+            tree,
+            reporter.clone(),
+            false,
+            landlock::LandlockPlan::default(),
+            "",
+        );
         let current = Arc::new(Current::new(guard));
-        let source = Source { options, places, text, stores };
-        let follower = Follower::new(state, Arc::new(|_| false), Arc::new(|_| {}));
+        let source = PolicySource { options, places, text, stores };
+        let follower = SyncThread::new(state, Arc::new(|_| false), Arc::new(|_| {}));
         let reload = Reload::new(source, Arc::clone(&current), reporter, follower);
         current.read_again_by({
             let reload = reload.clone();
             move || reload.catch_up()
         });
-        Ground { directory, current, reload }
+        ReloadFixture { directory, current, reload }
     }
 
     fn state(&self) -> PathBuf {
@@ -90,7 +97,7 @@ impl Ground {
 
 #[test]
 fn a_saved_rule_is_in_force_at_the_next_look() {
-    let ground = Ground::new();
+    let ground = ReloadFixture::new();
     let judged = ground.current.guard();
     assert!(ground.current.newer(&judged).is_none());
     assert_eq!((ground.outcome("/a"), ground.outcome("/kept/a")), (Outcome::Ask, Outcome::Deny));
@@ -110,7 +117,7 @@ fn a_saved_rule_is_in_force_at_the_next_look() {
 
 #[test]
 fn a_saved_entry_is_in_force_whichever_store_has_it() {
-    let ground = Ground::new();
+    let ground = ReloadFixture::new();
     let argv = [b"x".to_vec()];
     let outcome = |path: &str| {
         let exec = Exec { path: path.as_bytes(), argv: &argv, cwd: b"/", role: Role::Program };
@@ -134,7 +141,7 @@ fn a_saved_entry_is_in_force_whichever_store_has_it() {
 
 #[test]
 fn a_broken_store_allows_nothing_once_it_rests() {
-    let ground = Ground::new();
+    let ground = ReloadFixture::new();
     ground.save("/a");
     assert!(ground.current.newer(&ground.current.guard()).is_some());
     let own = approvals_store::own(&ground.state());
@@ -143,7 +150,7 @@ fn a_broken_store_allows_nothing_once_it_rests() {
     // Somebody may still be writing.
     assert!(ground.current.newer(&ground.current.guard()).is_none());
     assert_eq!(ground.outcome("/a"), Outcome::Allow);
-    ground.reload.reader().look(Wake::Changed);
+    ground.reload.reader().check(ReloadCause::Changed);
     assert_eq!(ground.outcome("/a"), Outcome::Ask);
     let guard = ground.current.guard();
     let warnings = guard.policy().warnings();
@@ -155,7 +162,7 @@ fn a_broken_store_allows_nothing_once_it_rests() {
 
 #[test]
 fn many_who_look_at_once_all_see_it() {
-    let ground = Ground::new();
+    let ground = ReloadFixture::new();
     for round in 0..10 {
         let judged = ground.current.guard();
         let path = format!("/f{round}");
@@ -195,7 +202,7 @@ fn listing(patterns: &[&str]) -> serde_json::Value {
 
 #[test]
 fn what_the_gateway_says_is_in_force_at_the_next_look() {
-    let ground = Ground::with(&governed(URL), |state| said(state, URL, listing(&["/usr/a"])));
+    let ground = ReloadFixture::with(&governed(URL), |state| said(state, URL, listing(&["/usr/a"])));
     let starts = || {
         let guard = ground.current.guard();
         ["/usr/own", "/usr/a", "/usr/b"].map(|path| {
@@ -231,7 +238,7 @@ fn what_the_gateway_says_is_in_force_at_the_next_look() {
 
 #[test]
 fn nothing_starts_before_the_gateway_has_said_something() {
-    let ground = Ground::with(&governed(URL), |_| ());
+    let ground = ReloadFixture::with(&governed(URL), |_| ());
     let argv = [b"/usr/own".to_vec()];
     let exec = Exec { path: b"/usr/own", argv: &argv, cwd: b"/", role: Role::Program };
     let outcome = || decide(ground.current.guard().policy(), &Request::Exec(exec)).outcome;
@@ -241,6 +248,6 @@ fn nothing_starts_before_the_gateway_has_said_something() {
     assert_eq!(outcome(), Outcome::Allow);
     // A policy that names another gateway is none that anybody has tightened yet.
     fs::write(ground.state().join("guard.json"), governed("ws://127.0.0.1:2")).unwrap();
-    ground.reload.reader().look(Wake::Changed);
+    ground.reload.reader().check(ReloadCause::Changed);
     assert_eq!(outcome(), Outcome::Deny);
 }

@@ -24,11 +24,11 @@ struct Pace {
 
 const PACE: Pace = Pace { quiet: Duration::from_millis(100), patience: Duration::from_secs(1) };
 /// Other files of the directory may change all the time: they wake this thread no more often.
-const PAUSE: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Why the policy is to be read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum ReloadCause {
     /// The operator says so.
     Asked,
     /// A file has changed and come to rest.
@@ -91,46 +91,46 @@ impl Watch {
     }
 
     /// Waits until the policy should be read again.
-    pub fn next(&mut self) -> Wake {
+    pub fn next(&mut self) -> ReloadCause {
         if std::mem::take(&mut self.changing) {
             return self.settle();
         }
         loop {
             self.wait(PollTimeout::NONE);
             if self.is_asked() {
-                return Wake::Asked;
+                return ReloadCause::Asked;
             }
             if self.has_changed() {
                 return self.settle();
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
     /// Waits until the files have come to rest.
-    fn settle(&mut self) -> Wake {
+    fn settle(&mut self) -> ReloadCause {
         let since = Instant::now();
         let mut last = since;
         loop {
             let left = self.pace.quiet.saturating_sub(last.elapsed());
             if left.is_zero() {
-                return Wake::Changed;
+                return ReloadCause::Changed;
             }
             let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
             self.wait(timeout);
             if self.is_asked() {
                 // At once; the rest is waited for afterwards.
                 self.changing = true;
-                return Wake::Asked;
+                return ReloadCause::Asked;
             }
             if self.has_changed() {
                 last = Instant::now();
             }
             if since.elapsed() > self.pace.patience {
                 self.changing = true;
-                return Wake::Changing;
+                return ReloadCause::Changing;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(RETRY_INTERVAL);
         }
     }
 
@@ -203,11 +203,11 @@ mod tests {
         fs::write(&other, "x").unwrap();
         assert!(!watch.has_changed());
         fs::write(&file, "x").unwrap();
-        assert_eq!(watch.next(), Wake::Changed);
+        assert_eq!(watch.next(), ReloadCause::Changed);
         fs::rename(&other, &file).unwrap();
-        assert_eq!(watch.next(), Wake::Changed);
+        assert_eq!(watch.next(), ReloadCause::Changed);
         fs::remove_file(&file).unwrap();
-        assert_eq!(watch.next(), Wake::Changed);
+        assert_eq!(watch.next(), ReloadCause::Changed);
         assert!(!watch.has_changed());
     }
 
@@ -220,10 +220,10 @@ mod tests {
         watch.pace = Pace { quiet: Duration::MAX, patience: Duration::from_millis(50) };
         for _ in 0..2 {
             fs::write(&file, "x").unwrap();
-            assert_eq!(watch.next(), Wake::Changing);
+            assert_eq!(watch.next(), ReloadCause::Changing);
         }
         watch.pace = UNHURRIED;
-        assert_eq!(watch.next(), Wake::Changed);
+        assert_eq!(watch.next(), ReloadCause::Changed);
         assert!(!watch.has_changed());
     }
 
@@ -236,12 +236,12 @@ mod tests {
         assert!(!watch.has_changed());
         for _ in 0..2 {
             fs::create_dir(&inner).unwrap();
-            assert_eq!(watch.next(), Wake::Changed);
+            assert_eq!(watch.next(), ReloadCause::Changed);
             fs::write(&file, "x").unwrap();
-            assert_eq!(watch.next(), Wake::Changed);
+            assert_eq!(watch.next(), ReloadCause::Changed);
             // The same again, with another directory of that name.
             fs::remove_dir_all(&inner).unwrap();
-            assert_eq!(watch.next(), Wake::Changed);
+            assert_eq!(watch.next(), ReloadCause::Changed);
         }
         // One whose parent is missing too is no error.
         super::tests::watch(inner.join("deeper/guard.json"));

@@ -1,9 +1,9 @@
 //! What happens to questions, for the audit log and, where no prompt can be shown, for the operator's eyes.
 
-use guard_approvals::{Event, Log, Question, Subject, What};
+use guard_approvals::{Event, Log, Question, QuestionChange, Subject};
 use guard_policy::text::shown;
 
-use crate::audit::Asked;
+use crate::audit::QuestionRecord;
 use crate::audit::report::Reporter;
 
 /// Tells the reporter.
@@ -17,14 +17,14 @@ pub struct ApprovalLog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announce {
     /// There is no terminal for a prompt: how it is answered.
-    Lines(Way),
+    Lines(AnswerHint),
     /// A prompt says it.
     Nothing,
 }
 
 /// How what waits can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum AnswerHint {
     /// By `openclaw-guard approvals`.
     Cli,
     /// Elsewhere: `approvals.routes` has no `cli`.
@@ -40,12 +40,12 @@ impl ApprovalLog {
 
 impl Log for ApprovalLog {
     fn log(&self, event: &Event, question: Option<&Question>) {
-        if let (What::Requested { .. }, Some(question), Announce::Lines(way)) =
+        if let (QuestionChange::Requested { .. }, Some(question), Announce::Lines(way)) =
             (&event.what, question, self.manner)
         {
             self.reporter.news(waiting(event, question, way));
         }
-        self.reporter.asked(Asked::new(event, question));
+        self.reporter.record_question(QuestionRecord::new(event, question));
     }
 }
 
@@ -54,16 +54,18 @@ fn short(event: &Event) -> String {
     event.id.to_string().chars().take(8).collect()
 }
 
-fn waiting(event: &Event, question: &Question, way: Way) -> String {
+fn waiting(event: &Event, question: &Question, way: AnswerHint) -> String {
     let what = match &question.subject {
         Subject::Exec(exec) => format!("exec {}", shown(&exec.executable.path)),
         Subject::File { path, access, .. } => format!("{} {}", access.word(), shown(path)),
     };
     let id = short(event);
     match way {
-        Way::Cli => format!(
+        AnswerHint::Cli => format!(
             "openclaw-guard: {what} waits for approval: openclaw-guard approvals resolve {id} allow-once|deny"
         ),
-        Way::Elsewhere => format!("openclaw-guard: {what} waits for approval (approvals.routes): {id}"),
+        AnswerHint::Elsewhere => {
+            format!("openclaw-guard: {what} waits for approval (approvals.routes): {id}")
+        }
     }
 }

@@ -12,33 +12,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guard_approvals::{
-    Approvals, Asked, Binding, Decision, End, Going, Id, Manager, Question, Reason, Refusal, Ticket, Told,
+    Approvals, AskOutcome, Binding, Decision, DenyReason, Going, Id, Lifecycle, Manager, Question, Refusal,
+    Resolution, Ticket,
 };
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use rustix::io::Errno;
 
-pub use log::{Announce, ApprovalLog, Way};
+pub use log::{Announce, AnswerHint, ApprovalLog};
 pub use question::{Background, about_exec, about_file};
-pub use state::{Consent, Stand};
+pub use state::{Consent, ConsentState};
 
 use crate::caller::Caller;
 use crate::judge::active::View;
-use crate::kernel::ended;
-use crate::reply::{Answer, Outcome};
+use crate::kernel::pidfd;
+use crate::reply::{HandlerResult, Reply};
 use crate::syscall::{Request, handle};
 use crate::worker;
 
 /// A call names two paths at most, and a program has few interpreters. One that goes on finding something else to ask is
 /// refused.
-const MOST_QUESTIONS: usize = 8;
+const MAX_QUESTIONS: usize = 8;
 
 /// How long a call waits for its "always" to be saved.
-const SAVING: Duration = Duration::from_secs(5);
+const SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What came of asking.
-enum Reply {
+enum ConsentOutcome {
     /// How the call stands now.
-    Stands(Stand),
+    Stands(ConsentState),
     /// The caller has a signal to take: the kernel starts the call again after it, or ends it.
     Interrupted,
 }
@@ -47,9 +48,9 @@ enum Reply {
 ///
 /// # Errors
 /// As [`handle`].
-pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
+pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
     let mut program = None;
-    for _ in 0..MOST_QUESTIONS {
+    for _ in 0..MAX_QUESTIONS {
         let guard = current.guard();
         let outcome = handle(&Request { guard, caller });
         let Some(approvals) = guard.approvals() else { return outcome };
@@ -57,7 +58,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
         let question = caller.consent().take_question().filter(|_| matches!(outcome, Err(Errno::ACCESS)));
         let Some(question) = question else {
             if let Some(program) = program {
-                tell(approvals, caller, program, &outcome);
+                report(approvals, caller, program, &outcome);
             }
             return outcome;
         };
@@ -69,17 +70,17 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
         }
         let command = question.command();
         // All that is kept while it waits: thousands may, each with long arguments.
-        let binding = Binding::of(&question);
+        let binding = Binding::from_question(&question);
         let (id, reply) = ask(&approvals, caller, question)?;
         match reply {
-            Reply::Stands(stand) => caller.consent().settle(binding, stand),
-            Reply::Interrupted => return Ok(Answer::Interrupted),
+            ConsentOutcome::Stands(stand) => caller.consent().settle(binding, stand),
+            ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
         }
         if let Some(command) = command {
             // Now, as long as it cannot have ended.
-            let process = caller.process().and_then(ended::Process::hold).ok();
+            let process = caller.process().and_then(pidfd::ProcessHandle::open).ok();
             caller.check()?;
-            program = Some(Program { id, command, process });
+            program = Some(AskedProgram { id, command, process });
         }
         caller.start_again();
     }
@@ -89,75 +90,89 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> Outcome {
 }
 
 /// A program that was asked for.
-struct Program {
+struct AskedProgram {
     id: Id,
     command: String,
-    process: Option<ended::Process>,
+    process: Option<pidfd::ProcessHandle>,
 }
 
 /// Tells how it goes on.
-fn tell(approvals: &Approvals, caller: &Caller<'_>, program: Program, outcome: &Outcome) {
-    let Program { id, command, process } = program;
+fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, outcome: &HandlerResult) {
+    let AskedProgram { id, command, process } = program;
     match (outcome, process, caller.consent().reason()) {
-        (Ok(Answer::Started), Some(process), _) => approvals.follow(id, command, Box::pin(process.ended())),
+        (Ok(Reply::Started), Some(process), _) => approvals.follow(id, command, Box::pin(process.ended())),
         (Err(Errno::ACCESS), _, Some(reason)) => {
-            approvals.manager().tell(Told { id, command, going: Going::Denied(reason) });
+            approvals.manager().report(Lifecycle { id, command, going: Going::Denied(reason) });
         }
         _ => {}
     }
 }
 
-fn ask(approvals: &Approvals, caller: &Caller<'_>, question: Question) -> Result<(Id, Reply), Errno> {
-    may_fall(Fallible::Asking, question.because.text.as_bytes());
+fn ask(
+    approvals: &Approvals,
+    caller: &Caller<'_>,
+    question: Question,
+) -> Result<(Id, ConsentOutcome), Errno> {
+    fail_point(Fallible::Asking, question.because.text.as_bytes());
     let (id, asked) = approvals.ask(question);
     let stand = match asked {
-        Asked::Granted(grant) if grant.until.is_none() => Stand::Approved("granted for the session"),
-        Asked::Granted(_) => Stand::Approved("granted for a time"),
-        Asked::Refused(refusal) => refused(&refusal),
-        Asked::Ended(end) => stand(end, || false),
-        Asked::Waiting(ticket) => return Ok((id, wait(approvals.manager(), caller, ticket)?)),
+        AskOutcome::Granted(grant) if grant.until.is_none() => {
+            ConsentState::Approved("granted for the session")
+        }
+        AskOutcome::Granted(_) => ConsentState::Approved("granted for a time"),
+        AskOutcome::Refused(refusal) => refused(&refusal),
+        AskOutcome::Ended(end) => consent_state(end, || false),
+        AskOutcome::Waiting(ticket) => return Ok((id, wait(approvals.manager(), caller, ticket)?)),
     };
-    Ok((id, Reply::Stands(stand)))
+    Ok((id, ConsentOutcome::Stands(stand)))
 }
 
-fn refused(refusal: &Refusal) -> Stand {
+fn refused(refusal: &Refusal) -> ConsentState {
     let why = refusal.to_string();
     match refusal {
-        Refusal::NoRoute => Stand::Unanswered(Reason::NoRoute, why),
-        Refusal::DeniedLately => Stand::Refused(Reason::User, why),
+        Refusal::NoRoute => ConsentState::Unanswered(DenyReason::NoRoute, why),
+        Refusal::DeniedLately => ConsentState::Refused(DenyReason::User, why),
         Refusal::TooMany { .. } | Refusal::Full | Refusal::TooLong { .. } | Refusal::Broken(_) => {
-            Stand::Refused(Reason::Failed, why)
+            ConsentState::Refused(DenyReason::Failed, why)
         }
     }
 }
 
-fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Reply, Errno> {
+fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<ConsentOutcome, Errno> {
     let call = ticket.call();
     let end = worker::asking(caller, ticket.canceller(), || ticket.wait());
-    if end == End::Withdrawn {
+    if end == Resolution::Withdrawn {
         caller.check()?;
         if caller.kernel().is_signalled(caller.tid()) {
-            return Ok(Reply::Interrupted);
+            return Ok(ConsentOutcome::Interrupted);
         }
     }
-    if matches!(end, End::Resolved(Decision::AllowAlways(_))) {
+    if matches!(end, Resolution::Resolved(Decision::AllowAlways(_))) {
         // The next call is not to be asked. One that cannot be saved, or not so soon, was approved all the same.
-        manager.kept(call, SAVING);
+        manager.wait_for_save(call, SAVE_TIMEOUT);
     }
-    Ok(Reply::Stands(stand(end, || manager.consume(call))))
+    Ok(ConsentOutcome::Stands(consent_state(end, || manager.consume(call))))
 }
 
 /// `consume` says whether a yes is this call's to use.
-fn stand(end: End, consume: impl FnOnce() -> bool) -> Stand {
+fn consent_state(end: Resolution, consume: impl FnOnce() -> bool) -> ConsentState {
     match end {
-        End::Resolved(Decision::Deny) => Stand::Refused(Reason::User, "denied by the operator".to_owned()),
-        End::Resolved(_) if consume() => Stand::Approved("approved by the operator"),
-        End::Resolved(_) => {
-            Stand::Refused(Reason::Timeout, "approved, but too late for this call".to_owned())
+        Resolution::Resolved(Decision::Deny) => {
+            ConsentState::Refused(DenyReason::User, "denied by the operator".to_owned())
         }
-        End::Expired => Stand::Unanswered(Reason::Timeout, "nobody answered in time".to_owned()),
-        End::NoRoute => Stand::Unanswered(Reason::NoRoute, Refusal::NoRoute.to_string()),
-        End::Failed => Stand::Refused(Reason::Failed, "it could not be asked for".to_owned()),
-        End::Withdrawn => Stand::Refused(Reason::Failed, "nobody can answer any more".to_owned()),
+        Resolution::Resolved(_) if consume() => ConsentState::Approved("approved by the operator"),
+        Resolution::Resolved(_) => {
+            ConsentState::Refused(DenyReason::Timeout, "approved, but too late for this call".to_owned())
+        }
+        Resolution::Expired => {
+            ConsentState::Unanswered(DenyReason::Timeout, "nobody answered in time".to_owned())
+        }
+        Resolution::NoRoute => ConsentState::Unanswered(DenyReason::NoRoute, Refusal::NoRoute.to_string()),
+        Resolution::Failed => {
+            ConsentState::Refused(DenyReason::Failed, "it could not be asked for".to_owned())
+        }
+        Resolution::Withdrawn => {
+            ConsentState::Refused(DenyReason::Failed, "nobody can answer any more".to_owned())
+        }
     }
 }

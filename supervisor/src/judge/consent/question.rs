@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use guard_approvals::{Exec, Process, Question, Repeat, Subject};
 use guard_openclaw::peer::process_tree::Tree;
 use guard_policy::approval::always;
-use guard_policy::{Access, Because, Policy, Request};
+use guard_policy::{Access, Policy, Reason, Request};
 
 use crate::caller::Caller;
 use crate::syscall::number::name;
@@ -27,7 +27,7 @@ pub fn about_file(
     caller: &Caller<'_>,
     path: &[u8],
     access: Access,
-    because: &Because<'_>,
+    because: &Reason<'_>,
 ) -> Question {
     let subject = Subject::File { path: path.to_vec(), access, call: name(caller.call().number) };
     about(background, caller, subject, because, &[Request::File { path, access }])
@@ -38,7 +38,7 @@ pub fn about_exec(
     background: &Background<'_>,
     caller: &Caller<'_>,
     exec: Exec,
-    because: &Because<'_>,
+    because: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
     about(background, caller, Subject::Exec(Box::new(exec)), because, asked)
@@ -48,7 +48,7 @@ fn about(
     background: &Background<'_>,
     caller: &Caller<'_>,
     subject: Subject,
-    because: &Because<'_>,
+    because: &Reason<'_>,
     asked: &[Request<'_>],
 ) -> Question {
     let Background { policy, session, tree } = background;

@@ -43,7 +43,7 @@ pub enum Address<'a> {
 impl<'a> Address<'a> {
     /// Reads the bytes for a socket of this family. An IPv6 socket takes some addresses of IPv4: both are read on every
     /// socket, and what does not fit the kernel refuses.
-    pub fn of(raw: &'a [u8], socket: AddressFamily, to: Use) -> Address<'a> {
+    pub fn parse(raw: &'a [u8], socket: AddressFamily, to: Use) -> Address<'a> {
         let Some(family) = raw.first_chunk().map(|family| u16::from_ne_bytes(*family)) else {
             return Address::Other;
         };
@@ -113,7 +113,7 @@ mod tests {
             }
             let socket = [AddressFamily::UNIX, AddressFamily::INET, AddressFamily::INET6][inner];
             for to in [Use::Connect, Use::Bind] {
-                if let Address::Internet(address) = Address::of(&raw, socket, to) {
+                if let Address::Internet(address) = Address::parse(&raw, socket, to) {
                     let at = if address.is_ipv4() { IPV4_AT } else { IPV6_AT };
                     let octets = match address.ip() {
                         std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
@@ -149,22 +149,22 @@ mod tests {
     fn internet_addresses_are_read_on_every_socket_but_those_of_unix() {
         for family in [AddressFamily::INET, AddressFamily::INET6, AddressFamily::NETLINK] {
             for to in [Use::Connect, Use::Bind] {
-                assert_eq!(Address::of(&v4(libc::AF_INET), family, to), internet("127.0.0.1:18789"));
-                assert_eq!(Address::of(&v6(), family, to), internet("[fe80::1%7]:18789"));
+                assert_eq!(Address::parse(&v4(libc::AF_INET), family, to), internet("127.0.0.1:18789"));
+                assert_eq!(Address::parse(&v6(), family, to), internet("[fe80::1%7]:18789"));
             }
         }
-        assert_eq!(Address::of(&v4(libc::AF_INET), AddressFamily::UNIX, Use::Connect), Address::Other);
+        assert_eq!(Address::parse(&v4(libc::AF_INET), AddressFamily::UNIX, Use::Connect), Address::Other);
     }
 
     #[test]
     fn what_is_too_short_is_the_kernels_to_refuse() {
         let (v4, v6) = (v4(libc::AF_INET), v6());
         for length in 0..=v4.len() {
-            let is_read = Address::of(&v4[..length], AddressFamily::INET, Use::Connect) != Address::Other;
+            let is_read = Address::parse(&v4[..length], AddressFamily::INET, Use::Connect) != Address::Other;
             assert_eq!(is_read, length >= 16, "{length}");
         }
         for length in 0..=v6.len() {
-            let read = Address::of(&v6[..length], AddressFamily::INET6, Use::Connect);
+            let read = Address::parse(&v6[..length], AddressFamily::INET6, Use::Connect);
             let expected = match length {
                 0..24 => Address::Other,
                 24..28 => internet("[fe80::1]:18789"),
@@ -174,13 +174,13 @@ mod tests {
         }
         // Longer than the structure is as long as it.
         let long = [v4.clone(), vec![0xff; 112]].concat();
-        assert_eq!(Address::of(&long, AddressFamily::INET, Use::Connect), internet("127.0.0.1:18789"));
+        assert_eq!(Address::parse(&long, AddressFamily::INET, Use::Connect), internet("127.0.0.1:18789"));
     }
 
     #[test]
     fn no_family_ends_a_connection_and_binds_as_ipv4() {
         let unspecified = v4(libc::AF_UNSPEC);
-        let read = |family, to| Address::of(&unspecified, family, to);
+        let read = |family, to| Address::parse(&unspecified, family, to);
         assert_eq!(read(AddressFamily::INET, Use::Connect), Address::Other);
         assert_eq!(read(AddressFamily::INET6, Use::Connect), Address::Other);
         assert_eq!(read(AddressFamily::INET6, Use::Bind), internet("127.0.0.1:18789"));
@@ -191,10 +191,10 @@ mod tests {
     fn families_are_whole_numbers_of_two_bytes() {
         let mut high = v4(libc::AF_INET);
         high[1] = 1;
-        assert_eq!(Address::of(&high, AddressFamily::INET, Use::Connect), Address::Other);
+        assert_eq!(Address::parse(&high, AddressFamily::INET, Use::Connect), Address::Other);
         for family in [1, 3, 16, 17, 40, 43, 0xffff] {
             assert_eq!(
-                Address::of(&v4(family), AddressFamily::INET, Use::Connect),
+                Address::parse(&v4(family), AddressFamily::INET, Use::Connect),
                 Address::Other,
                 "{family}"
             );
@@ -205,7 +205,7 @@ mod tests {
     fn names_are_paths_or_abstract() {
         let read = |rest: &'static [u8]| {
             let raw = raw(libc::AF_UNIX, rest);
-            match Address::of(&raw, AddressFamily::UNIX, Use::Connect) {
+            match Address::parse(&raw, AddressFamily::UNIX, Use::Connect) {
                 Address::Path(path) => format!("path {}", String::from_utf8_lossy(path)),
                 Address::Abstract => "abstract".to_owned(),
                 Address::Internet(_) | Address::Other => "other".to_owned(),

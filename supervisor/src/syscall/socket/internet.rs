@@ -9,11 +9,16 @@ use rustix::net::{Shutdown, SocketType, sockopt};
 
 use super::address::{IPV4_AT, IPV6_AT};
 use crate::kernel::requests;
-use crate::reply::Outcome;
+use crate::reply::HandlerResult;
 use crate::syscall::Request;
 
 /// Connects to the address, if the policy lets it.
-pub fn connect(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], to: SocketAddr) -> Outcome {
+pub fn connect(
+    request: &Request<'_, '_>,
+    socket: BorrowedFd<'_>,
+    raw: &[u8],
+    to: SocketAddr,
+) -> HandlerResult {
     let (to, transport) = (aimed(to, bound(socket)?), transport(socket)?);
     let judge = |page| request.guard.judge_connection(request.caller, to, transport, page);
     let page = request.guard.page(transport);
@@ -32,7 +37,7 @@ pub fn connect(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], to
 }
 
 /// Binds to the address, if the policy lets it.
-pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: SocketAddr) -> Outcome {
+pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: SocketAddr) -> HandlerResult {
     request.guard.judge_bind(request.caller, at, transport(socket)?)?;
     request.perform(|| requests::bind(socket, raw))
 }
@@ -185,7 +190,7 @@ mod tests {
         let mut raw = vec![2, 0, 0x12, 0x34, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
         let new = readdressed(&raw, "127.0.0.1".parse().unwrap());
         assert_eq!(
-            Address::of(&new, AddressFamily::INET, Use::Connect),
+            Address::parse(&new, AddressFamily::INET, Use::Connect),
             Address::Internet("127.0.0.1:4660".parse().unwrap())
         );
         raw[4..8].copy_from_slice(&[127, 0, 0, 1]);

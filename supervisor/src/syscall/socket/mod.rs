@@ -12,7 +12,7 @@ use rustix::net::sockopt;
 
 use super::Request;
 use crate::kernel::requests;
-use crate::reply::Outcome;
+use crate::reply::HandlerResult;
 use crate::worker::blocking;
 use address::{Address, Use};
 
@@ -35,14 +35,14 @@ pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Res
     Ok(raw)
 }
 
-pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
+pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
     let raw = match read_address(request, address, length) {
         // What can only be named is no descriptor to connect(2), and it looks at that first.
         Err(_) if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
         read => read?,
     };
-    match Address::of(&raw, sockopt::socket_domain(&socket)?, Use::Connect) {
+    match Address::parse(&raw, sockopt::socket_domain(&socket)?, Use::Connect) {
         Address::Path(path) => unix::connect_path(request, socket.as_fd(), path),
         Address::Abstract => unix::connect_name(request, socket.as_fd(), &raw),
         Address::Internet(to) => internet::connect(request, socket.as_fd(), &raw, to),
@@ -50,12 +50,12 @@ pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: 
     }
 }
 
-pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> Outcome {
+pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
     // Unlike connect(2), bind looks whether it is a socket before it looks at the address.
     let domain = sockopt::socket_domain(&socket)?;
     let raw = read_address(request, address, length)?;
-    match Address::of(&raw, domain, Use::Bind) {
+    match Address::parse(&raw, domain, Use::Bind) {
         Address::Path(path) => unix::bind_path(request, &socket, &raw, path),
         Address::Internet(at) => internet::bind(request, socket.as_fd(), &raw, at),
         Address::Abstract | Address::Other => {
@@ -68,7 +68,7 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
 
 impl Request<'_, '_> {
     /// Connects to what was judged, which may take long.
-    fn connect(&self, socket: BorrowedFd<'_>, address: &[u8]) -> Outcome {
+    fn connect(&self, socket: BorrowedFd<'_>, address: &[u8]) -> HandlerResult {
         self.perform(|| blocking(self.caller, || requests::connect(socket, address)))
     }
 }

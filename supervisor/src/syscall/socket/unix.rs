@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use guard_policy::Access;
 use guard_policy::learn::Used;
-use guard_shim::failpoints::{Fallible, may_fall};
+use guard_shim::failpoints::{Fallible, fail_point};
 use guard_shim::floor;
 use rustix::fs::{Access as Mode, AtFlags, CWD, FileType};
 use rustix::io::Errno;
@@ -15,8 +15,8 @@ use crate::audit::Operation;
 use crate::exec::spelled;
 use crate::judge::bound_sockets::{Whose, may_be_served};
 use crate::kernel::{errno, requests};
-use crate::reply::Outcome;
-use crate::resolve::{Entry, Last, Object, Target, link_to, real_path};
+use crate::reply::HandlerResult;
+use crate::resolve::{DirEntry, Last, Object, Target, link_to, real_path};
 use crate::syscall::Request;
 
 /// `struct sockaddr_un` with this path.
@@ -28,13 +28,13 @@ fn unix_address(path: &[u8]) -> Vec<u8> {
 }
 
 /// Connects to a socket in the file system.
-pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u8]) -> Outcome {
+pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u8]) -> HandlerResult {
     let there = find_server(request, path)?;
     request.connect(socket, &unix_address(link_to(there.fd.as_fd()).as_bytes()))
 }
 
 /// Connects to a socket whose name is no path.
-pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> Outcome {
+pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
     let name = &raw[FAMILY..];
     match request.guard.servers.of_name(name) {
         Whose::Trees => {}
@@ -55,7 +55,7 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
 /// The socket at a path. Most sockets of a host act for whoever speaks to them, outside the tree: so a right to write
 /// where they lie is not enough, unless the tree made the socket or a rule names it.
 fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> {
-    may_fall(Fallible::Connect, path);
+    fail_point(Fallible::Connect, path);
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
     let (object, path) = target.into_object()?;
     if object.kind() != FileType::Socket {
@@ -98,14 +98,14 @@ fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
 }
 
 /// Makes a socket in the file system.
-pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> Outcome {
+pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> HandlerResult {
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
     let entry = match target {
         Target::Entry(entry) if entry.object.is_none() => entry,
         Target::Entry(_) | Target::Object { .. } => return Err(Errno::ADDRINUSE),
     };
     request.guard.judge(request.caller, Operation::Write, &entry.path, None, Access::WRITE)?;
-    request.take_umask()?;
+    request.adopt_umask()?;
     let done = request.perform(|| bind_at(request, socket, raw, path, &entry))?;
     request.guard.servers.add_file(&entry);
     Ok(done)
@@ -117,7 +117,7 @@ fn bind_at(
     socket: &OwnedFd,
     address: &[u8],
     path: &[u8],
-    entry: &Entry,
+    entry: &DirEntry,
 ) -> Result<(), Errno> {
     let name = entry.written();
     if path == name {
@@ -163,7 +163,7 @@ fn bind_as_written(
     directory: &OwnedFd,
     socket: &OwnedFd,
     address: &[u8],
-    entry: &Entry,
+    entry: &DirEntry,
 ) -> Option<Result<(), Errno>> {
     let bind = || {
         // A directory of its own, for names that are relative. The umask is the worker's.

@@ -11,9 +11,9 @@ use std::ops::Range;
 use memchr::{memchr, memchr2};
 
 /// Longer control sequences are none.
-const LONGEST_CSI: usize = 256;
+const MAX_CSI_LEN: usize = 256;
 /// A string is judged by so much of it.
-const LONGEST_HEAD: usize = 4096;
+const MAX_HEAD_LEN: usize = 4096;
 
 const ESC: u8 = 0x1b;
 const ENQ: u8 = 0x05;
@@ -23,7 +23,7 @@ const SUB: u8 = 0x1a;
 
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PieceKind {
     /// Characters and the controls among them.
     Text,
     /// An escape sequence that is none of the others.
@@ -53,16 +53,16 @@ pub enum Text {
 
 /// What may be shown.
 #[derive(Debug, Default)]
-pub struct Passed {
+pub struct Filtered {
     /// As it is.
     pub bytes: Vec<u8>,
-    pieces: Vec<(Kind, Range<usize>)>,
+    pieces: Vec<(PieceKind, Range<usize>)>,
 }
 
 /// The state between two reads.
 #[derive(Debug, Default)]
-pub struct Sieve {
-    state: State,
+pub struct Filter {
+    state: ParserState,
     /// The beginning of what is not complete.
     held: Vec<u8>,
     /// Whether the terminal is screen(1) or tmux, to which `ESC k` begins a string.
@@ -70,7 +70,7 @@ pub struct Sieve {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ParserState {
     /// Between sequences; `held` may be the beginning of a character.
     #[default]
     Ground,
@@ -78,22 +78,22 @@ enum State {
     Csi,
     /// A control sequence that is no such; until its end.
     NoCsi,
-    String(Text, Way),
+    String(Text, StringAction),
     /// After an ESC within a string.
-    StringEscape(Text, Way),
+    StringEscape(Text, StringAction),
 }
 
 /// What becomes of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum StringAction {
     Held,
     Shown,
     Dropped,
 }
 
-impl Passed {
+impl Filtered {
     /// The pieces, in order.
-    pub fn pieces(&self) -> impl Iterator<Item = (Kind, &[u8])> {
+    pub fn pieces(&self) -> impl Iterator<Item = (PieceKind, &[u8])> {
         self.pieces.iter().map(|(kind, range)| (*kind, &self.bytes[range.clone()]))
     }
 
@@ -106,48 +106,48 @@ impl Passed {
     /// A reset leaves the alternate screen in some terminals only: here it always does, and where it is is known.
     pub fn leave_before_resets(&mut self) {
         const RESET: &[u8] = b"\x1bc";
-        if !self.pieces().any(|(kind, bytes)| kind == Kind::Escape && bytes == RESET) {
+        if !self.pieces().any(|(kind, bytes)| kind == PieceKind::Escape && bytes == RESET) {
             return;
         }
-        let mut passed = Passed::default();
+        let mut passed = Filtered::default();
         for (kind, bytes) in self.pieces() {
-            if kind == Kind::Escape && bytes == RESET {
-                passed.push(Kind::Csi, b"\x1b[?1049l");
+            if kind == PieceKind::Escape && bytes == RESET {
+                passed.push(PieceKind::Csi, b"\x1b[?1049l");
             }
             passed.push(kind, bytes);
         }
         *self = passed;
     }
 
-    fn push(&mut self, kind: Kind, bytes: &[u8]) {
+    fn push(&mut self, kind: PieceKind, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         match self.pieces.last_mut() {
-            Some((Kind::Text, range)) if kind == Kind::Text => range.end = self.bytes.len(),
+            Some((PieceKind::Text, range)) if kind == PieceKind::Text => range.end = self.bytes.len(),
             _ => self.pieces.push((kind, start..self.bytes.len())),
         }
     }
 }
 
-impl Sieve {
+impl Filter {
     /// For a terminal of this kind (`TERM`).
-    pub fn new(term: &str) -> Sieve {
+    pub fn new(term: &str) -> Filter {
         let in_window = ["screen", "tmux"].iter().any(|name| term.starts_with(name));
-        Sieve { in_window, ..Sieve::default() }
+        Filter { in_window, ..Filter::default() }
     }
 
     /// Takes what was written.
-    pub fn take(&mut self, mut bytes: &[u8], passed: &mut Passed) {
+    pub fn feed(&mut self, mut bytes: &[u8], passed: &mut Filtered) {
         while !bytes.is_empty() {
             let count = match self.state {
-                State::Ground => self.ground(bytes, passed),
-                State::Escape => self.escape(bytes[0], passed),
-                State::Csi | State::NoCsi => self.csi(bytes[0], passed),
-                State::String(kind, way) => self.string(kind, way, bytes, passed),
-                State::StringEscape(kind, way) => self.string_escape(kind, way, bytes[0], passed),
+                ParserState::Ground => self.ground(bytes, passed),
+                ParserState::Escape => self.escape(bytes[0], passed),
+                ParserState::Csi | ParserState::NoCsi => self.csi(bytes[0], passed),
+                ParserState::String(kind, way) => self.string(kind, way, bytes, passed),
+                ParserState::StringEscape(kind, way) => self.string_escape(kind, way, bytes[0], passed),
             };
             bytes = &bytes[count..];
         }
@@ -156,32 +156,39 @@ impl Sieve {
     /// Whether the terminal is in the middle of a long string.
     #[cfg(test)]
     fn is_within(&self) -> bool {
-        matches!(self.state, State::String(_, Way::Shown) | State::StringEscape(_, Way::Shown))
+        matches!(
+            self.state,
+            ParserState::String(_, StringAction::Shown) | ParserState::StringEscape(_, StringAction::Shown)
+        )
     }
 
     /// Ends a string that is under way; the rest of it is dropped.
     pub fn interrupt(&mut self) -> &'static [u8] {
         match self.state {
-            State::String(kind, Way::Shown) => self.state = State::String(kind, Way::Dropped),
-            State::StringEscape(kind, Way::Shown) => self.state = State::StringEscape(kind, Way::Dropped),
+            ParserState::String(kind, StringAction::Shown) => {
+                self.state = ParserState::String(kind, StringAction::Dropped)
+            }
+            ParserState::StringEscape(kind, StringAction::Shown) => {
+                self.state = ParserState::StringEscape(kind, StringAction::Dropped)
+            }
             _ => return b"",
         }
         b"\x18\x1b\\"
     }
 
     /// The last that was held back of a character, when nothing more comes.
-    pub fn finish(&mut self, passed: &mut Passed) {
-        if self.state == State::Ground {
+    pub fn finish(&mut self, passed: &mut Filtered) {
+        if self.state == ParserState::Ground {
             let rest = std::mem::take(&mut self.held);
-            passed.push(Kind::Text, &rest);
+            passed.push(PieceKind::Text, &rest);
         }
     }
 
-    fn ground(&mut self, bytes: &[u8], passed: &mut Passed) -> usize {
+    fn ground(&mut self, bytes: &[u8], passed: &mut Filtered) -> usize {
         let end = memchr2(ESC, ENQ, bytes);
         let text = &bytes[..end.unwrap_or(bytes.len())];
         if self.held.is_empty() && text.is_ascii() {
-            passed.push(Kind::Text, text);
+            passed.push(PieceKind::Text, text);
         } else if self.held.is_empty() {
             self.text(text, end.is_none(), passed);
         } else {
@@ -202,15 +209,15 @@ impl Sieve {
 
     /// Text without C1 controls: some terminals take them for sequences, coded in UTF-8 or not. The beginning of a
     /// character at the end is held back where more may come.
-    fn text(&mut self, mut text: &[u8], may_go_on: bool, passed: &mut Passed) {
+    fn text(&mut self, mut text: &[u8], may_go_on: bool, passed: &mut Filtered) {
         while let Some(chunk) = text.utf8_chunks().next() {
             let mut valid = chunk.valid().as_bytes();
             while let Some(at) = memchr(0xc2, valid) {
                 let is_control = valid.get(at + 1).is_some_and(|byte| *byte < 0xa0);
-                passed.push(Kind::Text, &valid[..if is_control { at } else { at + 2 }]);
+                passed.push(PieceKind::Text, &valid[..if is_control { at } else { at + 2 }]);
                 valid = &valid[at + 2..];
             }
-            passed.push(Kind::Text, valid);
+            passed.push(PieceKind::Text, valid);
             let bad = chunk.invalid();
             text = &text[chunk.valid().len() + bad.len()..];
             let is_begun = str::from_utf8(bad).is_err_and(|error| error.error_len().is_none());
@@ -221,7 +228,7 @@ impl Sieve {
             for byte in bad {
                 let is_control = (0x80..0xa0).contains(byte);
                 passed.push(
-                    Kind::Text,
+                    PieceKind::Text,
                     if is_control { "\u{fffd}".as_bytes() } else { std::slice::from_ref(byte) },
                 );
             }
@@ -232,32 +239,32 @@ impl Sieve {
     fn begin(&mut self) {
         self.held.clear();
         self.held.push(ESC);
-        self.state = State::Escape;
+        self.state = ParserState::Escape;
     }
 
     fn end(&mut self) {
         self.held.clear();
-        self.state = State::Ground;
+        self.state = ParserState::Ground;
     }
 
     /// A control within a sequence acts at once, and the sequence goes on. False when it ends it.
-    fn control(&mut self, byte: u8, passed: &mut Passed) -> bool {
+    fn control(&mut self, byte: u8, passed: &mut Filtered) -> bool {
         match byte {
             ESC => self.begin(),
             CAN | SUB => self.end(),
             ENQ | 0x7f => {}
-            _ => passed.push(Kind::Text, &[byte]),
+            _ => passed.push(PieceKind::Text, &[byte]),
         }
         !matches!(byte, ESC | CAN | SUB)
     }
 
-    fn escape(&mut self, byte: u8, passed: &mut Passed) -> usize {
+    fn escape(&mut self, byte: u8, passed: &mut Filtered) -> usize {
         match byte {
             0x00..=0x1f | 0x7f => drop(self.control(byte, passed)),
             b' '..=b'/' if self.held.len() < 4 => self.held.push(byte),
             b'[' if self.held.len() == 1 => {
                 self.held.push(byte);
-                self.state = State::Csi;
+                self.state = ParserState::Csi;
             }
             b']' | b'P' | b'_' | b'X' | b'^' if self.held.len() == 1 => {
                 self.held.push(byte);
@@ -267,16 +274,16 @@ impl Sieve {
                     b'_' => Text::Apc,
                     _ => Text::Other,
                 };
-                self.state = State::String(kind, Way::Held);
+                self.state = ParserState::String(kind, StringAction::Held);
             }
             b'k' if self.in_window && self.held.len() == 1 => {
                 self.held.push(byte);
-                self.state = State::String(Text::Title, Way::Held);
+                self.state = ParserState::String(Text::Title, StringAction::Held);
             }
             b'0'..=b'~' => {
                 self.held.push(byte);
                 if !deny::escape(&self.held) {
-                    passed.push(Kind::Escape, &self.held);
+                    passed.push(PieceKind::Escape, &self.held);
                 }
                 self.end();
             }
@@ -290,22 +297,22 @@ impl Sieve {
         1
     }
 
-    fn csi(&mut self, byte: u8, passed: &mut Passed) -> usize {
+    fn csi(&mut self, byte: u8, passed: &mut Filtered) -> usize {
         match byte {
             0x00..=0x1f | 0x7f => drop(self.control(byte, passed)),
             b' '..=b'?' => {
                 let after_intermediate = self.held.last().is_some_and(|last| (b' '..=b'/').contains(last));
                 let is_late = byte >= b'0' && after_intermediate || byte >= b'<' && self.held.len() > 2;
-                if is_late || self.held.len() >= LONGEST_CSI {
-                    self.state = State::NoCsi;
+                if is_late || self.held.len() >= MAX_CSI_LEN {
+                    self.state = ParserState::NoCsi;
                 } else {
                     self.held.push(byte);
                 }
             }
             b'@'..=b'~' => {
                 self.held.push(byte);
-                if self.state == State::Csi && !deny::csi(&self.held) {
-                    passed.push(Kind::Csi, &self.held);
+                if self.state == ParserState::Csi && !deny::csi(&self.held) {
+                    passed.push(PieceKind::Csi, &self.held);
                 }
                 self.end();
             }
@@ -317,14 +324,14 @@ impl Sieve {
         1
     }
 
-    fn string(&mut self, kind: Text, way: Way, bytes: &[u8], passed: &mut Passed) -> usize {
+    fn string(&mut self, kind: Text, way: StringAction, bytes: &[u8], passed: &mut Filtered) -> usize {
         let ends = |byte: &u8| matches!(*byte, ESC | CAN | SUB) || (*byte == BEL && kind == Text::Osc);
         let end = bytes.iter().position(ends);
         let part = &bytes[..end.unwrap_or(bytes.len())];
         let way = self.more(kind, way, part, passed);
         match end.map(|at| bytes[at]) {
-            None => self.state = State::String(kind, way),
-            Some(ESC) => self.state = State::StringEscape(kind, way),
+            None => self.state = ParserState::String(kind, way),
+            Some(ESC) => self.state = ParserState::StringEscape(kind, way),
             Some(BEL) => self.end_string(kind, way, &[BEL], passed),
             Some(_) => self.abandon(way, passed),
         }
@@ -332,51 +339,53 @@ impl Sieve {
     }
 
     /// More of a string. One that is long is shown, or dropped, by what it begins with.
-    fn more(&mut self, kind: Text, way: Way, part: &[u8], passed: &mut Passed) -> Way {
+    fn more(&mut self, kind: Text, way: StringAction, part: &[u8], passed: &mut Filtered) -> StringAction {
         match way {
-            Way::Dropped => Way::Dropped,
-            Way::Shown if hides_controls(part) => {
-                passed.push(Kind::More, &[CAN]);
-                Way::Dropped
+            StringAction::Dropped => StringAction::Dropped,
+            StringAction::Shown if hides_controls(part) => {
+                passed.push(PieceKind::More, &[CAN]);
+                StringAction::Dropped
             }
-            Way::Shown => {
-                passed.push(Kind::More, part);
-                Way::Shown
+            StringAction::Shown => {
+                passed.push(PieceKind::More, part);
+                StringAction::Shown
             }
-            Way::Held => {
+            StringAction::Held => {
                 self.held.extend_from_slice(part);
-                if self.held.len() < LONGEST_HEAD {
-                    return Way::Held;
+                if self.held.len() < MAX_HEAD_LEN {
+                    return StringAction::Held;
                 }
                 if hides_controls(&self.held) || deny::string(kind, &self.held[2..], false) {
-                    return Way::Dropped;
+                    return StringAction::Dropped;
                 }
-                passed.push(Kind::String(kind), &self.held);
-                Way::Shown
+                passed.push(PieceKind::String(kind), &self.held);
+                StringAction::Shown
             }
         }
     }
 
-    fn end_string(&mut self, kind: Text, way: Way, end: &[u8], passed: &mut Passed) {
+    fn end_string(&mut self, kind: Text, way: StringAction, end: &[u8], passed: &mut Filtered) {
         match way {
-            Way::Held if !hides_controls(&self.held) && !deny::string(kind, &self.held[2..], true) => {
+            StringAction::Held
+                if !hides_controls(&self.held) && !deny::string(kind, &self.held[2..], true) =>
+            {
                 self.held.extend_from_slice(end);
-                passed.push(Kind::String(kind), &self.held);
+                passed.push(PieceKind::String(kind), &self.held);
             }
-            Way::Shown => passed.push(Kind::More, end),
-            Way::Held | Way::Dropped => {}
+            StringAction::Shown => passed.push(PieceKind::More, end),
+            StringAction::Held | StringAction::Dropped => {}
         }
         self.end();
     }
 
-    fn abandon(&mut self, way: Way, passed: &mut Passed) {
-        if way == Way::Shown {
-            passed.push(Kind::More, &[CAN]);
+    fn abandon(&mut self, way: StringAction, passed: &mut Filtered) {
+        if way == StringAction::Shown {
+            passed.push(PieceKind::More, &[CAN]);
         }
         self.end();
     }
 
-    fn string_escape(&mut self, kind: Text, way: Way, byte: u8, passed: &mut Passed) -> usize {
+    fn string_escape(&mut self, kind: Text, way: StringAction, byte: u8, passed: &mut Filtered) -> usize {
         if byte == b'\\' {
             self.end_string(kind, way, b"\x1b\\", passed);
             return 1;

@@ -3,9 +3,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn sifted(chunks: &[&[u8]]) -> Vec<u8> {
-    let (mut sieve, mut passed) = (Sieve::default(), Passed::default());
+    let (mut sieve, mut passed) = (Filter::default(), Filtered::default());
     for chunk in chunks {
-        sieve.take(chunk, &mut passed);
+        sieve.feed(chunk, &mut passed);
     }
     sieve.finish(&mut passed);
     let pieces: Vec<u8> = passed.pieces().flat_map(|(_, bytes)| bytes.to_vec()).collect();
@@ -103,26 +103,26 @@ fn sequences_do_not_hide_in_others() {
 
 #[test]
 fn long_strings_are_shown_as_they_come() {
-    let picture = format!("\x1bPq{}\x1b\\b", "~".repeat(3 * LONGEST_HEAD));
+    let picture = format!("\x1bPq{}\x1b\\b", "~".repeat(3 * MAX_HEAD_LEN));
     assert_eq!(both(&picture), picture);
-    assert_eq!(both(&format!("\x1b]52;c;{}\x07b", "A".repeat(3 * LONGEST_HEAD))), "b");
-    assert_eq!(both(&format!("\x1b]21;{}\x07b", "A".repeat(3 * LONGEST_HEAD))), "b");
-    let (mut sieve, mut passed) = (Sieve::default(), Passed::default());
-    sieve.take(&picture.as_bytes()[..LONGEST_HEAD * 2], &mut passed);
+    assert_eq!(both(&format!("\x1b]52;c;{}\x07b", "A".repeat(3 * MAX_HEAD_LEN))), "b");
+    assert_eq!(both(&format!("\x1b]21;{}\x07b", "A".repeat(3 * MAX_HEAD_LEN))), "b");
+    let (mut sieve, mut passed) = (Filter::default(), Filtered::default());
+    sieve.feed(&picture.as_bytes()[..MAX_HEAD_LEN * 2], &mut passed);
     assert!(sieve.is_within());
     assert_eq!(sieve.interrupt(), b"\x18\x1b\\");
     passed.clear();
-    sieve.take(&picture.as_bytes()[LONGEST_HEAD * 2..], &mut passed);
+    sieve.feed(&picture.as_bytes()[MAX_HEAD_LEN * 2..], &mut passed);
     assert_eq!(passed.bytes, b"b");
     assert!(!sieve.is_within() && sieve.interrupt().is_empty());
 }
 
 #[test]
 fn titles_of_windows_are_strings_there_only() {
-    let (mut sieve, mut passed) = (Sieve::new("screen-256color"), Passed::default());
-    sieve.take(b"\x1bka\x1b\\b", &mut passed);
+    let (mut sieve, mut passed) = (Filter::new("screen-256color"), Filtered::default());
+    sieve.feed(b"\x1bka\x1b\\b", &mut passed);
     let kinds: Vec<_> = passed.pieces().map(|(kind, _)| kind).collect();
-    assert_eq!(kinds, [Kind::String(Text::Title), Kind::Text]);
+    assert_eq!(kinds, [PieceKind::String(Text::Title), PieceKind::Text]);
     assert_eq!(both("\x1bka\x1b\\b"), "\x1bka\x1b\\b");
 }
 

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::card::Extent;
 use super::input::Typed;
-use super::panel::Page;
-use super::{SILENT, TOO_SOON};
+use super::panel::PromptView;
+use super::{MIN_READ_INTERVAL, QUERY_TIMEOUT};
 
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,18 +31,18 @@ impl Answer {
 
 /// What keys came to.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum KeyOutcome {
     Nothing,
     Suspend,
     Redraw,
-    Page(Page),
+    Page(PromptView),
     Answer(Answer),
     Note(&'static str),
 }
 
 /// What is asked of whoever types.
 #[derive(Debug, Default)]
-pub struct Asking {
+pub struct Dialog {
     /// When the card was drawn.
     since: Option<Instant>,
     /// When the terminal said that all before had been read.
@@ -56,11 +56,11 @@ pub struct Asking {
     was_empty: bool,
 }
 
-impl Asking {
+impl Dialog {
     /// A card is drawn: nothing typed so far was for it.
     pub fn restart(&mut self, now: Instant) {
         let is_later = self.is_later || self.since.is_some();
-        *self = Asking { since: Some(now), is_later, is_silent: self.is_silent, ..Asking::default() };
+        *self = Dialog { since: Some(now), is_later, is_silent: self.is_silent, ..Dialog::default() };
     }
 
     /// What is drawn next is not the first.
@@ -86,7 +86,7 @@ impl Asking {
 
     /// It never will. True at the first time.
     pub fn gives_up(&mut self, now: Instant) -> bool {
-        let is_late = self.answered.is_none() && self.since.is_some_and(|since| now >= since + SILENT);
+        let is_late = self.answered.is_none() && self.since.is_some_and(|since| now >= since + QUERY_TIMEOUT);
         is_late && !std::mem::replace(&mut self.is_silent, true)
     }
 
@@ -98,8 +98,8 @@ impl Asking {
     /// Whether what is typed now counts.
     pub fn listens(&self, now: Instant) -> bool {
         match (self.answered, self.since) {
-            (Some(answered), _) => now >= answered + TOO_SOON,
-            (None, Some(since)) => self.is_silent && now >= since + SILENT,
+            (Some(answered), _) => now >= answered + MIN_READ_INTERVAL,
+            (None, Some(since)) => self.is_silent && now >= since + QUERY_TIMEOUT,
             (None, None) => false,
         }
     }
@@ -110,74 +110,80 @@ impl Asking {
     }
 
     /// Takes what one read has brought. More than a key, or a key and Enter, was pasted or sent, not typed.
-    pub fn read(&mut self, keys: &[Typed], page: &Page) -> Reading {
+    pub fn read(&mut self, keys: &[Typed], page: &PromptView) -> KeyOutcome {
         let is_typed = matches!(keys, [_] | [Typed::Key(_), Typed::Enter]);
         if !is_typed {
             self.line.clear();
-            return Reading::Note("so much at once answers nothing: type a key, then Enter");
+            return KeyOutcome::Note("so much at once answers nothing: type a key, then Enter");
         }
         let was_empty = std::mem::take(&mut self.was_empty);
-        let mut reading = Reading::Nothing;
+        let mut reading = KeyOutcome::Nothing;
         for key in keys {
             reading = self.key(*key, page, was_empty);
         }
         reading
     }
 
-    fn key(&mut self, key: Typed, page: &Page, was_empty: bool) -> Reading {
+    fn key(&mut self, key: Typed, page: &PromptView, was_empty: bool) -> KeyOutcome {
         match (key, page) {
-            (Typed::Interrupt, _) => Reading::Answer(Answer::Deny),
-            (Typed::Suspend, _) => Reading::Suspend,
-            (Typed::Redraw, _) => Reading::Redraw,
+            (Typed::Interrupt, _) => KeyOutcome::Answer(Answer::Deny),
+            (Typed::Suspend, _) => KeyOutcome::Suspend,
+            (Typed::Redraw, _) => KeyOutcome::Redraw,
             (Typed::Escape, _) => self.back(),
-            (Typed::Key('q'), Page::Everything(_) | Page::Help) => self.back(),
-            (Typed::Key('v'), Page::Question) if self.line.is_empty() => Reading::Page(Page::Everything(0)),
-            (Typed::Key('?'), Page::Question) if self.line.is_empty() => Reading::Page(Page::Help),
+            (Typed::Key('q'), PromptView::Everything(_) | PromptView::Help) => self.back(),
+            (Typed::Key('v'), PromptView::Question) if self.line.is_empty() => {
+                KeyOutcome::Page(PromptView::Everything(0))
+            }
+            (Typed::Key('?'), PromptView::Question) if self.line.is_empty() => {
+                KeyOutcome::Page(PromptView::Help)
+            }
             // Answers are given to the question alone.
-            (_, Page::Everything(_) | Page::Help) => Reading::Nothing,
+            (_, PromptView::Everything(_) | PromptView::Help) => KeyOutcome::Nothing,
             (Typed::Key(character), _) => {
                 if self.line.chars().count() < 16 {
                     self.line.push(character);
                 }
-                Reading::Nothing
+                KeyOutcome::Nothing
             }
             (Typed::Backspace, _) => {
                 self.line.pop();
-                Reading::Nothing
+                KeyOutcome::Nothing
             }
             (Typed::Enter, page) => {
                 let line = std::mem::take(&mut self.line);
                 self.enter(&line, page, was_empty)
             }
-            _ => Reading::Nothing,
+            _ => KeyOutcome::Nothing,
         }
     }
 
-    fn back(&mut self) -> Reading {
+    fn back(&mut self) -> KeyOutcome {
         self.line.clear();
-        Reading::Page(Page::Question)
+        KeyOutcome::Page(PromptView::Question)
     }
 
-    fn enter(&mut self, line: &str, page: &Page, was_empty: bool) -> Reading {
+    fn enter(&mut self, line: &str, page: &PromptView, was_empty: bool) -> KeyOutcome {
         let confirms = match page {
-            Page::Always(extent) => Some(*extent),
+            PromptView::Always(extent) => Some(*extent),
             _ => None,
         };
         match (line, self.takes_letters(), confirms) {
-            ("y", true, Some(extent)) | ("yes", _, Some(extent)) => Reading::Answer(Answer::Always(extent)),
+            ("y", true, Some(extent)) | ("yes", _, Some(extent)) => {
+                KeyOutcome::Answer(Answer::Always(extent))
+            }
             ("q", true, Some(_)) => self.back(),
-            ("y", true, None) | ("yes", _, None) => Reading::Answer(Answer::Once),
-            ("s", true, None) => Reading::Answer(Answer::Session),
-            ("a", true, None) => Reading::Page(Page::Always(Extent::This)),
-            ("d", true, None) => Reading::Page(Page::Always(Extent::Directory)),
-            ("n", true, _) | ("no", _, _) => Reading::Answer(Answer::Deny),
-            ("", _, _) if was_empty => Reading::Answer(Answer::Deny),
+            ("y", true, None) | ("yes", _, None) => KeyOutcome::Answer(Answer::Once),
+            ("s", true, None) => KeyOutcome::Answer(Answer::Session),
+            ("a", true, None) => KeyOutcome::Page(PromptView::Always(Extent::This)),
+            ("d", true, None) => KeyOutcome::Page(PromptView::Always(Extent::Directory)),
+            ("n", true, _) | ("no", _, _) => KeyOutcome::Answer(Answer::Deny),
+            ("", _, _) if was_empty => KeyOutcome::Answer(Answer::Deny),
             ("", _, _) => {
                 self.was_empty = true;
-                Reading::Note("Enter once more refuses")
+                KeyOutcome::Note("Enter once more refuses")
             }
-            (_, true, _) => Reading::Note("that is no answer: one of y s a n, then Enter"),
-            (_, false, _) => Reading::Note("that is no answer: yes or no, then Enter"),
+            (_, true, _) => KeyOutcome::Note("that is no answer: one of y s a n, then Enter"),
+            (_, false, _) => KeyOutcome::Note("that is no answer: yes or no, then Enter"),
         }
     }
 }

@@ -7,7 +7,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::queue::Card;
 
 /// The width of the names in front.
-const NAMES: usize = 9;
+const MAX_NAMES: usize = 9;
 /// Where there is less room, names stand on lines of their own... before the text.
 const NARROW: usize = 40;
 
@@ -37,7 +37,7 @@ impl Field {
         let (first, next) = if width < NARROW {
             (format!("{} ", self.name), String::new())
         } else {
-            (format!(" {:<NAMES$} ", self.name), " ".repeat(NAMES + 2))
+            (format!(" {:<MAX_NAMES$} ", self.name), " ".repeat(MAX_NAMES + 2))
         };
         let room = width.saturating_sub(first.width()).max(1);
         let mut lines = Vec::new();

@@ -1,7 +1,7 @@
 //! What comes from the operator's keyboard while a prompt is up: keys, what the terminal itself says, and the rest.
 
 /// A longer sequence is none; of a string the end is looked for.
-const LONGEST: usize = 64 * 1024;
+const MAX_LEN: usize = 64 * 1024;
 
 /// One thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum Scroll {
 
 /// Takes apart what is typed.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct InputDecoder {
     held: Vec<u8>,
     is_pasting: bool,
 }
@@ -51,9 +51,9 @@ pub struct Reader {
 /// The end of what is pasted.
 const PASTED: &[u8] = b"\x1b[201~";
 
-impl Reader {
+impl InputDecoder {
     /// What was read, in parts, each with its bytes.
-    pub fn take(&mut self, bytes: &[u8]) -> Vec<(Typed, Vec<u8>)> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<(Typed, Vec<u8>)> {
         self.held.extend_from_slice(bytes);
         let held = std::mem::take(&mut self.held);
         let mut rest = &held[..];
@@ -64,7 +64,7 @@ impl Reader {
             rest = &rest[length..];
         }
         self.held = rest.to_vec();
-        if self.held.len() > LONGEST {
+        if self.held.len() > MAX_LEN {
             taken.extend(self.give_up());
         }
         taken
@@ -211,9 +211,9 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Vec<Typed> {
-        let whole: Vec<_> = Reader::default().take(bytes);
-        let mut reader = Reader::default();
-        let single: Vec<_> = bytes.chunks(1).flat_map(|byte| reader.take(byte)).collect();
+        let whole: Vec<_> = InputDecoder::default().feed(bytes);
+        let mut reader = InputDecoder::default();
+        let single: Vec<_> = bytes.chunks(1).flat_map(|byte| reader.feed(byte)).collect();
         let only = |taken: &[(Typed, Vec<u8>)]| taken.iter().map(|(typed, _)| *typed).collect::<Vec<_>>();
         // Pasted text comes in other parts when it is read in others.
         if !bytes.windows(5).any(|part| part == b"[200~") {
@@ -266,27 +266,27 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_given_up() {
-        let mut reader = Reader::default();
-        assert!(reader.take(b"\x1b").is_empty() && reader.waits());
+        let mut reader = InputDecoder::default();
+        assert!(reader.feed(b"\x1b").is_empty() && reader.waits());
         assert_eq!(reader.give_up().unwrap().0, Typed::Escape);
-        assert!(reader.take(b"\x1b]y\r").is_empty());
+        assert!(reader.feed(b"\x1b]y\r").is_empty());
         assert_eq!(reader.give_up(), Some((Typed::Other, b"\x1b]y\r".to_vec())));
         // Pasting goes on until its end, however late.
-        reader.take(b"\x1b[200~");
-        reader.take(b"y\r");
+        reader.feed(b"\x1b[200~");
+        reader.feed(b"y\r");
         reader.give_up();
-        assert!(reader.take(b"y\ry\ry\ry\r").iter().all(|(typed, _)| *typed == Typed::Other));
-        reader.take(PASTED);
-        assert_eq!(reader.take(b"y")[0].0, Typed::Key('y'));
+        assert!(reader.feed(b"y\ry\ry\ry\r").iter().all(|(typed, _)| *typed == Typed::Other));
+        reader.feed(PASTED);
+        assert_eq!(reader.feed(b"y")[0].0, Typed::Key('y'));
     }
 
     proptest! {
         #[test]
         fn nothing_is_lost(chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..12), 0..12)) {
-            let mut reader = Reader::default();
+            let mut reader = InputDecoder::default();
             let mut out = Vec::new();
             for chunk in &chunks {
-                out.extend(reader.take(chunk).into_iter().flat_map(|(_, bytes)| bytes));
+                out.extend(reader.feed(chunk).into_iter().flat_map(|(_, bytes)| bytes));
             }
             out.extend(reader.give_up().into_iter().flat_map(|(_, bytes)| bytes));
             out.extend(reader.held);

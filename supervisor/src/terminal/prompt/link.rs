@@ -4,24 +4,24 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use guard_approvals::protocol::{Call, Method, Reply, Said, VERSION};
+use guard_approvals::protocol::{Body, Call, Method, Reply, VERSION};
 use memchr::memchr;
 
 /// One connection.
 #[derive(Debug)]
-pub struct Link {
+pub struct PromptLink {
     stream: UnixStream,
     read: Vec<u8>,
 }
 
-impl Link {
+impl PromptLink {
     /// Subscribes: the supervisor reads that when the first question is asked.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn new(stream: UnixStream) -> io::Result<Link> {
+    pub fn new(stream: UnixStream) -> io::Result<PromptLink> {
         stream.set_nonblocking(true)?;
-        let mut link = Link { stream, read: Vec::new() };
+        let mut link = PromptLink { stream, read: Vec::new() };
         link.send(Method::Subscribe)?;
         Ok(link)
     }
@@ -40,7 +40,7 @@ impl Link {
     ///
     /// # Errors
     /// When it is gone, or says nothing that can be read.
-    pub fn receive(&mut self) -> io::Result<Vec<Said>> {
+    pub fn receive(&mut self) -> io::Result<Vec<Body>> {
         let mut buffer = [0; 65536];
         let mut said = Vec::new();
         loop {
@@ -59,7 +59,7 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
+impl AsFd for PromptLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

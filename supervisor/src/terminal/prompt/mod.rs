@@ -18,33 +18,33 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
-use guard_approvals::protocol::{Said, State};
+use guard_approvals::protocol::{Body, QuestionState};
 use guard_policy::text::shown;
 
-pub use overlay::{Surface, Terminal};
+pub use overlay::{Surface, TerminalFeatures};
 
-use answer::Asking;
-use input::Reader;
-use link::Link;
-use overlay::Cover;
-use panel::{Page, Panel};
+use answer::Dialog;
+use input::InputDecoder;
+use link::PromptLink;
+use overlay::Overlay;
+use panel::{Panel, PromptView};
 use query::Query;
 use queue::{Card, Queue};
 
 /// After this time a terminal that was asked does not answer.
-const SILENT: Duration = Duration::from_secs(2);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Nothing typed so soon after a card is seen is an answer to it.
-const TOO_SOON: Duration = Duration::from_millis(500);
+const MIN_READ_INTERVAL: Duration = Duration::from_millis(500);
 /// The rest of a sequence comes before this, or never.
-const SEQUENCE: Duration = Duration::from_millis(100);
+const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(100);
 /// So long stands what became of a card.
-const NOTICE: Duration = Duration::from_millis(1500);
+const NOTICE_INTERVAL: Duration = Duration::from_millis(1500);
 
 /// The prompts of a front.
 pub struct Prompt {
-    link: Link,
+    link: PromptLink,
     queue: Queue,
-    reader: Reader,
+    reader: InputDecoder,
     /// When the beginning of a sequence came.
     begun: Option<Instant>,
     up: Option<Up>,
@@ -56,14 +56,14 @@ pub struct Prompt {
 
 /// A prompt that is seen.
 struct Up {
-    cover: Cover,
-    asking: Asking,
+    cover: Overlay,
+    asking: Dialog,
     query: Query,
     /// The question to the terminal is not sent yet.
     asks_again: bool,
     /// The card as it was drawn.
     card: Option<Card>,
-    page: Page,
+    page: PromptView,
     note: Option<String>,
     /// What stands in place of a card.
     notice: Option<Notice>,
@@ -96,7 +96,7 @@ pub struct Fall {
 
 /// What comes of something typed.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct InputOutcome {
     /// For the program.
     pub keys: Vec<u8>,
     /// The operator suspends.
@@ -110,9 +110,9 @@ impl Prompt {
     /// When it cannot be reached.
     pub fn new(stream: UnixStream) -> std::io::Result<Prompt> {
         Ok(Prompt {
-            link: Link::new(stream)?,
+            link: PromptLink::new(stream)?,
             queue: Queue::default(),
-            reader: Reader::default(),
+            reader: InputDecoder::default(),
             begun: None,
             up: None,
             late: None,
@@ -150,11 +150,11 @@ impl Prompt {
         true
     }
 
-    fn hear(&mut self, said: Said, now: Instant) {
+    fn hear(&mut self, said: Body, now: Instant) {
         match said {
-            Said::Approvals { approvals } => self.queue.replace(approvals),
-            Said::Requested { approval } => self.queue.add(*approval),
-            Said::Ended { id, state } => {
+            Body::Approvals { approvals } => self.queue.replace(approvals),
+            Body::Requested { approval } => self.queue.add(*approval),
+            Body::Ended { id, state } => {
                 let card = self.queue.remove(&id);
                 let is_gone = card.is_some_and(|card| !self.has(card));
                 if let Some(up) = &mut self.up
@@ -164,23 +164,23 @@ impl Prompt {
                     up.end(&state, now);
                 }
             }
-            Said::Resolved { unsaved, .. } => {
+            Body::Resolved { unsaved, .. } => {
                 if let Some(up) = &mut self.up {
                     up.sent = None;
                     if let Some(why) = unsaved.first() {
                         let text = format!("allowed this time, but not saved: {}", shown(why.as_bytes()));
-                        up.notice = Some(Notice { text, until: now + 2 * NOTICE, matters: true });
+                        up.notice = Some(Notice { text, until: now + 2 * NOTICE_INTERVAL, matters: true });
                     }
                 }
             }
-            Said::Error { message, .. } => {
+            Body::Error { message, .. } => {
                 if let Some(up) = &mut self.up {
                     up.sent = None;
                     up.note = Some(shown(message.as_bytes()));
                     up.drawn = None;
                 }
             }
-            Said::Found { .. } | Said::Told { .. } => {}
+            Body::Found { .. } | Body::Told { .. } => {}
         }
     }
 
@@ -203,12 +203,12 @@ impl Prompt {
     /// Brings it onto the screen.
     pub fn rise(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let mut up = Up {
-            cover: Cover::new(surface),
-            asking: Asking::default(),
+            cover: Overlay::new(surface),
+            asking: Dialog::default(),
             query: Query::new(surface.size(), false),
             asks_again: false,
             card: None,
-            page: Page::default(),
+            page: PromptView::default(),
             note: None,
             notice: None,
             ahead: Vec::new(),
@@ -230,7 +230,7 @@ impl Prompt {
         let (shown, is_lossy) = (up.cover.end(surface), up.cover.is_lossy(surface.model));
         if !up.asking.is_answered() {
             if up.cover.asks() {
-                self.late = Some((up.query, now + SILENT));
+                self.late = Some((up.query, now + QUERY_TIMEOUT));
             } else {
                 up.ahead.splice(..0, up.query.give_up());
             }
@@ -262,14 +262,14 @@ impl Prompt {
             return up.cover.draw(surface, &lines, None);
         }
         let Some(card) = self.queue.first() else { return Vec::new() };
-        let left = left(card);
+        let left = seconds_left(card);
         if up.card.as_ref() == Some(card) && up.drawn == Some(left) {
             return Vec::new();
         }
         let is_other = up.card.as_ref() != Some(card);
         if is_other {
             up.card = Some(card.clone());
-            (up.page, up.note, up.sent) = (Page::default(), note, None);
+            (up.page, up.note, up.sent) = (PromptView::default(), note, None);
             // Nothing typed for what was drawn before counts for this.
             let was_answered = up.asking.is_answered();
             up.asking.restart(now);
@@ -309,7 +309,7 @@ impl Prompt {
 
     /// When to look again, whatever happens.
     pub fn due(&self, now: Instant) -> Option<Duration> {
-        let begun = self.begun.map(|begun| begun + SEQUENCE);
+        let begun = self.begun.map(|begun| begun + SEQUENCE_TIMEOUT);
         let late = self.late.as_ref().map(|(_, until)| *until);
         let up = self.up.as_ref().map(|up| match &up.notice {
             Some(notice) => notice.until,
@@ -321,9 +321,9 @@ impl Prompt {
     }
 
     /// The time has come for something. What is for the program after all.
-    pub fn tick(&mut self, now: Instant) -> Outcome {
-        let mut outcome = Outcome::default();
-        if self.begun.is_some_and(|begun| now >= begun + SEQUENCE) {
+    pub fn tick(&mut self, now: Instant) -> InputOutcome {
+        let mut outcome = InputOutcome::default();
+        if self.begun.is_some_and(|begun| now >= begun + SEQUENCE_TIMEOUT) {
             self.begun = None;
             if let Some((typed, bytes)) = self.reader.give_up() {
                 match &mut self.up {
@@ -346,7 +346,7 @@ impl Prompt {
                 (up.notice, up.drawn, up.card) = Default::default();
                 up.asking.later();
             }
-            if up.sent.is_some_and(|sent| now >= sent + 5 * SILENT) {
+            if up.sent.is_some_and(|sent| now >= sent + 5 * QUERY_TIMEOUT) {
                 up.sent = None;
                 up.note = Some("the guard does not answer; the call still waits".to_owned());
                 up.drawn = None;
@@ -367,35 +367,35 @@ impl Up {
     }
 
     /// The card that is seen has ended.
-    fn end(&mut self, state: &State, now: Instant) {
+    fn end(&mut self, state: &QuestionState, now: Instant) {
         let text = match state {
             // Its own answer needs no telling.
-            State::Resolved { by, .. } if by.as_deref() == Some("terminal") => None,
-            State::Resolved { decision, by } => {
+            QuestionState::Resolved { by, .. } if by.as_deref() == Some("terminal") => None,
+            QuestionState::Resolved { decision, by } => {
                 let by = match by.as_deref() {
                     Some("cli") => "approvals resolve".to_owned(),
                     by => shown(by.unwrap_or("others").as_bytes()),
                 };
                 Some(format!("{}: answered by {by}", shown(decision.as_bytes())))
             }
-            State::Expired => Some("nobody answered in time: refused".to_owned()),
-            State::Failed => Some("it could not be asked elsewhere: refused".to_owned()),
-            State::NoRoute => Some("nobody could answer: exec.askFallback holds".to_owned()),
-            State::Withdrawn => Some("withdrawn: the caller has gone".to_owned()),
-            State::Pending => None,
+            QuestionState::Expired => Some("nobody answered in time: refused".to_owned()),
+            QuestionState::Failed => Some("it could not be asked elsewhere: refused".to_owned()),
+            QuestionState::NoRoute => Some("nobody could answer: exec.askFallback holds".to_owned()),
+            QuestionState::Withdrawn => Some("withdrawn: the caller has gone".to_owned()),
+            QuestionState::Pending => None,
         };
         self.sent = None;
         self.drawn = None;
         if let Some(text) = text {
             // A caller that a signal has interrupted asks again at once.
-            let matters = *state != State::Withdrawn;
-            self.notice = Some(Notice { text, until: now + NOTICE, matters });
+            let matters = *state != QuestionState::Withdrawn;
+            self.notice = Some(Notice { text, until: now + NOTICE_INTERVAL, matters });
         }
     }
 }
 
 /// Seconds until nobody is asked any more.
-fn left(card: &Card) -> u64 {
+fn seconds_left(card: &Card) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     let first = card.approvals.iter().map(|approval| approval.expires_at_ms).min().unwrap_or_default();
     first.saturating_sub(now).div_ceil(1000)

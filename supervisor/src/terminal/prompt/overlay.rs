@@ -4,20 +4,20 @@
 //! is known to the terminal only, which puts it back. What has the alternate screen already is covered from below, and
 //! put back from the model. A terminal that knows no sequences has lines written to it.
 
-use super::super::screen::Model;
-use super::query::{Place, Query};
+use super::super::screen::ScreenModel;
+use super::query::{CursorPosition, Query};
 
 /// The operator's screen.
 pub struct Surface<'a> {
     /// What the command has shown.
-    pub model: &'a Model,
+    pub model: &'a ScreenModel,
     /// What the terminal can do.
-    pub terminal: Terminal,
+    pub terminal: TerminalFeatures,
 }
 
 /// What the terminal can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Terminal {
+pub enum TerminalFeatures {
     /// It has an alternate screen.
     Full,
     /// It has none.
@@ -26,13 +26,13 @@ pub enum Terminal {
     Dumb,
 }
 
-impl Terminal {
+impl TerminalFeatures {
     /// Of this kind (`TERM`).
-    pub fn of(term: &str) -> Terminal {
+    pub fn from_term(term: &str) -> TerminalFeatures {
         match term {
-            "" | "dumb" | "unknown" | "emacs" => Terminal::Dumb,
-            "linux" | "cons25" | "ansi" | "vt100" | "vt102" | "vt220" => Terminal::Single,
-            _ => Terminal::Full,
+            "" | "dumb" | "unknown" | "emacs" => TerminalFeatures::Dumb,
+            "linux" | "cons25" | "ansi" | "vt100" | "vt102" | "vt220" => TerminalFeatures::Single,
+            _ => TerminalFeatures::Full,
         }
     }
 }
@@ -46,7 +46,7 @@ impl Surface<'_> {
 
 /// How a prompt stands on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum Placement {
     /// On the alternate screen.
     Alone,
     /// Over what is there.
@@ -56,38 +56,38 @@ enum Manner {
 }
 
 /// A prompt's place on the screen.
-pub struct Cover {
-    manner: Manner,
+pub struct Overlay {
+    manner: Placement,
     size: (u16, u16),
     /// The first row that is covered.
     top: u16,
     /// Where the cursor was.
-    cursor: Option<Place>,
+    cursor: Option<CursorPosition>,
     /// The whole screen is to be drawn again.
     is_stale: bool,
 }
 
-impl Cover {
+impl Overlay {
     /// The one for this screen.
-    pub fn new(surface: &Surface<'_>) -> Cover {
+    pub fn new(surface: &Surface<'_>) -> Overlay {
         let manner = match surface.terminal {
-            Terminal::Dumb => Manner::Lines,
-            _ if surface.model.is_kept() => Manner::Over,
-            _ => Manner::Alone,
+            TerminalFeatures::Dumb => Placement::Lines,
+            _ if surface.model.is_kept() => Placement::Over,
+            _ => Placement::Alone,
         };
-        Cover { manner, size: surface.size(), top: surface.size().0, cursor: None, is_stale: false }
+        Overlay { manner, size: surface.size(), top: surface.size().0, cursor: None, is_stale: false }
     }
 
     /// The question to the terminal that fits.
     pub fn query(&self, surface: &Surface<'_>) -> Query {
         // From the margin, its answer would say little.
-        let with_cursor = self.manner == Manner::Over && !surface.model.modes().counts_from_margin();
+        let with_cursor = self.manner == Placement::Over && !surface.model.modes().counts_from_margin();
         Query::new(surface.size(), with_cursor)
     }
 
     /// Whether the terminal is asked at all.
     pub fn asks(&self) -> bool {
-        self.manner != Manner::Lines
+        self.manner != Placement::Lines
     }
 
     /// Rows and columns.
@@ -98,14 +98,16 @@ impl Cover {
     /// Before anything is drawn.
     pub fn begin(&self, surface: &Surface<'_>, query: &Query) -> Vec<u8> {
         match self.manner {
-            Manner::Alone => [b"\x1b[?1049h", &surface.model.modes().cover()[..], b"\x1b[H\x1b[2J"].concat(),
-            Manner::Over => [query.before(), &surface.model.modes().cover()].concat(),
-            Manner::Lines => b"\r\n".to_vec(),
+            Placement::Alone => {
+                [b"\x1b[?1049h", &surface.model.modes().cover()[..], b"\x1b[H\x1b[2J"].concat()
+            }
+            Placement::Over => [query.before(), &surface.model.modes().cover()].concat(),
+            Placement::Lines => b"\r\n".to_vec(),
         }
     }
 
     /// The terminal has said where the cursor was.
-    pub fn found(&mut self, cursor: Option<Place>) {
+    pub fn cursor_found(&mut self, cursor: Option<CursorPosition>) {
         // Behind the last column it is on it, in most terminals' words.
         let columns = self.size.1;
         self.cursor = self.cursor.or(cursor.map(|(row, column)| (row, column.min(columns))));
@@ -118,7 +120,7 @@ impl Cover {
 
     /// The screen has another size, or other things on it.
     pub fn again(&mut self, surface: &Surface<'_>) -> Vec<u8> {
-        if self.manner == Manner::Lines {
+        if self.manner == Placement::Lines {
             return Vec::new();
         }
         self.is_stale = false;
@@ -129,7 +131,7 @@ impl Cover {
         }
         (self.size, self.top) = (surface.size(), rows);
         let mut out = b"\x1b[0m\x1b[H\x1b[2J".to_vec();
-        if self.manner == Manner::Over {
+        if self.manner == Placement::Over {
             out.extend(surface.model.rows(0..rows));
         }
         out
@@ -137,7 +139,7 @@ impl Cover {
 
     /// Draws these lines, and asks.
     pub fn draw(&mut self, surface: &Surface<'_>, lines: &[String], query: Option<&Query>) -> Vec<u8> {
-        if self.manner == Manner::Lines {
+        if self.manner == Placement::Lines {
             // Only what is new: nothing can be drawn over.
             let is_new = query.is_some() || lines.len() == 1;
             return if is_new { (lines.join("\r\n") + " ").into_bytes() } else { Vec::new() };
@@ -151,7 +153,7 @@ impl Cover {
         // Rows that a larger one has covered.
         if self.top < top {
             match self.manner {
-                Manner::Over => out.extend(surface.model.rows(self.top..top)),
+                Placement::Over => out.extend(surface.model.rows(self.top..top)),
                 _ => {
                     (self.top..top).for_each(|row| out.extend(format!("\x1b[{};1H\x1b[2K", row + 1).bytes()))
                 }
@@ -187,8 +189,8 @@ impl Cover {
         let model = surface.model;
         let modes = model.modes();
         match self.manner {
-            Manner::Alone => [&modes.uncover()[..], b"\x1b[?1049l", &modes.pen()].concat(),
-            Manner::Over => {
+            Placement::Alone => [&modes.uncover()[..], b"\x1b[?1049l", &modes.pen()].concat(),
+            Placement::Over => {
                 let mut out = match model.is_drawn() {
                     true => model.rows(self.top..self.size.0),
                     // Nothing is known: the program draws again.
@@ -202,18 +204,18 @@ impl Cover {
                 out.extend(modes.pen());
                 out
             }
-            Manner::Lines => b"\r\n".to_vec(),
+            Placement::Lines => b"\r\n".to_vec(),
         }
     }
 
     /// Where the terminal has the cursor, if that is not where the model has it.
-    fn moved(&self, model: &Model) -> Option<Place> {
-        let kept = model.place();
+    fn moved(&self, model: &ScreenModel) -> Option<CursorPosition> {
+        let kept = model.cursor_position();
         self.cursor.filter(|cursor| Some(*cursor) != kept)
     }
 
     /// Whether the program must draw again for everything to be as it was.
-    pub fn is_lossy(&self, model: &Model) -> bool {
-        self.manner == Manner::Over && (!model.is_certain() || self.moved(model).is_some())
+    pub fn is_lossy(&self, model: &ScreenModel) -> bool {
+        self.manner == Placement::Over && (!model.is_certain() || self.moved(model).is_some())
     }
 }

@@ -7,7 +7,7 @@ use super::queue::Card;
 
 /// What is shown of a card.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Page {
+pub enum PromptView {
     /// The question.
     #[default]
     Question,
@@ -31,7 +31,7 @@ pub struct Panel<'a> {
     /// Until nobody is asked any more, in seconds.
     pub left: u64,
     /// Which part.
-    pub page: &'a Page,
+    pub page: &'a PromptView,
     /// What is typed so far.
     pub line: &'a str,
     /// What was wrong with the last answer, or came of it.
@@ -41,11 +41,11 @@ pub struct Panel<'a> {
 }
 
 /// Lines; the first is the title, and the last is where the cursor is, at its end.
-pub type Lines = Vec<String>;
+pub type PanelLines = Vec<String>;
 
 impl Panel<'_> {
     /// In lines, no more than there are rows, none wider than there are columns.
-    pub fn lines(&self) -> Lines {
+    pub fn lines(&self) -> PanelLines {
         let (rows, width) = (usize::from(self.size.0).max(1), usize::from(self.size.1).max(1));
         let mut end = Vec::new();
         if let Some(note) = self.note {
@@ -85,21 +85,23 @@ impl Panel<'_> {
 
     fn keys(&self, width: usize) -> Vec<String> {
         let choices: &[&str] = match (self.page, self.letters) {
-            (Page::Everything(_), _) => &[" arrows, PgUp, PgDn scroll   q back", "q: back"],
-            (Page::Help, _) => &[" q back", "q: back"],
-            (Page::Always(_), true) => &[" y save and allow   q back - then Enter", "y or q + Enter"],
-            (Page::Always(_), false) => &[" yes: save and allow   no: deny - then Enter", "yes/no + Enter"],
-            (Page::Question, true) if card::has_directory(self.card) => &[
+            (PromptView::Everything(_), _) => &[" arrows, PgUp, PgDn scroll   q back", "q: back"],
+            (PromptView::Help, _) => &[" q back", "q: back"],
+            (PromptView::Always(_), true) => &[" y save and allow   q back - then Enter", "y or q + Enter"],
+            (PromptView::Always(_), false) => {
+                &[" yes: save and allow   no: deny - then Enter", "yes/no + Enter"]
+            }
+            (PromptView::Question, true) if card::has_directory(self.card) => &[
                 " y once   s this session   a always   d directory   n deny   v view all   ? help - then Enter",
                 " y once  s session  a always  d directory  n deny  v view  ? help",
                 "y s a d n v ? +Enter",
             ],
-            (Page::Question, true) => &[
+            (PromptView::Question, true) => &[
                 " y once   s this session   a always   n deny   v view all   ? help - then Enter",
                 " y once  s session  a always  n deny  v view  ? help",
                 "y s a n v ? + Enter",
             ],
-            (Page::Question, false) => &[" type yes (once) or no, then Enter", "yes/no + Enter"],
+            (PromptView::Question, false) => &[" type yes (once) or no, then Enter", "yes/no + Enter"],
         };
         let fits = |text: &&&str| text.width() <= width;
         choices.iter().find(fits).map(|text| vec![(*text).to_owned()]).unwrap_or_default()
@@ -108,19 +110,19 @@ impl Panel<'_> {
     fn body(&self, room: usize, width: usize) -> Vec<String> {
         let lines = |fields: &[Field]| fields.iter().flat_map(|field| field.lines(width)).collect::<Vec<_>>();
         match self.page {
-            Page::Question => {
+            PromptView::Question => {
                 let subject = lines(&card::subject(self.card));
                 let context = lines(&card::context(self.card));
                 let arguments = card::arguments(self.card);
                 self.question(room, width, subject, &arguments, context)
             }
-            Page::Always(extent) => folded(lines(&card::entries(self.card, *extent)), room, width),
-            Page::Everything(from) => {
+            PromptView::Always(extent) => folded(lines(&card::entries(self.card, *extent)), room, width),
+            PromptView::Everything(from) => {
                 let all = lines(&card::everything(self.card));
                 let from = (*from).min(all.len().saturating_sub(room));
                 all.into_iter().skip(from).take(room).collect()
             }
-            Page::Help => {
+            PromptView::Help => {
                 folded(HELP.iter().flat_map(|text| wrapped(text, width, width)).collect(), room, width)
             }
         }

@@ -6,28 +6,28 @@
 use std::mem::take;
 
 /// Where the cursor is, row and column from 1.
-pub type Place = (u16, u16);
+pub type CursorPosition = (u16, u16);
 
 /// So many places of questions before are remembered.
-const MOST: usize = 32;
+const MAX_QUERIES: usize = 32;
 
 /// The question, until it is answered.
 #[derive(Debug)]
 pub struct Query {
-    places: [Place; 2],
+    places: [CursorPosition; 2],
     /// Whether the place of the cursor before is asked for as well.
     with_cursor: bool,
     /// What came, which may be ours or the command's; and without a place what is the command's, but came after it.
-    held: Vec<(Option<Place>, Vec<u8>)>,
+    held: Vec<(Option<CursorPosition>, Vec<u8>)>,
     /// Places of questions before this one, whose answers are still to come; whether the one of the cursor comes before it.
-    older: Vec<(Place, bool)>,
+    older: Vec<(CursorPosition, bool)>,
 }
 
 /// What an answer was.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum QueryReply {
     /// Ours has come, and the cursor was there.
-    Complete(Option<Place>),
+    Complete(Option<CursorPosition>),
     /// The command's, as far as is known.
     Other(Vec<u8>),
 }
@@ -47,9 +47,9 @@ impl Query {
     pub fn follow(&mut self, size: (u16, u16), before: Query) {
         let [first, second] = before.places;
         let asked = before.older.into_iter().chain([(first, before.with_cursor), (second, false)]);
-        let moved = |(row, column): Place| (row.min(size.0), column.min(size.1));
+        let moved = |(row, column): CursorPosition| (row.min(size.0), column.min(size.1));
         self.older = asked.flat_map(|(place, cursor)| [(place, cursor), (moved(place), cursor)]).collect();
-        self.older.drain(..self.older.len().saturating_sub(MOST));
+        self.older.drain(..self.older.len().saturating_sub(MAX_QUERIES));
         for (place, bytes) in before.held {
             if !place.is_some_and(|place| self.is_older(place)) {
                 self.held.push((place, bytes));
@@ -58,7 +58,7 @@ impl Query {
     }
 
     /// Whether it answers a question before this one. The answer about the cursor, which came before it, goes with it.
-    fn is_older(&mut self, place: Place) -> bool {
+    fn is_older(&mut self, place: CursorPosition) -> bool {
         let known = self.older.iter().find(|(older, _)| *older == place);
         let Some((_, after_cursor)) = known.filter(|_| !self.places.contains(&place)) else { return false };
         let cursor = self.held.iter().rposition(|(place, _)| place.is_some()).filter(|_| *after_cursor);
@@ -78,15 +78,15 @@ impl Query {
     }
 
     /// The terminal says where the cursor is.
-    pub fn take(&mut self, place: Place, bytes: Vec<u8>) -> Vec<Answer> {
+    pub fn cursor_reported(&mut self, place: CursorPosition, bytes: Vec<u8>) -> Vec<QueryReply> {
         if self.is_older(place) {
             return Vec::new();
         }
         self.held.push((Some(place), bytes));
-        let places: Vec<Place> = self.held.iter().filter_map(|(place, _)| *place).collect();
+        let places: Vec<CursorPosition> = self.held.iter().filter_map(|(place, _)| *place).collect();
         if !places.ends_with(&self.places) {
             // The last two may be the first of ours, and what was asked before.
-            return self.let_go(if self.with_cursor { 2 } else { 1 });
+            return self.release(if self.with_cursor { 2 } else { 1 });
         }
         let cursor = if self.with_cursor { places.iter().rev().nth(2).copied() } else { None };
         // Of the places the first are the command's; what has none always is.
@@ -96,7 +96,7 @@ impl Query {
             count += usize::from(place.is_some());
             place.is_none() || count <= theirs
         });
-        others.map(|(_, bytes)| Answer::Other(bytes)).chain([Answer::Complete(cursor)]).collect()
+        others.map(|(_, bytes)| QueryReply::Other(bytes)).chain([QueryReply::Complete(cursor)]).collect()
     }
 
     /// The terminal says something else, which is the command's: it goes on in its turn. What does so now.
@@ -109,10 +109,10 @@ impl Query {
     }
 
     /// All but so many places, and what came after them.
-    fn let_go(&mut self, kept: usize) -> Vec<Answer> {
+    fn release(&mut self, kept: usize) -> Vec<QueryReply> {
         let places = self.held.iter().enumerate().filter(|(_, (place, _))| place.is_some());
         let older = places.rev().nth(kept - 1).map_or(0, |(at, _)| at);
-        self.held.drain(..older).map(|(_, bytes)| Answer::Other(bytes)).collect()
+        self.held.drain(..older).map(|(_, bytes)| QueryReply::Other(bytes)).collect()
     }
 
     /// No answer comes any more: what was kept is the command's, after all.
@@ -133,21 +133,21 @@ mod tests {
     fn ours_is_known_by_its_places() {
         let mut query = query(true);
         // Two of the command's, then where the cursor was, then the two places.
-        assert_eq!(query.take((1, 1), b"a".to_vec()), []);
-        assert_eq!(query.take((3, 4), b"b".to_vec()), []);
-        assert_eq!(query.take((9, 9), b"c".to_vec()), [Answer::Other(b"a".to_vec())]);
-        assert_eq!(query.take((3, 4), b"d".to_vec()), [Answer::Other(b"b".to_vec())]);
-        assert_eq!(query.take((5, 6), b"e".to_vec()), [Answer::Complete(Some((9, 9)))]);
+        assert_eq!(query.cursor_reported((1, 1), b"a".to_vec()), []);
+        assert_eq!(query.cursor_reported((3, 4), b"b".to_vec()), []);
+        assert_eq!(query.cursor_reported((9, 9), b"c".to_vec()), [QueryReply::Other(b"a".to_vec())]);
+        assert_eq!(query.cursor_reported((3, 4), b"d".to_vec()), [QueryReply::Other(b"b".to_vec())]);
+        assert_eq!(query.cursor_reported((5, 6), b"e".to_vec()), [QueryReply::Complete(Some((9, 9)))]);
     }
 
     #[test]
     fn what_is_the_commands_is_the_commands() {
         let mut query = query(false);
-        assert_eq!(query.take((3, 4), b"a".to_vec()), []);
-        assert_eq!(query.take((3, 4), b"b".to_vec()), [Answer::Other(b"a".to_vec())]);
+        assert_eq!(query.cursor_reported((3, 4), b"a".to_vec()), []);
+        assert_eq!(query.cursor_reported((3, 4), b"b".to_vec()), [QueryReply::Other(b"a".to_vec())]);
         assert_eq!(query.give_up(), b"b");
-        assert_eq!(query.take((3, 4), Vec::new()), []);
-        assert_eq!(query.take((5, 6), Vec::new()), [Answer::Complete(None)]);
+        assert_eq!(query.cursor_reported((3, 4), Vec::new()), []);
+        assert_eq!(query.cursor_reported((5, 6), Vec::new()), [QueryReply::Complete(None)]);
     }
 
     #[test]
@@ -155,18 +155,18 @@ mod tests {
         for with_cursor in [false, true] {
             let mut query = query(with_cursor);
             assert_eq!(query.pass(b"first".to_vec()), b"first");
-            assert_eq!(query.take((1, 1), b"a".to_vec()), []);
+            assert_eq!(query.cursor_reported((1, 1), b"a".to_vec()), []);
             // Asked of the terminal together with the place: nothing of it may come before.
             assert_eq!(query.pass(b"b".to_vec()), b"");
             assert_eq!(query.pass(b"c".to_vec()), b"");
-            let mut came = query.take((2, 2), b"d".to_vec());
+            let mut came = query.cursor_reported((2, 2), b"d".to_vec());
             if with_cursor {
-                came.extend(query.take((9, 9), Vec::new()));
+                came.extend(query.cursor_reported((9, 9), Vec::new()));
             }
-            came.extend(query.take((3, 4), Vec::new()));
-            came.extend(query.take((5, 6), Vec::new()));
-            let other = |text: &[u8]| Answer::Other(text.to_vec());
-            let complete = Answer::Complete(with_cursor.then_some((9, 9)));
+            came.extend(query.cursor_reported((3, 4), Vec::new()));
+            came.extend(query.cursor_reported((5, 6), Vec::new()));
+            let other = |text: &[u8]| QueryReply::Other(text.to_vec());
+            let complete = QueryReply::Complete(with_cursor.then_some((9, 9)));
             assert_eq!(came, [other(b"a"), other(b"b"), other(b"c"), other(b"d"), complete]);
             assert_eq!(query.pass(b"e".to_vec()), b"e");
         }
@@ -175,11 +175,11 @@ mod tests {
     #[test]
     fn another_question_loses_nothing_of_the_commands() {
         let mut before = query(false);
-        assert_eq!(before.take((1, 1), b"a".to_vec()), []);
+        assert_eq!(before.cursor_reported((1, 1), b"a".to_vec()), []);
         assert_eq!(before.pass(b"b".to_vec()), b"");
         let mut query = Query { places: [(7, 7), (8, 8)], ..query(true) };
         query.follow((24, 80), before);
-        assert_eq!(query.take((3, 4), Vec::new()), []);
+        assert_eq!(query.cursor_reported((3, 4), Vec::new()), []);
         assert_eq!(query.give_up(), b"ab");
     }
 
@@ -188,17 +188,20 @@ mod tests {
         // Answered before the next question is asked, and after.
         for early in [true, false] {
             let (mut before, mut next) = (query(true), query(false));
-            assert_eq!(before.take((1, 1), b"a".to_vec()), []);
+            assert_eq!(before.cursor_reported((1, 1), b"a".to_vec()), []);
             next.places = [(7, 7), (8, 8)];
             if early {
-                assert_eq!(before.take((9, 9), b"cursor".to_vec()), []);
+                assert_eq!(before.cursor_reported((9, 9), b"cursor".to_vec()), []);
                 next.follow((24, 80), before);
             } else {
                 next.follow((24, 80), before);
-                assert_eq!(next.take((9, 9), b"cursor".to_vec()), [Answer::Other(b"a".to_vec())]);
+                assert_eq!(
+                    next.cursor_reported((9, 9), b"cursor".to_vec()),
+                    [QueryReply::Other(b"a".to_vec())]
+                );
             }
-            assert_eq!(next.take((3, 4), Vec::new()), []);
-            assert_eq!(next.take((5, 6), Vec::new()), []);
+            assert_eq!(next.cursor_reported((3, 4), Vec::new()), []);
+            assert_eq!(next.cursor_reported((5, 6), Vec::new()), []);
             assert_eq!(next.give_up(), if early { b"a".to_vec() } else { Vec::new() });
         }
     }
@@ -210,12 +213,12 @@ mod tests {
         query.follow((4, 4), before);
         for place in [(3, 4), (5, 6), (4, 4)] {
             if !query.places.contains(&place) {
-                assert_eq!(query.take(place, Vec::new()), []);
+                assert_eq!(query.cursor_reported(place, Vec::new()), []);
             }
         }
         let [first, second] = query.places;
-        assert_eq!(query.take(first, Vec::new()), []);
-        assert_eq!(query.take(second, Vec::new()), [Answer::Complete(None)]);
+        assert_eq!(query.cursor_reported(first, Vec::new()), []);
+        assert_eq!(query.cursor_reported(second, Vec::new()), [QueryReply::Complete(None)]);
     }
 
     #[test]

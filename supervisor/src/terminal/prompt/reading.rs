@@ -4,18 +4,18 @@ use std::time::Instant;
 
 use guard_approvals::protocol::Method;
 
-use super::answer::Reading;
+use super::answer::KeyOutcome;
 use super::card::{self, Extent};
 use super::input::{Scroll, Typed};
-use super::panel::{Page, Panel};
+use super::panel::{Panel, PromptView};
 use super::query::{self, Query};
-use super::{Outcome, Prompt};
+use super::{InputOutcome, Prompt};
 
 impl Prompt {
     /// Takes what is typed.
-    pub fn typed(&mut self, bytes: &[u8], now: Instant) -> Outcome {
-        let mut outcome = Outcome::default();
-        let taken = self.reader.take(bytes);
+    pub fn typed(&mut self, bytes: &[u8], now: Instant) -> InputOutcome {
+        let mut outcome = InputOutcome::default();
+        let taken = self.reader.feed(bytes);
         self.begun = self.reader.waits().then_some(now);
         let was_listening = self.up.as_ref().is_some_and(|up| up.listens(now));
         let mut keys = Vec::new();
@@ -54,23 +54,23 @@ impl Prompt {
     }
 
     /// An answer of the terminal's, ours or not.
-    fn located(&mut self, place: query::Place, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
+    fn located(&mut self, place: query::CursorPosition, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
         let Some(query) = self.open_query() else {
             keys.extend(bytes);
             return;
         };
         let mut complete = None;
-        for answer in query.take(place, bytes) {
+        for answer in query.cursor_reported(place, bytes) {
             match answer {
-                query::Answer::Other(bytes) => keys.extend(bytes),
-                query::Answer::Complete(cursor) => complete = Some(cursor),
+                query::QueryReply::Other(bytes) => keys.extend(bytes),
+                query::QueryReply::Complete(cursor) => complete = Some(cursor),
             }
         }
         if let Some(cursor) = complete {
             match &mut self.up {
                 Some(up) if !up.asking.is_answered() => {
                     up.asking.answered(now);
-                    up.cover.found(cursor);
+                    up.cover.cursor_found(cursor);
                 }
                 _ => self.late = None,
             }
@@ -90,13 +90,13 @@ impl Prompt {
         let Some(card) = up.card.clone() else { return false };
         up.drawn = None;
         up.note = None;
-        if let (Page::Everything(from), [Typed::Scroll(scroll)]) = (&mut up.page, keys) {
+        if let (PromptView::Everything(from), [Typed::Scroll(scroll)]) = (&mut up.page, keys) {
             let most = Panel {
                 size: up.cover.size(),
                 card: &card,
                 waiting: 0,
                 left: 0,
-                page: &Page::Question,
+                page: &PromptView::Question,
                 line: "",
                 note: None,
                 letters: true,
@@ -115,19 +115,19 @@ impl Prompt {
             return false;
         }
         match up.asking.read(keys, &up.page) {
-            Reading::Nothing => {}
-            Reading::Suspend => return true,
-            Reading::Redraw => up.cover.forget(),
-            Reading::Note(note) => up.note = Some(note.to_owned()),
-            Reading::Page(Page::Always(extent)) => match card::no_always(&card) {
+            KeyOutcome::Nothing => {}
+            KeyOutcome::Suspend => return true,
+            KeyOutcome::Redraw => up.cover.forget(),
+            KeyOutcome::Note(note) => up.note = Some(note.to_owned()),
+            KeyOutcome::Page(PromptView::Always(extent)) => match card::no_always(&card) {
                 Some(why) => up.note = Some(format!("always is unavailable: {why}")),
                 None if extent == Extent::Directory && !card::has_directory(&card) => {
                     up.note = Some("no directory can be saved for this".to_owned());
                 }
-                None => up.page = Page::Always(extent),
+                None => up.page = PromptView::Always(extent),
             },
-            Reading::Page(page) => up.page = page,
-            Reading::Answer(answer) => {
+            KeyOutcome::Page(page) => up.page = page,
+            KeyOutcome::Answer(answer) => {
                 if let Some(first) = card.approvals.first() {
                     let (id, revision) = (first.id.clone(), Some(card.revision));
                     let decision = answer.decision().to_owned();

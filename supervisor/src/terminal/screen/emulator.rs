@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::super::filter::{Kind, Text};
+use super::super::filter::{PieceKind, Text};
 use super::super::modes::Modes;
 use super::super::sequence::Csi;
 
@@ -23,17 +23,17 @@ impl Screen {
         Some(Screen { parser, last: Vec::new(), is_certain: true })
     }
 
-    pub fn take(&mut self, kind: Kind, bytes: &[u8], modes: &Modes) {
+    pub fn feed(&mut self, kind: PieceKind, bytes: &[u8], modes: &Modes) {
         match kind {
-            Kind::Text => self.text(bytes, modes),
-            Kind::Escape => self.escape(bytes),
-            Kind::Csi => match Csi::read(bytes) {
+            PieceKind::Text => self.text(bytes, modes),
+            PieceKind::Escape => self.escape(bytes),
+            PieceKind::Csi => match Csi::read(bytes) {
                 Some(csi) => self.csi(&csi, bytes, modes),
                 None => self.is_certain = false,
             },
             // A link is not kept.
-            Kind::String(Text::Osc) if bytes.starts_with(b"\x1b]8;") => self.is_certain = false,
-            Kind::String(_) | Kind::More => {}
+            PieceKind::String(Text::Osc) if bytes.starts_with(b"\x1b]8;") => self.is_certain = false,
+            PieceKind::String(_) | PieceKind::More => {}
         }
     }
 
@@ -69,7 +69,7 @@ impl Screen {
         let mut modes = modes.clone();
         for character in String::from_utf8_lossy(bytes).chars() {
             if matches!(character, '\u{e}' | '\u{f}') {
-                modes.note(Kind::Text, &[character as u8]);
+                modes.note(PieceKind::Text, &[character as u8]);
                 continue;
             }
             let drawn = if modes.draws_boxes() { box_character(character) } else { character };

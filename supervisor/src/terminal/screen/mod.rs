@@ -10,14 +10,14 @@ mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::filter::{Kind, Passed};
+use super::filter::{Filtered, PieceKind};
 use super::modes::Modes;
 use super::quiet::quietly;
 use emulator::{Screen, is_kept};
 
 /// The screen, and what is set.
 #[derive(Default)]
-pub struct Model {
+pub struct ScreenModel {
     modes: Modes,
     size: (u16, u16),
     /// None on the screen that scrolls, which terminals put back by themselves, and where it cannot be kept.
@@ -26,10 +26,10 @@ pub struct Model {
     is_single: bool,
 }
 
-impl Model {
+impl ScreenModel {
     /// Of a terminal with so many rows and columns. `is_single`: it has no alternate screen.
-    pub fn new(size: (u16, u16), is_single: bool) -> Model {
-        let mut model = Model { size, is_single, ..Model::default() };
+    pub fn new(size: (u16, u16), is_single: bool) -> ScreenModel {
+        let mut model = ScreenModel { size, is_single, ..ScreenModel::default() };
         if is_single {
             model.screen = Screen::new(size);
         }
@@ -47,10 +47,10 @@ impl Model {
     }
 
     /// Takes what is shown.
-    pub fn take(&mut self, passed: &Passed) {
+    pub fn feed(&mut self, passed: &Filtered) {
         // Whatever the command writes must not end this process.
         let taken = catch_unwind(AssertUnwindSafe(|| {
-            quietly(|| passed.pieces().for_each(|(kind, bytes)| self.take_piece(kind, bytes)));
+            quietly(|| passed.pieces().for_each(|(kind, bytes)| self.feed_piece(kind, bytes)));
         }));
         if taken.is_err() {
             self.screen = None;
@@ -58,10 +58,10 @@ impl Model {
         }
     }
 
-    fn take_piece(&mut self, kind: Kind, bytes: &[u8]) {
+    fn feed_piece(&mut self, kind: PieceKind, bytes: &[u8]) {
         let was_alternate = self.modes.alternate();
         if let Some(screen) = &mut self.screen {
-            screen.take(kind, bytes, &self.modes);
+            screen.feed(kind, bytes, &self.modes);
         }
         self.modes.note(kind, bytes);
         match (was_alternate, self.modes.alternate()) {
@@ -112,7 +112,7 @@ impl Model {
     }
 
     /// Where the cursor is, row and column from 1, as a terminal tells it.
-    pub fn place(&self) -> Option<(u16, u16)> {
+    pub fn cursor_position(&self) -> Option<(u16, u16)> {
         let (row, column) = self.screen.as_ref()?.parser.screen().cursor_position();
         Some((row + 1, (column + 1).min(self.size.1)))
     }

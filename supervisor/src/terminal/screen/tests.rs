@@ -1,17 +1,18 @@
 use proptest::prelude::*;
 
-use super::super::filter::Sieve;
+use super::super::filter::Filter;
 use super::*;
 
-fn shown(text: &[u8], size: (u16, u16)) -> Model {
-    let (mut sieve, mut model, mut passed) = (Sieve::default(), Model::new(size, false), Passed::default());
-    sieve.take(text, &mut passed);
-    model.take(&passed);
+fn shown(text: &[u8], size: (u16, u16)) -> ScreenModel {
+    let (mut sieve, mut model, mut passed) =
+        (Filter::default(), ScreenModel::new(size, false), Filtered::default());
+    sieve.feed(text, &mut passed);
+    model.feed(&passed);
     model
 }
 
 /// The text of a terminal to which the model is drawn, over something else.
-fn drawn(model: &Model) -> vt100::Parser {
+fn drawn(model: &ScreenModel) -> vt100::Parser {
     let (rows, columns) = model.size();
     let mut parser = vt100::Parser::new(rows, columns, 0);
     parser.process(b"\x1b[?1049h\x1b[44;1mcovered covered covered\x1b[2;1Hcovered");
@@ -122,7 +123,7 @@ proptest! {
         model.resize(later);
         model.rows(0..rows.max(later.0));
         model.cursor();
-        model.place();
+        model.cursor_position();
     }
 
     /// What is drawn over is drawn as it was: the same again, when the terminal is the model's.

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let (program, other) = (guard.ask(&question(&["/bin/a"])), guard.ask(&file("/x")));
     let mut peer = guard.gateway.welcome().await;
     let mut waits = Vec::new();
@@ -19,8 +19,8 @@ async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
     for wait in waits {
         decided(&mut peer, &wait["id"], &wait["params"], json!("allow-always")).await;
     }
-    assert_eq!(ended(program).await, End::Resolved(ALWAYS));
-    assert_eq!(ended(other).await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(ended(program).await, Resolution::Resolved(ALWAYS));
+    assert_eq!(ended(other).await, Resolution::Resolved(Decision::AllowOnce));
     let store = guard.state.path().join("guard/approvals.json");
     for _ in 0..3000 {
         if store.exists() {
@@ -34,18 +34,18 @@ async fn always_is_saved_and_for_what_cannot_be_it_is_this_time() {
 
 #[tokio::test]
 async fn without_anybody_there_it_is_no_route() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let request = heard(&mut peer, "exec.approval.request").await;
     decided(&mut peer, &request["id"], &request["params"], Value::Null).await;
-    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert_eq!(ended(ticket).await, Resolution::NoRoute);
     assert!(guard.said().contains("Control UI"), "{}", guard.said());
 }
 
 #[tokio::test]
 async fn where_others_are_asked_it_waits_for_whoever_comes() {
-    let guard = Guard::new(None).await;
+    let guard = GatewayFixture::new(None).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let request = heard(&mut peer, "exec.approval.request").await;
@@ -55,7 +55,7 @@ async fn where_others_are_asked_it_waits_for_whoever_comes() {
     let call = ticket.call();
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(guard.manager.resolve(&call.to_string(), None, Decision::AllowOnce, Route::Cli).is_ok());
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::AllowOnce));
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn no_card_stays() {
         (Some(Decision::Deny), "deny"),
         (None, "deny"),
     ] {
-        let guard = Guard::new(None).await;
+        let guard = GatewayFixture::new(None).await;
         let ticket = guard.ask(&question(&["/bin/a"]));
         let mut peer = guard.gateway.welcome().await;
         let (params, _) = taken(&mut peer, &ticket).await;
@@ -86,7 +86,7 @@ async fn no_card_stays() {
 
 #[tokio::test]
 async fn a_guard_that_ends_takes_back_what_waits() {
-    let guard = Guard::new(None).await;
+    let guard = GatewayFixture::new(None).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let (params, _) = taken(&mut peer, &ticket).await;
@@ -98,7 +98,7 @@ async fn a_guard_that_ends_takes_back_what_waits() {
         peer.answer(&resolve["id"], json!({"ok": true})).await;
     };
     timeout(SOON, async { tokio::join!(idle, resolve) }).await.unwrap();
-    assert_eq!(ended(ticket).await, End::Withdrawn);
+    assert_eq!(ended(ticket).await, Resolution::Withdrawn);
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn what_cannot_be_understood_is_no_answer() {
     .into_iter()
     .enumerate()
     {
-        let guard = Guard::new(ONLY).await;
+        let guard = GatewayFixture::new(ONLY).await;
         let ticket = guard.ask(&question(&["/bin/a"]));
         let mut peer = guard.gateway.welcome().await;
         let (params, wait) = taken(&mut peer, &ticket).await;
@@ -134,13 +134,13 @@ async fn what_cannot_be_understood_is_no_answer() {
             strange["id"] = params["id"].clone();
         }
         peer.answer(&wait, strange).await;
-        assert_eq!(ended(ticket).await, End::Failed, "{n}");
+        assert_eq!(ended(ticket).await, Resolution::Failed, "{n}");
     }
 }
 
 #[tokio::test]
 async fn an_error_is_no_answer() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
@@ -148,12 +148,12 @@ async fn an_error_is_no_answer() {
     peer.say(json!({"type": "res", "id": wait, "ok": false, "payload": payload,
         "error": {"code": "FORBIDDEN", "message": "allow-once"}}))
         .await;
-    assert_eq!(ended(ticket).await, End::Failed);
+    assert_eq!(ended(ticket).await, Resolution::Failed);
 }
 
 #[tokio::test]
 async fn what_is_not_taken_for_now_is_asked_again() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let request = heard(&mut peer, "exec.approval.request").await;
@@ -162,49 +162,49 @@ async fn what_is_not_taken_for_now_is_asked_again() {
     peer.refuse(&request["id"], busy).await;
     let (params, wait) = taken(&mut peer, &ticket).await;
     decided(&mut peer, &wait, &params, json!("allow-once")).await;
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::AllowOnce));
 }
 
 #[tokio::test]
 async fn what_nobody_could_read_is_not_asked() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
-    assert_eq!(ended(ticket).await, End::Failed);
+    assert_eq!(ended(ticket).await, Resolution::Failed);
     assert!(guard.said().contains("too long"), "{}", guard.said());
 }
 
 /// What nobody was shown is not allowed for the lack of an answer, even if others could have been asked who stay silent.
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer_where_a_route_has_failed() {
-    let guard = Guard::new(Some(&[Route::Gateway, Route::Cli])).await;
+    let guard = GatewayFixture::new(Some(&[Route::Gateway, Route::Cli])).await;
     let long = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
     let call = long.call().to_string();
     let ended = tokio::time::timeout(Duration::from_secs(3600), long.ended()).await.unwrap();
-    assert_eq!(ended, End::Failed);
+    assert_eq!(ended, Resolution::Failed);
     let late = guard.manager.resolve(&call, None, Decision::AllowOnce, Route::Cli);
     assert_eq!(late, Err(ResolveError::NoRoute));
     // Whoever is asked all the same may answer.
     let long = guard.ask(&question(&["/bin/b", &"x".repeat(20_000)]));
     tokio::time::sleep(Duration::from_millis(100)).await;
     guard.manager.resolve(&long.call().to_string(), None, Decision::AllowOnce, Route::Cli).unwrap();
-    assert_eq!(long.ended().await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(long.ended().await, Resolution::Resolved(Decision::AllowOnce));
 }
 
 /// Nobody has seen what the gateway has not taken yet.
 #[tokio::test]
 async fn a_gateway_that_says_nothing_has_asked_nobody() {
     for is_taken in [false, true] {
-        let guard = Guard::new(ONLY).await;
+        let guard = GatewayFixture::new(ONLY).await;
         let short = Settings { timeout: Duration::from_secs(5), ..settings() };
         guard.manager.configure(Settings { routes: ONLY.map(<[Route]>::to_vec), ..short });
         let ticket = guard.ask(&question(&["/bin/a"]));
         let mut peer = guard.gateway.welcome().await;
         let end = if is_taken {
             taken(&mut peer, &ticket).await;
-            End::Expired
+            Resolution::Expired
         } else {
             heard(&mut peer, "exec.approval.request").await;
-            End::Failed
+            Resolution::Failed
         };
         assert_eq!(ended(ticket).await, end);
     }
@@ -212,30 +212,30 @@ async fn a_gateway_that_says_nothing_has_asked_nobody() {
 
 #[tokio::test]
 async fn a_question_that_is_nearly_over_fails_all_the_same() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let short = Settings { timeout: Duration::from_millis(1500), ..settings() };
     guard.manager.configure(Settings { routes: ONLY.map(<[Route]>::to_vec), ..short });
     let ticket = guard.ask(&question(&["/bin/a", &"x".repeat(20_000)]));
-    assert_eq!(ended(ticket).await, End::Failed);
+    assert_eq!(ended(ticket).await, Resolution::Failed);
 }
 
 #[tokio::test]
 async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
-    let guard = Guard::new(ONLY).await;
-    let session = Session::new(guard.manager.clone(), guard.find(), "agent:main:main".to_owned());
+    let guard = GatewayFixture::new(ONLY).await;
+    let session = SessionReporter::new(guard.manager.clone(), guard.find(), "agent:main:main".to_owned());
     tokio::spawn(session.run());
-    let told = || Told {
+    let told = || Lifecycle {
         id: uuid::Uuid::nil(),
         command: "curl --token sk-abcdefghijklmnopqrstuvwxyz012345 \u{1b}[31m".to_owned(),
-        going: Going::Denied(Reason::User),
+        going: Going::Denied(DenyReason::User),
     };
     tokio::task::yield_now().await;
     // Without `admin` nothing is said, and no connection made.
-    guard.manager.tell(told());
-    let gateway = Wanted { admin: true, ..Wanted::default() };
+    guard.manager.report(told());
+    let gateway = GatewaySettings { admin: true, ..GatewaySettings::default() };
     tokio::time::sleep(Duration::from_millis(100)).await;
     guard.manager.configure(Settings { gateway, ..settings() });
-    guard.manager.tell(told());
+    guard.manager.report(told());
     let mut peer = guard.gateway.welcome_by(admin_hello()).await;
     let event = heard(&mut peer, "system-event").await;
     assert_eq!(event["params"]["sessionKey"], "agent:main:main");

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_lost_connection_is_made_again_and_the_same_question_awaited() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let (params, _) = taken(&mut peer, &ticket).await;
@@ -19,12 +19,12 @@ async fn a_lost_connection_is_made_again_and_the_same_question_awaited() {
     let mut peer = guard.gateway.welcome().await;
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
     decided(&mut peer, &wait["id"], &params, json!("allow-once")).await;
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::AllowOnce));
 }
 
 #[tokio::test]
 async fn one_that_was_lost_while_it_was_asked_is_asked_once() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let request = heard(&mut peer, "exec.approval.request").await;
@@ -41,7 +41,7 @@ async fn one_that_was_lost_while_it_was_asked_is_asked_once() {
         .await;
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
     decided(&mut peer, &wait["id"], &request["params"], json!("deny")).await;
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::Deny));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::Deny));
 }
 
 async fn restarted(gateway: &Gateway, boot: &str) -> Peer {
@@ -52,7 +52,7 @@ async fn restarted(gateway: &Gateway, boot: &str) -> Peer {
 
 #[tokio::test]
 async fn a_gateway_that_has_forgotten_by_starting_again_is_asked_again() {
-    let guard = Guard::new(None).await;
+    let guard = GatewayFixture::new(None).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     let (params, _) = taken(&mut peer, &ticket).await;
@@ -78,7 +78,7 @@ async fn a_gateway_that_has_forgotten_by_starting_again_is_asked_again() {
 
 #[tokio::test]
 async fn an_answer_that_was_missed_is_none() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     taken(&mut peer, &ticket).await;
@@ -88,27 +88,27 @@ async fn an_answer_that_was_missed_is_none() {
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
     let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
     peer.refuse(&wait["id"], unknown).await;
-    assert_eq!(ended(ticket).await, End::Failed);
+    assert_eq!(ended(ticket).await, Resolution::Failed);
 }
 
 #[tokio::test]
 async fn a_gateway_that_stays_away_is_no_route() {
-    let guard = Guard::patient(ONLY, Duration::from_secs(2)).await;
+    let guard = GatewayFixture::patient(ONLY, Duration::from_secs(2)).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     taken(&mut peer, &ticket).await;
-    let Guard { gateway, said, .. } = guard;
+    let GatewayFixture { gateway, said, .. } = guard;
     drop((peer, gateway));
-    assert_eq!(ended(ticket).await, End::NoRoute);
+    assert_eq!(ended(ticket).await, Resolution::NoRoute);
     assert!(said.lock().unwrap().join("\n").contains("nobody listens"));
 }
 
 #[tokio::test]
 async fn one_that_was_never_there_is_none_at_once() {
-    let mut guard = Guard::new(ONLY).await;
+    let mut guard = GatewayFixture::new(ONLY).await;
     // The old one does not listen any more.
     guard.gateway = Gateway::new().await;
-    assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, End::NoRoute);
+    assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, Resolution::NoRoute);
     assert!(guard.said().contains("nobody listens"), "{}", guard.said());
 }
 
@@ -122,7 +122,7 @@ async fn busy(gateway: &Gateway) {
 
 #[tokio::test]
 async fn one_that_takes_nobody_for_now_is_tried_again() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     for _ in 0..2 {
         busy(&guard.gateway).await;
@@ -130,12 +130,12 @@ async fn one_that_takes_nobody_for_now_is_tried_again() {
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
     decided(&mut peer, &wait, &params, json!("allow-once")).await;
-    assert!(matches!(ended(ticket).await, End::Resolved(_)), "{}", guard.said());
+    assert!(matches!(ended(ticket).await, Resolution::Resolved(_)), "{}", guard.said());
 }
 
 #[tokio::test]
 async fn one_that_takes_nobody_for_long_is_none() {
-    let guard = Guard::patient(ONLY, Duration::from_secs(1)).await;
+    let guard = GatewayFixture::patient(ONLY, Duration::from_secs(1)).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let refusing = async {
         loop {
@@ -144,14 +144,14 @@ async fn one_that_takes_nobody_for_long_is_none() {
     };
     tokio::select! {
         () = refusing => {}
-        end = ended(ticket) => assert_eq!(end, End::Failed),
+        end = ended(ticket) => assert_eq!(end, Resolution::Failed),
     }
     assert!(guard.said().contains("503"), "{}", guard.said());
 }
 
 #[tokio::test]
 async fn one_that_lets_nobody_in_is_none() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.accept().await;
     peer.challenge().await;
@@ -160,7 +160,7 @@ async fn one_that_lets_nobody_in_is_none() {
     let error =
         json!({"code": "INVALID_REQUEST", "message": message, "details": {"code": "AUTH_TOKEN_MISMATCH"}});
     peer.refuse(&connect["id"], error).await;
-    assert_eq!(ended(ticket).await, End::Failed);
+    assert_eq!(ended(ticket).await, Resolution::Failed);
     assert!(guard.said().contains(message), "{}", guard.said());
 }
 
@@ -170,26 +170,29 @@ fn what_hinders_the_guard_is_no_absence() {
     use std::io::{Error, ErrorKind};
     let at = || "ws://127.0.0.1:1".to_owned();
     let down = |error| Down::Open(Arc::new(error)).lack();
-    assert_eq!(down(OpenError::Nobody { at: at() }), Lack::Nobody);
+    assert_eq!(down(OpenError::Nobody { at: at() }), RouteFailure::Nobody);
     for (kind, lack) in [
-        (ErrorKind::HostUnreachable, Lack::Nobody),
-        (ErrorKind::NetworkUnreachable, Lack::Nobody),
-        (ErrorKind::TimedOut, Lack::Nobody),
+        (ErrorKind::HostUnreachable, RouteFailure::Nobody),
+        (ErrorKind::NetworkUnreachable, RouteFailure::Nobody),
+        (ErrorKind::TimedOut, RouteFailure::Nobody),
         // Somebody has all the ports, descriptors or memory.
-        (ErrorKind::AddrNotAvailable, Lack::Failed),
-        (ErrorKind::OutOfMemory, Lack::Failed),
-        (ErrorKind::PermissionDenied, Lack::Failed),
+        (ErrorKind::AddrNotAvailable, RouteFailure::Failed),
+        (ErrorKind::OutOfMemory, RouteFailure::Failed),
+        (ErrorKind::PermissionDenied, RouteFailure::Failed),
     ] {
         assert_eq!(down(OpenError::Unreachable { at: at(), error: Error::from(kind) }), lack, "{kind}");
     }
     let files = OpenError::Unreachable { at: at(), error: Error::from_raw_os_error(libc::EMFILE) };
-    assert_eq!(down(files), Lack::Failed);
-    assert_eq!(down(OpenError::Slow { at: at(), what: "an answer", seconds: 1 }), Lack::Failed);
-    assert_eq!(down(OpenError::Turned { at: at(), turned: Turned::Member(1) }), Lack::Failed);
-    assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), Lack::Failed);
-    assert_eq!(Down::Broken.lack(), Lack::Failed);
+    assert_eq!(down(files), RouteFailure::Failed);
+    assert_eq!(down(OpenError::Slow { at: at(), what: "an answer", seconds: 1 }), RouteFailure::Failed);
+    assert_eq!(
+        down(OpenError::Turned { at: at(), turned: GatewayRejected::Member(1) }),
+        RouteFailure::Failed
+    );
+    assert_eq!(down(OpenError::NoGateway { at: at(), why: String::new() }), RouteFailure::Failed);
+    assert_eq!(Down::Broken.lack(), RouteFailure::Failed);
     let missing = |why: &str| NoAccess::Secret { at: at(), why: why.to_owned() };
-    assert_eq!(Down::Access(missing("others may read it")).lack(), Lack::Failed);
+    assert_eq!(Down::Access(missing("others may read it")).lack(), RouteFailure::Failed);
     let nowhere = NoAccess::Nowhere { at: at(), why: String::new() };
-    assert_eq!(Down::Access(nowhere).lack(), Lack::Nobody);
+    assert_eq!(Down::Access(nowhere).lack(), RouteFailure::Nobody);
 }

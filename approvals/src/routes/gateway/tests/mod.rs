@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guard_openclaw::gateway::testing::{Client as Peer, Gateway, admin_hello, hello};
-use guard_openclaw::gateway::{NoAccess, OpenError, Turned, Wanted};
-use guard_openclaw::ports::Complain;
+use guard_openclaw::gateway::{GatewayRejected, GatewaySettings, NoAccess, OpenError};
+use guard_openclaw::ports::Warn;
 use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,10 +19,10 @@ use tokio::time::timeout;
 use super::line::Down;
 use super::*;
 use crate::Surroundings;
-use crate::decision::{Decision, End, Lack, ResolveError, Span};
-use crate::lifecycle::{Going, Reason, Told};
-use crate::manager::{Asked, Manager, Ticket};
-use crate::persist::Keeper;
+use crate::decision::{Decision, Resolution, ResolveError, RouteFailure, Span};
+use crate::lifecycle::{DenyReason, Going, Lifecycle};
+use crate::manager::{AskOutcome, Manager, Ticket};
+use crate::persist::GrantStore;
 use crate::question::{Always, Question, Subject};
 use crate::settings::Settings;
 use crate::tests::{ALWAYS, file, question, settings};
@@ -30,37 +30,37 @@ use crate::tests::{ALWAYS, file, question, settings};
 const SOON: Duration = Duration::from_secs(60);
 
 /// A guard that asks at a gateway.
-struct Guard {
+struct GatewayFixture {
     gateway: Gateway,
     manager: Manager,
-    client: Client,
+    client: GatewayAsker,
     said: Arc<Mutex<Vec<String>>>,
     state: TempDir,
 }
 
-impl Guard {
-    async fn new(routes: Option<&[Route]>) -> Guard {
-        Guard::patient(routes, Duration::from_secs(60)).await
+impl GatewayFixture {
+    async fn new(routes: Option<&[Route]>) -> GatewayFixture {
+        GatewayFixture::patient(routes, Duration::from_secs(60)).await
     }
 
-    async fn patient(routes: Option<&[Route]>, patience: Duration) -> Guard {
+    async fn patient(routes: Option<&[Route]>, patience: Duration) -> GatewayFixture {
         let gateway = Gateway::new().await;
         let routes = routes.map(<[Route]>::to_vec);
         let manager = Manager::new(Settings { routes, ..settings() }, ());
-        tokio::spawn(manager.clone().keep_time());
+        tokio::spawn(manager.clone().expire_loop());
         manager.reach(Route::Gateway, true);
         let state = tempfile::tempdir().unwrap();
         let access = gateway.access();
         let find: Find = Arc::new(move || Ok(access.clone()));
-        let line = Arc::new(Line::impatient(find, patience));
+        let line = Arc::new(Connection::impatient(find, patience));
         let said: Arc<Mutex<Vec<String>>> = Arc::default();
         let lines = Arc::clone(&said);
-        let complain: Complain = Arc::new(move |line| lines.lock().unwrap().push(line));
-        let keeper = Keeper::new(state.path());
+        let complain: Warn = Arc::new(move |line| lines.lock().unwrap().push(line));
+        let keeper = GrantStore::new(state.path());
         let around = Surroundings {
             state: state.path().to_owned(),
             home: "/nonexistent/u".into(),
-            follower: guard_openclaw::gateway::Follower::new(
+            follower: guard_openclaw::gateway::SyncThread::new(
                 "/nowhere".into(),
                 Arc::new(|_| false),
                 Arc::new(|_| {}),
@@ -70,14 +70,14 @@ impl Guard {
             complain,
             terminal: None,
         };
-        let client = Client::new(manager.clone(), keeper, line, &around);
+        let client = GatewayAsker::new(manager.clone(), keeper, line, &around);
         tokio::spawn(client.clone().run());
-        Guard { gateway, manager, client, said, state }
+        GatewayFixture { gateway, manager, client, said, state }
     }
 
     fn ask(&self, question: &Question) -> Ticket {
         match self.manager.register(&Arc::new(self.manager.create(question.clone()))) {
-            Asked::Waiting(ticket) => ticket,
+            AskOutcome::Waiting(ticket) => ticket,
             other => panic!("{other:?}"),
         }
     }
@@ -113,7 +113,7 @@ async fn decided(peer: &mut Peer, call: &Value, params: &Value, decision: Value)
     peer.answer(call, json!({"id": params["id"], "decision": decision})).await;
 }
 
-async fn ended(ticket: Ticket) -> End {
+async fn ended(ticket: Ticket) -> Resolution {
     timeout(SOON, ticket.ended()).await.expect("an end")
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_program_is_shown_as_it_would_run() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a", "b c", "\u{1b}[31m"]));
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
@@ -21,13 +21,13 @@ async fn a_program_is_shown_as_it_would_run() {
     assert_eq!(params.get("unavailableDecisions"), None);
     let call = ticket.call();
     decided(&mut peer, &wait, &params, json!("allow-once")).await;
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::AllowOnce));
     assert!(guard.manager.consume(call) && !guard.manager.consume(call));
 }
 
 #[tokio::test]
 async fn a_file_is_shown_with_who_asks() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&file("/nonexistent/u/a b"));
     let mut peer = guard.gateway.welcome().await;
     let (params, wait) = taken(&mut peer, &ticket).await;
@@ -35,13 +35,13 @@ async fn a_file_is_shown_with_who_asks() {
     assert_eq!(params.get("commandArgv"), None);
     assert_eq!(params["unavailableDecisions"], json!(["allow-always"]));
     decided(&mut peer, &wait, &params, json!("deny")).await;
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::Deny));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::Deny));
 }
 
 /// What a process or a file calls itself says nothing of another one.
 #[tokio::test]
 async fn no_name_looks_like_something_else() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let mut named = file("/nonexistent/u/notes by vim 4 < sh 1");
     named.asked_by[0].name = "vim 4 < bash".to_owned();
     let ticket = guard.ask(&named);
@@ -54,7 +54,7 @@ async fn no_name_looks_like_something_else() {
 /// A secret that only the argument before it tells is one in each of the parameters.
 #[tokio::test]
 async fn no_secret_leaves_in_an_argument() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let ticket = guard.ask(&question(&["/bin/a", "--password", "hunter2hunter2"]));
     let mut peer = guard.gateway.welcome().await;
     let (params, _) = taken(&mut peer, &ticket).await;
@@ -66,7 +66,7 @@ async fn no_secret_leaves_in_an_argument() {
 /// Many processes do not push what "always" saves off the card.
 #[tokio::test]
 async fn whoever_asks_hides_nothing() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let mut crowded = question(&["/bin/a"]);
     let one = crowded.asked_by[0].clone();
     crowded.asked_by.extend(vec![one; 500]);
@@ -80,16 +80,16 @@ async fn whoever_asks_hides_nothing() {
 /// Nor does a directory that cannot be shown whole.
 #[tokio::test]
 async fn a_directory_that_nobody_could_read_is_not_asked_for() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let mut deep = question(&["/bin/a"]);
     let Subject::Exec(exec) = &mut deep.subject else { unreachable!() };
     exec.cwd = b"/\x01".repeat(4000);
-    assert_eq!(ended(guard.ask(&deep)).await, End::Failed);
+    assert_eq!(ended(guard.ask(&deep)).await, Resolution::Failed);
 }
 
 #[tokio::test]
 async fn a_release_is_asked_by_the_parameters_that_it_knows() {
-    let guard = Guard::new(None).await;
+    let guard = GatewayFixture::new(None).await;
     let ticket = guard.ask(&question(&["/bin/a"]));
     let mut peer = guard.gateway.welcome().await;
     for name in ["warningText", "requireDeliveryRoute"] {
@@ -101,25 +101,25 @@ async fn a_release_is_asked_by_the_parameters_that_it_knows() {
     let (params, wait) = taken(&mut peer, &ticket).await;
     assert!(params.get("warningText").is_none() && params.get("requireDeliveryRoute").is_none());
     decided(&mut peer, &wait, &params, json!("allow-once")).await;
-    assert_eq!(ended(ticket).await, End::Resolved(Decision::AllowOnce));
+    assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::AllowOnce));
 }
 
 #[tokio::test]
 async fn what_it_must_know_is_not_left_out() {
     for name in ["command", "id", "twoPhase", "timeoutMs", "nothing"] {
-        let guard = Guard::new(ONLY).await;
+        let guard = GatewayFixture::new(ONLY).await;
         let ticket = guard.ask(&question(&["/bin/a"]));
         let mut peer = guard.gateway.welcome().await;
         let request = heard(&mut peer, "exec.approval.request").await;
         let message = format!("at root: unexpected property '{name}'");
         peer.refuse(&request["id"], json!({"code": "INVALID_REQUEST", "message": message})).await;
-        assert_eq!(ended(ticket).await, End::Failed, "{name}");
+        assert_eq!(ended(ticket).await, Resolution::Failed, "{name}");
     }
 }
 
 #[tokio::test]
 async fn names_of_the_environment_are_shown_and_not_what_they_hold() {
-    let guard = Guard::new(ONLY).await;
+    let guard = GatewayFixture::new(ONLY).await;
     let mut preloaded = question(&["/bin/a"]);
     let Subject::Exec(exec) = &mut preloaded.subject else { unreachable!() };
     exec.telling = vec![b"LD_PRELOAD=./evil.so".to_vec()];

@@ -15,12 +15,12 @@ use guard_policy::approval::Route;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::place::{Meeting, NAME};
-use super::text::asked;
+use super::place::{Endpoint, NAME};
+use super::text::approval_request;
 use super::wire::answer;
-use crate::decision::{Decision, End, Refusal, Width};
-use crate::manager::{Asked, Ticket};
-use crate::outcome::Found;
+use crate::decision::{Decision, GrantWidth, Refusal, Resolution};
+use crate::manager::{AskOutcome, Ticket};
+use crate::outcome::Lookup;
 use crate::question::{Always, Question, Repeat, Subject};
 use crate::settings::Settings;
 use crate::tests::{question, settings};
@@ -29,19 +29,19 @@ use crate::{Approvals, Surroundings};
 const TOKEN: &str = "of-the-store";
 
 /// A state directory, a guard with questions, and what it complained of.
-struct Place {
+struct SocketFixture {
     state: TempDir,
     approvals: Approvals,
     complaints: Arc<Mutex<Vec<String>>>,
 }
 
-struct Guard {
+struct SocketGuard {
     routes: Option<Vec<Route>>,
     timeout: Duration,
     is_member: bool,
 }
 
-const PLAIN: Guard = Guard { routes: None, timeout: Duration::from_secs(120), is_member: false };
+const PLAIN: SocketGuard = SocketGuard { routes: None, timeout: Duration::from_secs(120), is_member: false };
 
 fn state() -> TempDir {
     let state = tempfile::Builder::new().prefix("guard-socket-").tempdir().expect("a directory");
@@ -50,15 +50,15 @@ fn state() -> TempDir {
     state
 }
 
-impl Guard {
-    fn start(self, state: TempDir) -> Place {
+impl SocketGuard {
+    fn start(self, state: TempDir) -> SocketFixture {
         let complaints = Arc::<Mutex<Vec<String>>>::default();
         let (into, is_member) = (Arc::clone(&complaints), self.is_member);
         let around = Surroundings {
             session_key: None,
             state: state.path().canonicalize().unwrap(),
             home: "/nonexistent".into(),
-            follower: guard_openclaw::gateway::Follower::new(
+            follower: guard_openclaw::gateway::SyncThread::new(
                 "/nowhere".into(),
                 Arc::new(|_| false),
                 Arc::new(|_| {}),
@@ -68,11 +68,11 @@ impl Guard {
             terminal: None,
         };
         let settings = Settings { routes: self.routes, timeout: self.timeout, ..settings() };
-        Place { state, approvals: Approvals::new(settings, (), around), complaints }
+        SocketFixture { state, approvals: Approvals::new(settings, (), around), complaints }
     }
 }
 
-impl Place {
+impl SocketFixture {
     fn path(&self) -> PathBuf {
         self.state.path().join(NAME)
     }
@@ -83,7 +83,7 @@ impl Place {
 
     fn waiting(&self, question: Question) -> Ticket {
         match self.approvals.ask(question).1 {
-            Asked::Waiting(ticket) => ticket,
+            AskOutcome::Waiting(ticket) => ticket,
             other => panic!("{other:?}"),
         }
     }
@@ -125,7 +125,7 @@ fn closes(mut stream: UnixStream) {
 fn a_question_is_asked_and_answered_in_openclaws_words() {
     for (word, end) in [
         ("allow-once", Decision::AllowOnce),
-        ("allow-always", Decision::AllowAlways(Width::Narrow)),
+        ("allow-always", Decision::AllowAlways(GrantWidth::Narrow)),
         ("deny", Decision::Deny),
     ] {
         let place = PLAIN.start(state());
@@ -146,7 +146,7 @@ fn a_question_is_asked_and_answered_in_openclaws_words() {
         stream.write_all(&decision(&asked["id"], "allow")).unwrap();
         stream.write_all(&decision(&asked["id"], word)).unwrap();
         let call = ticket.call();
-        assert_eq!(ticket.wait(), End::Resolved(end));
+        assert_eq!(ticket.wait(), Resolution::Resolved(end));
         assert_eq!(place.approvals.manager().consume(call), end.allows());
         closes(stream);
         if word == "allow-always" {
@@ -167,15 +167,18 @@ fn a_file_is_asked_for_with_its_use() {
         repeat: Repeat::AskedEachTime,
         ..question(&["/x"])
     };
-    let asked = asked(&file).unwrap();
+    let asked = approval_request(&file).unwrap();
     assert_eq!(asked.command, "[write] /a b\\u{1B}[2J\\u{A}");
     assert_eq!((asked.ask.as_deref(), asked.cwd), (Some("always"), None));
     // What would not be shown to its end is not asked.
-    assert_eq!(super::text::asked(&question(&["/bin/a", &"x".repeat(20_000)])), None);
+    assert_eq!(super::text::approval_request(&question(&["/bin/a", &"x".repeat(20_000)])), None);
     let mut preloaded = question(&["/bin/a", "x"]);
     let Subject::Exec(exec) = &mut preloaded.subject else { panic!("no program") };
     exec.telling = vec![b"LD_PRELOAD=./e vil.so".to_vec()];
-    assert_eq!(super::text::asked(&preloaded).unwrap().command, "'LD_PRELOAD=./e vil.so' /bin/a x");
+    assert_eq!(
+        super::text::approval_request(&preloaded).unwrap().command,
+        "'LD_PRELOAD=./e vil.so' /bin/a x"
+    );
 }
 
 #[test]
@@ -196,7 +199,7 @@ fn what_is_no_answer_lets_nothing_go() {
         |_| b"{}\n".repeat(1 << 20),
     ];
     for text in texts {
-        let place = Guard { timeout: Duration::from_secs(3), ..PLAIN }.start(state());
+        let place = SocketGuard { timeout: Duration::from_secs(3), ..PLAIN }.start(state());
         let listener = place.listen();
         let ticket = place.waiting(question(&["/bin/a"]));
         let (asked, mut stream) = next(&listener);
@@ -207,7 +210,7 @@ fn what_is_no_answer_lets_nothing_go() {
         }
         drop(stream);
         let call = ticket.call();
-        assert_eq!(ticket.wait(), End::Expired);
+        assert_eq!(ticket.wait(), Resolution::Expired);
         assert!(!place.approvals.manager().consume(call));
         if text(&asked["id"]).is_empty() {
             assert_eq!(*place.complaints.lock().unwrap(), [""; 0]);
@@ -261,22 +264,22 @@ fn a_listener_that_goes_is_found_again_and_is_no_answer() {
     let ticket = place.waiting(question(&["/bin/a"]));
     let (before, stream) = next(&listener);
     drop((listener, stream));
-    assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Found::Pending(_))));
+    assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
     fs::remove_file(place.path()).unwrap();
     let listener = place.listen();
     let (again, mut stream) = next(&listener);
     assert_eq!(again, before);
     stream.write_all(&decision(&again["id"], "deny")).unwrap();
-    assert_eq!(ticket.wait(), End::Resolved(Decision::Deny));
+    assert_eq!(ticket.wait(), Resolution::Resolved(Decision::Deny));
 }
 
-fn refused(place: &Place) -> bool {
-    matches!(place.approvals.ask(question(&["/bin/a"])).1, Asked::Refused(Refusal::NoRoute))
+fn refused(place: &SocketFixture) -> bool {
+    matches!(place.approvals.ask(question(&["/bin/a"])).1, AskOutcome::Refused(Refusal::NoRoute))
 }
 
 #[test]
 fn where_it_is_the_only_route_somebody_has_to_listen() {
-    let only = || Guard { routes: Some(vec![Route::Socket]), ..PLAIN }.start(state());
+    let only = || SocketGuard { routes: Some(vec![Route::Socket]), ..PLAIN }.start(state());
     let place = only();
     assert!(refused(&place));
     let place = only();
@@ -285,11 +288,11 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
     let place = only();
     let _listener = place.listen();
     let _ticket = place.waiting(question(&["/bin/a"]));
-    let place = Guard { routes: Some(vec![Route::Socket]), is_member: true, ..PLAIN }.start(state());
+    let place = SocketGuard { routes: Some(vec![Route::Socket]), is_member: true, ..PLAIN }.start(state());
     let _listener = place.listen();
     assert!(refused(&place));
     // Where it is no route, nobody connects.
-    let place = Guard { routes: Some(vec![Route::Cli]), ..PLAIN }.start(state());
+    let place = SocketGuard { routes: Some(vec![Route::Cli]), ..PLAIN }.start(state());
     let listener = place.listen();
     listener.set_nonblocking(true).unwrap();
     let ticket = place.waiting(question(&["/bin/a"]));
@@ -300,7 +303,7 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
 
 #[test]
 fn a_question_without_an_answer_expires() {
-    let place = Guard { routes: Some(vec![Route::Socket]), timeout: Duration::from_secs(3), ..PLAIN };
+    let place = SocketGuard { routes: Some(vec![Route::Socket]), timeout: Duration::from_secs(3), ..PLAIN };
     let place = place.start(state());
     let listener = place.listen();
     let (done, is_done): (_, Receiver<()>) = channel();
@@ -313,7 +316,7 @@ fn a_question_without_an_answer_expires() {
         let _ = is_done.recv();
     });
     let ticket = place.waiting(question(&["/bin/a"]));
-    assert_eq!(ticket.wait(), End::Expired);
+    assert_eq!(ticket.wait(), Resolution::Expired);
     drop(done);
     listening.join().unwrap();
 }
@@ -326,7 +329,7 @@ fn always_is_once_where_nothing_can_be_saved() {
     let ticket = place.waiting(never);
     let (asked, mut stream) = next(&listener);
     stream.write_all(&decision(&asked["id"], "allow-always")).unwrap();
-    assert_eq!(ticket.wait(), End::Resolved(Decision::AllowOnce));
+    assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
     place.complained("allowed this time only: allow-always is unavailable: it is a shell");
 }
 
@@ -345,6 +348,6 @@ fn more_questions_than_connections_are_asked_one_after_the_other() {
         stream.write_all(&decision(&asked["id"], "deny")).unwrap();
     }
     for ticket in tickets {
-        assert_eq!(ticket.wait(), End::Resolved(Decision::Deny));
+        assert_eq!(ticket.wait(), Resolution::Resolved(Decision::Deny));
     }
 }

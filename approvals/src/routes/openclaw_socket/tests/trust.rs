@@ -5,7 +5,7 @@ use super::*;
 
 #[test]
 fn a_member_of_the_tree_is_told_nothing() {
-    let place = Guard { is_member: true, ..PLAIN }.start(state());
+    let place = SocketGuard { is_member: true, ..PLAIN }.start(state());
     let listener = place.listen();
     let ticket = place.waiting(question(&["/bin/a"]));
     let (mut stream, _) = listener.accept().unwrap();
@@ -14,7 +14,7 @@ fn a_member_of_the_tree_is_told_nothing() {
     let _ = stream.read_to_string(&mut told);
     assert_eq!(told, "");
     place.complained("it may not answer");
-    assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Found::Pending(_))));
+    assert!(matches!(place.approvals.manager().find(&ticket.call().to_string()), Ok(Lookup::Pending(_))));
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn where_the_socket_is_and_what_opens_it() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path().canonicalize().unwrap();
     let state = home.join("state");
-    let find = || Meeting::find(&state, &home);
-    assert_eq!(find().unwrap(), Meeting { path: state.join(NAME), token: None });
+    let find = || Endpoint::find(&state, &home);
+    assert_eq!(find().unwrap(), Endpoint { path: state.join(NAME), token: None });
     let made = make(&state).unwrap();
     assert_eq!((made.text().len(), &make(&state).unwrap()), (64, &made));
     assert_eq!(find().unwrap().token.as_ref(), Some(&made));
@@ -94,7 +94,7 @@ fn where_the_socket_is_and_what_opens_it() {
     let found = find().unwrap();
     assert_eq!((found.path, found.token.unwrap().text()), (home.join("run/x.sock"), "t"));
     store(json!({"path": "~/run/x.sock"}));
-    assert_eq!(find().unwrap(), Meeting { path: home.join("run/x.sock"), token: Some(made.clone()) });
+    assert_eq!(find().unwrap(), Endpoint { path: home.join("run/x.sock"), token: Some(made.clone()) });
     for path in ["x.sock", "/", "~", "~other/x", "/x/.."] {
         store(json!({"path": path}));
         assert_eq!(find().is_ok(), path == "~", "{path}");

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use guard_approvals::routes::openclaw_socket::Token;
+use guard_approvals::routes::openclaw_socket::SocketToken;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::admission::{Gate, TTL_MS};
+use super::super::admission::{Admission, TTL_MS};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/tests/data/exec-host-hmac.json");
 
@@ -31,11 +31,11 @@ fn vector() -> Vector {
 }
 
 impl Vector {
-    fn gate(&self) -> Gate {
-        Gate::new(Token::new(&self.token))
+    fn gate(&self) -> Admission {
+        Admission::new(SocketToken::new(&self.token))
     }
 
-    fn reason(&self, gate: &mut Gate, now_ms: i64, now: Instant) -> Option<String> {
+    fn reason(&self, gate: &mut Admission, now_ms: i64, now: Instant) -> Option<String> {
         let signed = gate.signed((&self.nonce, self.ts, &self.hmac), &self.json, (now_ms, now));
         signed.err().map(|problem| {
             assert_eq!(problem.code, "INVALID_REQUEST");
@@ -124,19 +124,19 @@ fn what_is_signed_must_be_a_request() {
 fn one_process_cannot_ask_for_all() {
     let mut gate = vector().gate();
     let now = Instant::now();
-    assert_eq!((0..1000).filter(|_| gate.ask(1, now)).count(), 128);
-    assert!(gate.ask(2, now));
+    assert_eq!((0..1000).filter(|_| gate.admit_request(1, now)).count(), 128);
+    assert!(gate.admit_request(2, now));
     let later = now + Duration::from_secs(1);
-    assert_eq!((0..1000).filter(|_| gate.ask(1, later)).count(), 20);
+    assert_eq!((0..1000).filter(|_| gate.admit_request(1, later)).count(), 20);
     // Nor hold all connections.
     assert_eq!((0..1000).filter(|_| gate.enter(1)).count(), 96);
     assert!(gate.enter(2));
-    gate.leave(1);
+    gate.disconnected(1);
     assert!(gate.enter(1) && !gate.enter(1));
     // What is remembered of rates is bounded.
     let mut gate = vector().gate();
-    assert_eq!((0..5000).filter(|pid| gate.ask(*pid, now)).count(), 1024);
-    assert!(gate.ask(5000, now + Duration::from_secs(60)));
+    assert_eq!((0..5000).filter(|pid| gate.admit_request(*pid, now)).count(), 1024);
+    assert!(gate.admit_request(5000, now + Duration::from_secs(60)));
 }
 
 proptest! {

@@ -7,10 +7,10 @@ mod servers;
 
 use std::sync::Arc;
 
-use guard_approvals::manager::{Asked as Outcome, Manager, Ticket};
+use guard_approvals::manager::{AskOutcome as Outcome, Manager, Ticket};
 use guard_approvals::question::Question;
 use guard_approvals::routes::guard_socket::Approval;
-use guard_approvals::routes::openclaw_socket::Asked;
+use guard_approvals::routes::openclaw_socket::ApprovalRequest;
 use guard_approvals::testing::settings;
 
 /// What a guard says of these questions, and what keeps them waiting.
@@ -24,6 +24,10 @@ pub fn approvals(questions: &[Question]) -> (Vec<Approval>, Vec<Ticket>) {
     (Approval::all(&manager.snapshot()), tickets)
 }
 
-pub fn asked(command: &str) -> Asked {
-    Asked { command: command.to_owned(), agent_id: Some("main".to_owned()), ..Asked::default() }
+pub fn asked(command: &str) -> ApprovalRequest {
+    ApprovalRequest {
+        command: command.to_owned(),
+        agent_id: Some("main".to_owned()),
+        ..ApprovalRequest::default()
+    }
 }

@@ -1,28 +1,28 @@
 //! Rows come, merge and go.
 
-use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::question::{Always, Question};
-use guard_approvals::routes::guard_socket::State;
+use guard_approvals::routes::guard_socket::QuestionState;
 use guard_approvals::routes::openclaw_socket::Word;
 use guard_approvals::testing::question;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::super::act::Act;
-use super::super::lines::{Form, Lines};
-use super::super::queue::{CannotAnswer, Change, Key, Queue, Way};
+use super::super::lines::{Form, LineFace};
+use super::super::queue::{AnswerRoute, CannotAnswer, Key, Queue, QueueChange};
 use super::{approvals, asked};
 
 fn key(pid: u32, id: &str) -> Key {
     Key { pid, id: id.to_owned() }
 }
 
-fn appeared(key: &Key) -> Change {
-    Change::Appeared(key.clone())
+fn appeared(key: &Key) -> QueueChange {
+    QueueChange::Appeared(key.clone())
 }
 
-fn ended(key: &Key, how: &str) -> Change {
-    Change::Ended(key.clone(), how.to_owned())
+fn ended(key: &Key, how: &str) -> QueueChange {
+    QueueChange::Ended(key.clone(), how.to_owned())
 }
 
 #[test]
@@ -41,9 +41,9 @@ fn a_question_by_both_ways_is_one_row() {
     assert_eq!(queue.get(&row).unwrap().version, version);
     // What the guard says is what holds, and the guard is who is told.
     assert_eq!(queue.get(&row).unwrap().approval.as_ref(), Some(&all[0]));
-    assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(Way::Guard(Decision::AllowOnce)));
+    assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(AnswerRoute::Guard(Decision::AllowOnce)));
     assert_eq!(queue.rows().len(), 1);
-    queue.ended(7, &row.id, &State::Expired);
+    queue.ended(7, &row.id, &QuestionState::Expired);
     assert_eq!(queue.changes(), [ended(&row, "expired")]);
     // Nobody answered: the connection ends without a word.
     assert_eq!(answered.try_recv(), Err(TryRecvError::Closed));
@@ -60,11 +60,11 @@ fn whoever_asks_on_the_socket_has_its_answer() {
     let row = key(9, "a");
     let (answer, mut answered) = oneshot::channel();
     queue.asked(row.clone(), asked("ls"), 1, answer, 0);
-    for decision in [Decision::AllowFor(Span::Session), Decision::AllowAlways(Width::Directory)] {
+    for decision in [Decision::AllowFor(Span::Session), Decision::AllowAlways(GrantWidth::Directory)] {
         assert_eq!(queue.answer(&row, decision), Err(CannotAnswer::NoWord));
     }
     assert_eq!(queue.answer(&key(10, "a"), Decision::Deny), Err(CannotAnswer::Gone));
-    assert_eq!(queue.answer(&row, Decision::AllowAlways(Width::Narrow)), Ok(Way::Socket));
+    assert_eq!(queue.answer(&row, Decision::AllowAlways(GrantWidth::Narrow)), Ok(AnswerRoute::Socket));
     assert_eq!(answered.try_recv(), Ok(Word::AllowAlways));
     assert_eq!(queue.changes(), [appeared(&row), ended(&row, "allow-always")]);
     assert_eq!(queue.answer(&row, Decision::Deny), Err(CannotAnswer::Gone));
@@ -85,7 +85,7 @@ fn another_question_under_the_same_id_takes_nobody_along() {
     // The late end of the first two does not take the third away.
     queue.dropped(&row, 1);
     queue.dropped(&row, 2);
-    assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(Way::Socket));
+    assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(AnswerRoute::Socket));
     assert_eq!(of_first.try_recv(), Err(TryRecvError::Closed));
     assert_eq!(of_again.try_recv(), Err(TryRecvError::Closed));
     assert_eq!(of_other.try_recv(), Ok(Word::AllowOnce));
@@ -116,10 +116,10 @@ fn always_is_offered_where_something_can_be_saved() {
     let mut queue = Queue::default();
     queue.listed(7, all.clone());
     let why = Err(CannotAnswer::NoAlways("it is a shell".to_owned()));
-    assert_eq!(queue.answer(&key(7, &all[0].id), Decision::AllowAlways(Width::Narrow)), why);
+    assert_eq!(queue.answer(&key(7, &all[0].id), Decision::AllowAlways(GrantWidth::Narrow)), why);
     let row = key(7, &all[1].id);
-    assert!(queue.answer(&row, Decision::AllowAlways(Width::Narrow)).is_ok());
-    assert!(queue.answer(&row, Decision::AllowAlways(Width::Directory)).is_err());
+    assert!(queue.answer(&row, Decision::AllowAlways(GrantWidth::Narrow)).is_ok());
+    assert!(queue.answer(&row, Decision::AllowAlways(GrantWidth::Directory)).is_err());
 }
 
 #[derive(Clone, Default)]
@@ -142,7 +142,7 @@ fn lines_say_what_happens_and_take_answers() {
     let row = key(7, &all[0].id);
     for form in [Form::Json, Form::Plain] {
         let out = Out::default();
-        let mut lines = Lines::to(form, Box::new(out.clone()));
+        let mut lines = LineFace::to(form, Box::new(out.clone()));
         let mut queue = Queue::default();
         queue.listed(7, all.clone());
         for change in queue.changes() {

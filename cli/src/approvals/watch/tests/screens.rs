@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use guard_approvals::decision::{Decision, Span, Width};
+use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::manager::Ticket;
-use guard_approvals::question::{Process, Question, Script, Subject};
+use guard_approvals::question::{BoundScript, Process, Question, Subject};
 use guard_approvals::routes::guard_socket::Approval;
 use guard_approvals::testing::question;
 use ratatui::Terminal;
@@ -88,7 +88,7 @@ fn questions() -> Vec<Question> {
     let mut script = question(&["/usr/bin/python3", "build.py", "--all"]);
     if let Subject::Exec(exec) = &mut script.subject {
         let sha256 = exec.executable.sha256;
-        exec.script = Some(Script { path: b"/work/build.py".to_vec(), sha256 });
+        exec.script = Some(BoundScript { path: b"/work/build.py".to_vec(), sha256 });
     }
     let process = |pid, name: &str| Process { pid, started: 1, name: name.to_owned() };
     script.asked_by = vec![process(31, "make"), process(20, "bash")];
@@ -125,7 +125,7 @@ fn what_is_asked_on_the_socket_is_shown_beside() {
 
 #[test]
 fn an_answer_needs_its_key_and_enter() {
-    let always = Decision::AllowAlways(Width::Narrow);
+    let always = Decision::AllowAlways(GrantWidth::Narrow);
     let session = Decision::AllowFor(Span::Session);
     for (keys, decision) in [
         ("y\n", Decision::AllowOnce),
@@ -169,7 +169,7 @@ fn an_answer_is_for_what_was_seen() {
     let mut seat = seat(&questions());
     seat.keys("y");
     let (gone, stays) = (seat.row(0), seat.row(1));
-    seat.queue.ended(7, &gone.id, &guard_approvals::routes::guard_socket::State::Expired);
+    seat.queue.ended(7, &gone.id, &guard_approvals::routes::guard_socket::QuestionState::Expired);
     assert_eq!(seat.keys("\n"), Act::Nothing);
     // What is typed just then is void, too.
     assert_eq!(seat.keys("y"), Act::Nothing);
@@ -189,7 +189,7 @@ fn an_answer_is_for_what_was_seen() {
     let mut seat = super::screens::seat(&questions());
     seat.keys("jy");
     let (first, second) = (seat.row(0), seat.row(1));
-    seat.queue.ended(7, &first.id, &guard_approvals::routes::guard_socket::State::Withdrawn);
+    seat.queue.ended(7, &first.id, &guard_approvals::routes::guard_socket::QuestionState::Withdrawn);
     assert_eq!(seat.keys("\n"), Act::Answer(second, Decision::AllowOnce));
 }
 

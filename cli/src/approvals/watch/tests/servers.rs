@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use guard_approvals::routes::openclaw_socket::{Token, Word};
+use guard_approvals::routes::openclaw_socket::{SocketToken, Word};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,21 +14,22 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
-use super::super::admission::Gate;
-use super::super::endpoint::{Place, PlaceError};
-use super::super::event::News;
-use super::super::server::{LONGEST, Server};
+use super::super::admission::Admission;
+use super::super::endpoint::{PlaceError, WatchSocket};
+use super::super::event::WatchEvent;
+use super::super::server::{MAX_BYTES, WatchServer};
 
 struct Served {
     directory: TempDir,
-    news: UnboundedReceiver<News>,
+    news: UnboundedReceiver<WatchEvent>,
 }
 
 fn served(is_member: bool) -> Served {
     let directory = tempfile::Builder::new().prefix("guard-watch-").tempdir().unwrap();
     let listener = UnixListener::bind(directory.path().join("s")).unwrap();
     let (sender, news) = unbounded_channel();
-    let server = Server::new(Gate::new(Token::new("secret")), Arc::new(move |_| is_member), sender);
+    let server =
+        WatchServer::new(Admission::new(SocketToken::new("secret")), Arc::new(move |_| is_member), sender);
     tokio::spawn(server.run(listener));
     Served { directory, news }
 }
@@ -49,13 +50,13 @@ impl Served {
         reply
     }
 
-    async fn next(&mut self) -> News {
+    async fn next(&mut self) -> WatchEvent {
         timeout(Duration::from_secs(60), self.news.recv()).await.unwrap().unwrap()
     }
 
     async fn turned(&mut self) -> String {
         match self.next().await {
-            News::Turned { why, .. } => why,
+            WatchEvent::Turned { why, .. } => why,
             other => panic!("{other:?}"),
         }
     }
@@ -75,7 +76,7 @@ async fn a_question_waits_for_its_answer() {
         let mut stream = served.connect().await;
         stream.write_all(&request("secret", "q1")).await.unwrap();
         stream.shutdown().await.unwrap();
-        let News::Asked { key, asked, answer, .. } = served.next().await else { panic!("a question") };
+        let WatchEvent::Asked { key, asked, answer, .. } = served.next().await else { panic!("a question") };
         assert_eq!((key.pid, &*key.id, &*asked.command), (std::process::id(), "q1", "ls"));
         // A peer that has half-closed is still there.
         tokio::time::sleep(Duration::from_millis(300)).await;
@@ -83,7 +84,7 @@ async fn a_question_waits_for_its_answer() {
         let mut reply = String::new();
         stream.read_to_string(&mut reply).await.unwrap();
         assert_eq!(reply, format!("{{\"type\":\"decision\",\"id\":\"q1\",\"decision\":\"{written}\"}}\n"));
-        assert!(matches!(served.next().await, News::Dropped { .. }));
+        assert!(matches!(served.next().await, WatchEvent::Dropped { .. }));
     }
 }
 
@@ -93,15 +94,17 @@ async fn a_question_is_withdrawn_from_either_end() {
     let mut stream = served.connect().await;
     stream.write_all(&request("secret", "q1")).await.unwrap();
     stream.shutdown().await.unwrap();
-    let News::Asked { key, connection, answer, .. } = served.next().await else { panic!("a question") };
+    let WatchEvent::Asked { key, connection, answer, .. } = served.next().await else { panic!("a question") };
     drop(stream);
-    let News::Dropped { key: of, connection: which } = served.next().await else { panic!("it has gone") };
+    let WatchEvent::Dropped { key: of, connection: which } = served.next().await else {
+        panic!("it has gone")
+    };
     assert_eq!((of, which), (key, connection));
     drop(answer);
     // And where it was answered elsewhere: no word.
     let mut stream = served.connect().await;
     stream.write_all(&request("secret", "q2")).await.unwrap();
-    let News::Asked { answer, .. } = served.next().await else { panic!("a question") };
+    let WatchEvent::Asked { answer, .. } = served.next().await else { panic!("a question") };
     drop(answer);
     let mut reply = String::new();
     stream.read_to_string(&mut reply).await.unwrap();
@@ -164,7 +167,7 @@ async fn what_is_no_request_is_not_answered() {
         (b"\xff\xfe\n", Some("it says what cannot be read")),
         (&request("secret", ""), Some("its request has no id")),
         (&long_id, Some("its request has no id")),
-        (&long(LONGEST as usize + 1), None),
+        (&long(MAX_BYTES as usize + 1), None),
     ];
     for (text, why) in texts {
         assert_eq!(served.say(text).await, "");
@@ -175,8 +178,8 @@ async fn what_is_no_request_is_not_answered() {
     assert!(served.news.try_recv().is_err());
     // The longest that is read.
     let mut stream = served.connect().await;
-    stream.write_all(&long(LONGEST as usize)).await.unwrap();
-    assert!(matches!(served.next().await, News::Asked { .. }));
+    stream.write_all(&long(MAX_BYTES as usize)).await.unwrap();
+    assert!(matches!(served.next().await, WatchEvent::Asked { .. }));
 }
 
 #[tokio::test]
@@ -219,7 +222,7 @@ async fn a_flood_ends_at_the_gate() {
     }
     assert!(denied >= 128, "{denied}");
     let mut whys = Vec::new();
-    while let Ok(News::Turned { why, .. }) = served.news.try_recv() {
+    while let Ok(WatchEvent::Turned { why, .. }) = served.news.try_recv() {
         whys.push(why);
     }
     assert!(whys.iter().any(|why| why == "it asks too often"));
@@ -242,7 +245,7 @@ async fn those_who_say_nothing_hold_up_nobody_else() {
     tokio::time::sleep(Duration::from_millis(200)).await;
     let mut stream = served.connect().await;
     stream.write_all(&request("secret", "q")).await.unwrap();
-    assert!(matches!(served.next().await, News::Asked { .. }));
+    assert!(matches!(served.next().await, WatchEvent::Asked { .. }));
     let mut first = silent.remove(0);
     let mut reply = Vec::new();
     // Within its time, which is the server's to keep.
@@ -260,15 +263,15 @@ fn home() -> (TempDir, PathBuf, PathBuf) {
 #[test]
 fn one_listens_at_a_time() {
     let (_home, home, state) = home();
-    let place = Place::bind(&state, &home).unwrap();
+    let place = WatchSocket::bind(&state, &home).unwrap();
     let socket = state.join("exec-approvals.sock");
     let mode = |path: &PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode(&socket), mode(&state)), (0o600, 0o700));
-    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Runs)));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Runs)));
     // It goes with its name, and whatever another has put there stays.
     drop(place);
     assert!(!socket.exists());
-    let place = Place::bind(&state, &home).unwrap();
+    let place = WatchSocket::bind(&state, &home).unwrap();
     fs::remove_file(&socket).unwrap();
     fs::write(&socket, "mine").unwrap();
     drop(place);
@@ -281,12 +284,12 @@ fn only_a_dead_socket_is_replaced() {
     fs::create_dir_all(&state).unwrap();
     let socket = state.join("exec-approvals.sock");
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-    drop(Place::bind(&state, &home).unwrap());
+    drop(WatchSocket::bind(&state, &home).unwrap());
     let living = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Taken(_))));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Taken(_))));
     drop(living);
     fs::remove_file(&socket).unwrap();
-    let refused = || assert!(matches!(Place::bind(&state, &home), Err(PlaceError::NoSocket(_))));
+    let refused = || assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::NoSocket(_))));
     fs::write(&socket, "a file").unwrap();
     refused();
     assert_eq!(fs::read_to_string(&socket).unwrap(), "a file");
@@ -299,9 +302,9 @@ fn only_a_dead_socket_is_replaced() {
     fs::remove_dir(&socket).unwrap();
     // Where others could put one.
     fs::set_permissions(&state, fs::Permissions::from_mode(0o770)).unwrap();
-    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Open { .. })));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Open { .. })));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
-    let place = Place::bind(&state, &home).unwrap();
+    let place = WatchSocket::bind(&state, &home).unwrap();
     assert_eq!(place.token.text().len(), 64);
 }
 
@@ -311,11 +314,11 @@ fn it_is_where_the_store_says() {
     fs::create_dir_all(&state).unwrap();
     let store = json!({"version": 1, "socket": {"path": "~/run/a.sock", "token": "t"}});
     fs::write(state.join("exec-approvals.json"), store.to_string()).unwrap();
-    let place = Place::bind(&state, &home).unwrap();
+    let place = WatchSocket::bind(&state, &home).unwrap();
     assert_eq!((&place.path, place.token.text()), (&home.join("run/a.sock"), "t"));
     assert!(home.join("run/a.sock").exists());
     assert!(!state.join("guard/socket-token").exists());
     drop(place);
     fs::write(state.join("exec-approvals.json"), "{").unwrap();
-    assert!(matches!(Place::bind(&state, &home), Err(PlaceError::Store(_))));
+    assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Store(_))));
 }

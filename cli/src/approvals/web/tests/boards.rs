@@ -1,12 +1,12 @@
 //! What a board says.
 
 use guard_approvals::question::{Always, Question};
-use guard_approvals::routes::guard_socket::State;
+use guard_approvals::routes::guard_socket::QuestionState;
 use guard_approvals::testing::question;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::super::cards::Card;
+use super::super::cards::WebCard;
 use crate::approvals::watch::queue::{Key, Queue};
 use crate::approvals::watch::tests::{approvals, asked};
 
@@ -14,7 +14,7 @@ const NASTY: &str = "\u{1b}[2J\u{202e}<script>\u{200b}\n\u{e0041}&amp;\u{9b}";
 
 fn cards(queue: &Queue) -> Vec<Value> {
     let rows = queue.rows();
-    rows.iter().filter_map(|(key, row)| serde_json::to_value(Card::of(key, row)?).ok()).collect()
+    rows.iter().filter_map(|(key, row)| serde_json::to_value(WebCard::from_row(key, row)?).ok()).collect()
 }
 
 /// All strings of a value but the id, which is not shown.
@@ -97,6 +97,6 @@ fn no_version_comes_twice() {
         let version = queue.rows()[0].1.version;
         assert!(!seen.contains(&version));
         seen.push(version);
-        queue.ended(7, &all[0].id, &State::Expired);
+        queue.ended(7, &all[0].id, &QuestionState::Expired);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::sessions::{LINK, Opened, Sessions};
+use super::super::sessions::{LINK_TIMEOUT, Opened, Sessions};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -34,9 +34,9 @@ fn a_link_opens_once() {
 fn a_link_grows_old() {
     let (mut sessions, now) = (Sessions::default(), Instant::now());
     let token = sessions.link(now);
-    assert!(sessions.open(token.text(), now + LINK).is_none());
+    assert!(sessions.open(token.text(), now + LINK_TIMEOUT).is_none());
     let token = sessions.link(now);
-    assert!(sessions.open(token.text(), now + LINK - Duration::from_millis(1)).is_some());
+    assert!(sessions.open(token.text(), now + LINK_TIMEOUT - Duration::from_millis(1)).is_some());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn sessions_end() {
     let mut found = sessions.find(cookie.text(), key.text(), now).expect("a session");
     // One whose page is open lasts.
     assert!(sessions.knows(cookie.text(), now + DAY));
-    sessions.leave(&found);
+    sessions.end(&found);
     assert!(!sessions.knows(cookie.text(), now));
     assert!(found.alive.has_changed().is_err(), "whoever listens is told");
     found.alive.mark_unchanged();

@@ -6,37 +6,37 @@ use super::*;
 const LONG: Duration = Duration::from_secs(60);
 
 /// A state directory.
-struct Ground {
+struct SyncFixture {
     directory: TempDir,
     complaints: Arc<Mutex<Vec<String>>>,
 }
 
-impl Ground {
-    fn new() -> Ground {
+impl SyncFixture {
+    fn new() -> SyncFixture {
         let directory = tempfile::tempdir().unwrap();
         let token = directory.path().join("token");
         fs::write(&token, "X\n").unwrap();
         fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
-        Ground { directory, complaints: Arc::default() }
+        SyncFixture { directory, complaints: Arc::default() }
     }
 
     fn state(&self) -> PathBuf {
         self.directory.path().canonicalize().unwrap()
     }
 
-    fn wanted(&self, gateway: &Gateway) -> Wanted {
-        Wanted {
+    fn wanted(&self, gateway: &Gateway) -> GatewaySettings {
+        GatewaySettings {
             url: Some(GatewayUrl::parse(&gateway.url()).unwrap()),
             token_file: Some(Ok(self.state().join("token"))),
             admin: true,
-            ..Wanted::default()
+            ..GatewaySettings::default()
         }
     }
 
-    fn follower(&self) -> Follower {
+    fn follower(&self) -> SyncThread {
         let complaints = Arc::clone(&self.complaints);
         let complain = move |line| complaints.lock().unwrap().push(line);
-        Follower::patient(self.state(), Arc::new(|_| false), Arc::new(complain), LONG)
+        SyncThread::patient(self.state(), Arc::new(|_| false), Arc::new(complain), LONG)
     }
 
     fn known(&self) -> Vec<String> {
@@ -49,7 +49,7 @@ impl Ground {
         }
     }
 
-    async fn until(&self, what: impl Fn(&Ground) -> bool) {
+    async fn until(&self, what: impl Fn(&SyncFixture) -> bool) {
         while !what(self) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -73,7 +73,7 @@ async fn visited(gateway: &Gateway, hash: &str, file: Value) {
 
 #[tokio::test]
 async fn the_follower_keeps_what_it_hears() {
-    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
     let follower = ground.follower();
     let entry = always("/b");
     assert_eq!(follower.add("main", &entry), Err(Unsaved::Elsewhere));
@@ -115,7 +115,7 @@ async fn the_follower_keeps_what_it_hears() {
 
 #[tokio::test]
 async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
-    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
     let follower = ground.follower();
     follower.want(ground.wanted(&gateway));
     visited(&gateway, "h1", store_with(&["/a"])).await;
@@ -138,7 +138,7 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
 
 #[tokio::test]
 async fn who_is_no_administrator_is_told_once() {
-    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
     let follower = ground.follower();
     follower.want(ground.wanted(&gateway));
     let mut client = gateway.welcome_by(hello()).await;
@@ -152,7 +152,7 @@ async fn who_is_no_administrator_is_told_once() {
     assert_eq!(ground.complaints.lock().unwrap().len(), 1);
     assert_eq!(approvals_store::load_gateways(&ground.state()), Gateways::Never);
     // What is not wanted any more is not tried any more.
-    follower.want(Wanted::default());
+    follower.want(GatewaySettings::default());
     let (looking, adding) = (follower.clone(), follower);
     plainly(move || looking.look()).await;
     assert_eq!(plainly(move || adding.add("main", &always("/x"))).await, Err(Unsaved::Elsewhere));
@@ -186,7 +186,7 @@ fn starts(policy: &Policy) -> Outcome {
 
 #[tokio::test]
 async fn it_is_asked_before_the_tree_starts() {
-    let (ground, gateway) = (Ground::new(), Gateway::new().await);
+    let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
     let (state, token, url) = (ground.state(), ground.state().join("token"), gateway.url());
     // Nobody knows yet.
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
@@ -230,7 +230,7 @@ async fn it_is_asked_before_the_tree_starts() {
 
 #[test]
 fn what_is_kept_is_what_was_said() {
-    let ground = Ground::new();
+    let ground = SyncFixture::new();
     let state = ground.state();
     assert_eq!(approvals_store::load_gateways(&state), Gateways::Never);
     let snapshot = Snapshot::new(None, "h".to_owned(), store_with(&["/a"]));

@@ -17,11 +17,11 @@ use tempfile::TempDir;
 use tokio::join;
 
 use super::initial::ask_within;
-use super::wire::{Unsaid, add, fetch};
+use super::wire::{SyncError, add, fetch};
 use super::*;
 use crate::approvals_store::{self, Gateways, Snapshot};
 use crate::gateway::testing::{Client, Gateway, admin_hello, hello};
-use crate::gateway::{CallError, Link, Wanted};
+use crate::gateway::{CallError, GatewaySettings, Link};
 
 async fn linked_as(hello: Value) -> (Link, Client) {
     let gateway = Gateway::new().await;

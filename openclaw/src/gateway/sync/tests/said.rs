@@ -30,7 +30,7 @@ async fn what_cannot_be_read_is_not_kept() {
             client.answer(&id, wrong.clone()).await;
         };
         let (outcome, ()) = join!(fetch(&link, None), talk);
-        assert!(matches!(outcome, Err(Unsaid::Strange(_))), "{wrong}: {outcome:?}");
+        assert!(matches!(outcome, Err(SyncError::Strange(_))), "{wrong}: {outcome:?}");
     }
 }
 
@@ -38,8 +38,8 @@ async fn what_cannot_be_read_is_not_kept() {
 async fn without_the_scope_it_is_not_called() {
     let (link, mut client) = linked_as(hello()).await;
     let why = fetch(&link, None).await.unwrap_err();
-    assert!(matches!(why, Unsaid::NoAdmin), "{why}");
-    assert!(matches!(add(&link, None, "main", &always("/x"), 1).await, Err(Unsaid::NoAdmin)));
+    assert!(matches!(why, SyncError::NoAdmin), "{why}");
+    assert!(matches!(add(&link, None, "main", &always("/x"), 1).await, Err(SyncError::NoAdmin)));
     drop(link);
     client.gone().await;
 }
@@ -102,7 +102,7 @@ async fn who_is_always_too_late_gives_up() {
     };
     let entry = always("/x");
     let (added, ()) = join!(add(&link, None, "main", &entry, 7), talk);
-    assert!(matches!(added, Err(Unsaid::Contended)));
+    assert!(matches!(added, Err(SyncError::Contended)));
     // What is refused for another reason is refused.
     let talk = async {
         answer_get(&mut client, "h", store_with(&[])).await;
@@ -110,7 +110,7 @@ async fn who_is_always_too_late_gives_up() {
         client.refuse(&id, json!({ "code": "INVALID_REQUEST", "message": "unexpected property 'x'" })).await;
     };
     let (added, ()) = join!(add(&link, None, "main", &entry, 7), talk);
-    assert!(matches!(added, Err(Unsaid::Call(CallError::Refused(_)))));
+    assert!(matches!(added, Err(SyncError::Call(CallError::Refused(_)))));
     drop(link);
     client.gone().await;
 }
