@@ -80,12 +80,12 @@ fn a_copy_is_judged_as_what_it_is_a_copy_of() {
     let (outcome, text, _) = asked(&policy, "/w/c", "/a/ask");
     assert_eq!(
         (outcome, text.as_str()),
-        (Outcome::Ask, "copy of /a/ask, which is asked for: \"/a/ask\" grants r-?")
+        (Outcome::Ask, "copy of /a/ask, which is asked for: \"/a/ask\" grants read, and asks for execute")
     );
     assert_eq!(asked(&policy, "/w/c", "/a/no").0, Outcome::Deny);
     // What is withheld from the program itself stays so, and what it may do itself needs no other reason.
     let (outcome, text, _) = asked(&policy, "/w/no", "/a/ask");
-    assert_eq!((outcome, text.as_str()), (Outcome::Deny, "\"/w/no\" grants rw-"));
+    assert_eq!((outcome, text.as_str()), (Outcome::Deny, "\"/w/no\" grants read and write"));
     let (outcome, text, _) = asked(&policy, "/w/c", "/a/yes");
     assert_eq!((outcome, text.contains("copy")), (Outcome::Allow, false));
 }

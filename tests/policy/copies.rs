@@ -121,7 +121,7 @@ fn the_verdict_names_the_rule_and_the_program() {
     );
     let denied = world.audit().into_iter().find(|line| line["verdict"] == "deny").expect("a line");
     assert_eq!(denied["because"]["path"], format!("permissions.filesystem.rules[\"{root}/tools/tool\"]"));
-    let text = format!("copy of {root}/tools/tool, which may not start: \"{root}/tools/tool\" grants r--");
+    let text = format!("copy of {root}/tools/tool, which may not start: \"{root}/tools/tool\" grants read");
     assert_eq!(denied["because"]["text"], text);
     // What is said without running anything is the same.
     let checked = guard_tests::ended(world.command().args(["check", "--", "./x", "RAN"]));

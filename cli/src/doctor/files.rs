@@ -172,5 +172,5 @@ fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findi
             ),
         }
     }
-    findings.ok("way", format!("{fine} directories lead there that nobody else may write"));
+    findings.ok("way", format!("nobody else may write the {fine} directories above these files"));
 }

@@ -210,7 +210,7 @@ fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
                 source: layer.source,
                 path: format!("{section}[\"{pattern}\"]"),
                 rule: format!("{section} \"{pattern}\": \"{permission}\""),
-                text: format!("\"{pattern}\" grants {permission}"),
+                text: format!("\"{pattern}\" {}", permission.in_words()),
             };
             builder.rule(&expanded, *permission, reason);
         }

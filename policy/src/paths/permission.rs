@@ -83,6 +83,27 @@ impl Permission {
         let &[r, w, x] = text.as_bytes() else { return None };
         Some(Permission(Rights { r: bit(r, b'r')?, w: bit(w, b'w')?, x: bit(x, b'x')? }))
     }
+
+    /// What it does, for a sentence: `grants read, and asks for write and execute`.
+    pub(crate) fn in_words(self) -> String {
+        let Rights { r, w, x } = self.0;
+        let list = |grant: Grant| {
+            let bits = [("read", r), ("write", w), ("execute", x)];
+            let names: Vec<_> =
+                bits.into_iter().filter(|(_, of)| *of == grant).map(|(name, _)| name).collect();
+            match names.as_slice() {
+                [] => None,
+                [one] => Some((*one).to_owned()),
+                [first @ .., last] => Some(format!("{} and {last}", first.join(", "))),
+            }
+        };
+        match (list(Grant::Yes), list(Grant::Ask)) {
+            (Some(granted), Some(asked)) => format!("grants {granted}, and asks for {asked}"),
+            (Some(granted), None) => format!("grants {granted}"),
+            (None, Some(asked)) => format!("asks for {asked}"),
+            (None, None) => "grants nothing".to_owned(),
+        }
+    }
 }
 
 /// A set of bits: `r`, `w` and `x`, as a saved answer names them. Never empty.

@@ -186,7 +186,7 @@ fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permissio
         source: Source::Builtin,
         path: format!("{section}[\"{shown}\"]"),
         rule: format!("builtin \"{shown}\": \"{permission}\""),
-        text: format!("without a guard.json, \"{shown}\" grants {permission}"),
+        text: format!("without a guard.json, \"{shown}\" {}", permission.in_words()),
     };
     builder.rule(expanded, permission, reason);
 }

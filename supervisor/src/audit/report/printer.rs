@@ -124,7 +124,8 @@ impl Printer {
                 return true;
             }
             if *repeats > 0 && !quiet {
-                print(&format!("{line} [{repeats} more times]"));
+                let times = if *repeats == 1 { "time" } else { "times" };
+                print(&format!("{line} [{repeats} more {times}]"));
             }
             false
         });

@@ -114,7 +114,7 @@ impl Dialog {
         let is_typed = matches!(keys, [_] | [Typed::Key(_), Typed::Enter]);
         if !is_typed {
             self.line.clear();
-            return KeyOutcome::Note("so much at once answers nothing: type a key, then Enter");
+            return KeyOutcome::Note("several keys at once are no answer: type one key, then Enter");
         }
         let was_empty = std::mem::take(&mut self.was_empty);
         let mut reading = KeyOutcome::Nothing;

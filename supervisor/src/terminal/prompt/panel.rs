@@ -199,13 +199,13 @@ fn last(text: &str, width: usize) -> String {
 
 /// What the keys do.
 const HELP: [&str; 9] = [
-    " y  these calls go on; the next one is asked for again",
-    " s  and equal ones go on as long as the guard runs",
-    " a  and an entry is saved, which is shown first; d, where it is offered, one for the whole directory",
-    " n  they are refused, as is Control-C; so is what nobody answers",
-    " v  everything that is known of the call",
-    " An answer is one of these keys, and Enter. What was typed before this was seen goes to the program.",
-    " Pasted text answers nothing.",
-    " Control-Z suspends: the call waits on, as long as the time runs.",
-    " The same from elsewhere: openclaw-guard approvals list",
+    " y  allow these calls; the next one asks again",
+    " s  allow equal calls too, as long as the guard runs",
+    " a  save an entry, which is shown first; d, where it is offered, one for the whole directory",
+    " n  refuse these calls, as Control-C does, and as happens when nobody answers",
+    " v  show everything that is known about the call",
+    " To answer, press one of these keys, then Enter. Keys typed before this was shown go to the program.",
+    " Pasted text is never an answer.",
+    " Control-Z suspends the guard: the call keeps waiting, and its time keeps running.",
+    " To answer from another terminal: openclaw-guard approvals list",
 ];
