@@ -53,8 +53,10 @@ fn decide_exec<'p>(policy: &'p Policy, exec: &Exec<'_>) -> Verdict<'p> {
         return verdict(Outcome::Deny, found.x);
     }
     match programs.listed(exec, found.is_protected()) {
-        Listed::Miss if programs.ask == Ask::Off => verdict(Outcome::Deny, &reasons.miss),
-        Listed::Miss => verdict(Outcome::Ask, &reasons.miss),
+        Listed::Miss => {
+            let outcome = if programs.ask == Ask::Off { Outcome::Deny } else { Outcome::Ask };
+            Verdict { outcome, because: programs.missed(exec, &found) }
+        }
         Listed::Code(reason) => verdict(Outcome::Ask, reason),
         Listed::Carrier(_) | Listed::Yes(_) if found.rights.x == Grant::Ask => verdict(Outcome::Ask, found.x),
         Listed::Yes(_) if programs.ask == Ask::Always => verdict(Outcome::Ask, &reasons.always),

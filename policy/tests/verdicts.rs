@@ -118,6 +118,45 @@ fn the_base_serves_loaders_and_devices_but_no_programs() {
 }
 
 #[test]
+fn what_names_a_program_and_does_not_count_is_in_the_reason() {
+    let policy = compile(&json!({
+        "version": 1,
+        "exec": { "autoAllowSkills": false },
+        "permissions": { "filesystem": { "rules": { "/usr/bin/**": "r-x", "~/work/**": "rwx",
+            "~/.local/bin/**": "rwx", "/opt/**": "r-x" } } },
+        "agents": { "main": { "allowlist": [
+            { "pattern": "/usr/bin/git", "argPattern": "^status$" }, { "pattern": "jq" },
+        ] } },
+    }));
+    let why = |path: &str, argv: &[&str]| {
+        let verdict = exec_as(&policy, path, argv, Role::Program);
+        assert_eq!(verdict.outcome, Outcome::Ask, "{path}");
+        assert_eq!(verdict.because.path, "exec.security", "{path}: what withholds it");
+        let rule = verdict.because.rule();
+        let clause = rule.strip_prefix("exec.security \"allowlist\": ").expect("the mode").to_owned();
+        let text = &verdict.because.text;
+        assert!(clause.starts_with("not in") || text.ends_with(&clause), "{text}");
+        clause
+    };
+    let tree =
+        "does not count: the guarded tree may write it (permissions.filesystem.rules \"~/work/**\": \"rwx\")";
+    assert_eq!(why("/home/u/work/bash", &["bash"]), format!("exec.carriers names it, but {tree}"));
+    assert_eq!(why("/home/u/work/jq", &["jq"]), format!("agents.main.allowlist[1] names it, but {tree}"));
+    // Persistence keeps ~/.local/bin, and does not make it trusted.
+    let kept = why("/home/u/.local/bin/jq", &["jq"]);
+    assert_eq!(kept, "agents.main.allowlist[1] names it, but does not count: the guarded tree may write it");
+    assert_eq!(
+        why("/usr/bin/git", &["git", "push"]),
+        "agents.main.allowlist[0] names it, but with other arguments"
+    );
+    let by_path = "agents.main.allowlist[1] names it, but counts only where it is started by its bare name";
+    assert_eq!(why("/usr/bin/jq", &["/usr/bin/jq"]), by_path);
+    assert_eq!(why("/usr/bin/head", &["head", "f"]), "\"head\" is a safe bin, but not with these arguments");
+    assert_eq!(why("/opt/head", &["head"]), "\"head\" is a safe bin, but only in exec.safeBinTrustedDirs");
+    assert_eq!(why("/usr/bin/perl", &["perl"]), "not in the allowlist");
+}
+
+#[test]
 fn programs_need_the_allowlist_and_the_map() {
     let policy = map(json!({ "/usr/bin/**": "r-x", "/usr/bin/curl": "r--", "~/bin/**": "rwx" }));
     let outcome = |argv: &[&str]| exec(&policy, argv).outcome;

@@ -18,7 +18,7 @@ const LETTERS: usize = 8;
 /// An error's text, a line that begins as the guard's own lines do, or what is handed to those that print such lines.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     let literal = r#""((?:[^"\\]|\\.)*)""#;
-    let tellers = r"\b(?:(?:complain|grumble|remark|news)\(\s*&?(?:format!\(\s*)?|say\(format!\()";
+    let tellers = r"\b(?:(?:complain|grumble|remark|news)\(\s*&?(?:format!\(\s*)?|print\(format!\()";
     Regex::new(&format!(
         r#"(?s)#\[error\(\s*{literal}|"openclaw-guard: ((?:[^"\\]|\\.)*)"|{tellers}{literal}"#
     ))

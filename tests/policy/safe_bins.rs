@@ -28,7 +28,9 @@ fn filters_filter_and_open_nothing() {
     ] {
         let ended = world.sh(line);
         assert_eq!((ended.stdout.as_str(), ended.status), ("", 126), "{line}: {}", ended.stderr);
-        assert!(ended.stderr.contains("not in the allowlist"), "{line}: {}", ended.stderr);
+        let is_one = ["head", "wc", "tail", "cut", "tr"].iter().any(|name| line.starts_with(name));
+        let why = if is_one { "is a safe bin, but not with these arguments" } else { "not in the allowlist" };
+        assert!(ended.stderr.contains(why), "{line}: {}", ended.stderr);
     }
     // The shell has expanded what it was given: what counts is what the program gets.
     let ended = world.sh("FILE=f; head -n 1 $FILE; LINES_=1; head -n $LINES_ < f");

@@ -10,6 +10,8 @@ pub(crate) struct ExecReasons {
     pub(crate) denied: CompiledReason,
     pub(crate) full: CompiledReason,
     pub(crate) miss: CompiledReason,
+    /// What sets `security`, in short.
+    pub(crate) security: String,
     pub(crate) carrier: CompiledReason,
     pub(crate) always: CompiledReason,
     pub(crate) loader: CompiledReason,
@@ -34,6 +36,7 @@ impl ExecReasons {
                 word(security),
                 "exec.security is full: whatever the file map lets run may start",
             ),
+            security: word(security),
             miss: by_security(
                 format!("{}: not in the allowlist", word(security)),
                 "the program is not in the allowlist",

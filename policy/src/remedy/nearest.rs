@@ -54,7 +54,7 @@ impl Policy {
     fn nearest_entry(&self, exec: &Exec<'_>) -> Option<Nearest<'_>> {
         let is_protected = self.map.find_program(exec.path).is_protected();
         let allowlist = &self.programs.allowlist;
-        if let Some(reason) = allowlist.naming(exec, is_protected) {
+        if let Some((reason, _)) = allowlist.naming(exec, is_protected) {
             return Some(Nearest { because: reason.to_reason(), near: Near::OtherArguments });
         }
         let ways = allowlist

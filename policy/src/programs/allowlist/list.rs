@@ -102,13 +102,15 @@ impl Allowlist {
     }
 
     /// An entry that names this program, whatever it says of the arguments.
-    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&CompiledReason> {
+    /// Whether it names the file's name rather than its path is the second value.
+    pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<(&CompiledReason, bool)> {
         let is_named = |entry: &&CompiledEntry| match &entry.target {
             ProgramPattern::Any => true,
             ProgramPattern::Path(globs) => globs.iter().any(|glob| glob.matches(&subject(glob, exec.path))),
             ProgramPattern::Name(glob) => is_protected && glob.matches(basename(exec.path)),
         };
-        self.entries.iter().find(is_named).map(|entry| &entry.reason)
+        let entry = self.entries.iter().find(is_named)?;
+        Some((&entry.reason, matches!(entry.target, ProgramPattern::Name(_))))
     }
 
     /// What stands before the first wildcard of each form of each entry, whether that is all, and the reason that it gives.
@@ -120,6 +122,12 @@ impl Allowlist {
     /// the file: a name counts only there.
     pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&CompiledReason> {
         self.find(exec, is_protected).map(|found| &found.entry.reason)
+    }
+
+    /// Whether an entry for a name can count: a script's interpreter is named by the script, and its argv[0] is the
+    /// kernel's.
+    pub(crate) fn is_by_name(exec: &Exec<'_>) -> bool {
+        is_bare(exec) || exec.role == Role::Interpreter
     }
 
     /// The entry that says so.
@@ -145,8 +153,7 @@ impl Allowlist {
         if *normal != *exec.path {
             look(&normal);
         }
-        // A script's interpreter is named by the script; its argv[0] is the kernel's.
-        let is_name = is_protected && (is_bare(exec) || exec.role == Role::Interpreter);
+        let is_name = is_protected && Allowlist::is_by_name(exec);
         let name = basename(exec.path);
         for i in self.names.get(name).into_iter().flatten() {
             meet(*i, is_name);

@@ -66,6 +66,12 @@ impl SafeBins {
         self.bins.iter().map(|(name, bin)| (show(name), bin.paths.as_slice(), &bin.reason))
     }
 
+    /// Whether a program with the name of a safe bin lies where that one does; `None` where no safe bin has the name.
+    pub(crate) fn is_in_place(&self, exec: &Exec<'_>) -> Option<bool> {
+        let bin = self.bins.get(&basename(exec.path).to_ascii_lowercase())?;
+        Some(bin.paths.iter().any(|path| path == exec.path))
+    }
+
     /// Why this program may start as a safe bin, if it may.
     pub(crate) fn allow(&self, exec: &Exec<'_>) -> Option<&CompiledReason> {
         let bin = self.bins.get(&basename(exec.path).to_ascii_lowercase())?;

@@ -1,0 +1,93 @@
+//! Why a program may not start by what names it. "The program is not in the allowlist" is the truth only where nothing
+//! names it: an entry, a carrier, a safe bin or a skill may name it and not count for this file or these arguments.
+
+use super::Programs;
+use super::allowlist::Allowlist;
+use crate::paths::entry::Match;
+use crate::paths::pattern::show;
+use crate::paths::permission::Grant;
+use crate::programs::name::basename;
+use crate::verdict::{CompiledReason, Reason};
+use crate::{Exec, Role};
+
+/// Why what names a program does not count.
+enum Uncounted<'p> {
+    /// The guarded tree may write the file; the rule that grants it, where one does.
+    Writable { by: &'p CompiledReason, rule: Option<&'p str> },
+    /// An entry for other arguments.
+    Arguments { by: &'p CompiledReason },
+    /// An entry for a name, which counts only for a program that was started by it.
+    StartedByPath { by: &'p CompiledReason },
+    /// A safe bin that lies elsewhere.
+    Elsewhere { name: String },
+    /// A safe bin whose arguments lead beyond standard input.
+    UnsafeArguments { name: String },
+}
+
+impl Uncounted<'_> {
+    /// A clause for a human.
+    fn clause(&self) -> String {
+        match self {
+            Uncounted::Writable { by, rule: Some(rule) } => {
+                format!("{} names it, but does not count: the guarded tree may write it ({rule})", by.path)
+            }
+            Uncounted::Writable { by, rule: None } => {
+                format!("{} names it, but does not count: the guarded tree may write it", by.path)
+            }
+            Uncounted::Arguments { by } => format!("{} names it, but with other arguments", by.path),
+            Uncounted::StartedByPath { by } => {
+                format!("{} names it, but counts only where it is started by its bare name", by.path)
+            }
+            Uncounted::Elsewhere { name } => {
+                format!("\"{name}\" is a safe bin, but only in exec.safeBinTrustedDirs")
+            }
+            Uncounted::UnsafeArguments { name } => {
+                format!("\"{name}\" is a safe bin, but not with these arguments")
+            }
+        }
+    }
+}
+
+impl Programs {
+    /// Why a program that [`Programs::listed`] misses is asked for or denied. `found` is what the map says of its path.
+    pub(crate) fn missed<'p>(&'p self, exec: &Exec<'_>, found: &Match<'p>) -> Reason<'p> {
+        let miss = &self.reasons.miss;
+        match self.uncounted(exec, found) {
+            None => miss.to_reason(),
+            Some(why) => {
+                let clause = why.clause();
+                let rule = format!("{}: {clause}", self.reasons.security);
+                Reason::new(miss.source, miss.path.as_str(), rule, format!("{}: {clause}", miss.text))
+            }
+        }
+    }
+
+    fn uncounted<'p>(&'p self, exec: &Exec<'_>, found: &Match<'p>) -> Option<Uncounted<'p>> {
+        if !found.is_protected()
+            && let Some(by) = self.counts_where_protected(exec)
+        {
+            // Where persistence keeps the file, the reason for `w` is not the rule that grants it.
+            let rule = (found.rights.w != Grant::No).then_some(found.w.rule.as_str());
+            return Some(Uncounted::Writable { by, rule });
+        }
+        if let Some((by, is_for_name)) = self.allowlist.naming(exec, found.is_protected()) {
+            let by_path = is_for_name && !Allowlist::is_by_name(exec);
+            return Some(if by_path { Uncounted::StartedByPath { by } } else { Uncounted::Arguments { by } });
+        }
+        let name = basename(exec.path);
+        match self.safe_bins.is_in_place(exec).filter(|_| exec.role == Role::Program)? {
+            true => Some(Uncounted::UnsafeArguments { name: show(name) }),
+            false => Some(Uncounted::Elsewhere { name: show(name) }),
+        }
+    }
+
+    /// What would let the program start if the tree could not write it.
+    fn counts_where_protected(&self, exec: &Exec<'_>) -> Option<&CompiledReason> {
+        let is_program = exec.role == Role::Program;
+        let carrier = self.is_carrier(exec).then_some(&self.reasons.carrier);
+        carrier
+            .or_else(|| self.allowlist.allow(exec, true))
+            .or_else(|| self.safe_bins.allow(exec).filter(|_| is_program))
+            .or_else(|| self.skills.allow(exec, true).filter(|_| is_program))
+    }
+}
