@@ -131,3 +131,20 @@ fn making_what_is_there() {
         &[],
     );
 }
+
+/// The mode of a socket counts before its kind.
+#[test]
+fn a_socket_is_not_opened_by_its_descriptor() {
+    let same = World::open().same_python(
+        r#"
+import os, socket
+one = socket.socket(socket.AF_UNIX)
+for mode in (0o600, 0o400, 0o200, 0):
+    os.fchmod(one.fileno(), mode)
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC):
+        try: os.open("/dev/fd/%d" % one.fileno(), flags)
+        except OSError as error: print(oct(mode), flags, error.errno)
+"#,
+    );
+    assert_eq!(same.native.stdout.lines().count(), 16, "{}", same.native.stderr);
+}

@@ -236,7 +236,12 @@ fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
         FileType::Directory if how.access().contains(Access::WRITE) && !how.unnamed() => Err(Errno::ISDIR),
         FileType::Directory => Ok(()),
         _ if how.has(libc::O_DIRECTORY) => Err(Errno::NOTDIR),
-        FileType::Socket => Err(Errno::NXIO),
+        // The kernel looks at the mode first. It opens no socket, so there is nothing to close.
+        FileType::Socket => {
+            let flags = how.ours() - (OFlags::CREATE | OFlags::NOFOLLOW | OFlags::TRUNC);
+            let refused = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty());
+            Err(refused.err().unwrap_or(Errno::NXIO))
+        }
         _ => Ok(()),
     }
 }
