@@ -1,12 +1,12 @@
-//! What a yes is bound to, and what stands on one card.
+//! What an approval is bound to, and which questions share a card.
 
 use guard_policy::Access;
 
 use super::digest::Digest;
 use super::question::{BoundScript, Executable, Question, Subject};
 
-/// Everything that makes a call the one that was approved. Equal bindings share one request and one answer; a grant
-/// is for one binding and covers nothing else.
+/// Everything that identifies an approved call. Calls with equal bindings share one request and one answer. A grant
+/// covers exactly one binding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Binding {
     agent: String,
@@ -16,7 +16,8 @@ pub struct Binding {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Bound {
-    /// Arguments and environment by their digests: a grant is kept for long, and arguments can be long.
+    /// A program start. Arguments and environment are kept as digests, because grants live long and arguments can be
+    /// long.
     Exec {
         argv: Digest,
         environment: Digest,
@@ -29,7 +30,7 @@ enum Bound {
     },
 }
 
-/// What the calls of one card have in common, beside the rule.
+/// The key of a card: what its calls share, besides the rule.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Around {
     executable: Executable,
@@ -38,7 +39,7 @@ struct Around {
     cwd: Vec<u8>,
 }
 
-/// What calls have in common that stand on one card: everything but arguments and environment.
+/// What all calls on one card share: everything but arguments and environment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CardKey {
     agent: String,
@@ -54,7 +55,7 @@ enum OnCard {
 }
 
 impl Binding {
-    /// Of a question.
+    /// The binding of a question.
     pub fn from_question(question: &Question) -> Binding {
         let what = match &question.subject {
             Subject::Exec(exec) => Bound::Exec {
@@ -72,17 +73,17 @@ impl Binding {
         Binding { agent: question.agent.clone(), session: question.session.clone(), what }
     }
 
-    /// Whether it is of a program that starts.
+    /// Whether the binding is for a program start.
     pub fn is_exec(&self) -> bool {
         matches!(self.what, Bound::Exec { .. })
     }
 
-    /// The agent whose call it is.
+    /// The agent that makes the call.
     pub fn agent(&self) -> &str {
         &self.agent
     }
 
-    /// The card on which it stands, where `question` is what it was made of.
+    /// The key of the card that shows `question`. `self` must be the binding of that question.
     pub fn card(&self, question: &Question) -> CardKey {
         let what = match &self.what {
             Bound::Exec { around, .. } => OnCard::Exec(around.clone()),
@@ -94,14 +95,14 @@ impl Binding {
 }
 
 impl CardKey {
-    /// The agent whose calls stand on it.
+    /// The agent whose calls the card lists.
     pub fn agent(&self) -> &str {
         &self.agent
     }
 }
 
 impl Binding {
-    /// Of everything that it binds: for what must not grow with it.
+    /// A digest of everything bound, for records that must have a fixed size.
     pub fn digest(&self) -> Digest {
         let number = |number: u64| number.to_le_bytes().to_vec();
         let mut parts = vec![self.agent.clone().into_bytes(), self.session.clone().into_bytes()];
@@ -111,7 +112,7 @@ impl Binding {
                 let Executable { path, device, inode, sha256 } = executable;
                 parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
                 parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
-                // Which of them is the one that was called: without it there are none through which.
+                // Start with the script that was called. Without one there are no intermediate scripts.
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
             }

@@ -1,4 +1,4 @@
-//! Cards: calls that differ only in arguments or environment are shown, and can be answered, together.
+//! Cards: calls that differ only in arguments or environment are shown together and can be answered together.
 
 use std::collections::HashMap;
 
@@ -6,11 +6,11 @@ use super::binding::CardKey;
 use super::event::CardRevision;
 use super::question::Id;
 
-/// What one card lists.
+/// The questions on one card.
 #[derive(Debug)]
 struct CardListing {
     card: CardRevision,
-    /// Each with the revision since which it is listed, in that order.
+    /// Each question with the card revision that added it, in order of revision.
     listed: Vec<(Id, u64)>,
 }
 
@@ -23,17 +23,17 @@ pub struct Cards {
 }
 
 impl Cards {
-    /// Whether there is such a card.
+    /// Whether a card with this key exists.
     pub fn has(&self, key: &CardKey) -> bool {
         self.cards.contains_key(key)
     }
 
-    /// How many wait for an agent.
+    /// The number of pending cards of an agent.
     pub fn count(&self, agent: &str) -> usize {
         self.cards.keys().filter(|key| key.agent() == agent).count()
     }
 
-    /// Lists a question on its card, which is made where there is none.
+    /// Adds a question to its card. Creates the card if there is none.
     pub fn list(&mut self, key: &CardKey, id: Id) -> CardRevision {
         let listing = self.cards.entry(key.clone()).or_insert_with(|| {
             self.newest += 1;
@@ -44,7 +44,7 @@ impl Cards {
         listing.card
     }
 
-    /// Takes a question from its card, and the card away with its last.
+    /// Removes a question from its card, and the card itself if that was its last question.
     pub fn remove(&mut self, key: &CardKey, id: Id) {
         if let Some(listing) = self.cards.get_mut(key) {
             listing.listed.retain(|(listed, _)| *listed != id);
@@ -55,14 +55,14 @@ impl Cards {
         }
     }
 
-    /// What a card listed at a revision and lists still; `None` where it has no such revision yet.
+    /// The questions that were on the card at `revision` and still are. `None` if the card has no such revision.
     pub fn listed(&self, key: &CardKey, revision: u64) -> Option<Vec<Id>> {
         let listing = self.cards.get(key).filter(|listing| revision <= listing.card.revision)?;
         let listed = listing.listed.iter().filter(|(_, since)| *since <= revision);
         Some(listed.map(|(id, _)| *id).collect())
     }
 
-    /// All cards with what they list, the oldest first.
+    /// All cards with their questions, oldest first.
     pub fn all(&self) -> Vec<(CardRevision, Vec<Id>)> {
         let ids = |listing: &CardListing| listing.listed.iter().map(|(id, _)| *id).collect();
         let mut all: Vec<_> = self.cards.values().map(|listing| (listing.card, ids(listing))).collect();

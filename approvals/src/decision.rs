@@ -1,4 +1,4 @@
-//! What can be answered, and how a question ends.
+//! Possible answers, and the ways a question can end.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -9,43 +9,43 @@ use tokio::time::Instant;
 
 use super::binding::Binding;
 
-/// An answer.
+/// A human's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// The calls that wait go on; the next is asked for again.
+    /// Allow the waiting calls. The next call is asked again.
     AllowOnce,
-    /// The same, and calls of equal binding for some time are not asked for.
+    /// Allow the waiting calls, and do not ask for calls with an equal binding for this time.
     AllowFor(Span),
-    /// The same, and what was missed is saved.
+    /// Allow the waiting calls, and save the missing entry or rule.
     AllowAlways(GrantWidth),
-    /// No.
+    /// Deny the waiting calls.
     Deny,
 }
 
 /// How much "always" saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GrantWidth {
-    /// What just this question needs.
+    /// Only what this question needs.
     Narrow,
-    /// For a file: the same for all of its directory.
+    /// For a file: the same access to everything in its directory.
     Directory,
 }
 
 /// How long a grant holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
-    /// As long as the guard runs.
+    /// Until the guard ends.
     Session,
-    /// For so long.
+    /// This many minutes.
     Minutes(NonZeroU16),
 }
 
-/// The words that are read, for messages.
+/// The accepted words, for messages.
 pub const WORDS: &str =
     "allow-once, allow-always, allow-always-directory, allow-session, allow-Nm (N minutes), deny";
 
 impl Decision {
-    /// Whether the calls go on.
+    /// Whether the calls may go on.
     pub fn allows(self) -> bool {
         self != Decision::Deny
     }
@@ -86,111 +86,112 @@ impl FromStr for Decision {
     }
 }
 
-/// Why a route brings no answer to a question.
+/// Why a route cannot bring an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteFailure {
-    /// There is nobody to ask: `exec.askFallback` is for that.
+    /// There is nobody to ask, so `exec.askFallback` applies.
     Nobody,
-    /// Somebody may be there, and the question could not be put to them, or their answer not be understood. Whoever asks
-    /// may have brought that about, so nothing is allowed for it.
+    /// Somebody may be there, but could not be asked, or sent an unreadable answer. The caller may have caused this, so
+    /// nothing is allowed because of it.
     Failed,
 }
 
-/// A standing yes, in memory only: calls with just this binding - the same arguments, environment, directory, file
-/// and script, of the same agent in the same session - go on unasked until then. Nothing else does.
+/// A temporary grant, kept in memory only. Until it ends, calls with exactly this binding (the same arguments,
+/// environment, directory, file and script, of the same agent in the same session) are not asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemporaryGrant {
-    /// Which calls.
+    /// The calls it covers.
     pub binding: Binding,
-    /// Until when; `None` for as long as the guard runs.
+    /// When it ends; `None` if it lasts as long as the guard.
     pub until: Option<Instant>,
 }
 
 /// How a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resolution {
-    /// Somebody answered. A yes lets the call go on once [`super::Manager::consume`] has said so.
+    /// Somebody answered. If the answer allows the call, it still goes on only once [`super::Manager::consume`] returns
+    /// true.
     Resolved(Decision),
     /// Nobody answered in time.
     Expired,
-    /// There was nobody to ask on any of the routes.
+    /// No route had anybody to ask.
     NoRoute,
-    /// Nobody answered, and a route that was to ask somebody could not: that silence says nothing.
+    /// Nobody answered, but a route failed to ask, so silence does not count as an answer.
     Failed,
-    /// Nobody waits for the answer any more.
+    /// No caller waits for the answer any more.
     Withdrawn,
 }
 
 /// Why a question was not asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// None of `approvals.routes` can be reached: what `exec.askFallback` says holds.
+    /// None of `approvals.routes` can be reached, so `exec.askFallback` applies.
     #[error("no-approval-route: none of approvals.routes can be reached")]
     NoRoute,
-    /// An equal call was denied just now.
+    /// An equal call was denied a moment ago.
     #[error("denied a moment ago")]
     DeniedLately,
-    /// `approvals.maxPending`.
+    /// The agent has as many pending cards as `approvals.maxPending` allows.
     #[error(
         "{most} questions wait for an answer already (approvals.maxPending): answer them first, see `openclaw-guard approvals list`"
     )]
     TooMany {
-        /// How many cards may wait.
+        /// The maximum number of pending cards.
         most: usize,
     },
-    /// Too many calls for the memory that questions may take.
+    /// The pending questions already use all the memory they may.
     #[error(
         "too many calls wait for an answer already: answer them first, see `openclaw-guard approvals list`"
     )]
     Full,
-    /// Longer than anybody could read.
+    /// The question is too long to be read.
     #[error("its arguments are too long to be shown for approval ({size} bytes)")]
     TooLong {
-        /// Of the question, about.
+        /// The approximate size of the question in bytes.
         size: usize,
     },
-    /// The thread that keeps the time does not run.
+    /// The thread that expires questions is not running.
     #[error("approvals cannot be asked for: {0}")]
     Broken(String),
 }
 
-/// Why an answer was not taken. Nothing has changed.
+/// Why an answer was rejected. A rejected answer changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// No question that waits or has just ended has an id that begins so.
+    /// No pending or recently ended question has an id with this prefix.
     #[error("unknown or expired approval id")]
     Unknown,
-    /// Several ids begin so.
+    /// Several ids have this prefix.
     #[error("ambiguous approval id prefix; use the full id")]
     Ambiguous,
-    /// Somebody has answered otherwise.
+    /// Somebody else has given a different answer.
     #[error("approval already resolved")]
     AlreadyResolved,
-    /// Its time ran out ([`Resolution::Expired`]).
+    /// The question timed out ([`Resolution::Expired`]).
     #[error("approval expired: nobody answered in time")]
     Expired,
-    /// It ended as [`Resolution::NoRoute`] or [`Resolution::Failed`].
+    /// The question ended as [`Resolution::NoRoute`] or [`Resolution::Failed`].
     #[error("approval ended: none of approvals.routes could bring an answer")]
     NoRoute,
-    /// No call waits for it any more ([`Resolution::Withdrawn`]).
+    /// No call waits for the question any more ([`Resolution::Withdrawn`]).
     #[error("approval withdrawn: the caller has gone")]
     Withdrawn,
-    /// Nothing can be saved for it; holds the reason, for a human.
+    /// Nothing can be saved for this question. Holds the reason, for a human.
     #[error("allow-always is unavailable: {0}")]
     NoAlways(String),
-    /// It is not a question of a file whose directory may be allowed.
+    /// The question is not about a file whose directory may be allowed.
     #[error("allow-always-directory is unavailable: it is for files, below the home directory or elsewhere")]
     NoDirectory,
-    /// The answer would hold for later calls, and the policy wants each of them asked.
+    /// The answer would hold for later calls, but the policy asks for each of them.
     #[error("{0} is unavailable: the policy asks for this every time")]
     AskedEachTime(Decision),
-    /// The card has no such revision, or did not list the question at it.
+    /// The card has no such revision, or did not list the question at that revision.
     #[error("the card has no revision {0}: look at it again")]
     NoRevision(u64),
 }
 
 impl ResolveError {
-    /// The reason for programs; OpenClaw's where it has one.
+    /// The error code for programs; OpenClaw's own code if it has one.
     pub fn code(&self) -> &'static str {
         match self {
             ResolveError::Unknown => "APPROVAL_NOT_FOUND",
@@ -206,5 +207,5 @@ impl ResolveError {
     }
 }
 
-/// By what way an answer came.
+/// The route that brought the answer.
 pub type AnsweredBy = Route;

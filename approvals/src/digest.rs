@@ -1,4 +1,4 @@
-//! SHA-256, and what of a call is known by it.
+//! SHA-256 digests of files, arguments and environments.
 
 use std::fmt;
 use std::fs::File;
@@ -13,17 +13,17 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// Of bytes.
+    /// The digest of `bytes`.
     pub fn of_bytes(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// As it is written: 64 digits, of which letters are lower-case.
+    /// Parses 64 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Digest> {
         HEXLOWER.decode(text.as_bytes()).ok()?.try_into().ok().map(Digest)
     }
 
-    /// Of parts, each with its length before it: `ab` `c` is not `a` `bc`.
+    /// The digest of several parts. Each part is prefixed with its length, so `ab`, `c` differs from `a`, `bc`.
     pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
         let mut hash = Sha256::new();
         for part in parts {
@@ -33,10 +33,10 @@ impl Digest {
         Digest(hash.finalize().into())
     }
 
-    /// Of all that a file holds, wherever it is being read. `go_on` is asked between reads.
+    /// The digest of the whole content of a file, whatever the file offset. Calls `go_on` between reads.
     ///
     /// # Errors
-    /// The kernel's; that of `go_on`.
+    /// The error of read(2), or the error of `go_on`.
     pub fn of_file(file: &File, go_on: impl Fn() -> Result<(), Errno>) -> Result<Digest, Errno> {
         let mut hash = Sha256::new();
         let mut buffer = vec![0; 256 * 1024];
@@ -54,8 +54,8 @@ impl Digest {
         }
     }
 
-    /// Of an environment: every string of it. Shells order the names as it comes; of those that are there twice the order
-    /// counts, for programs find the first.
+    /// The digest of an environment: of all its strings, sorted by name because shells export names in no fixed order.
+    /// If a name occurs twice, the order counts, because programs use the first.
     pub fn of_environment<'e>(strings: impl IntoIterator<Item = &'e [u8]>) -> Digest {
         let mut strings: Vec<&[u8]> = strings.into_iter().collect();
         strings.sort_by_key(|string| string.split(|&byte| byte == b'=').next());

@@ -1,77 +1,77 @@
-//! What happens to questions, for the audit log and for whoever shows them.
+//! Events of questions, for the audit log and for the routes that show questions.
 
 use super::decision::{AnsweredBy, Decision, Refusal};
 use super::lifecycle::Lifecycle;
 use super::question::{Id, Question};
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// From 1, without a gap.
+    /// The number of the event: starts at 1, without gaps.
     pub sequence: u64,
     /// The question.
     pub id: Id,
-    /// What.
+    /// What happened to it.
     pub what: QuestionChange,
 }
 
 /// What happened to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuestionChange {
-    /// It is on a card and waits for an answer.
+    /// The question is on a card and waits for an answer.
     Requested {
-        /// The card.
+        /// The card at this revision.
         card: CardRevision,
     },
-    /// Another call with the same binding waits for the same answer.
+    /// Another call with the same binding now waits for the same answer.
     Joined {
-        /// That call.
+        /// The id of that call.
         call: Id,
     },
-    /// It was answered.
+    /// Somebody answered.
     Resolved {
-        /// How.
+        /// The answer.
         decision: Decision,
-        /// By what way.
+        /// The route that brought it.
         by: AnsweredBy,
     },
     /// Nobody answered in time.
     Expired,
-    /// There was nobody to ask on any of the routes.
+    /// No route had anybody to ask.
     NoRoute,
-    /// Nobody answered, and a route that was to ask somebody could not.
+    /// Nobody answered, and a route failed to ask.
     Failed,
-    /// Nobody waits for it any more.
+    /// No caller waits for the answer any more.
     Withdrawn,
-    /// It was not asked.
+    /// The question was not asked.
     Refused(Refusal),
-    /// It was not asked: a grant covers it.
+    /// The question was not asked because a grant covers the call.
     Granted,
-    /// A call went on, by a yes that is used up now.
+    /// An approved call went on. Its approval is now used up.
     Consumed,
-    /// What "always" saves is saved, where; or why not.
+    /// The result of saving an "always" answer: the store, or the reason for the failure.
     Saved(Result<String, String>),
-    /// How its program goes on.
+    /// The approved program has started running, has ended or was denied.
     Told(Lifecycle),
 }
 
-/// A card at one time: an answer for it names the revision that was seen.
+/// A card at one revision. An answer for a card names the revision that the human saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CardRevision {
-    /// Its number, never used again in this guard.
+    /// The card's number, never reused by this guard.
     pub number: u64,
-    /// Goes up with each change of what the card lists.
+    /// Increases with each change of the card.
     pub revision: u64,
 }
 
-/// Takes every event, in order.
+/// Receives every event, in order.
 pub trait Log: Send + Sync {
-    /// Notes an event; with its question, unless that is forgotten already. Called while the manager is held: it may
-    /// wait for a disk, and must not call the manager.
+    /// Records an event, with its question unless that is already forgotten. Runs while the manager's lock is held: it
+    /// may wait for a disk, but must not call the manager.
     fn log(&self, event: &Event, question: Option<&Question>);
 }
 
-/// Where nobody listens.
+/// Discards all events.
 impl Log for () {
     fn log(&self, _: &Event, _: Option<&Question>) {}
 }

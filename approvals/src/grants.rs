@@ -1,4 +1,4 @@
-//! What holds for bindings for some time: grants, and denials that were given just now.
+//! What applies to a binding for a limited time: grants and recent denials.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use tokio::time::Instant;
 
 use super::binding::Binding;
 
-/// Bindings, each until a time or for good.
+/// Bindings, each with the time it ends, or none if it never ends.
 #[derive(Debug, Default)]
 pub struct TemporaryGrants(HashMap<Binding, Option<Instant>>);
 
-/// More are not kept: the one that ends first goes, and its calls are asked for again.
+/// The maximum number of grants. Beyond it, the grant that ends first is dropped, and its calls are asked again.
 pub const MAX_GRANTS: usize = 1024;
 
 impl TemporaryGrants {
-    /// Keeps a binding, for as long as the longer of two times says.
+    /// Keeps a binding. If it is already kept, the later end applies.
     pub fn insert(&mut self, binding: Binding, until: Option<Instant>) {
         if let Some(known) = self.0.get_mut(&binding) {
             *known = known.zip(until).map(|(known, until)| known.max(until));
@@ -29,22 +29,23 @@ impl TemporaryGrants {
         self.0.insert(binding, until);
     }
 
-    /// Until when a binding is kept, if it is; it must be looked at after [`TemporaryGrants::forget`].
+    /// The end of a kept binding, if it is kept. Call [`TemporaryGrants::forget`] first, as this does not check the
+    /// time.
     pub fn get(&self, binding: &Binding) -> Option<Option<Instant>> {
         self.0.get(binding).copied()
     }
 
-    /// Forgets what has ended by now.
+    /// Removes the bindings that have ended by `now`.
     pub fn forget(&mut self, now: Instant) {
         self.0.retain(|_, until| until.is_none_or(|until| until > now));
     }
 
-    /// Forgets everything.
+    /// Removes all bindings.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// How many are kept.
+    /// The number of kept bindings.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.len()

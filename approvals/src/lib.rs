@@ -1,8 +1,9 @@
 //! Asking a human: held calls wait here for an answer.
 //!
-//! `pending` is the state: which questions wait, on which `cards`, with which `binding`, which are `resolved`, and which
-//! `grants` hold for a while. It is told the time. [`manager`] puts a lock, a clock and a log around it; [`runtime`] is the
-//! thread on which time is kept and the [`routes`] run. [`page_lock`] keeps every tree from the page on which is answered.
+//! `pending` holds the state: the pending questions, their `cards` and their `binding`, the `resolved` questions, and
+//! the temporary `grants`. It has no clock of its own. [`manager`] adds a lock, a clock and a log. [`runtime`] is the
+//! thread that expires questions and runs the [`routes`]. [`page_lock`] keeps guarded processes away from the approvals
+//! page.
 
 mod binding;
 mod cards;
@@ -22,7 +23,7 @@ pub mod routes;
 pub mod runtime;
 pub mod settings;
 mod surroundings;
-// Names that say what they are; no part of what is shipped.
+// Test helpers have self-explanatory names and are not part of the release.
 #[allow(missing_docs)]
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;

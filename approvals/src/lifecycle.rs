@@ -1,64 +1,64 @@
-//! How programs that were asked for go on, in OpenClaw's words (2026.4.12, src/agents/bash-tools.exec-host-gateway.ts):
-//! `Exec running`, `Exec finished`, `Exec denied`.
+//! How an approved program goes on, in OpenClaw's words (2026.4.12, src/agents/bash-tools.exec-host-gateway.ts): `Exec
+//! running`, `Exec finished`, `Exec denied`.
 
 use std::fmt;
 use std::pin::Pin;
 
 use super::question::Id;
 
-/// One thing that is told of a program.
+/// One report about a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lifecycle {
     /// The question.
     pub id: Id,
-    /// What it is told of.
+    /// The command line of the program.
     pub command: String,
-    /// What.
+    /// What the report says.
     pub going: Going,
 }
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this status.
+    /// It exited with this status.
     Code(i32),
-    /// By a signal.
+    /// A signal killed it.
     Signal(i32),
-    /// Its parent had taken the status, and the kernel is older than Linux 6.15.
+    /// Not known: the parent had already reaped the process, and the kernel is older than Linux 6.15.
     Unknown,
 }
 
-/// The end of a process that runs.
+/// Resolves when a running process ends.
 pub type RunningProcess = Pin<Box<dyn Future<Output = Ending> + Send>>;
 
 /// How a program goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Going {
-    /// It runs for `exec.runningNoticeMs` already.
+    /// It has been running for `exec.runningNoticeMs`.
     Running,
     /// It has ended.
     Finished(Ending),
-    /// It may not start, for this reason.
+    /// It was not started, for this reason.
     Denied(DenyReason),
 }
 
-/// Why a program may not start: OpenClaw's words where it has them.
+/// Why a program was not started; OpenClaw's word where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenyReason {
-    /// Somebody said no, now or a moment ago.
+    /// Somebody denied it, now or a moment ago.
     User,
     /// Nobody answered in time.
     Timeout,
     /// Nobody could be asked.
     NoRoute,
-    /// It was not asked, or could not be.
+    /// The question was refused or could not be asked.
     Failed,
-    /// It is not what was approved any more.
+    /// The program has changed since it was approved.
     Changed,
 }
 
 impl DenyReason {
-    /// The word.
+    /// The reason as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             DenyReason::User => "user-denied",

@@ -1,4 +1,4 @@
-//! The approval manager: plain threads ask it and wait, routes answer it.
+//! The approval manager: worker threads ask it and wait, routes answer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,21 +24,21 @@ use super::question::{Id, PendingRequest, Question};
 use super::routes::notify::Program;
 use super::settings::Settings;
 
-/// Events that a subscriber may be behind; beyond that it has to take a snapshot again.
+/// How many events a subscriber may lag behind. Beyond that it has to take a new snapshot.
 const BACKLOG: usize = 1024;
 
-/// A handle; all clones are one manager. Nothing in it blocks but [`Ticket::wait`] and [`Manager::wait_for_save`].
+/// A handle to the manager; clones share it. Only [`Ticket::wait`] and [`Manager::wait_for_save`] block.
 #[derive(Clone)]
 pub struct Manager(Arc<ManagerInner>);
 
 struct ManagerInner {
     state: Mutex<ManagerState>,
     log: Box<dyn Log>,
-    /// Made for the first who listens: it has room for all events from the start.
+    /// Created for the first subscriber, because it allocates room for the whole backlog.
     events: OnceLock<broadcast::Sender<Event>>,
-    /// Whoever keeps the time must look again.
+    /// Wakes the expiry loop: the next deadline may be sooner.
     sooner: Notify,
-    /// Somebody has said what has become of a save.
+    /// Signals that a save has succeeded or failed.
     kept: Condvar,
 }
 
@@ -47,25 +47,25 @@ struct ManagerState {
     settings: Settings,
     reachable: BTreeSet<Route>,
     events: u64,
-    /// Why nothing can be asked any more.
+    /// Why no questions can be asked any more.
     closed: Option<String>,
 }
 
-/// What came of asking.
+/// The result of asking.
 #[derive(Debug)]
 pub enum AskOutcome {
-    /// A human is asked.
+    /// A human is being asked.
     Waiting(Ticket),
-    /// The question has ended before, so.
+    /// The question has already ended like this.
     Ended(Resolution),
-    /// A grant covers the call: it may go on.
+    /// A grant covers the call, so it may go on.
     Granted(Box<TemporaryGrant>),
-    /// Nobody is asked.
+    /// The question was not asked.
     Refused(Refusal),
 }
 
 impl Manager {
-    /// A manager whose every event `log` is told. Somebody has to run [`Manager::expire_loop`].
+    /// Creates a manager that reports every event to `log`. The caller has to run [`Manager::expire_loop`].
     pub fn new(settings: Settings, log: impl Log + 'static) -> Manager {
         let state = ManagerState {
             book: PendingApprovals::default(),
@@ -83,12 +83,12 @@ impl Manager {
         }))
     }
 
-    /// Takes other settings. What waits keeps its time.
+    /// Replaces the settings. Pending questions keep their deadlines.
     pub fn configure(&self, settings: Settings) {
         self.with(|state, _| state.settings = settings);
     }
 
-    /// Says whether a route could bring an answer now. `cli` always can.
+    /// Sets whether a route could bring an answer now. `cli` always can.
     pub fn reach(&self, route: Route, is_reachable: bool) {
         self.with(|state, _| {
             if is_reachable || route == Route::Cli {
@@ -109,12 +109,12 @@ impl Manager {
         self.with(|state, _| state.settings.routes.as_ref().is_some_and(|routes| routes.contains(&route)))
     }
 
-    /// Where the gateway is.
+    /// The settings of the gateway.
     pub fn gateway(&self) -> GatewaySettings {
         self.with(|state, _| state.settings.gateway.clone())
     }
 
-    /// Where the gateway is to deliver a question of this agent's, in the session of this key.
+    /// Where the gateway should deliver a question of this agent in the session with this key.
     pub fn forwards(&self, agent: &str, session_key: Option<&str>) -> Option<TurnSource> {
         self.with(|state, _| match state.settings.forwarding.turns(agent, session_key).first() {
             Some(Recipient::Target(target)) => Some((*target).clone()),
@@ -122,7 +122,7 @@ impl Manager {
         })
     }
 
-    /// Notes that a route brings no answer to a question, and why. Where no other can, the question ends.
+    /// Records that a route brings no answer to a question, and why. If no other route can, the question ends.
     pub fn route_failed(&self, question: Id, route: Route, lack: RouteFailure) {
         self.with(|state, now| {
             let ManagerState { book, settings, reachable, .. } = state;
@@ -130,35 +130,35 @@ impl Manager {
         });
     }
 
-    /// Notes whether a route has put a question to somebody: until it has, silence is no answer.
+    /// Records whether a route has shown a question to somebody. Before that, silence is not an answer.
     pub fn taken(&self, question: Id, route: Route, is_taken: bool) {
         self.with(|state, _| state.book.taken(question, route, is_taken));
     }
 
-    /// Whether another route than this may still bring an answer to a question.
+    /// Whether a route other than this one may still answer a question.
     pub fn has_other(&self, question: Id, route: Route) -> bool {
         self.with(|ManagerState { book, settings, reachable, .. }, _| {
             book.has_other(question, route, |other| settings.opens(reachable, other))
         })
     }
 
-    /// Who is told of new cards.
+    /// The program that is run for new cards.
     pub fn notify(&self) -> Option<Program> {
         self.with(|state, _| state.settings.notify.clone())
     }
 
-    /// How long a program may run until that is told.
+    /// How long a program may run before that is reported.
     pub fn running_notice(&self) -> Duration {
         self.with(|state, _| state.settings.running_notice)
     }
 
-    /// A request that begins now.
+    /// Creates a request whose time starts now.
     pub fn create(&self, question: Question) -> PendingRequest {
         let timeout = self.with(|state, _| state.settings.timeout);
         PendingRequest::new(ids::random(), question, timeout, Instant::now(), now_ms())
     }
 
-    /// Asks, and returns at once. The same request again, or one with an equal binding, waits for the same answer.
+    /// Asks, and returns at once. A repeated request, or one with an equal binding, waits for the same answer.
     pub fn register(&self, request: &Arc<PendingRequest>) -> AskOutcome {
         self.with(|state, now| {
             if let Some(why) = &state.closed {
@@ -180,11 +180,11 @@ impl Manager {
         })
     }
 
-    /// Answers the question that the id, or its unique beginning, names; with a revision, all that its card listed then
-    /// and lists still. Each is answered for its own binding.
+    /// Answers the question with this id or unique id prefix. With a revision, answers every question that its card
+    /// listed at that revision and still lists. Each answer applies to the question's own binding.
     ///
     /// # Errors
-    /// Where the answer is not taken; nothing has changed then.
+    /// Returns the reason if the answer is rejected. Nothing has changed then.
     pub fn resolve(
         &self,
         id: &str,
@@ -195,37 +195,37 @@ impl Manager {
         self.with(|state, now| state.book.resolve(id, revision, decision, by, now))
     }
 
-    /// Whether a call may go on by the yes that it was given: true exactly once, and not later than
-    /// 15 seconds after the answer (`resolved::GRACE`).
+    /// Whether a call may go on because it was approved. True exactly once, and at most 15 seconds after the answer
+    /// (`resolved::GRACE_INTERVAL`).
     pub fn consume(&self, call: Id) -> bool {
         self.with(|state, now| state.book.consume(call, now))
     }
 
-    /// Takes a call's question back, whoever waits for it: its caller is gone.
+    /// Withdraws a call's question for all its waiters, because the caller is gone.
     pub fn withdraw(&self, call: Id) {
         self.with(|state, now| state.book.remove_waiter(call, None, now));
     }
 
-    /// Lets a call's question stay for a moment, for the same caller to come back to; whoever waits is told that it is
-    /// withdrawn.
+    /// Keeps a call's question for a moment, so that the same caller can come back to it. The waiters get
+    /// [`Resolution::Withdrawn`].
     pub fn pause(&self, call: Id) {
         self.with(|state, now| state.book.pause(call, now));
     }
 
-    /// Finds a question by its id or the unique beginning of it.
+    /// Finds a question by its id or a unique prefix of it.
     ///
     /// # Errors
-    /// Where none is known, or more than one.
+    /// [`ResolveError::Unknown`], [`ResolveError::Ambiguous`].
     pub fn find(&self, id: &str) -> Result<Lookup, ResolveError> {
         self.with(|state, now| state.book.find(id, now))
     }
 
-    /// Tells how a program goes on that was asked for.
+    /// Reports how an approved program goes on.
     pub fn report(&self, told: Lifecycle) {
         self.with(|state, _| state.book.report(told));
     }
 
-    /// What waits now.
+    /// The pending cards.
     pub fn snapshot(&self) -> Vec<PendingCard> {
         self.with(|state, now| {
             state.book.pass(now);
@@ -233,8 +233,8 @@ impl Manager {
         })
     }
 
-    /// What waits now, and everything that happens from now on. One that falls behind is told so by its receiver, and
-    /// takes a snapshot.
+    /// The pending cards, and a receiver of all later events. A receiver that lags behind gets an error and should take
+    /// a new snapshot.
     pub fn subscribe(&self) -> (Vec<PendingCard>, broadcast::Receiver<Event>) {
         self.with(|state, now| {
             state.book.pass(now);
@@ -242,21 +242,21 @@ impl Manager {
         })
     }
 
-    /// Notes what has become of a save.
+    /// Records the result of a save.
     pub fn saved(&self, save: &SaveRequest, outcome: &Result<String, String>) {
         self.with(|state, _| state.book.saved(save, outcome));
         self.0.kept.notify_all();
     }
 
-    /// Waits on a plain thread until what the answer to a call saves is saved, or cannot be, but no longer than this. An
-    /// "always" is to be in force for the very next call. False where the time is up.
+    /// Blocks until everything that the answer to a call saves has been saved or has failed, so that an "always"
+    /// applies to the very next call. Returns false if that takes longer than `longest`.
     pub fn wait_for_save(&self, call: Id, longest: Duration) -> bool {
         let mut state = self.0.state.lock();
         let waited = self.0.kept.wait_while_for(&mut state, |state| state.book.is_saving(call), longest);
         !waited.timed_out()
     }
 
-    /// Ends every question, and asks no more: why, for people.
+    /// Ends every question and asks no more. `why` is the reason, for humans.
     pub fn close(&self, why: &str) {
         self.with(|state, now| {
             state.closed.get_or_insert_with(|| why.to_owned());
@@ -264,10 +264,10 @@ impl Manager {
         });
     }
 
-    /// Ends what nobody answers in time. Runs for ever; when it is dropped, the manager closes: nobody waits for a time
-    /// that does not come.
+    /// Ends questions that time out. Runs for ever. When the future is dropped, the manager closes, because no question
+    /// would time out any more.
     pub fn expire_loop(self) -> impl Future<Output = ()> + Send {
-        // Now, not when it is polled first: it may be dropped before.
+        // Create it now, not at the first poll: the future may be dropped before that.
         let closing = Closing(self);
         async move {
             loop {
@@ -284,9 +284,9 @@ impl Manager {
         }
     }
 
-    /// Does something to the state, and then tells what has happened, in order.
+    /// Changes the state, then reports the resulting events in order.
     fn with<T>(&self, act: impl FnOnce(&mut ManagerState, Instant) -> T) -> T {
-        // A panic in between leaves questions that end in time, and none that is allowed.
+        // The lock is not poisoned: after a panic, questions still time out, and none is allowed.
         let mut state = self.0.state.lock();
         let before = state.book.next();
         let done = act(&mut state, Instant::now());
@@ -294,7 +294,7 @@ impl Manager {
             state.events += 1;
             let event = Event { sequence: state.events, id: happened.id, what: happened.what };
             self.0.log.log(&event, happened.request.as_deref().map(|request| &request.question));
-            // Without subscribers there is nobody to tell.
+            // Without subscribers there is no channel to send to.
             if let Some(events) = self.0.events.get() {
                 let _ = events.send(event);
             }
@@ -318,7 +318,7 @@ impl fmt::Debug for Manager {
     }
 }
 
-/// Closes a manager whose time nobody keeps any more.
+/// Closes the manager when the expiry loop is dropped.
 struct Closing(Manager);
 
 impl Drop for Closing {
@@ -327,8 +327,8 @@ impl Drop for Closing {
     }
 }
 
-/// A place in the queue for an answer. Who drops it does not wait any more; the last one to do so takes the question
-/// back.
+/// A place in the queue for an answer. Dropping it stops the waiting. If it was the last one, the question is
+/// withdrawn.
 #[derive(Debug)]
 #[must_use = "who drops it does not wait"]
 pub struct Ticket {
@@ -339,23 +339,23 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The call that waits; [`Manager::consume`] is for it.
+    /// The id of the waiting call, for [`Manager::consume`].
     pub fn call(&self) -> Id {
         self.call
     }
 
-    /// A handle that ends the waiting from elsewhere.
+    /// A handle that ends the wait from elsewhere.
     pub fn canceller(&self) -> Cancel {
         Cancel { manager: self.manager.clone(), call: self.call }
     }
 
-    /// Waits, on a plain thread: inside of a runtime this panics.
+    /// Blocks until the question ends. Panics inside an async runtime.
     pub fn wait(mut self) -> Resolution {
         let end = self.receiver.take().map(oneshot::Receiver::blocking_recv);
         self.told(end.and_then(Result::ok))
     }
 
-    /// Waits.
+    /// Waits until the question ends.
     pub async fn ended(mut self) -> Resolution {
         let end = match &mut self.receiver {
             Some(receiver) => receiver.await.ok(),
@@ -365,7 +365,7 @@ impl Ticket {
         self.told(end)
     }
 
-    /// Whoever was not told anything has not been allowed anything.
+    /// Without a message the question counts as withdrawn, so nothing is allowed.
     fn told(&self, end: Option<Resolution>) -> Resolution {
         end.unwrap_or(Resolution::Withdrawn)
     }
@@ -373,7 +373,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        // Still there: nobody has taken the answer.
+        // The receiver is still there, so nobody has read the answer.
         if let Some(receiver) = self.receiver.take() {
             drop(receiver);
             self.manager.with(|state, now| state.book.remove_waiter(self.call, Some(self.waiter), now));
@@ -381,7 +381,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Ends the waiting for a call: its caller is gone.
+/// Ends the wait for a call whose caller is gone.
 #[derive(Clone, Debug)]
 pub struct Cancel {
     manager: Manager,
@@ -389,12 +389,13 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// Whoever waits is told that the question was withdrawn; a yes that was not used is void.
+    /// Withdraws the question for its waiters. An unused approval becomes void.
     pub fn cancel(&self) {
         self.manager.withdraw(self.call);
     }
 
-    /// The caller has a signal to take: whoever waits is told so, and the question stays for a moment.
+    /// Pauses the wait because the caller has a signal to handle. The waiters get a reply, and the question stays for a
+    /// moment.
     pub fn pause(&self) {
         self.manager.pause(self.call);
     }

@@ -1,7 +1,7 @@
-//! Where the approvals page listens, for every guard of this state directory: no tree may reach it.
+//! The address of the approvals page, for every guard of a state directory: no guarded process may reach it.
 //!
-//! It stands in `guard/page.lock`, and holds as long as somebody has that file locked: a page that is killed leaves no port
-//! closed behind. The lock is an open file description's, for that can be looked at without being taken.
+//! The address is in `guard/page.lock`, and is valid while a process holds the lock on that file. So a page that is
+//! killed leaves no port blocked. The lock is an open file description lock, which can be queried without taking it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,17 +19,17 @@ use nix::fcntl::{FcntlArg, fcntl};
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, sockopt};
 
-/// In the guard's own directory.
+/// The file name in the guard's own directory.
 const LOCK: &str = "page.lock";
-/// More than any address is long.
+/// The maximum length of the file, longer than any address.
 const MAX_BYTES: u64 = 64;
-/// How many may wait to be taken in.
+/// The backlog of the listening socket.
 const BACKLOG: i32 = 64;
 
-/// Why no page can be served.
+/// Why the page cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServingError {
-    /// Another process serves the page; holds " at ADDRESS" where it has said where.
+    /// Another process serves the page. Holds " at ADDRESS" if its address is known.
     #[error("another `approvals serve` runs already{0}: answer there, or end it")]
     Runs(String),
     /// The address cannot be bound.
@@ -37,20 +37,21 @@ pub enum ServingError {
     Listen {
         /// The address.
         at: SocketAddr,
-        /// The kernel's answer.
+        /// The error of the system call.
         error: io::Error,
     },
-    /// The lock file cannot be made, locked or written.
+    /// The lock file cannot be created, locked or written.
     #[error("cannot write down in {path} where the page is: {error}")]
     Announce {
-        /// The lock file, fit for a terminal.
+        /// The path of the lock file, escaped for a terminal.
         path: String,
-        /// Why not.
+        /// The error of the system call.
         error: io::Error,
     },
 }
 
-/// A page's place: as long as this lives, no tree gets there. To be kept until the last connection is closed.
+/// Holds the page's lock. While it lives, no guarded process can reach the page. Keep it until the last connection is
+/// closed.
 #[derive(Debug)]
 pub struct Serving {
     listener: TcpListener,
@@ -59,17 +60,18 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Listens, where nobody else serves a page for this state directory, which is named by its real path. Port 0 is any. No
-    /// tree comes before it is kept out: what is announced first is bound by then, and does not listen yet.
+    /// Binds the page's address, unless a page is already served for this state directory (given by its real path).
+    /// Port 0 picks any port. The address is bound, then published in the lock file, and listens last, so that no
+    /// guarded process can connect before it is blocked.
     ///
     /// # Errors
-    /// Who serves a page already, or what is in the way.
+    /// Another process serves the page, or a system call failed.
     pub fn begin(state: &Path, at: SocketAddr) -> Result<Serving, ServingError> {
         let lock = lock(state)?;
         let failed = |error: rustix::io::Errno| ServingError::Listen { at, error: error.into() };
         let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
-        // Those who have just left a page at this port do not keep the next one from it.
+        // Lets the page reuse a port that recent connections left in TIME_WAIT.
         sockopt::set_socket_reuseaddr(&socket, true).map_err(failed)?;
         bind(&socket, &at).map_err(failed)?;
         let listener = TcpListener::from(socket);
@@ -81,32 +83,32 @@ impl Serving {
         Ok(Serving { listener, address, _lock: lock })
     }
 
-    /// Where the page is.
+    /// The address of the page.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The listener, which does not wait.
+    /// Returns the listener, in non-blocking mode.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the system call.
     pub fn listener(&self) -> io::Result<TcpListener> {
         self.listener.try_clone()
     }
 }
 
-/// Where the page is that is served for this state directory.
+/// The address of the page that is served for this state directory.
 pub fn served(state: &Path) -> Page {
     match look(state) {
         Ok(page) => page,
-        // Somebody may be there.
+        // Assume that a page is served somewhere.
         Err(_) => Page::Somewhere,
     }
 }
 
 fn look(state: &Path) -> io::Result<Page> {
     let Some(own) = Directory::open_own(state)? else { return Ok(Page::Down) };
-    // A FIFO would wait for somebody to write.
+    // Opening a FIFO without NONBLOCK would wait for a writer.
     let file = match own.below(LOCK, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Page::Down),
@@ -130,7 +132,7 @@ fn read(file: OwnedFd) -> io::Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// One page at a time, for each state directory.
+/// Takes the lock, so that each state directory has at most one page.
 fn lock(state: &Path) -> Result<OwnedFd, ServingError> {
     let open = || {
         let own = Directory::make_own(state)?;
@@ -164,7 +166,7 @@ fn unannounced(state: &Path) -> impl Fn(io::Error) -> ServingError {
     }
 }
 
-/// A lock of this kind on all of a file.
+/// A lock of this kind on the whole file.
 fn whole(kind: i32) -> nix::libc::flock {
     let (l_type, l_whence) = (kind as i16, nix::libc::SEEK_SET as i16);
     nix::libc::flock { l_type, l_whence, l_start: 0, l_len: 0, l_pid: 0 }
@@ -201,7 +203,7 @@ mod tests {
         drop(first);
         assert_eq!(served(state), Page::Down);
         assert_eq!(fs::read_to_string(state.join("guard/page.lock")).unwrap(), format!("127.0.0.1:{port}\n"));
-        // The shorter one leaves nothing of the longer one.
+        // The longer address must leave nothing behind after the shorter one.
         fs::write(state.join("guard/page.lock"), "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535\n")
             .unwrap();
         assert_eq!(served(state), Page::Down);
@@ -219,11 +221,11 @@ mod tests {
             error,
             format!("another `approvals serve` runs already at 127.0.0.1:{port}: answer there, or end it")
         );
-        // It is still the first one's.
+        // The first page still holds the lock.
         assert_eq!(served(one.path()), Page::At(port));
         let other = begin(two.path());
         assert_eq!(served(two.path()), Page::At(other.address().port()));
-        // A port that somebody has is nobody's page.
+        // A port in use by another program is not a page.
         let three = state();
         let taken = Serving::begin(three.path(), first.address()).unwrap_err();
         assert!(matches!(taken, ServingError::Listen { .. }), "{taken}");

@@ -1,6 +1,6 @@
-//! Saving what "always" saves: entries with OpenClaw's gateway where guard.json has it asked as an administrator, else into
-//! OpenClaw's store where there is one, else into the guard's own; rules for files, which OpenClaw's has not, always into
-//! that. Never into guard.json, which is the operator's text.
+//! Saves "always" answers. Allowlist entries go to OpenClaw's gateway if guard.json has the guard connect as an
+//! administrator, else to OpenClaw's store if there is one, else to the guard's own store. File rules always go to the
+//! guard's own store, as OpenClaw has none. Nothing is written to guard.json, which belongs to the operator.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use guard_policy::store::{NewEntry, Store};
 use super::manager::Manager;
 use super::outcome::SaveRequest;
 
-/// Where it is saved.
+/// The stores for "always" answers.
 #[derive(Clone, Debug)]
 pub struct GrantStore {
     /// The real path of the state directory.
@@ -23,27 +23,27 @@ pub struct GrantStore {
 }
 
 impl GrantStore {
-    /// Saves below this state directory, by its real path.
+    /// Saves below this state directory, given by its real path.
     pub fn new(state: &Path) -> GrantStore {
         GrantStore { state: state.to_owned(), follower: None }
     }
 
-    /// The same, with the gateway's store before those.
+    /// Tries the gateway's store before the others.
     pub fn with_gateway(self, follower: SyncThread) -> GrantStore {
         GrantStore { follower: Some(follower), ..self }
     }
 
-    /// Saves, and tells the manager. Waits for the disk, and for whoever else changes the store.
+    /// Saves, and reports the result to the manager. Blocks on the disk, and on other processes that change the store.
     ///
     /// # Errors
-    /// A sentence for a human. The answer counts all the same, for this time.
+    /// A sentence for a human. The answer still allows this one call.
     pub fn save(&self, manager: &Manager, save: &SaveRequest) -> Result<String, String> {
         let outcome = self.write(save);
         manager.saved(save, &outcome);
         outcome
     }
 
-    /// The store that has it now, for people.
+    /// Writes the entry or rule. Returns the store it went to, for humans.
     fn write(&self, save: &SaveRequest) -> Result<String, String> {
         match &save.saving {
             Saving::Entry(entry) => self.entry(&save.agent, entry),

@@ -1,4 +1,4 @@
-//! What a human is asked, and by whom.
+//! What a human is asked, and who asks.
 
 use std::time::Duration;
 
@@ -11,44 +11,44 @@ use uuid::Uuid;
 
 use super::digest::Digest;
 
-/// The name of a held call's question.
+/// The id of a held call's question.
 pub type Id = Uuid;
 
-/// A longer question is not asked: nobody could read what they approve. In bytes, as OpenClaw 2026.9.6 limits what it
-/// shows.
+/// The maximum length of a question, in bytes. Longer ones are not asked, because nobody could read what they approve.
+/// OpenClaw 2026.9.6 has the same limit.
 pub const MAX_LEN: usize = 262_144;
 
-/// What a held call wants, before anybody is asked.
+/// What a held call wants to do, before anybody is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
-    /// For which agent.
+    /// The agent that makes the call.
     pub agent: String,
-    /// The session of the guard.
+    /// The guard's session.
     pub session: String,
-    /// What would be done.
+    /// The action to approve.
     pub subject: Subject,
-    /// Who asks: the caller first, then its parents up to the guard.
+    /// The calling process first, then its parents up to the guard.
     pub asked_by: Vec<Process>,
-    /// The rule that was missed.
+    /// Why the call is asked: the rule that applies.
     pub because: Reason<'static>,
     /// What "always" would save.
     pub always: Always,
-    /// Whether a yes may hold for later calls.
+    /// Whether an approval may hold for later calls.
     pub repeat: Repeat,
 }
 
-/// What would be done.
+/// The action to approve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A program starts.
+    /// A program is started.
     Exec(Box<Exec>),
-    /// A file is used.
+    /// A file is accessed.
     File {
         /// The real path.
         path: Vec<u8>,
-        /// How.
+        /// The kind of access.
         access: Access,
-        /// By which system call, without its forms: `open`, `unlink`, `rename`.
+        /// The system call, without its variants: `open`, `unlink`, `rename`.
         call: &'static str,
     },
 }
@@ -58,31 +58,32 @@ pub enum Subject {
 pub struct Exec {
     /// All arguments, from `argv[0]`.
     pub argv: Vec<Vec<u8>>,
-    /// The file.
+    /// The program's file.
     pub executable: Executable,
-    /// Where the program is an interpreter and its script is bound by content: the script.
+    /// The script, if the program is an interpreter and the script is bound by content.
     pub script: Option<BoundScript>,
-    /// The scripts that interpret that one, from the one that its first line names to the one that names the program.
+    /// The scripts that interpret that script: first the one in its `#!` line, last the one whose `#!` line names the
+    /// program.
     pub through: Vec<BoundScript>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,
-    /// Of the whole environment, by [`Digest::of_environment`].
+    /// The digest of the whole environment, by [`Digest::of_environment`].
     pub environment: Digest,
-    /// What of it can make another program of this one (`LD_PRELOAD=…`), as far as the names tell: what no command
-    /// inherits from the operator, and which somebody has set since.
+    /// The variables that can change what the program does (`LD_PRELOAD=…`), judged by name. Only those that the
+    /// command did not inherit from the operator.
     pub telling: Vec<Vec<u8>>,
 }
 
-/// A program's file, as it was found and as it is.
+/// A program's file, by path, inode and content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Executable {
     /// The real path.
     pub path: Vec<u8>,
     /// The file system's device number.
     pub device: u64,
-    /// The file's number there.
+    /// The inode number.
     pub inode: u64,
-    /// Of its content.
+    /// The digest of its content.
     pub sha256: Digest,
 }
 
@@ -91,38 +92,38 @@ pub struct Executable {
 pub struct BoundScript {
     /// The real path.
     pub path: Vec<u8>,
-    /// Of its content.
+    /// The digest of its content.
     pub sha256: Digest,
 }
 
-/// A process, as long as it lives: pids are used again, with another start.
+/// A process. The start time tells it from a later process with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: i32,
-    /// Field 22 of proc_pid_stat(5).
+    /// The start time in clock ticks since boot (field 22 of proc_pid_stat(5)).
     pub started: u64,
-    /// Its command name.
+    /// The command name.
     pub name: String,
 }
 
-/// A question with its name and its time.
+/// A question with its id and its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// Its name.
+    /// The id of the question.
     pub id: Id,
-    /// Milliseconds since 1970.
+    /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// Milliseconds since 1970; for people. What counts is `deadline`.
+    /// When it expires, in milliseconds since 1970. For display only: `deadline` is what counts.
     pub expires_ms: u64,
-    /// When it ends without an answer.
+    /// When it expires if nobody answers.
     pub deadline: Instant,
-    /// What is asked.
+    /// The question.
     pub question: Question,
 }
 
 impl PendingRequest {
-    /// A request that begins now. A time longer than a year is a year.
+    /// Creates a request whose time starts now. The timeout is capped at one year.
     pub fn new(id: Id, question: Question, timeout: Duration, now: Instant, now_ms: u64) -> PendingRequest {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         let timeout = timeout.min(YEAR);
@@ -137,7 +138,7 @@ impl PendingRequest {
 }
 
 impl Question {
-    /// The program's arguments as a line; None for a file.
+    /// The program's arguments as one line; `None` for a file.
     pub fn command(&self) -> Option<String> {
         match &self.subject {
             Subject::Exec(exec) => Some(command(exec)),
@@ -145,7 +146,7 @@ impl Question {
         }
     }
 
-    /// What it takes in memory, about.
+    /// The approximate memory it uses, in bytes.
     pub fn size(&self) -> usize {
         let own = match &self.subject {
             Subject::Exec(exec) => {
@@ -178,7 +179,7 @@ fn size(saving: &Saving) -> usize {
     size_of::<Saving>() + own
 }
 
-/// A program's arguments as a line, cut where nobody would read on.
+/// The program's arguments as one line, cut at a length nobody would read.
 fn command(exec: &Exec) -> String {
     const MAX_LINE_LEN: usize = 1024;
     let words: Vec<_> = exec.argv.iter().map(|word| String::from_utf8_lossy(word)).collect();

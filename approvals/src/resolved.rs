@@ -1,4 +1,4 @@
-//! Questions that have ended stay known for a while: for an answer that comes late, and for the calls that were let go.
+//! Ended questions, kept for a while for late answers and for calls that were allowed but have not gone on yet.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -9,28 +9,29 @@ use super::decision::Resolution;
 use super::digest::Digest;
 use super::question::Id;
 
-/// For so long (OpenClaw: RESOLVED_ENTRY_GRACE_MS). A yes that is not used by then is none.
+/// How long an ended question is kept (OpenClaw: `RESOLVED_ENTRY_GRACE_MS`). An approval that is not used by then is
+/// void.
 pub const GRACE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// More are not kept; the oldest go first.
+/// The maximum number of ended questions. Beyond it the oldest are dropped.
 const MAX_RESOLVED: usize = 4096;
 
-/// A question that has ended.
+/// An ended question.
 #[derive(Debug)]
 pub struct Record {
-    /// How.
+    /// How it ended.
     pub end: Resolution,
-    /// Of its binding.
+    /// The digest of its binding.
     pub binding: Digest,
     /// The calls that waited for it.
     pub calls: Vec<Id>,
-    /// Those of them that were let go and have not gone yet.
+    /// The calls that were allowed but have not gone on yet.
     pub claims: BTreeSet<Id>,
-    /// What "always" saves of it, and of which nobody has said yet that it is saved, or is not.
+    /// The number of entries that "always" saves and whose result is not known yet.
     pub unsaved: usize,
 }
 
-/// Questions that have ended, by their ids.
+/// Ended questions by their ids.
 #[derive(Debug, Default)]
 pub struct ResolvedApprovals {
     records: HashMap<Id, Record>,
@@ -38,7 +39,7 @@ pub struct ResolvedApprovals {
 }
 
 impl ResolvedApprovals {
-    /// Keeps one that ends now. Returns calls of others that are forgotten for it.
+    /// Adds a question that ends now. Returns the calls of questions that were dropped for it.
     pub fn insert(&mut self, id: Id, record: Record, now: Instant) -> Vec<Id> {
         let mut forgotten = Vec::new();
         while self.order.len() >= MAX_RESOLVED {
@@ -49,7 +50,7 @@ impl ResolvedApprovals {
         forgotten
     }
 
-    /// Forgets what has been known for long enough, and returns its calls.
+    /// Removes expired questions, and returns their calls.
     pub fn forget(&mut self, now: Instant) -> Vec<Id> {
         let mut forgotten = Vec::new();
         while self.next().is_some_and(|next| next <= now) {
@@ -58,22 +59,22 @@ impl ResolvedApprovals {
         forgotten
     }
 
-    /// When the next one is forgotten.
+    /// When the next question expires.
     pub fn next(&self) -> Option<Instant> {
         self.order.front().map(|(at, _)| *at + GRACE_INTERVAL)
     }
 
-    /// One of them.
+    /// The record of a question.
     pub fn get(&self, id: &Id) -> Option<&Record> {
         self.records.get(id)
     }
 
-    /// One of them, to use up a claim.
+    /// The record of a question, to use up a claim.
     pub fn get_mut(&mut self, id: &Id) -> Option<&mut Record> {
         self.records.get_mut(id)
     }
 
-    /// All of them.
+    /// All ids.
     pub fn ids(&self) -> impl Iterator<Item = &Id> {
         self.records.keys()
     }

@@ -1,4 +1,4 @@
-//! The thread on which time is kept and routes run: started by the first question, for most runs ask nothing.
+//! The thread that expires questions and runs the routes. The first question starts it, because most runs ask nothing.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -26,10 +26,10 @@ use super::routes::openclaw_socket::{Endpoint, Find, Probe, SocketAsker};
 use super::settings::Settings;
 use super::surroundings::Surroundings;
 
-/// How long the guard's end waits for the gateway to hear of it.
+/// How long the guard waits at its end for the gateway to hear of withdrawn questions.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Asking a human, for the workers.
+/// Asks humans on behalf of the workers.
 pub struct Approvals {
     manager: Manager,
     around: Surroundings,
@@ -42,7 +42,7 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Nothing runs yet.
+    /// Creates it without starting the thread.
     pub fn new(settings: Settings, log: impl Log + 'static, around: Surroundings) -> Approvals {
         let (state, home) = (around.state.clone(), around.home.clone());
         let find: Find = Arc::new(move || Endpoint::find(&state, &home));
@@ -64,7 +64,7 @@ impl Approvals {
         &self.manager
     }
 
-    /// Asks, and returns at once, with the call's id.
+    /// Asks, and returns at once with the call's id.
     pub fn ask(&self, question: Question) -> (Id, AskOutcome) {
         let request = Arc::new(self.manager.create(question));
         let asked = match self.start() {
@@ -77,19 +77,19 @@ impl Approvals {
         (request.id, asked)
     }
 
-    /// Tells of a program that has started, until its end.
+    /// Reports on a started program until it ends.
     pub fn follow(&self, id: Id, command: String, process: RunningProcess) {
-        // It was asked for: so the thread runs.
+        // The program was asked for, so the thread is running.
         if let Some(handle) = self.handle.get() {
             let notice = self.manager.running_notice();
             handle.spawn(follow(self.manager.clone(), id, command, process, notice));
         }
     }
 
-    /// Starts the thread, once.
+    /// Starts the thread unless it is already running.
     ///
     /// # Errors
-    /// Why there is none; it is not tried again.
+    /// Why the thread cannot run. It is not tried again.
     pub fn start(&self) -> Result<(), String> {
         let started = self.started.get_or_init(|| self.spawn().map_err(|error| error.to_string()));
         started.clone()
@@ -109,7 +109,7 @@ impl Approvals {
         let link = link.map(|link| link.try_clone()).transpose()?;
         if let Some(link) = &link {
             link.set_nonblocking(true)?;
-            // The first question is put before the thread runs.
+            // The first question arrives before the thread runs.
             manager.reach(Route::Terminal, true);
         }
         let _ = self.handle.set(runtime.handle().clone());
@@ -138,7 +138,7 @@ impl Approvals {
                         let (terminal, manager) =
                             (tokio::spawn(server.clone().run_terminal(link)), manager.clone());
                         tokio::spawn(async move {
-                            // However it ended, nobody answers there any more.
+                            // However it ended, nobody can answer there any more.
                             let _ = terminal.await;
                             manager.reach(Route::Terminal, false);
                         });
@@ -158,18 +158,19 @@ impl Approvals {
                 tokio::spawn(restart_task_on_panic(move || notifier.clone().run()));
                 fail_point(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
-                // The manager is closed by now. What waits at the gateway is taken back, where it can be told.
+                // The manager is closed by now. Give the gateway time to withdraw its questions.
                 let _ = timeout(SHUTDOWN_TIMEOUT, gateway.idle()).await;
             });
-            // A name that is looked up, or a disk that does not answer, must not hold the guard's end.
+            // A pending name lookup or a hanging disk must not delay the guard's end.
             runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
         })?;
         *self.thread.lock() = Some(thread);
         Ok(())
     }
 
-    /// Finds the way to OpenClaw's gateway, as an administrator only where that is asked for: whoever asks questions need be
-    /// none, and 2026.7.35 takes every administrator that is connected for somebody who answers.
+    /// Finds the way to OpenClaw's gateway. Connects as an administrator only if the settings ask for that: asking
+    /// questions needs no administrator, and OpenClaw 2026.7.35 counts every connected administrator as somebody who
+    /// could answer.
     fn access(&self, as_admin: bool) -> gateway::Find {
         let (manager, state) = (self.manager.clone(), self.around.state.clone());
         let is_member = Arc::clone(&self.around.is_member);
@@ -180,17 +181,16 @@ impl Approvals {
         })
     }
 
-    /// Ends the thread, where there is one: whoever waits still is told that nobody can answer, and the socket's name
-    /// goes.
+    /// Ends the thread if it runs. Remaining waiters learn that nobody can answer, and the socket's name is removed.
     pub fn stop(&self) {
         self.ending.notify_one();
         let thread = self.thread.lock().take();
-        // One that panicked has closed the manager by that.
+        // If the thread panicked, that has closed the manager.
         let _ = thread.map(JoinHandle::join);
     }
 }
 
-/// Tells of a program until its end. It waits for nothing but that: the process has a parent of its own.
+/// Reports on a program until it ends. Does not reap the process: that is for its parent.
 async fn follow(manager: Manager, id: Id, command: String, mut process: RunningProcess, notice: Duration) {
     let tell = |going| manager.report(Lifecycle { id, command: command.clone(), going });
     let ending = match timeout(notice, &mut process).await {

@@ -1,4 +1,4 @@
-//! What guard.json says of asking.
+//! The settings of guard.json for approvals.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use guard_policy::approval::{Forwarding, Route};
 
 use super::routes::notify::Program;
 
-/// What guard.json says of asking.
+/// The settings of guard.json for approvals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `exec.timeoutMs`.
@@ -18,7 +18,7 @@ pub struct Settings {
     pub running_notice: Duration,
     /// `approvals.maxPending`.
     pub max_pending: usize,
-    /// `approvals.routes`; `None` stands for every way there is.
+    /// `approvals.routes`; `None` stands for all routes.
     pub routes: Option<Vec<Route>>,
     /// `approvals.notify`.
     pub notify: Option<Program>,
@@ -29,7 +29,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Of a policy.
+    /// The settings of a policy.
     pub fn from_policy(policy: &Policy) -> Settings {
         Settings {
             timeout: Duration::from_millis(policy.timeout_ms()),
@@ -47,7 +47,7 @@ impl Settings {
         self.routes.as_ref().is_none_or(|routes| routes.contains(&route))
     }
 
-    /// Whether a route could bring an answer, where these can be reached.
+    /// Whether a route could bring an answer, if the routes in `reachable` can be reached.
     pub fn opens(&self, reachable: &BTreeSet<Route>, route: Route) -> bool {
         self.wants(route) && reachable.contains(&route)
     }

@@ -1,4 +1,4 @@
-//! What the guard is to the approval side.
+//! What the approvals need from the guard.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use guard_openclaw::gateway::SyncThread;
 use guard_openclaw::ports::{IsMember, Warn};
 
-/// What routes need of the guard.
+/// What the routes need from the guard.
 #[derive(Clone)]
 pub struct Surroundings {
     /// The real path of the state directory.
     pub state: PathBuf,
-    /// What `~` means.
+    /// The directory that `~` stands for.
     pub home: PathBuf,
-    /// OpenClaw's key of the session that started the guard, where there is one.
+    /// OpenClaw's key of the session that started the guard, if any.
     pub session_key: Option<String>,
-    /// What saves with the gateway.
+    /// Saves "always" answers with the gateway.
     pub follower: SyncThread,
-    /// Who may not answer.
+    /// Recognises guarded processes, which may not answer.
     pub is_member: IsMember,
-    /// Where problems go.
+    /// Reports problems to the operator.
     pub complain: Warn,
-    /// The way to the front, where the operator has a terminal.
+    /// The socket to the front, if the operator has a terminal.
     pub terminal: Option<Arc<UnixStream>>,
 }

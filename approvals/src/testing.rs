@@ -1,4 +1,4 @@
-//! Questions to ask.
+//! Sample questions for tests.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::digest::Digest;
 use crate::question::{Always, Exec, Executable, Process, Question, Repeat, Subject};
 use crate::settings::Settings;
 
-/// `exec.timeoutMs` where it is left out.
+/// The default of `exec.timeoutMs`.
 pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub fn settings() -> Settings {
@@ -31,12 +31,12 @@ pub fn reason(rule: &'static str) -> Reason<'static> {
     Reason::new(Source::Default, "exec.security", rule, "no entry names it")
 }
 
-/// Without a second choice.
+/// "Always" with only the narrow choice.
 pub fn saves(narrow: Vec<Saving>) -> Always {
     Always::Saves { narrow, directory: Vec::new() }
 }
 
-/// A program that starts, `argv[0]` being its path.
+/// A program start; `argv[0]` is the program's path.
 pub fn question(argv: &[&str]) -> Question {
     let path = argv[0].as_bytes().to_vec();
     Question {

@@ -1,27 +1,27 @@
-//! How a held call reads to whoever is asked by one line of text.
+//! Renders a held call as a single line.
 
 use guard_policy::approval::{OVERSIZED, TRUNCATED, display_text};
 
 use super::question::{Process, Question, Repeat, Subject};
 
-/// A question in words. Secrets in it are masked, and what acts on a terminal is written as its number.
+/// A question in words. Secrets are masked, and characters that act on a terminal are escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// A program with its arguments, as for a shell; `[write] PATH` for a file.
+    /// A program with its arguments, quoted for a shell; `[write] PATH` for a file.
     pub command: String,
     /// Where the program would run.
     pub cwd: Option<String>,
     /// The real path of the program or the file.
     pub resolved_path: String,
-    /// `exec.ask` as far as it matters: whether a yes may be for more than once.
+    /// `exec.ask` as far as it matters here: whether an approval may hold for later calls.
     pub ask: &'static str,
 }
 
-/// `None` where the text would not be shown to its end: nobody can approve what they do not see.
+/// Renders a question. Returns `None` if the text would be cut: nobody can approve what they do not see.
 pub fn words(question: &Question) -> Option<Words> {
     let (command, path, cwd) = match &question.subject {
         Subject::Exec(exec) => {
-            // As a shell would set them. Without a NUL, which no argument can hold, this always works.
+            // Assignments precede the command, as in a shell. Arguments contain no NUL, so quoting cannot fail.
             let words = exec.telling.iter().chain(&exec.argv);
             let line = shlex::bytes::try_join(words.map(Vec::as_slice)).ok()?;
             (line, &exec.executable.path, Some(display_text(&exec.cwd)))
@@ -44,8 +44,8 @@ pub fn words(question: &Question) -> Option<Words> {
     })
 }
 
-/// Who asks, the caller first: `vim 4242 < bash 4100`. A process calls itself what it likes: a name of several words is
-/// quoted, so that it does not look like several processes.
+/// The asking processes, the caller first: `vim 4242 < bash 4100`. A process can choose its own name, so names of
+/// several words are quoted and cannot pass for several processes.
 pub fn asked_by(processes: &[Process]) -> String {
     let each = processes.iter().map(|process| {
         let name = display_text(process.name.as_bytes());
@@ -55,8 +55,8 @@ pub fn asked_by(processes: &[Process]) -> String {
     each.collect::<Vec<_>>().join(" < ")
 }
 
-/// As a shell quotes it.
+/// Quotes text as a shell does.
 pub fn quoted(text: &str) -> String {
-    // What is shown has no NUL, so this always works.
+    // The displayed text has no NUL, so quoting cannot fail.
     shlex::try_quote(text).map_or_else(|_| format!("{text:?}"), std::borrow::Cow::into_owned)
 }

@@ -1,4 +1,4 @@
-//! Answers, and what they let go.
+//! Answering questions, and releasing the calls that waited.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,15 +12,16 @@ use super::super::question::{Id, Repeat};
 use super::super::resolved::Record;
 use super::{Pending, PendingApprovals};
 
-/// How long a denial stands for equal calls, so that a loop that tries again asks nobody again; and how long after an
-/// "always" equal calls are let go, until its entry is read.
+/// How long a denial also applies to equal calls, so that a retry loop does not ask a human again. Also how long equal
+/// calls are allowed after an "always", until the saved entry is loaded.
 pub const BURST_INTERVAL: Duration = Duration::from_secs(5);
 
 impl PendingApprovals {
-    /// Answers the question that the id or its beginning names; with a revision, all that its card listed then.
+    /// Answers the question with this id or id prefix. With a revision, answers everything its card listed then.
     ///
     /// # Errors
-    /// Where nothing is answered: none waits, or for one of them such an answer cannot be given.
+    /// Returns an error and answers nothing if no such question is pending, or if one of them cannot be given this
+    /// answer.
     pub fn resolve(
         &mut self,
         prefix: &str,
@@ -93,7 +94,7 @@ impl PendingApprovals {
                 record.calls.push(call);
             }
             self.waiters -= waiters.len();
-            // One that is not there any more has said so, or is about to.
+            // A waiter that is gone has already withdrawn, or is about to.
             let mut is_told = false;
             for waiter in waiters.into_iter().filter(|waiter| !waiter.sender.is_closed()) {
                 is_told |= waiter.sender.send(end).is_ok();
@@ -102,14 +103,14 @@ impl PendingApprovals {
                 record.claims.insert(call);
             }
         }
-        // The call that asked first may have gone; its id is the question's.
+        // The call that asked first may have gone, but its id still names the question.
         self.calls.insert(id, id);
         let forgotten = self.ended.insert(id, record, now);
         self.forget(forgotten);
         self.note(id, what, Some(&request));
     }
 
-    /// Whether a call may go on by the yes that it was given: true once.
+    /// Whether a call may go on because it was approved. True once.
     pub fn consume(&mut self, call: Id, now: Instant) -> bool {
         self.pass(now);
         let question = self.calls.get(&call).copied();
@@ -121,7 +122,7 @@ impl PendingApprovals {
         is_first
     }
 
-    /// Notes what has become of a save.
+    /// Records the result of a save.
     pub fn saved(&mut self, save: &SaveRequest, outcome: &Result<String, String>) {
         for question in &save.questions {
             if let Some(record) = self.ended.get_mut(question) {
@@ -131,7 +132,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Whether something that the answer to a call's question saves is still to be saved.
+    /// Whether something that the answer to a call's question saves is not yet saved.
     pub fn is_saving(&self, call: Id) -> bool {
         let record = self.calls.get(&call).and_then(|question| self.ended.get(question));
         record.is_some_and(|record| record.unsaved > 0)

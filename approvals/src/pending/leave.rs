@@ -1,4 +1,4 @@
-//! Callers that do not wait any more.
+//! Callers that stop waiting, and routes that fail.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use super::super::event::QuestionChange;
 use super::super::question::Id;
 use super::{Pending, PendingApprovals};
 
-/// How long a question stays when its last caller has a signal to take: most come back at once, as from the timer by
-/// which git(1) shows progress, and a human must not be asked anew each second.
+/// How long a question stays if its last caller has a signal to handle. Most callers retry at once (git(1) shows
+/// progress with a timer), and a human must not be asked again every second.
 pub const LINGER_INTERVAL: Duration = Duration::from_secs(1);
 
 impl PendingApprovals {
-    /// Somebody does not wait for a call's answer any more; `None`: the call itself is gone. The last one takes the
-    /// question back; a yes that was not used is void.
+    /// Removes one waiter of a call, or all of them (`None`) if the call itself is gone. When the last waiter leaves,
+    /// the question is withdrawn and an unused approval becomes void.
     pub fn remove_waiter(&mut self, call: Id, waiter: Option<u64>, now: Instant) {
         if let Some(question) = self.remove_waiters(call, waiter, now) {
             self.end(question, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
         }
     }
 
-    /// A call's caller has a signal to take, and may come back after it with an equal call. Whoever waits for this one is
-    /// told that it is withdrawn; the question stays for [`LINGER_INTERVAL`].
+    /// The caller has a signal to handle, and may come back with an equal call. The waiters get
+    /// [`Resolution::Withdrawn`]; the question stays for [`LINGER_INTERVAL`].
     pub fn pause(&mut self, call: Id, now: Instant) {
         if let Some(question) = self.remove_waiters(call, None, now) {
             self.lingering.retain(|(_, other)| *other != question);
@@ -32,7 +32,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Takes waiters of a call out; the question, where nobody is left that waits for it.
+    /// Removes waiters of a call, and the question if no waiter is left.
     pub(super) fn remove_waiters(&mut self, call: Id, waiter: Option<u64>, now: Instant) -> Option<Id> {
         self.pass(now);
         let question = self.calls.get(&call).copied()?;
@@ -54,14 +54,14 @@ impl PendingApprovals {
         }
         let is_last = pending.calls.is_empty();
         for one in gone {
-            // Where it was the waiter itself that left, nobody listens.
+            // This fails if the waiter itself left and dropped its receiver.
             let _ = one.sender.send(Resolution::Withdrawn);
         }
         is_last.then_some(question)
     }
 
-    /// A route brings no answer to a question; which ones are there at all, `open` says. Where none is left, the question
-    /// ends.
+    /// Records that a route brings no answer to a question. `open` says which routes exist. If none is left, the
+    /// question ends.
     pub fn route_failed(
         &mut self,
         id: Id,
@@ -84,7 +84,7 @@ impl PendingApprovals {
         }
     }
 
-    /// Notes whether a route has put a question to somebody.
+    /// Records whether a route has shown a question to somebody.
     pub fn taken(&mut self, id: Id, route: Route, is_taken: bool) {
         let Some(pending) = self.pending.get_mut(&id) else { return };
         pending.untaken.retain(|other| *other != route);
@@ -93,14 +93,14 @@ impl PendingApprovals {
         }
     }
 
-    /// Whether another route than this may still bring an answer to a question.
+    /// Whether a route other than this one may still answer a question.
     pub fn has_other(&self, id: Id, route: Route, open: impl Fn(Route) -> bool) -> bool {
         let Some(pending) = self.pending.get(&id) else { return false };
         let can = |other| open(other) && pending.without.iter().all(|(without, _)| *without != other);
         Route::ALL.into_iter().any(|other| other != route && can(other))
     }
 
-    /// Ends every question: nobody will answer.
+    /// Ends every question, because nobody can answer any more.
     pub fn close(&mut self, now: Instant) {
         for id in self.pending.keys().copied().collect::<Vec<_>>() {
             self.end(id, Resolution::Withdrawn, QuestionChange::Withdrawn, now);
@@ -110,7 +110,7 @@ impl PendingApprovals {
 }
 
 impl Pending {
-    /// Whether a route has failed, or has done nothing yet: then nobody's silence is an answer.
+    /// Whether a route has failed or has not asked yet. Then silence does not count as an answer.
     pub(super) fn has_failed(&self) -> bool {
         !self.untaken.is_empty() || self.without.iter().any(|(_, lack)| *lack == RouteFailure::Failed)
     }

@@ -1,5 +1,5 @@
-//! Every question that waits for an answer, and what is remembered of those that do not. No clock and no thread: each
-//! operation is told the time.
+//! The state of all pending and recently ended questions. It has no clock and no thread: each operation gets the time
+//! as an argument.
 
 mod answer;
 mod leave;
@@ -27,22 +27,22 @@ use super::outcome::{Happened, Lookup, PendingCard};
 use super::question::{Id, PendingRequest};
 use super::resolved::ResolvedApprovals;
 
-/// A question that waits.
+/// A pending question.
 #[derive(Debug)]
 struct Pending {
     request: Arc<PendingRequest>,
     binding: Binding,
     card: CardKey,
     size: usize,
-    /// The calls that wait for the answer. None is without a waiter; without any, the question lingers.
+    /// The waiters of each call that waits for the answer. Every call has a waiter. Without calls the question lingers.
     calls: BTreeMap<Id, Vec<Waiter>>,
-    /// The routes that bring no answer to it, and why.
+    /// The routes that cannot answer it, and why.
     without: Vec<(Route, RouteFailure)>,
-    /// The routes that have not put it to anybody yet.
+    /// The routes that have not shown it to anybody yet.
     untaken: Vec<Route>,
 }
 
-/// Somebody who waits for a call's answer.
+/// One waiter for a call's answer.
 #[derive(Debug)]
 struct Waiter {
     number: u64,
@@ -55,10 +55,10 @@ pub struct PendingApprovals {
     pending: HashMap<Id, Pending>,
     by_binding: HashMap<Binding, Id>,
     deadlines: BTreeSet<(Instant, Id)>,
-    /// Questions whose last caller has a signal to take, and until when they wait for it to come back.
+    /// Questions whose last caller has a signal to handle, with the time until which they wait for it.
     lingering: BTreeSet<(Instant, Id)>,
     cards: Cards,
-    /// The question of each call, as long as it is known.
+    /// The question of each known call.
     calls: HashMap<Id, Id>,
     ended: ResolvedApprovals,
     denials: TemporaryGrants,
@@ -70,12 +70,12 @@ pub struct PendingApprovals {
 }
 
 impl PendingApprovals {
-    /// Notes how a program goes on.
+    /// Records how a program goes on.
     pub fn report(&mut self, told: Lifecycle) {
         self.note(told.id, QuestionChange::Told(told), None);
     }
 
-    /// Lets the time pass: ends what nobody answered, and forgets.
+    /// Ends questions that have timed out, and removes expired records.
     pub fn pass(&mut self, now: Instant) {
         while let Some((_, id)) = self.deadlines.first().filter(|(deadline, _)| *deadline <= now).copied() {
             if self.pending.get(&id).is_some_and(Pending::has_failed) {
@@ -102,7 +102,7 @@ impl PendingApprovals {
         [first(&self.deadlines), first(&self.lingering), self.ended.next()].into_iter().flatten().min()
     }
 
-    /// Finds the one question whose id begins so, in whatever case; those that wait before those that have ended.
+    /// Finds the only question with this id prefix, ignoring case. Pending questions come before ended ones.
     ///
     /// # Errors
     /// [`ResolveError::Unknown`], [`ResolveError::Ambiguous`].
@@ -120,7 +120,7 @@ impl PendingApprovals {
         Ok(Lookup::Ended(id, record.end))
     }
 
-    /// The cards that wait, the oldest first.
+    /// The pending cards, oldest first.
     pub fn listings(&self) -> Vec<PendingCard> {
         let listed = |id: Id| self.pending.get(&id).map(|one| (Arc::clone(&one.request), one.calls.len()));
         let all = self.cards.all().into_iter();
@@ -128,7 +128,7 @@ impl PendingApprovals {
             .collect()
     }
 
-    /// What has happened since this was asked last.
+    /// The events since the last call.
     pub fn happened(&mut self) -> Vec<Happened> {
         std::mem::take(&mut self.happened)
     }
@@ -143,7 +143,8 @@ impl PendingApprovals {
         }
     }
 
-    /// Everything that grows with what callers do, for tests: questions, calls, bytes, what has ended.
+    /// The size of everything that grows with the callers' actions, for tests: questions, calls, bytes, ended
+    /// questions.
     #[cfg(test)]
     pub fn held(&self) -> [usize; 6] {
         let ended = self.ended.ids().count();
@@ -152,7 +153,7 @@ impl PendingApprovals {
     }
 }
 
-/// The one id that begins so.
+/// The only id with this prefix.
 fn only<'i>(ids: impl Iterator<Item = &'i Id>, prefix: &str) -> Result<Option<Id>, ResolveError> {
     let mut buffer = uuid::Uuid::encode_buffer();
     let mut found = ids.filter(|id| id.hyphenated().encode_lower(&mut buffer).starts_with(prefix));

@@ -1,4 +1,4 @@
-//! Questions that come in.
+//! Registering new questions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::super::outcome::Registered;
 use super::super::question::{Id, MAX_LEN, PendingRequest, Repeat};
 use super::{Pending, PendingApprovals, Waiter};
 
-/// Questions that may wait.
+/// The maximum number of pending questions.
 const MAX_PENDING: usize = Approvals::MAX_PENDING as usize;
-/// Calls that may wait for them. Each holds a worker of the supervisor, which has 4096: enough are left for calls that
-/// nobody is asked about.
+/// The maximum number of waiting calls. Each holds one of the supervisor's 4096 workers, so enough workers remain for
+/// calls that need no answer.
 const MAX_WAITERS: usize = 3072;
-/// What all waiting questions may take in memory.
+/// The maximum memory of all pending questions, in bytes.
 const MAX_BYTES: usize = 16 << 20;
 
 impl PendingApprovals {
-    /// Registers a question. Where it, or one with the same binding, waits already, its answer is waited for.
+    /// Registers a question. If it, or one with the same binding, is already pending, waits for the same answer.
     pub fn register(
         &mut self,
         request: &Arc<PendingRequest>,
@@ -48,10 +48,10 @@ impl PendingApprovals {
         done
     }
 
-    /// What need not be asked.
+    /// The result of a question that need not be asked.
     fn known(&mut self, request: &Arc<PendingRequest>, binding: &Binding) -> Option<Registered> {
         if let Some(question) = self.calls.get(&request.id).copied() {
-            // Under one id there is one question: another one must not have its answer.
+            // One id stands for one question: a different question must not get its answer.
             if let Some(pending) = self.pending.get(&question) {
                 let is_same = pending.binding == *binding;
                 return Some(if is_same { self.wait(question, request.id) } else { taken() });

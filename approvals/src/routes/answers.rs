@@ -1,4 +1,4 @@
-//! Answers of routes that cannot be asked back.
+//! Submits answers from routes that cannot report an error back to whoever answered.
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use crate::outcome::Resolved;
 use crate::persist::GrantStore;
 use crate::question::Id;
 
-/// Takes the answers of one route.
+/// Submits the answers of one route.
 #[derive(Clone)]
 pub struct AnswerSink {
-    /// Whose questions they answer.
+    /// The manager of the answered questions.
     pub manager: Manager,
     route: Route,
     keeper: GrantStore,
     complain: Warn,
-    /// What was complained of last: the same again is not worth a line.
+    /// The last complaint, so that it is not repeated.
     complained: Arc<Mutex<String>>,
 }
 
 impl AnswerSink {
-    /// By this route.
+    /// Submits answers as `route`.
     pub fn new(manager: Manager, route: Route, keeper: GrantStore, complain: Warn) -> AnswerSink {
         AnswerSink { manager, route, keeper, complain, complained: Arc::default() }
     }
 
-    /// Takes an answer, and has saved what it saves.
+    /// Submits an answer, and saves what an "always" asks for.
     pub async fn submit(&self, id: Id, decision: Decision) {
         let resolve = |decision| self.manager.resolve(&id.to_string(), None, decision, self.route);
         let resolved = match resolve(decision) {
-            // Whoever said "always" said yes to this time, and cannot be told more by this way.
+            // An "always" that cannot be saved still allows this one call, as this route cannot report back.
             Err(error @ (ResolveError::NoAlways(_) | ResolveError::AskedEachTime(_))) => {
                 self.print(format!("{id} is allowed this time only: {error}"));
                 resolve(Decision::AllowOnce)
             }
             resolved => resolved,
         };
-        // Else somebody was faster.
+        // Otherwise the question was already answered.
         let Ok(Resolved { saves, .. }) = resolved else { return };
         for save in saves {
             let (keeper, manager) = (self.keeper.clone(), self.manager.clone());
@@ -52,12 +52,12 @@ impl AnswerSink {
         }
     }
 
-    /// Says something to the operator.
+    /// Prints a note for the operator.
     pub fn print(&self, text: String) {
         (self.complain)(format!("openclaw-guard: {text}"));
     }
 
-    /// Says what is wrong, unless that was said last.
+    /// Prints a problem, unless it was the last one printed.
     pub fn grumble(&self, problem: String) {
         let mut last = self.complained.lock();
         if *last != problem {

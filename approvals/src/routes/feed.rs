@@ -1,4 +1,4 @@
-//! What waits and what does not any more, for a route that shows it elsewhere.
+//! A feed of pending questions, for routes that show them elsewhere.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::event::{Event, QuestionChange};
 use crate::manager::Manager;
 use crate::question::{Id, PendingRequest};
 
-/// What waits, as it changes.
+/// The pending questions and their changes.
 #[derive(Debug)]
 pub struct Questions {
     manager: Manager,
@@ -24,14 +24,14 @@ pub struct Questions {
 /// A change.
 #[derive(Debug)]
 pub enum FeedChange {
-    /// It waits now.
+    /// A question is pending now.
     Opened(Arc<PendingRequest>),
-    /// It does not any more; with its answer, where there was one and it was not missed.
+    /// A question is no longer pending. Holds its answer, if it had one and the event was not missed.
     Closed(Id, Option<(Decision, Route)>),
 }
 
 impl Questions {
-    /// Of a manager: what waits already has opened.
+    /// Creates a feed of a manager's questions. Questions that are already pending come first, as opened.
     pub fn new(manager: Manager) -> Questions {
         let (listings, events) = manager.subscribe();
         let (waiting, changes) = (HashSet::new(), VecDeque::new());
@@ -41,7 +41,7 @@ impl Questions {
         questions
     }
 
-    /// The next change; `None` once the manager is gone. Can be left and called again.
+    /// Waits for the next change; `None` once the manager is gone. Cancel-safe.
     pub async fn next(&mut self) -> Option<FeedChange> {
         loop {
             if let Some(change) = self.changes.pop_front() {
@@ -74,7 +74,7 @@ impl Questions {
         }
     }
 
-    /// What was missed is in what waits now.
+    /// Compares with a snapshot, after events were missed.
     fn catch_up(&mut self) {
         let pending: Vec<_> = self.pending().collect();
         let gone = self.waiting.iter().filter(|id| pending.iter().all(|request| request.id != **id));

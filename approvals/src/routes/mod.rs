@@ -1,4 +1,5 @@
-//! The ways to a human. `feed` gives a route what waits, and takes `answers` of those that cannot be asked back.
+//! The routes to a human. `feed` gives a route the pending questions; `answers` submits answers of routes that cannot
+//! report errors back.
 
 mod answers;
 mod feed;

@@ -1,4 +1,4 @@
-//! What "always" writes, and where.
+//! What "always" saves, and where.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn json_of(state: &TempDir) -> Value {
 #[test]
 fn a_rule_is_written_once_and_grows_by_bits() {
     let state = state();
-    // OpenClaw's store has no place for it.
+    // OpenClaw's store cannot hold file rules.
     let theirs = state.path().join(approvals_store::NAME);
     fs::write(&theirs, r#"{"version": 1}"#).unwrap();
     let path = keep(&state, rule("/a", "r")).unwrap();

@@ -1,4 +1,4 @@
-//! Who is not asked, who does not wait any more, and who is told.
+//! Limits on questions, waiters that leave, and events.
 
 use guard_policy::approval::Route;
 use tokio::time::sleep;
@@ -36,7 +36,7 @@ async fn cards_are_limited_for_each_agent() {
     let (manager, _) = started(Settings { max_pending: 2, ..settings() });
     let tickets = ["/bin/a", "/bin/b"].map(|path| waiting(&manager, &question(&[path])));
     assert_eq!(refusal(&manager, &question(&["/bin/c"])), Refusal::TooMany { most: 2 });
-    // On a card that is there, there is room; and another agent has its own.
+    // An existing card has room for more, and another agent has its own limit.
     let _on_card = waiting(&manager, &question(&["/bin/a", "more"]));
     let _other = waiting(&manager, &Question { agent: "other".to_owned(), ..question(&["/bin/c"]) });
     drop(tickets);
@@ -80,14 +80,14 @@ async fn a_call_whose_caller_dies_is_told() {
     sleep(Duration::from_secs(1)).await;
     cancel.cancel();
     assert_eq!(waits.await.unwrap(), Resolution::Withdrawn);
-    // After a yes: what was not used is void.
+    // After an approval: an unused approval becomes void.
     let ticket = waiting(&manager, &question(&["/bin/b"]));
     let (cancel, call) = (ticket.canceller(), ticket.call());
     assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
     cancel.cancel();
     assert_eq!(ticket.ended().await, YES);
     assert!(!manager.consume(call));
-    // Dropping instead of reading the answer is the same.
+    // Dropping the ticket instead of reading the answer has the same effect.
     let ticket = waiting(&manager, &question(&["/bin/c"]));
     let call = ticket.call();
     assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));

@@ -9,7 +9,7 @@ use super::super::event::QuestionChange;
 use super::super::resolved::GRACE_INTERVAL;
 use super::*;
 
-/// Whatever the callers do, no more than this is kept of it.
+/// The maximum kept state, whatever the callers do.
 const MOST: [usize; 6] = [1024, 3 * 4096, 16 << 20, 4096, 2048, 4096];
 
 fn assert_bounded(manager: &Manager) {
@@ -27,7 +27,7 @@ async fn a_thousand_a_second() {
     for second in 0..60_usize {
         for i in 0..1000_usize {
             let n = second * 1000 + i;
-            // New programs, new arguments, the same again, and callers that die at once.
+            // New programs, new arguments, repeated calls, and callers that die at once.
             let question = match n % 4 {
                 0 => question(&[&format!("/bin/{n}")]),
                 1 => question(&["/bin/a", &format!("{n}")]),

@@ -1,4 +1,4 @@
-//! The manager under a clock that the tests move, and the book under any operations at all.
+//! The manager under a clock that the tests move, and the pending state under arbitrary operations.
 
 mod keep;
 mod limits;
@@ -23,7 +23,7 @@ use super::question::{Always, Exec, PendingRequest, Question, Repeat, Subject};
 use super::settings::Settings;
 pub use super::testing::*;
 
-/// Keeps what it is told.
+/// Records every event.
 #[derive(Clone, Debug, Default)]
 struct Recorder(Arc<Mutex<Vec<Event>>>);
 
@@ -43,7 +43,7 @@ impl Recorder {
     }
 }
 
-/// A manager whose time is kept, with what it logs. Only inside of a runtime.
+/// A manager with a running expiry loop, and its log. Needs an async runtime.
 fn started(settings: Settings) -> (Manager, Recorder) {
     let recorder = Recorder::default();
     let manager = Manager::new(settings, recorder.clone());
@@ -79,7 +79,7 @@ const DENY: Decision = Decision::Deny;
 const YES: Resolution = Resolution::Resolved(Decision::AllowOnce);
 const NO: Resolution = Resolution::Resolved(Decision::Deny);
 
-/// Whatever the callers did, nothing is left of it some time after the last of them has gone.
+/// Asserts that nothing is left some time after the last caller has gone.
 fn assert_empty(manager: &Manager) {
     assert_eq!(manager.held(), [0; 6]);
 }

@@ -1,4 +1,4 @@
-//! Any operations in any order, against a model that only knows who said yes to what, and when.
+//! Arbitrary operations in any order, against a model that only knows which questions were allowed, and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
@@ -19,15 +19,15 @@ use super::*;
 enum ModelStep {
     /// A call with one of few bindings.
     Ask(usize),
-    /// The call that was made so many ago, once more.
+    /// The call made this many calls ago, once more.
     Again(usize),
-    /// An answer for the call that was made so many ago, perhaps for its card.
+    /// An answer for the call made this many calls ago, perhaps for its card.
     Answer(usize, Option<u64>, Decision),
-    /// One of the two routes that there are cannot answer it.
+    /// One of the two existing routes fails to answer it.
     GiveUp(usize, Route, RouteFailure),
     Leave(usize),
     Consume(usize),
-    /// Milliseconds.
+    /// Time passes, in milliseconds.
     Pass(u64),
     Close,
 }
@@ -55,7 +55,7 @@ fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     })
 }
 
-/// Four programs' worth of arguments on one card, one that is asked for each time, one file.
+/// Four sets of arguments on one card, one program that is asked each time, one file.
 fn kinds() -> [Question; 6] {
     let mut each = question(&["/bin/e"]);
     each.repeat = Repeat::AskedEachTime;
@@ -66,11 +66,11 @@ fn kinds() -> [Question; 6] {
 #[derive(Debug)]
 struct ModelCall {
     request: Arc<PendingRequest>,
-    /// With the question that each waits for.
+    /// The receivers, each with its question.
     receivers: Vec<(Id, oneshot::Receiver<Resolution>)>,
-    /// The call that waits for the same answer and came first.
+    /// The first call that waits for the same answer.
     question: Id,
-    /// The first who waited; the second one came by `Again`.
+    /// The first waiter; the second one came by `Again`.
     waiter: u64,
     left: bool,
 }
@@ -78,16 +78,16 @@ struct ModelCall {
 #[derive(Debug, Default)]
 struct Model {
     calls: Vec<ModelCall>,
-    /// When somebody said yes to a question, by its id.
+    /// When each question was allowed, by its id.
     yes: BTreeMap<Id, Instant>,
-    /// Until when a yes holds for a kind.
+    /// When the grant of a kind ends.
     grants: BTreeMap<usize, Instant>,
     denials: BTreeMap<usize, Instant>,
     /// The routes that cannot answer a question.
     without: BTreeMap<Id, Vec<Route>>,
-    /// Questions that could not be asked by one of them.
+    /// Questions that one of the routes failed to ask.
     failed: BTreeSet<Id>,
-    /// By call and yes: a call that is forgotten may be made again.
+    /// By call and approval, because a forgotten call may be made again.
     consumed: BTreeMap<(Id, Instant), usize>,
 }
 
@@ -139,11 +139,11 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
                 let is_new = !before.any(|(request, _)| request.id == call.request.id);
                 if let Registered::Waiting(_, receiver) = book.register(&call.request, 3, true, now) {
                     if is_new {
-                        // Of one that is forgotten.
+                        // Routes of a forgotten question.
                         model.without.remove(&call.request.id);
                         model.failed.remove(&call.request.id);
                     }
-                    // One that left, or was forgotten, may wait for another question of its binding now.
+                    // A call that left or was forgotten may now wait for another question of its binding.
                     let listed = book.listings().into_iter().flat_map(|listing| listing.requests);
                     let mut same = listed.filter(|(other, _)| other.question == call.request.question);
                     call.question = same.next().expect("it waits").0.id;
@@ -240,7 +240,7 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
             }
         }
         for failed in &model.failed {
-            // Only after these what is to be done without an answer holds.
+            // Only these endings let the fallback apply.
             let is_silence = matches!(
                 book.find(&failed.to_string(), now),
                 Ok(Lookup::Ended(_, Resolution::Expired | Resolution::NoRoute))
@@ -252,7 +252,7 @@ fn run(steps: Vec<ModelStep>) -> Result<(), TestCaseError> {
         prop_assert_eq!(held[0], book.listings().iter().map(|listing| listing.requests.len()).sum::<usize>());
         prop_assert_eq!(held[5] == 0, held[0] == 0, "who waits waits for a question");
     }
-    // Every await ends.
+    // Every wait ends.
     if !closed {
         now += TIMEOUT;
         book.pass(now);

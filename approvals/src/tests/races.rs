@@ -1,4 +1,4 @@
-//! Threads that do two things at once.
+//! Races between two threads.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use super::*;
 
 const ROUNDS: usize = 300;
 
-/// Runs two things at the same time, often, on a new ticket each time.
+/// Runs two operations at the same time, many times, on a new ticket each time.
 fn race<A: Send, B: Send>(
     mut look: impl FnMut(&Manager, super::super::question::Id, A, B, Resolution),
     one: impl Fn(&Manager, &str) -> A + Sync,
@@ -102,7 +102,7 @@ async fn an_answer_at_the_last_moment_counts_and_a_later_one_does_not() {
     for early in [true, false] {
         let ticket = waiting(&manager, &question(&["/bin/a", if early { "1" } else { "2" }]));
         let call = ticket.call();
-        // Not awaited: the time passes without whoever keeps it having looked.
+        // Not awaited, so time passes before the expiry loop runs.
         let late = tokio::time::advance(TIMEOUT - Duration::from_nanos(u64::from(early)));
         late.await;
         let answered = answer(&manager, &ticket, ONCE);
@@ -172,10 +172,10 @@ fn who_was_answered_always_waits_until_all_of_it_is_saved() {
             manager.saved(save, &outcome);
         }
     });
-    // Told once more than there is to tell, it is not less than nothing.
+    // One report too many does not make the count wrap.
     manager.saved(&resolved.saves[0], &Ok(String::new()));
     assert!(manager.wait_for_save(calls[0], Duration::ZERO));
-    // Where nothing is saved nobody waits.
+    // If nothing is saved, nobody waits.
     let once = waiting(&manager, &question(&["/bin/b"]));
     assert!(manager.wait_for_save(once.call(), Duration::ZERO));
     assert_eq!(answer(&manager, &once, ONCE), Ok(1));

@@ -1,4 +1,4 @@
-//! What the manager promises, row by row.
+//! The manager's guarantees, one by one.
 
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -25,7 +25,7 @@ async fn a_yes_lets_the_call_go_on_once() {
     assert_eq!(ticket.ended().await, YES);
     assert!(manager.consume(call));
     assert!(!manager.consume(call), "a yes is used once");
-    // The next one is asked for again.
+    // The next call is asked again.
     let next = waiting(&manager, &question(&["/bin/a", "x"]));
     assert_ne!(next.call(), call);
     let whats = log.whats();
@@ -74,13 +74,13 @@ async fn the_time_is_that_of_the_settings_and_no_time_overflows() {
 #[tokio::test(start_paused = true)]
 async fn who_keeps_the_time_is_woken_by_what_ends_sooner() {
     let (manager, _) = started(settings());
-    // By now it sleeps, without anything to wait for.
+    // By now the expiry loop sleeps with no deadline.
     sleep(SECOND).await;
     let begin = Instant::now();
     let long = tokio::spawn(waiting(&manager, &question(&["/bin/a"])).ended());
     sleep(SECOND).await;
     manager.configure(Settings { timeout: SECOND, ..settings() });
-    // Where nobody is woken, no time passes either: this one would wait for ever.
+    // If it is not woken, no time passes and this would wait for ever.
     let short = timeout(2 * TIMEOUT, waiting(&manager, &question(&["/bin/b"])).ended());
     assert_eq!(short.await, Ok(Resolution::Expired));
     assert_eq!(begin.elapsed().as_secs(), 2);
@@ -154,7 +154,7 @@ async fn registering_again_is_the_same_call() {
     assert!(manager.consume(request.id));
     assert!(matches!(manager.register(&request), AskOutcome::Ended(YES)));
     assert!(!manager.consume(request.id), "registering again is no second yes");
-    // Another question does not get this one's answer by its id.
+    // A different question with the same id does not get this answer.
     let mut other = (*request).clone();
     other.question = question(&["/bin/b"]);
     assert!(matches!(manager.register(&Arc::new(other.clone())), AskOutcome::Refused(Refusal::Broken(_))));
@@ -216,7 +216,7 @@ async fn what_differs_in_anything_is_another_question() {
         .flat_map(|listing| listing.requests.iter().map(|(request, _)| request.id).collect::<Vec<_>>())
         .collect();
     assert_eq!(ids.len(), others.len(), "each of them is asked for by itself");
-    // An answer for one is none for another.
+    // An answer to one question does not answer another.
     assert_eq!(answer(&manager, &tickets[0], ONCE), Ok(1));
     assert!(tickets[1..].iter().all(|ticket| !manager.consume(ticket.call())));
     assert!(matches!(ask(&manager, &base), AskOutcome::Granted(_)));
@@ -249,7 +249,7 @@ async fn calls_of_one_program_are_one_card() {
     let calls = [one.call(), two.call()];
     assert_eq!((one.ended().await, two.ended().await), (YES, YES));
     assert!(calls.into_iter().all(|call| manager.consume(call)));
-    // What came after the card was drawn waits on, and so do the other cards.
+    // Questions added after the card was shown stay pending, and so do the other cards.
     assert!(!manager.consume(late.call()));
     assert_eq!(manager.snapshot().len(), 1 + apart.len());
     assert!(manager.snapshot()[0].card.revision > seen);
@@ -296,7 +296,7 @@ async fn a_file_can_be_saved_with_its_directory_and_a_program_cannot() {
     assert_eq!((directory.len(), &directory[0].saving), (1, &rule("/d/**")));
     let program = waiting(&manager, &question(&["/bin/a"]));
     assert_eq!(answer(&manager, &program, wide), Err(ResolveError::NoDirectory));
-    // A card that is answered as a whole saves one thing once, for all its questions.
+    // Answering a whole card saves each entry once for all its questions.
     let program = ["1", "2"].map(|argument| {
         waiting(
             &manager,
@@ -319,7 +319,7 @@ async fn what_is_asked_each_time_gets_no_lasting_answer() {
         assert_eq!(answer(&manager, &ticket, decision), Err(ResolveError::AskedEachTime(decision)));
     }
     assert_eq!(answer(&manager, &ticket, ONCE), Ok(1));
-    // A grant from before the policy asked each time does not count either.
+    // A grant from before the policy asked each time does not apply either.
     let plain = waiting(&manager, &question(&["/bin/b"]));
     assert_eq!(answer(&manager, &plain, Decision::AllowFor(Span::Session)), Ok(1));
     let _asked = waiting(&manager, &Question { repeat: Repeat::AskedEachTime, ..question(&["/bin/b"]) });

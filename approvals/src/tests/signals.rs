@@ -1,4 +1,4 @@
-//! Callers that have a signal to take.
+//! Callers that have a signal to handle.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn a_question_waits_for_a_caller_that_takes_a_signal() {
     manager.pause(id);
     assert_eq!(first.ended().await, Resolution::Withdrawn);
     advance(LINGER_INTERVAL - Duration::from_millis(1)).await;
-    // It comes back, and finds its question.
+    // The caller comes back, and finds its question.
     let again = waiting(&manager, &question(&["/bin/a"]));
     advance(2 * LINGER_INTERVAL).await;
     assert_eq!(manager.snapshot().len(), 1);
@@ -34,7 +34,7 @@ async fn a_question_waits_for_a_caller_that_takes_a_signal() {
     drop(gone);
     advance(LINGER_INTERVAL).await;
     assert_eq!(manager.find(&id.to_string()), Ok(Lookup::Ended(id, Resolution::Withdrawn)));
-    // One that is answered meanwhile is no yes for whoever comes next.
+    // An answer given meanwhile does not allow the next caller.
     let third = waiting(&manager, &question(&["/bin/c"]));
     let id = third.call();
     manager.pause(id);

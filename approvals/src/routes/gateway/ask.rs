@@ -1,4 +1,4 @@
-//! One question, asked until somebody answers or nobody will.
+//! Asks one question until somebody answers or nobody can.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,61 +15,61 @@ use super::reply::{self, GatewayReply, Meaning};
 use crate::decision::{Decision, RouteFailure};
 use crate::question::{Id, PendingRequest};
 
-/// How long the gateway may take to take a question.
+/// How long the gateway may take to accept a question, and how long a retraction is retried.
 const RETRACT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Before a question is asked again that was not taken for now.
+/// The pause before a question is sent again that was temporarily rejected.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Parameters that a release may not know.
+/// The maximum number of fields that are removed because a release does not know them.
 const MAX_UNKNOWN: usize = 16;
 
-/// A question as the gateway has it.
+/// The state of a question at the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct There {
-    /// Its name there: the guard's, as long as that can be used.
+    /// Its id there. It is the guard's own id unless the gateway rejected that as used.
     pub id: Id,
-    /// How far it has come.
+    /// The current stage.
     pub stage: Stage,
 }
 
-/// How far a question has come.
+/// The stages of a question at the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The gateway has not heard of it.
+    /// It was not sent.
     New,
-    /// It was told, and may not have heard.
+    /// It was sent, but the gateway may not have received it.
     Sent,
-    /// This run of the gateway has taken it.
+    /// This run of the gateway has accepted it.
     Taken(Run),
-    /// It has ended there.
+    /// It has ended at the gateway.
     Over,
 }
 
-/// Why nobody will answer at the gateway.
+/// Why no answer will come from the gateway.
 #[derive(Clone, Debug)]
 pub enum Nobody {
-    /// Nobody is connected to it who could.
+    /// No connected client could answer.
     NoClient(Option<String>),
-    /// It cannot be shown whole.
+    /// The question cannot be shown in full.
     TooLong,
     /// There is no connection.
     Down(Down),
-    /// The gateway does not take the question.
+    /// The gateway rejects the question.
     Refused(Refused),
-    /// What it says makes no sense.
+    /// The gateway's reply is not valid.
     Unreadable(String),
-    /// It had taken it, and does not know it any more: the answer, if there was one, is lost.
+    /// The gateway had accepted the question but no longer knows it: any answer is lost.
     Forgotten,
-    /// It has not taken it for a long time.
+    /// The gateway has not accepted the question in time.
     Slow,
 }
 
 impl Nobody {
-    /// Whether there is nobody, or nobody could be asked.
+    /// Whether nobody is there, or asking failed.
     pub fn lack(&self) -> RouteFailure {
         match self {
             Nobody::NoClient(_) => RouteFailure::Nobody,
             Nobody::Down(down) => down.lack(),
-            // Nor is a missed answer silence: it may have been a no.
+            // A lost answer may have been a denial, so it does not count as silence.
             Nobody::TooLong
             | Nobody::Refused(_)
             | Nobody::Unreadable(_)
@@ -98,32 +98,32 @@ impl fmt::Display for Nobody {
     }
 }
 
-/// What came of one attempt.
+/// The result of one attempt.
 enum Attempt {
     Decided(Decision),
     Nobody(Nobody),
-    /// It is worth another one.
+    /// Try again.
     Again,
 }
 
-/// One question.
+/// One question and its connection.
 pub struct PendingCall<'a> {
-    /// By what it is asked.
+    /// The connection.
     pub line: &'a Connection,
-    /// What.
+    /// The question.
     pub request: &'a PendingRequest,
-    /// What else is told.
+    /// What the card needs besides the question.
     pub told: CardContext<'a>,
-    /// Told when the gateway has taken it.
+    /// Called when the gateway has accepted the question.
     pub taken: &'a (dyn Fn() + Send + Sync),
 }
 
 impl PendingCall<'_> {
-    /// Asks, and again under the same id after the connection was lost. Can be left at any time: `there` says how far it
-    /// has come. An error is never an answer.
+    /// Asks, and asks again with the same id after a lost connection. Cancel-safe: `there` holds the stage reached. An
+    /// error is never an answer.
     ///
     /// # Errors
-    /// Why nobody will answer.
+    /// Why no answer will come.
     pub async fn answer(
         &self,
         there: &mut There,
@@ -143,7 +143,7 @@ impl PendingCall<'_> {
                     return Err(Nobody::Down(down));
                 }
             };
-            // One that it has is worth any time: somebody may be about to answer.
+            // If the gateway has accepted it, keep waiting: somebody may be about to answer.
             let was_taken = matches!(there.stage, Stage::Taken(_));
             match self.attempt(&link, there, &mut card).await {
                 Attempt::Decided(decision) => return Ok(decision),
@@ -166,7 +166,7 @@ impl PendingCall<'_> {
     async fn attempt(&self, link: &Link, there: &mut There, card: &mut GatewayCard) -> Attempt {
         match there.stage {
             Stage::New => self.request(link, there, card).await,
-            // Where it was not heard of, it is asked once more.
+            // If the gateway has not received it, this asks once more.
             Stage::Sent | Stage::Taken(_) | Stage::Over => self.wait(link, there).await,
         }
     }
@@ -187,13 +187,13 @@ impl PendingCall<'_> {
             there.stage = Stage::New;
             match reply::meaning(&refused) {
                 Meaning::Unknown(name) if card.remove_field(&name) => {}
-                // By this guard, before the connection was lost: nobody else knows the id.
+                // This guard sent it before the connection was lost: nobody else knows the id.
                 Meaning::Pending => {
                     there.stage = Stage::Taken(link.hello().run.clone());
                     (self.taken)();
                     return self.wait(link, there).await;
                 }
-                // An earlier run of the gateway had it, whose card is gone with that run.
+                // An earlier run of the gateway had this id. Its card went with that run.
                 Meaning::Used => there.id = ids::random(),
                 _ if refused.code == UNAVAILABLE => return Attempt::Again,
                 _ => return Attempt::Nobody(Nobody::Refused(refused)),
@@ -232,12 +232,12 @@ impl PendingCall<'_> {
             Err(CallError::Refused(refused)) => refused,
         };
         match (reply::meaning(&refused), &there.stage) {
-            // The same run has had it: it was answered or has expired while nobody listened. A second card would ask again
-            // what somebody has answered.
+            // The same run had it: it was answered or expired while the connection was lost. A second card would ask
+            // again what somebody has already answered.
             (Meaning::NotFound, Stage::Taken(run)) if run.is_same(&link.hello().run) => {
                 Attempt::Nobody(Nobody::Forgotten)
             }
-            // Another run, which knows nothing of it; or it was not heard of.
+            // Another run, which does not know the question; or the question never arrived.
             (Meaning::NotFound, _) => {
                 there.stage = Stage::New;
                 Attempt::Again
@@ -252,8 +252,8 @@ fn link_is_up(link: &Link) -> bool {
     futures_util::FutureExt::now_or_never(link.lost()).is_none()
 }
 
-/// Tells the gateway of an answer that was given elsewhere, or that nobody waits any more: no card stays. Where the
-/// connection is lost it is tried again for some time.
+/// Reports to the gateway that the question was answered elsewhere or withdrawn, so that its card disappears. If the
+/// connection is lost, it retries for some time.
 pub async fn retract(line: &Connection, id: Id, decision: Decision) {
     let end = Instant::now() + LOCK_TIMEOUT;
     let params = json!({"id": id.to_string(), "decision": reply::word(decision)});
@@ -262,7 +262,7 @@ pub async fn retract(line: &Connection, id: Id, decision: Decision) {
             Ok(link) => {
                 match timeout(RETRACT_TIMEOUT, link.call("exec.approval.resolve", params.clone())).await {
                     Ok(Err(CallError::Lost(_))) => {}
-                    // Done; or answered there meanwhile, or not known there.
+                    // Done, already answered there, or not known there.
                     _ => return,
                 }
             }

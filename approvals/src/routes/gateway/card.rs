@@ -1,4 +1,4 @@
-//! A question as the gateway is asked it: the parameters of `exec.approval.request` (OpenClaw 2026.7.35 and 2026.9.6).
+//! A question in the gateway's form: the parameters of `exec.approval.request` (OpenClaw 2026.7.35 and 2026.9.6).
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,51 +9,51 @@ use serde_json::{Map, Value, json};
 use crate::question::{Always, Id, Question, Repeat, Subject};
 use crate::text::{Words, asked_by, quoted, words};
 
-/// What is said of the side that asks; OpenClaw takes any word but `node`, which would want a plan.
+/// The value of `host`. OpenClaw accepts any word; only `node` would require a plan.
 const HOST: &str = "openclaw-guard";
-/// A longer reason is cut: nobody reads on. In characters.
+/// The maximum length of a reason, in characters. Longer ones are cut.
 const MAX_REASON_LEN: usize = 2000;
-/// Without these a request would be another one, or be answered otherwise.
+/// Fields that cannot be left out: without them the request would mean something else.
 const NEEDED: [&str; 2] = ["command", "twoPhase"];
 
-/// What is asked. Nothing in it acts on a terminal, and secrets are masked.
+/// The parameters of a request. They contain no terminal control characters, and secrets are masked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayCard(Map<String, Value>);
 
-/// What is told beside the question.
+/// What a card needs to know besides the question.
 #[derive(Clone, Debug)]
 pub struct CardContext<'a> {
-    /// What `~` means.
+    /// The directory that `~` stands for.
     pub home: &'a Path,
-    /// OpenClaw's key of the session that asks.
+    /// OpenClaw's key of the asking session.
     pub session_key: Option<&'a str>,
-    /// Where to deliver it.
+    /// Where the gateway delivers the question.
     pub turn: Option<&'a TurnSource>,
-    /// Who else can be asked.
+    /// Whether other routes can be asked.
     pub others: Others,
 }
 
-/// Who else can be asked.
+/// Whether other routes can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// Nobody: without anybody at the gateway, `exec.askFallback` holds at once.
+    /// No other route. If nobody is connected to the gateway, `exec.askFallback` applies at once.
     None,
-    /// Somebody: at the gateway it can wait for whoever comes.
+    /// Another route exists, so the question can wait at the gateway for somebody to connect.
     Some,
 }
 
 impl GatewayCard {
-    /// Of a question; `None` where it could not be shown whole.
+    /// Builds the card of a question. Returns `None` if the question could not be shown in full.
     pub fn new(question: &Question, told: &CardContext<'_>) -> Option<GatewayCard> {
         let CardContext { home, session_key, turn, others } = told;
 
         let Words { command, cwd, resolved_path, ask } = words(question)?;
         let (command, argv) = match &question.subject {
             Subject::Exec(exec) => (command, argv(&exec.argv)),
-            // OpenClaw has no card for files: who asks stands where the arguments would.
+            // OpenClaw has no card for files, so the asking processes stand where the arguments would.
             Subject::File { .. } => {
                 let file = shortened(&command, home);
-                // A name that goes on like that would say who asks.
+                // Quote a path that contains " by ", so that it cannot forge the asking process.
                 let file = match file.split_once(' ') {
                     Some((word, path)) if path.contains(" by ") => format!("{word} {}", quoted(path)),
                     _ => file,
@@ -86,7 +86,7 @@ impl GatewayCard {
         Some(GatewayCard(card))
     }
 
-    /// The parameters, where it has this name there and waits for so long.
+    /// The request's parameters, with this id and the time left as the timeout.
     pub fn params(&self, id: Id, left: Duration) -> Value {
         let mut params = self.0.clone();
         params.insert("id".to_owned(), json!(id.to_string()));
@@ -95,14 +95,14 @@ impl GatewayCard {
         Value::Object(params)
     }
 
-    /// Leaves out a parameter that the gateway's release does not know; false where it cannot be left out.
+    /// Removes a field that the gateway's release does not know. Returns false if the field is required.
     pub fn remove_field(&mut self, name: &str) -> bool {
         !NEEDED.contains(&name) && self.0.remove(name).is_some()
     }
 }
 
-/// The arguments one by one, where that shows no more and no less than the line does: what is a secret may be told by the
-/// argument before it.
+/// The arguments one by one. `None` if masking them one by one gives another text than masking the line: an argument
+/// may be a secret only because of the argument before it.
 fn argv(argv: &[Vec<u8>]) -> Option<Vec<String>> {
     let line = shlex::bytes::try_join(argv.iter().map(Vec::as_slice)).ok()?;
     let quoted = argv.iter().map(|argument| shlex::bytes::try_quote(argument).ok());
@@ -111,7 +111,7 @@ fn argv(argv: &[Vec<u8>]) -> Option<Vec<String>> {
     is_same.then(|| argv.iter().map(|argument| display_text(argument)).collect())
 }
 
-/// `[write] /home/u/x` as `[write] ~/x`.
+/// Shortens `[write] /home/u/x` to `[write] ~/x`.
 fn shortened(command: &str, home: &Path) -> String {
     let shortened = || {
         let (word, path) = command.split_once(' ')?;
@@ -122,7 +122,7 @@ fn shortened(command: &str, home: &Path) -> String {
     shortened().unwrap_or_else(|| command.to_owned())
 }
 
-/// What of the environment can make another program of this one: the names, for values may be secrets.
+/// The names of the variables that can change what the program does. Values are left out: they may be secrets.
 fn names(question: &Question) -> Option<Map<String, Value>> {
     let Subject::Exec(exec) = &question.subject else { return None };
     let names = exec.telling.iter().filter_map(|string| string.split(|&byte| byte == b'=').next());
@@ -130,12 +130,12 @@ fn names(question: &Question) -> Option<Map<String, Value>> {
     (!names.is_empty()).then_some(names)
 }
 
-/// Whether a yes can only be for this time.
+/// Whether an approval can only hold for this call.
 fn is_once(question: &Question) -> bool {
     question.repeat == Repeat::AskedEachTime || matches!(question.always, Always::Never(_))
 }
 
-/// Why it is asked, by whom, and what "always" would save.
+/// The rule, the asking processes, and what "always" would save.
 fn reason(question: &Question) -> String {
     let because = &question.because;
     let mut lines = vec![format!("openclaw-guard: {} ({})", because.text, because.rule())];
@@ -145,7 +145,7 @@ fn reason(question: &Question) -> String {
         }
         _ => {}
     }
-    // At the end: there may be any number of them.
+    // Last, because the list of processes can be of any length and may be cut.
     lines.push(format!("asked by {} (agent {})", asked_by(&question.asked_by), question.agent));
     let lines = lines.iter().map(|line| display_text(line.as_bytes()));
     let reason = lines.collect::<Vec<_>>().join("\n");

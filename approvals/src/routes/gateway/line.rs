@@ -1,4 +1,4 @@
-//! A connection to the gateway that is made when it is needed, and made again.
+//! A connection to the gateway that is opened on demand and reopened when lost.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -13,27 +13,27 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::decision::RouteFailure;
 
-/// Finds out where the gateway is and what opens it. Looks at the disk.
+/// Finds the gateway's address and credentials. Reads the disk.
 pub type Find = Arc<dyn Fn() -> Result<Credentials, NoAccess> + Send + Sync>;
 
-/// Between two attempts.
+/// The shortest and the longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(8)];
-/// For so long a connection that was there is waited for: a gateway that starts again takes some ten seconds.
+/// How long to wait for a connection that was lost. A gateway takes about ten seconds to restart.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Why there is no connection.
 #[derive(Clone, Debug)]
 pub enum Down {
-    /// Where it is, or what opens it, is not known.
+    /// The gateway's address or credentials are not known.
     Access(NoAccess),
-    /// It cannot be made.
+    /// The connection cannot be opened.
     Open(Arc<OpenError>),
-    /// The disk cannot be looked at.
+    /// The disk could not be read.
     Broken,
 }
 
 impl Down {
-    /// Whether trying again soon would help.
+    /// Whether a retry soon may help.
     pub fn may_pass(&self) -> bool {
         match self {
             Down::Access(_) | Down::Broken => false,
@@ -51,8 +51,8 @@ impl Down {
         }
     }
 
-    /// Whether there is no gateway, by what the operator's files or the kernel say. Whatever else is wrong may be a tree's
-    /// doing: who takes all ports or processors, or listens in the gateway's place.
+    /// Whether there is no gateway, according to the operator's files or the kernel. Any other error may be caused by a
+    /// guarded process: it could use up all ports or processors, or listen in the gateway's place.
     pub fn lack(&self) -> RouteFailure {
         use ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable, TimedOut};
         let is_away = match self {
@@ -67,7 +67,7 @@ impl Down {
         if is_away { RouteFailure::Nobody } else { RouteFailure::Failed }
     }
 
-    /// Whether the gateway is there, and lets nobody in for now.
+    /// Whether the gateway is up but accepts nobody for now.
     fn is_busy(&self) -> bool {
         let Down::Open(error) = self else { return false };
         match &**error {
@@ -77,7 +77,7 @@ impl Down {
         }
     }
 
-    /// Whether nothing is wrong but that there is no gateway.
+    /// Whether the only problem is that there is no gateway.
     pub fn is_absence(&self) -> bool {
         match self {
             Down::Access(error) => error.is_absence(),
@@ -97,13 +97,13 @@ impl fmt::Display for Down {
     }
 }
 
-/// OpenClaw's code for what is not ready, or is about to end.
+/// OpenClaw's code while the gateway starts or stops.
 pub const UNAVAILABLE: &str = "UNAVAILABLE";
 
-/// Keeps a connection.
+/// A connection that is reopened when needed.
 pub struct Connection {
     find: Find,
-    /// Goes up with each attempt.
+    /// Increases with each attempt.
     attempts: AtomicU64,
     state: Mutex<ConnectionState>,
     patience: Duration,
@@ -113,12 +113,12 @@ struct ConnectionState {
     link: Option<Link>,
     /// Why the last attempt failed.
     down: Option<Down>,
-    /// When it was found to be up last.
+    /// When the connection was last known to be up.
     up: Option<Instant>,
-    /// Since when it lets nobody in, though it is there.
+    /// Since when the gateway is up but accepts nobody.
     busy: Option<Instant>,
     pause: Pause,
-    /// No attempt is made before.
+    /// The time of the next attempt, at the earliest.
     next: Instant,
 }
 
@@ -126,7 +126,7 @@ impl ConnectionState {
     fn alive(&mut self) -> Option<Link> {
         let link = self.link.as_ref()?;
         if link.lost().now_or_never().is_some() {
-            // Until now it was thought to be there.
+            // Until now the connection was assumed to be up.
             (self.up, self.link) = (Some(Instant::now()), None);
         }
         self.link.clone()
@@ -134,7 +134,7 @@ impl ConnectionState {
 }
 
 impl Connection {
-    /// There is none yet.
+    /// Creates it without connecting.
     pub fn new(find: Find) -> Connection {
         let pause = Pause::new(PAUSES);
         let state =
@@ -142,14 +142,14 @@ impl Connection {
         Connection { find, attempts: AtomicU64::new(0), state: Mutex::new(state), patience: LOCK_TIMEOUT }
     }
 
-    /// One that waits less for what was there.
+    /// For tests: waits less for a lost connection.
     #[cfg(test)]
     pub fn impatient(find: Find, patience: Duration) -> Connection {
         Connection { patience, ..Connection::new(find) }
     }
 
-    /// The connection; one is made where there is none, not sooner than some time after it failed last. Whoever asks
-    /// meanwhile waits for the same attempt.
+    /// Returns the connection, and opens one if there is none. After a failed attempt there is a pause. Concurrent
+    /// callers wait for the same attempt.
     ///
     /// # Errors
     /// Why the attempt failed.
@@ -172,7 +172,7 @@ impl Connection {
                 state.link = Some(link.clone());
                 (state.down, state.busy) = (None, None);
                 state.pause.reset();
-                // One that is let in and lost at once is not tried again at once.
+                // A connection that is accepted and lost at once is not retried at once.
                 state.next = Instant::now() + state.pause.take();
                 Ok(link)
             }
@@ -185,8 +185,7 @@ impl Connection {
         }
     }
 
-    /// Whether the connection was there a short time ago, or the gateway says that it will be: then it is worth waiting
-    /// for.
+    /// Whether the connection was up a short time ago, or the gateway says that it will be. Then it is worth waiting.
     pub async fn was_up(&self) -> bool {
         let mut state = self.state.lock().await;
         let recently = |since: Option<Instant>| since.is_some_and(|since| since.elapsed() < self.patience);
@@ -195,7 +194,7 @@ impl Connection {
 
     async fn open(&self) -> Result<Link, Down> {
         let find = Arc::clone(&self.find);
-        // The disk may be slow.
+        // Reading the disk may block.
         let access = tokio::task::spawn_blocking(move || find()).await.map_err(|_| Down::Broken)?;
         let access = access.map_err(Down::Access)?;
         Link::open(&access).await.map_err(|error| Down::Open(Arc::new(error)))

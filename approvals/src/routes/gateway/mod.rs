@@ -1,8 +1,8 @@
-//! The route `gateway`: OpenClaw's gateway asks whoever is connected to it. The guard is a client of it
+//! The route `gateway`: OpenClaw's gateway asks the humans connected to it. The guard is a client of it
 //! (`guard_openclaw::gateway`).
 //!
-//! `card` is a question as the gateway is asked it, `reply` what it says to that; `line` keeps a connection; `ask` asks
-//! one question until somebody answers, `route` all that wait; `session` tells how programs go on.
+//! `card` builds the request and `reply` reads the reply; `line` keeps a connection; `ask` asks one question until it
+//! is answered, `route` asks all pending ones; `session` reports how programs go on.
 
 mod ask;
 mod card;

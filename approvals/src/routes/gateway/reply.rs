@@ -1,4 +1,4 @@
-//! What the gateway says of a question. What is not understood is no answer.
+//! Reads the gateway's replies about a question. A reply that is not understood is never an answer.
 
 use guard_openclaw::gateway::Refused;
 use guard_policy::text::shown;
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::decision::{Decision, GrantWidth};
 
-/// To `exec.approval.request` and `exec.approval.waitDecision`.
+/// A reply to `exec.approval.request` or `exec.approval.waitDecision`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayReply {
-    /// It waits for an answer there.
+    /// The question waits for an answer there.
     Accepted,
     /// Somebody has answered.
     Decided(Decision),
-    /// Nobody will answer there: nobody is connected, or the time is up. OpenClaw's word for it, where it has one.
+    /// Nobody will answer there: nobody is connected, or it timed out. Holds OpenClaw's reason if it gives one.
     Nobody(Option<String>),
 }
 
@@ -22,28 +22,28 @@ pub enum GatewayReply {
 struct Raw {
     id: String,
     status: Option<String>,
-    /// Outer `None`: it is not there at all.
+    /// The outer `None` means that the field is missing.
     #[serde(default, deserialize_with = "present")]
     decision: Option<Option<String>>,
     #[serde(rename = "terminalReason")]
     terminal_reason: Option<String>,
 }
 
-/// A value that is there, `null` included.
+/// Reads a field that is present, `null` included.
 fn present<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
 
-/// Reads what was replied of the question `id`.
+/// Reads a reply about the question `id`.
 ///
 /// # Errors
-/// A sentence: it is of something else, or says nothing that is known.
+/// A sentence for a human: the reply is about something else, or is not understood.
 pub fn read(id: &str, payload: &Value) -> Result<GatewayReply, String> {
-    // An array of the fields would be taken for the object.
+    // serde would accept an array of the fields as well.
     if !payload.is_object() {
         return Err("it is no object".to_owned());
     }
-    // An array of the fields would be taken for the object.
+    // serde would accept an array of the fields as well.
     if !payload.is_object() {
         return Err("it is no object".to_owned());
     }
@@ -68,27 +68,27 @@ fn decision(word: &str) -> Result<Decision, String> {
     }
 }
 
-/// The word by which the gateway is told of an answer that was given elsewhere: what holds for longer is not its affair.
+/// The word that reports to the gateway an answer given elsewhere. The gateway is not told how long it holds.
 pub fn word(decision: Decision) -> &'static str {
     if decision.allows() { "allow-once" } else { "deny" }
 }
 
-/// What a refusal means.
+/// What a rejection means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// This release does not know the parameter.
+    /// This release does not know this parameter.
     Unknown(String),
-    /// A question of this id waits there already.
+    /// A question with this id already waits there.
     Pending,
-    /// A question had this id there, before the gateway was started again (2026.9.6).
+    /// A question had this id before the gateway restarted (2026.9.6).
     Used,
-    /// There is no question of this id there, or none any more.
+    /// There is no question with this id, or not any more.
     NotFound,
     /// Something else.
     Other,
 }
 
-/// Reads a refusal.
+/// Reads a rejection.
 pub fn meaning(refused: &Refused) -> Meaning {
     let message = &refused.message;
     if let Some((_, rest)) = message.split_once("unexpected property '")

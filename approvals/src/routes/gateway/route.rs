@@ -1,4 +1,4 @@
-//! Every question that waits, at the gateway.
+//! Asks all pending questions at the gateway.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -22,7 +22,7 @@ use crate::manager::Manager;
 use crate::persist::GrantStore;
 use crate::question::{Id, PendingRequest};
 
-/// So shortly before its end a question is not ended sooner.
+/// A question this close to its deadline is left to expire.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(2);
 
 /// Asks at the gateway.
@@ -30,18 +30,18 @@ const EXPIRY_MARGIN: Duration = Duration::from_secs(2);
 pub struct GatewayAsker {
     taking: AnswerSink,
     line: Arc<Connection>,
-    /// What `~` means.
+    /// The directory that `~` stands for.
     home: PathBuf,
     session_key: Option<String>,
-    /// Questions that are asked there, or taken back.
+    /// The number of questions that are asked or withdrawn there.
     busy: Arc<watch::Sender<usize>>,
 }
 
-/// How a question has ended elsewhere.
+/// How a question ended elsewhere.
 type Closed = Option<(Decision, Route)>;
 
 impl GatewayAsker {
-    /// Asks what waits in this manager, by this connection.
+    /// Asks the pending questions of this manager over this connection.
     pub fn new(
         manager: Manager,
         keeper: GrantStore,
@@ -53,7 +53,7 @@ impl GatewayAsker {
         GatewayAsker { taking, line, home, session_key, busy: Arc::new(watch::channel(0).0) }
     }
 
-    /// Asks for ever.
+    /// Runs for ever.
     pub async fn run(self) {
         let mut questions = Questions::new(self.taking.manager.clone());
         let mut open: HashMap<Id, oneshot::Sender<Closed>> = HashMap::new();
@@ -78,20 +78,20 @@ impl GatewayAsker {
                 }
                 FeedChange::Opened(_) => {}
                 FeedChange::Closed(id, answer) => {
-                    // One that is not there has ended at the gateway.
+                    // A missing entry means that the question has ended at the gateway.
                     let _ = open.remove(&id).map(|close| close.send(answer));
                 }
             }
         }
     }
 
-    /// Waits until nothing is asked there any more.
+    /// Waits until no question is asked or withdrawn there any more.
     pub async fn idle(&self) {
-        // Its sender is here.
+        // Cannot fail: the sender is in `self`.
         let _ = self.busy.subscribe().wait_for(|busy| *busy == 0).await;
     }
 
-    /// Asks one, and takes it back where it ends elsewhere.
+    /// Asks one question, and withdraws it if it ends elsewhere.
     async fn ask(&self, request: &PendingRequest, mut closed: oneshot::Receiver<Closed>) {
         let manager = &self.taking.manager;
         let others = if manager.has_other(request.id, Route::Gateway) { Others::Some } else { Others::None };
@@ -131,7 +131,7 @@ impl GatewayAsker {
         let manager = &self.taking.manager;
         let has_other = manager.has_other(request.id, Route::Gateway);
         let is_telling = match nobody {
-            // Others are asked, and it was not promised that the gateway is.
+            // Other routes are asked too, and the policy does not name the gateway.
             Nobody::Down(down) => manager.names(Route::Gateway) || !down.is_absence(),
             Nobody::NoClient(_) => !has_other,
             _ => true,
@@ -140,7 +140,7 @@ impl GatewayAsker {
             self.taking.grumble(format!("no answer by the gateway: {nobody}"));
         }
         let lack = nobody.lack();
-        // Near its end it expires, by the gateway's clock or the guard's.
+        // Near its deadline the question expires, by the gateway's clock or the guard's.
         let is_near = request.deadline.saturating_duration_since(Instant::now()) < EXPIRY_MARGIN;
         if lack == RouteFailure::Failed || !is_near {
             manager.route_failed(request.id, Route::Gateway, lack);
@@ -149,7 +149,7 @@ impl GatewayAsker {
         }
     }
 
-    /// A connection that was there and is not.
+    /// Reports that a connection was lost.
     fn down(&self, down: &Down) {
         if !down.is_absence() || self.taking.manager.names(Route::Gateway) {
             self.taking.grumble(format!("no connection to the gateway: {down}"));
@@ -157,7 +157,7 @@ impl GatewayAsker {
     }
 }
 
-/// Counts a question while it is there.
+/// Counts a question while it exists.
 struct Busy(Arc<watch::Sender<usize>>);
 
 impl Busy {

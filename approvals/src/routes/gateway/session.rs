@@ -1,5 +1,5 @@
-//! Tells the session that started the guard how the programs go on that were asked for: OpenClaw's `system-event`, which
-//! the session's agent reads with its next turn. It needs operator.admin (OpenClaw 2026.7.35, 2026.9.6).
+//! Reports to the session that started the guard how approved programs go on, as OpenClaw's `system-event`, which the
+//! session's agent reads in its next turn. It needs operator.admin (OpenClaw 2026.7.35, 2026.9.6).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use crate::lifecycle::Lifecycle;
 use crate::manager::Manager;
 
 const METHOD: &str = "system-event";
-/// How long telling may take. Then it is not told: nothing waits for it.
+/// How long a report may take. After that it is dropped: nothing waits for it.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Tells one session.
+/// Reports to one session.
 #[derive(Clone)]
 pub struct SessionReporter {
     manager: Manager,
-    /// As an administrator.
+    /// Finds the gateway and connects as an administrator.
     find: Find,
     key: String,
 }
 
 impl SessionReporter {
-    /// The session of this key.
+    /// Reports to the session with this key.
     pub fn new(manager: Manager, find: Find, key: String) -> SessionReporter {
         SessionReporter { manager, find, key }
     }
 
-    /// Tells for ever, one thing after the other. What happens meanwhile beyond what is kept for it is not told.
+    /// Runs for ever, one report at a time. Events beyond the manager's backlog are dropped.
     pub async fn run(self) {
         let (_, mut events) = self.manager.subscribe();
         loop {
@@ -51,12 +51,13 @@ impl SessionReporter {
         }
     }
 
-    /// By a connection that ends with it: 2026.7.35 takes whoever is connected as an administrator for somebody who answers.
+    /// Sends one report over its own connection: OpenClaw 2026.7.35 counts every connected administrator as somebody
+    /// who could answer.
     async fn send(&self, told: &Lifecycle) {
         let find = Arc::clone(&self.find);
-        // The disk may be slow.
+        // Reading the disk may block.
         let Ok(Ok(access)) = tokio::task::spawn_blocking(move || find()).await else { return };
-        // Without a connection, or without the scope, it stays in the audit log: no question depends on it.
+        // Without a connection or the scope, the report stays in the audit log: no question depends on it.
         let Ok(link) = Link::open(&access).await else { return };
         if !link.hello().grants(ADMIN) {
             return;

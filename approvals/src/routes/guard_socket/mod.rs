@@ -1,7 +1,7 @@
-//! The route `cli`: a control socket of each guard, `guard/run/PID.sock` in the state directory, and the command line
-//! that asks all of them.
+//! The route `cli`: each guard's control socket, `guard/run/PID.sock` in the state directory. The command line asks all
+//! of them.
 //!
-//! `protocol` is what goes over the wire, `place` where the sockets are, `server` the guard's end. The other end is
+//! `protocol` defines the messages, `place` the paths of the sockets, and `server` is the guard's end. The other end is
 //! `openclaw_guard::approvals::client`.
 
 pub mod place;

@@ -1,4 +1,4 @@
-//! Where the sockets are: `guard/run` in the state directory, for its owner alone.
+//! The paths of the sockets: `guard/run` in the state directory, for its owner only.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,10 +21,10 @@ const SUFFIX: &str = ".sock";
 pub struct SocketDirectory(OwnedFd);
 
 impl SocketDirectory {
-    /// Opens it; `None` where there is none.
+    /// Opens the directory; `None` if there is none.
     ///
     /// # Errors
-    /// The kernel's; a sentence where it is another user's.
+    /// The error of the system call, or a sentence if it belongs to another user.
     pub fn open(state: &Path) -> io::Result<Option<SocketDirectory>> {
         let Some(directory) = Directory::open(state)? else { return Ok(None) };
         let path = Path::new(GUARD).join(RUN);
@@ -35,7 +35,7 @@ impl SocketDirectory {
         }
     }
 
-    /// Makes it where there is none.
+    /// Opens the directory, and creates it if there is none.
     fn make(state: &Path) -> io::Result<SocketDirectory> {
         drop(Directory::make_own(state)?);
         let missing = || io::Error::from(io::ErrorKind::NotFound);
@@ -54,10 +54,10 @@ impl SocketDirectory {
         Ok(SocketDirectory(run))
     }
 
-    /// The processes that have a socket here, or had one.
+    /// The pids of the guards that have or had a socket here.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the system call.
     pub fn pids(&self) -> io::Result<Vec<u32>> {
         let mut pids = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -69,24 +69,24 @@ impl SocketDirectory {
         Ok(pids)
     }
 
-    /// A path to a socket by the open directory: short enough for an address, and no link can be put on the way.
+    /// A socket's path through the open directory: short enough for a socket address, and safe from links on the way.
     pub fn path(&self, pid: u32) -> PathBuf {
         format!("/proc/self/fd/{}/{pid}{SUFFIX}", self.0.as_raw_fd()).into()
     }
 
-    /// Removes the socket of a guard that is dead: under the lock that a guard holds until it listens, nobody listens.
+    /// Removes the socket of a dead guard. A guard holds the lock until it listens, so nobody listens under it now.
     pub fn remove_dead(&self, pid: u32) {
         let Ok(_lock) = self.lock() else { return };
         let refused = std::os::unix::net::UnixStream::connect(self.path(pid))
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         if refused {
-            // The next one tries again.
+            // If this fails, the next guard tries again.
             let _ = unlinkat(&self.0, format!("{pid}{SUFFIX}"), AtFlags::empty());
         }
     }
 
     fn lock(&self) -> io::Result<OwnedFd> {
-        // A description of its own: a lock of this one would be shared with the socket's.
+        // Open the directory again: a lock on a shared file description would be shared too.
         let own = rustix::fs::openat(
             &self.0,
             ".",
@@ -103,7 +103,7 @@ impl SocketDirectory {
     }
 }
 
-/// A guard's listening socket; its name goes with it.
+/// A guard's listening socket. Dropping it removes its name.
 #[derive(Debug)]
 pub struct Socket {
     place: SocketDirectory,
@@ -115,7 +115,7 @@ impl Socket {
     /// Binds the socket of this process.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the system call.
     pub fn bind(state: &Path) -> io::Result<Socket> {
         Socket::bind_as(state, std::process::id())
     }
@@ -125,7 +125,7 @@ impl Socket {
         let lock = place.lock()?;
         let name = format!("{pid}{SUFFIX}");
         match unlinkat(&place.0, &name, AtFlags::empty()) {
-            // A dead guard had the same number.
+            // A dead guard had the same pid.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
@@ -140,10 +140,10 @@ impl Socket {
         Ok(Socket { place, name, listener })
     }
 
-    /// The listener, in a runtime.
+    /// The listener, registered with the current async runtime.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the system call.
     pub fn listener(&self) -> io::Result<tokio::net::UnixListener> {
         tokio::net::UnixListener::from_std(self.listener.try_clone()?)
     }

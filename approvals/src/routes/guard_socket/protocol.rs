@@ -1,5 +1,5 @@
-//! JSON Lines of the guard's own: one request a line, one reply a line; after `subscribe` events come in
-//! between, one a line too.
+//! The guard's own JSON Lines protocol: one request per line, one reply per line. After `subscribe`, events come in
+//! between, also one per line.
 
 use guard_policy::approval::Saving;
 use guard_policy::{Reason, Source};
@@ -10,11 +10,11 @@ use crate::event::CardRevision;
 use crate::outcome::PendingCard;
 use crate::question::{self, Always, PendingRequest, Process, Subject};
 
-/// The version of these lines. Another one is refused.
+/// The protocol version. Requests with another version are rejected.
 pub const VERSION: u64 = 1;
-/// A longer request is none.
+/// The maximum length of a request, in bytes.
 pub const MAX_REQUEST_LEN: u64 = 4096;
-/// A longer reply is not read: more than all questions that can wait.
+/// The maximum length of a reply, in bytes: more than all pending questions can take.
 pub const MAX_REPLY_LEN: u64 = 256 << 20;
 
 /// A request.
@@ -22,32 +22,32 @@ pub const MAX_REPLY_LEN: u64 = 256 << 20;
 pub struct Call {
     /// [`VERSION`].
     pub version: u64,
-    /// What is wanted.
+    /// The method.
     #[serde(flatten)]
     pub method: Method,
 }
 
-/// What is wanted.
+/// The method of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "method", rename_all = "lowercase")]
 pub enum Method {
-    /// What waits.
+    /// Returns the pending questions.
     List,
-    /// Where a question is.
+    /// Returns the state of a question.
     Find {
-        /// The beginning of its id.
+        /// A prefix of its id.
         id: String,
     },
-    /// An answer; with a revision for all that the card listed then.
+    /// Answers a question; with a revision, everything that its card listed then.
     Resolve {
-        /// The beginning of the question's id.
+        /// A prefix of the question's id.
         id: String,
-        /// The answer's word: `allow-once`, `allow-30m`, `deny`.
+        /// The answer: `allow-once`, `allow-30m`, `deny`.
         decision: String,
-        /// The revision of the card that was seen; `None` answers this question alone.
+        /// The card revision that the human saw; `None` answers this question alone.
         revision: Option<u64>,
     },
-    /// What waits, and then what happens.
+    /// Returns the pending questions, then the events.
     Subscribe,
 }
 
@@ -56,69 +56,69 @@ pub enum Method {
 pub struct Reply {
     /// [`VERSION`].
     pub version: u64,
-    /// What is said.
+    /// The content.
     #[serde(flatten)]
     pub said: Body,
 }
 
-/// What is said.
+/// The content of a reply or event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Body {
-    /// To `list`, and first to `subscribe`.
+    /// Reply to `list`, and first reply to `subscribe`.
     Approvals {
-        /// Every question that waits.
+        /// Every pending question.
         approvals: Vec<Approval>,
     },
-    /// To `find`.
+    /// Reply to `find`.
     Found {
-        /// The whole id.
+        /// The full id.
         id: String,
-        /// Where it is.
+        /// The state of the question.
         state: QuestionState,
     },
-    /// To `resolve`.
+    /// Reply to `resolve`.
     Resolved {
-        /// The whole id of the question that was named.
+        /// The full id of the named question.
         id: String,
-        /// The ids of all that were answered; empty where they had been answered so before.
+        /// The ids of all answered questions; empty if they already had this answer.
         answered: Vec<String>,
-        /// The store that has each thing that "always" saves, for people.
+        /// The store of each entry or rule that "always" saved, for humans.
         saved: Vec<String>,
-        /// Why something could not be saved, a sentence each.
+        /// Why something could not be saved, one sentence each.
         unsaved: Vec<String>,
     },
-    /// To anything.
+    /// Reply to any request.
     Error {
-        /// The reason for programs: `APPROVAL_NOT_FOUND`.
+        /// The error code for programs, such as `APPROVAL_NOT_FOUND`.
         code: String,
-        /// The reason for people.
+        /// The reason for humans.
         message: String,
     },
-    /// It waits now.
+    /// Event: a question is pending.
     Requested {
         /// The question.
         approval: Box<Approval>,
     },
-    /// How its program goes on.
+    /// Event: an approved program has started running, has ended or was denied.
     Told {
         /// The question's id.
         id: String,
         /// `running`, `finished` or `denied`.
         going: String,
-        /// A line that says it.
+        /// The event as one line of text.
         text: String,
     },
-    /// It does not wait any more.
+    /// Event: a question is no longer pending.
     Ended {
-        /// Its id.
+        /// The question's id.
         id: String,
         /// How it ended.
         state: QuestionState,
     },
 }
 
-/// Where a question is.
+/// The state of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuestionState {
@@ -126,52 +126,52 @@ pub enum QuestionState {
     Pending,
     /// Somebody has answered.
     Resolved {
-        /// The answer's word.
+        /// The answer.
         decision: String,
-        /// By what way the answer came, in events: as in `approvals.routes`.
+        /// The route that brought the answer, as in `approvals.routes`. Only in events.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
     /// Nobody answered in time.
     Expired,
-    /// There was nobody to ask.
+    /// No route had anybody to ask.
     NoRoute,
-    /// It could not be asked.
+    /// A route failed to ask.
     Failed,
     /// No call waits for it any more.
     Withdrawn,
 }
 
-/// A question as it is listed. Bytes that are no UTF-8 are U+FFFD here; `isText` says whether there are any.
+/// A listed question. Bytes that are not UTF-8 are replaced by U+FFFD; `isText` is then false.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// A UUID, by whose beginning it can be named.
+    /// A UUID. A unique prefix of it also names the question.
     pub id: String,
-    /// The agent whose call it is.
+    /// The agent that makes the call.
     pub agent_id: String,
     /// The guard's session.
     pub session: String,
     /// When it was asked, in milliseconds since 1970.
     pub created_at_ms: u64,
-    /// When it ends without an answer, in milliseconds since 1970.
+    /// When it expires if nobody answers, in milliseconds since 1970.
     pub expires_at_ms: u64,
-    /// The number of its card, never used again in this guard.
+    /// The number of its card, never reused by this guard.
     pub card: u64,
-    /// Goes up with each change of what the card lists.
+    /// Increases with each change of the card.
     pub revision: u64,
-    /// How many calls wait for the answer.
+    /// The number of calls that wait for the answer.
     pub calls: usize,
-    /// `exec`, or how the file is used.
+    /// `exec`, or the kind of file access.
     pub operation: String,
-    /// By which system call a file is used: `open`, `unlink`, `rename`.
+    /// The system call that accesses a file: `open`, `unlink`, `rename`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Empty for a file.
+    /// The arguments; empty for a file.
     pub argv: Vec<String>,
     /// The real path of the program or the file.
     pub resolved_path: String,
-    /// Whether `argv`, `resolvedPath` and `cwd` are UTF-8 as they stand.
+    /// Whether `argv`, `resolvedPath` and `cwd` are valid UTF-8 without replacements.
     pub is_text: bool,
     /// The real path of the current directory; `None` for a file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,55 +182,55 @@ pub struct Approval {
     /// The program's inode number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inode: Option<u64>,
-    /// Of the program's content, in hexadecimal digits.
+    /// The SHA-256 of the program's content, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// Of the program's whole environment, in hexadecimal digits.
+    /// The digest of the program's whole environment, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_sha256: Option<String>,
-    /// What of the environment can make another program of this one.
+    /// The variables that can change what the program does.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub environment: Vec<String>,
-    /// The script, where the program is its interpreter.
+    /// The script, if the program is its interpreter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<ScriptInfo>,
-    /// The scripts that interpret that one.
+    /// The scripts that interpret that script.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub through: Vec<ScriptInfo>,
-    /// The processes that ask: the caller, then its parents up to the guard.
+    /// The asking processes: the caller, then its parents up to the guard.
     pub asked_by: Vec<Asker>,
-    /// The rule that made it a question.
+    /// Why it is asked: the rule that applies.
     pub because: AskReason,
     /// What "always" would save.
     pub always: Saved,
 }
 
-/// A script that is bound.
+/// A script that is bound by its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScriptInfo {
     /// The real path.
     pub path: String,
-    /// Of its content, in hexadecimal digits.
+    /// The SHA-256 of its content, in hexadecimal digits.
     pub sha256: String,
 }
 
-/// A process of the line that asks.
+/// One of the asking processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Asker {
     /// The process id.
     pub pid: i32,
-    /// When it started, in clock ticks since boot (field 22 of proc_pid_stat(5)).
+    /// The start time, in clock ticks since boot (field 22 of proc_pid_stat(5)).
     pub started: u64,
     /// The command name, as ps(1) shows it.
     pub name: String,
 }
 
-/// Why it is asked.
+/// Why a question is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskReason {
-    /// Who wrote the rule: `agent`, `global`, `openclaw`, `saved`.
+    /// The origin of the rule: `agent`, `global`, `openclaw`, `saved`.
     pub source: String,
-    /// Where the rule is: `permissions.filesystem.rules["~/work/**"]`.
+    /// The rule's place in its file: `permissions.filesystem.rules["~/work/**"]`.
     pub path: String,
     /// The rule's short form.
     pub rule: String,
@@ -242,51 +242,51 @@ pub struct AskReason {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", untagged)]
 pub enum Saved {
-    /// There is something to save.
+    /// Something would be saved.
     Saves {
-        /// By `allow-always`.
+        /// What `allow-always` saves.
         saves: Vec<OneSaved>,
-        /// By `allow-always-directory`; empty where there is no such choice.
+        /// What `allow-always-directory` saves; empty if that is not offered.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         directory: Vec<OneSaved>,
     },
     /// "always" is not offered.
     Never {
-        /// Why not, for a human.
+        /// The reason, for a human.
         never: String,
     },
 }
 
-/// One thing that would be saved: an entry of the allowlist has an `argPattern`, a rule for files has `bits`.
+/// One thing to save. An allowlist entry has an `argPattern`, a file rule has `bits`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OneSaved {
-    /// The program's real path, or the pattern of a rule for files.
+    /// The program's real path, or the pattern of a file rule.
     pub pattern: String,
-    /// The arguments and the directory of an entry, as `sha256:cwd-argv:v1:…`; `None` of a rule.
+    /// An entry's arguments and directory, as `sha256:cwd-argv:v1:…`; `None` for a rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arg_pattern: Option<String>,
-    /// What a rule allows: `r`, `rw`; `None` of an entry.
+    /// The access that a rule allows: `r`, `rw`; `None` for an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits: Option<String>,
-    /// For a human.
+    /// A description for a human.
     pub text: String,
 }
 
 impl Reply {
-    /// Of this version.
+    /// A reply of this version.
     pub fn new(said: Body) -> Reply {
         Reply { version: VERSION, said }
     }
 
-    /// That something is wrong.
+    /// An error reply.
     pub fn error(code: &str, message: impl Into<String>) -> Reply {
         Reply::new(Body::Error { code: code.to_owned(), message: message.into() })
     }
 
-    /// As a line.
+    /// The reply as a line.
     pub fn to_line(&self) -> Vec<u8> {
-        // Strings, numbers and lists of them: nothing that could fail.
+        // Only strings, numbers and lists: serialising them cannot fail.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line
@@ -294,7 +294,7 @@ impl Reply {
 }
 
 impl Approval {
-    /// Everything on these cards.
+    /// All questions on these cards.
     pub fn all(listings: &[PendingCard]) -> Vec<Approval> {
         let of = |listing: &PendingCard| {
             let card = listing.card;
@@ -304,9 +304,9 @@ impl Approval {
         listings.iter().flat_map(of).collect()
     }
 
-    /// For programs, with the guard's process.
+    /// The question as JSON for programs, with the guard's pid.
     pub fn json(&self, guard: u32) -> Value {
-        // Strings, numbers and lists of them: nothing that could fail.
+        // Only strings, numbers and lists: serialising them cannot fail.
         let mut value = serde_json::to_value(self).unwrap_or_default();
         value["guard"] = guard.into();
         value

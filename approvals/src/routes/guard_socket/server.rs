@@ -1,4 +1,4 @@
-//! The guard's end of the control socket. Nothing that a peer does, or leaves undone, holds up the manager.
+//! The guard's end of the control socket. A slow or silent peer never blocks the manager.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use crate::manager::Manager;
 use crate::outcome::{Lookup, SaveRequest};
 use crate::persist::GrantStore;
 
-/// Peers at a time; more wait until one of these has been answered, or was silent for too long.
+/// The maximum number of peers at once. More wait until one is answered or times out.
 const MAX_PEERS: usize = 32;
-/// Peers that have subscribed.
+/// The maximum number of subscribed peers.
 const MAX_SUBSCRIBERS: usize = 16;
 /// How long a peer may be silent, unless it has subscribed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a peer may take to read.
+/// How long a write to a peer may take.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two requests of a peer: a hundred a second.
+/// The pause between two requests of a peer, which limits it to a hundred per second.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Answers whoever connects.
+/// Answers connecting peers.
 #[derive(Clone)]
 pub struct Server {
     manager: Manager,
@@ -40,30 +40,30 @@ pub struct Server {
     subscribers: Arc<Semaphore>,
 }
 
-/// A peer that does not keep to the rules, or has gone.
+/// The peer broke the protocol, or has gone.
 struct Gone;
 
-/// What a peer sends, line by line.
+/// Reads a peer's requests line by line.
 struct LineReader {
     read: Take<BufReader<OwnedReadHalf>>,
     line: Vec<u8>,
 }
 
 impl Server {
-    /// Answers by this manager.
+    /// Answers from this manager.
     pub fn new(manager: Manager, keeper: GrantStore, is_member: IsMember) -> Server {
         Server { manager, keeper, is_member, subscribers: Arc::new(Semaphore::new(MAX_SUBSCRIBERS)) }
     }
 
-    /// Accepts for ever.
+    /// Accepts connections for ever.
     pub async fn run(self, socket: Arc<Socket>) {
         let Ok(listener) = socket.listener() else { return };
         let peers = Arc::new(Semaphore::new(MAX_PEERS));
         loop {
-            // It is never closed.
+            // The semaphore is never closed.
             let Ok(place) = Arc::clone(&peers).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
-                // No descriptors are left, usually.
+                // Usually the descriptors are used up.
                 sleep(IO_TIMEOUT).await;
                 continue;
             };
@@ -72,26 +72,26 @@ impl Server {
         }
     }
 
-    /// Answers one peer, if it may ask, until it goes.
+    /// Serves one peer until it goes, if it may ask.
     pub async fn serve_peer(self, stream: UnixStream, place: OwnedSemaphorePermit) {
         if self.may_ask(&stream) {
             self.serve(stream, place).await;
         }
     }
 
-    /// Answers the front, at whose end the operator's terminal is, until it goes.
+    /// Serves the front, which has the operator's terminal, until it goes.
     pub async fn run_terminal(self, link: UnixStream) {
         let (read, write) = link.into_split();
         let mut lines = LineReader::new(read);
-        // It says `subscribe` at its start, before anything is asked.
+        // The front sends `subscribe` when it starts, before anything is asked.
         let first = lines.next().await.map(|line| read_call(&line));
         if let Ok(Ok(Method::Subscribe)) = first {
             let _ = self.stream_events(lines, write, Route::Terminal).await;
         }
     }
 
-    /// The same user, and none of those that are guarded. A process of another pid namespace cannot be told apart from
-    /// one of them.
+    /// Whether the peer is a process of the same user and not guarded. A process of another pid namespace is rejected,
+    /// as it might be guarded.
     fn may_ask(&self, stream: &UnixStream) -> bool {
         let Ok(peer) = stream.peer_cred() else { return false };
         let is_outside = peer.pid().is_some_and(|pid| pid > 0 && !(self.is_member)(pid));
@@ -159,7 +159,7 @@ impl Server {
         }
     }
 
-    /// Saves on a thread of its own: the disk may be slow, and the time goes on.
+    /// Saves on a blocking thread, because the disk may be slow.
     async fn save(&self, saves: Vec<SaveRequest>) -> (Vec<String>, Vec<String>) {
         if saves.is_empty() {
             return Default::default();
@@ -180,7 +180,8 @@ impl Server {
         (saved, unsaved)
     }
 
-    /// Tells what waits, and then what happens, until the peer goes. What it asks meanwhile is answered in between.
+    /// Sends the pending questions, then the events, until the peer goes. Requests that arrive meanwhile are answered
+    /// in between.
     async fn stream_events(
         &self,
         mut lines: LineReader,
@@ -204,7 +205,7 @@ impl Server {
             };
             let said = match event {
                 Ok(event) => self.message(&event),
-                // What was missed is in what waits now.
+                // The snapshot contains whatever was missed.
                 Err(RecvError::Lagged(_)) => {
                     Some(Body::Approvals { approvals: Approval::all(&self.manager.snapshot()) })
                 }
@@ -222,7 +223,7 @@ impl Server {
         match &event.what {
             QuestionChange::Requested { .. } => {
                 let approvals = Approval::all(&self.manager.snapshot());
-                // One that has ended already is told of next.
+                // If the question has already ended, the next event says so.
                 let approval = approvals.into_iter().find(|approval| approval.id == id)?;
                 Some(Body::Requested { approval: Box::new(approval) })
             }
@@ -265,7 +266,7 @@ impl LineReader {
         LineReader { read: BufReader::new(read).take(MAX_REQUEST_LEN), line: Vec::new() }
     }
 
-    /// The next line. Can be left and called again: what was read of a line is kept.
+    /// The next line. Cancel-safe: a partly read line is kept.
     async fn next(&mut self) -> Result<Vec<u8>, Gone> {
         match self.read.read_until(b'\n', &mut self.line).await {
             Ok(_) if self.line.ends_with(b"\n") => {
@@ -277,7 +278,7 @@ impl LineReader {
     }
 }
 
-/// What is wanted, or why that cannot be known.
+/// Parses a request, or returns the error reply.
 fn read_call(line: &[u8]) -> Result<Method, Reply> {
     match serde_json::from_slice::<Call>(line) {
         Ok(call) if call.version == VERSION => Ok(call.method),

@@ -1,7 +1,7 @@
-//! `approvals.notify`: a program of the operator's is told of each new card. It cannot answer.
+//! `approvals.notify`: runs a program of the operator for each new card. The program cannot answer.
 //!
-//! It runs outside of the tree, unguarded. So it is found when the policy is read, not when it is run, and is not run
-//! where the tree could write its file.
+//! It runs outside the tree, unguarded. So its path is resolved when the policy is read, not when it is run, and it is
+//! not run if a guarded process could write its file.
 
 mod program;
 #[cfg(test)]
@@ -27,23 +27,23 @@ use crate::event::QuestionChange;
 use crate::manager::Manager;
 use crate::question::Id;
 
-/// Programs that run at a time.
+/// How many of these programs may run at once.
 const MAX_RUNNING: usize = 4;
-/// Between two of them: what comes meanwhile is told of together.
+/// The pause between two runs. Cards that arrive meanwhile are reported together.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// How long one may run.
+/// How long one run may take.
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
-/// How often it is looked whether one has ended.
+/// How often to check whether one has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Tells the operator's program.
+/// Runs the operator's program.
 #[derive(Clone)]
 pub struct Notifier {
     manager: Manager,
     complain: Warn,
 }
 
-/// The cards that nobody was told of yet, by their first questions.
+/// The cards not reported yet, by their first questions.
 #[derive(Default)]
 struct Unannounced {
     cards: VecDeque<Id>,
@@ -52,12 +52,12 @@ struct Unannounced {
 }
 
 impl Notifier {
-    /// Of this manager's cards.
+    /// Reports the cards of this manager.
     pub fn new(manager: Manager, complain: Warn) -> Notifier {
         Notifier { manager, complain }
     }
 
-    /// Tells for ever.
+    /// Runs for ever.
     pub async fn run(self) {
         let (listings, mut events) = self.manager.subscribe();
         let mut news = Unannounced::default();
@@ -73,7 +73,7 @@ impl Notifier {
                     Ok(event) => if let QuestionChange::Requested { card } = event.what {
                         news.add(card.number, event.id);
                     },
-                    // What was missed is in what waits now.
+                    // The snapshot contains whatever was missed.
                     Err(RecvError::Lagged(_)) => self.update(&mut news, self.manager.snapshot()),
                     Err(RecvError::Closed) => return,
                 },
@@ -84,7 +84,7 @@ impl Notifier {
                     }
                 }
                 problem = last_problem(&mut to_say) => if problem != said {
-                    // Once: it will not get better by itself.
+                    // Report it once: the cause will not go away by itself.
                     (self.complain)(format!("openclaw-guard: approvals.notify: {problem}"));
                     said = problem;
                 },
@@ -100,7 +100,7 @@ impl Notifier {
         }
     }
 
-    /// Tells of the first card that still waits, and how many more there are.
+    /// Reports the first card that is still pending, and how many more there are.
     fn notify(&self, news: &mut Unannounced, running: &Arc<AtomicUsize>, problems: &UnboundedSender<String>) {
         let Some(program) = self.manager.notify() else { return news.cards.clear() };
         let waiting = Approval::all(&self.manager.snapshot());
@@ -115,7 +115,7 @@ impl Notifier {
         let run = move || {
             let _place = place;
             if let Err(problem) = run(&program, format!("{value}\n").as_bytes(), MAX_INTERVAL) {
-                // The guard is ending, where nobody listens.
+                // Fails only when the guard is ending.
                 let _ = problems.send(format!("{}: {problem}", shown(name.as_bytes())));
             }
         };
@@ -141,7 +141,7 @@ impl Unannounced {
     }
 }
 
-/// One of the programs that run.
+/// One of the running programs.
 struct Slot(Arc<AtomicUsize>);
 
 impl Slot {
@@ -157,18 +157,18 @@ impl Drop for Slot {
     }
 }
 
-/// Runs the program to its end, or for as long as it may.
+/// Runs the program until it ends or its time is up.
 fn run(program: &Program, text: &[u8], longest: Duration) -> io::Result<()> {
     let mut child = program.start(text)?;
     let end = std::time::Instant::now() + longest;
-    // Only this child is waited for: others are the workers'.
+    // Wait for this child only: the others belong to the workers.
     loop {
         if let Some(status) = child.try_wait()? {
             return if status.success() { Ok(()) } else { Err(io::Error::other(status.to_string())) };
         }
         if std::time::Instant::now() >= end {
             if let Some(group) = Pid::from_raw(child.id() as i32) {
-                // It leads a session, and so a group; one that has ended needs no signal.
+                // It leads a session, and so a group. If it has ended it needs no signal.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             child.wait()?;

@@ -1,4 +1,4 @@
-//! The program that is told, found when the policy is read.
+//! The notify program, resolved when the policy is read.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -16,12 +16,12 @@ use rustix::fs::MemfdFlags;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     pub(super) argv: Vec<String>,
-    /// Its file's real path, or why it is not run.
+    /// The real path of its file, or the reason why it is not run.
     file: Result<PathBuf, String>,
 }
 
 impl Program {
-    /// Of a policy. The operator's PATH and directory are those of now.
+    /// Reads it from a policy, and resolves it by the operator's current PATH and directory.
     pub fn from_policy(policy: &Policy) -> Option<Program> {
         let argv = policy.approvals().notify()?.to_vec();
         let found = find(argv.first()?);
@@ -44,17 +44,17 @@ impl Program {
         Program { argv, file }
     }
 
-    /// Starts it, with a text to read.
+    /// Starts it with `text` as its standard input.
     pub(super) fn start(&self, text: &[u8]) -> io::Result<Child> {
         let file = self.file.as_ref().map_err(|why| io::Error::other(why.clone()))?;
-        // Not a pipe, which a program that does not read would leave full.
+        // Not a pipe: a program that does not read would leave it full.
         let mut input = File::from(rustix::fs::memfd_create("openclaw-guard-approval", MemfdFlags::CLOEXEC)?);
         input.write_all(text)?;
         input.rewind()?;
         let mut command = Command::new(file);
         command.arg0(&self.argv[0]).args(&self.argv[1..]);
         command.stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
-        // Interpreters look for modules where they are started: the operator's directory is often the tree's.
+        // Interpreters load modules from the current directory, and guarded processes can often write the operator's.
         command.current_dir("/");
         guard_shim::detach(&mut command);
         command.spawn()

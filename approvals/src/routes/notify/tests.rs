@@ -1,4 +1,4 @@
-//! Programs that are told, and programs that do what they should not.
+//! Well-behaved and misbehaving notify programs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::tests::{question, settings};
 use crate::{Approvals, Surroundings};
 
-/// A guard whose cards a shell's command is told of; `OUT` in it is a file.
+/// A guard that reports its cards to a shell command; `OUT` in the command is a file.
 struct NotifyFixture {
     approvals: Approvals,
     directory: tempfile::TempDir,
@@ -86,7 +86,7 @@ fn a_program_is_told_of_each_card_once() {
         (&"1".into(), Some(u64::from(std::process::id())))
     );
     assert_eq!(value["more"], 0);
-    // On the same card; and one that is answered before anybody is told.
+    // One on the same card, and one that is answered before anybody is notified.
     let _second = told.ask(&["/bin/a", "2"]);
     let many: Vec<_> = (0..20).map(|n| told.ask(&[&format!("/bin/{n}")])).collect();
     drop(told.ask(&["/bin/z"]));
@@ -106,7 +106,7 @@ fn a_program_has_nothing_of_the_guards() {
     let _ticket = told.ask(&["/bin/a"]);
     until(|| told.lines().len() == 3);
     let lines = told.lines();
-    // The three, and the one by which ls looks.
+    // The three standard descriptors, and the one that ls opens.
     assert_eq!((lines[0].trim(), &*lines[2]), ("4", "/"));
     let (pid, session) = lines[1].split_once(' ').unwrap();
     assert_eq!(pid, session);
@@ -139,7 +139,7 @@ fn a_program_that_stays_is_killed_with_all_it_started() {
     let script = format!("sleep 1000 & echo $! > {}; wait", out.display());
     let program = Program::new(&["sh", "-c", &script]);
     let text = vec![b'x'; 1 << 20];
-    // As long as it takes to come to its sleep.
+    // Enough time to reach its sleep.
     for seconds in [1, 5, 60] {
         let ended = run(&program, &text, Duration::from_secs(seconds)).unwrap_err();
         assert_eq!(ended.to_string(), "it ran for too long and was killed");
@@ -151,7 +151,7 @@ fn a_program_that_stays_is_killed_with_all_it_started() {
     until(|| guard_openclaw::peer::proc::stat(child).is_err() || !is_running(child));
 }
 
-/// Nobody may wait for an orphan here: one that has ended may stay as a zombie.
+/// Nothing reaps orphans here, so an ended process may stay a zombie.
 fn is_running(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

@@ -1,4 +1,4 @@
-//! One question, asked until somebody answers.
+//! Asks one question until somebody answers.
 
 use std::io;
 use std::path::Path;
@@ -15,15 +15,16 @@ use super::peer::{Peer, PeerRejected};
 use super::place::{Endpoint, Find};
 use super::wire::{ApprovalRequest, ClientMessage, Word, answer};
 
-/// How long connecting and asking may take, as in OpenClaw's client. The answer may take as long as the question waits.
+/// How long connecting and sending may take, as in OpenClaw's client. The answer may take as long as the question
+/// waits.
 const IO_TIMEOUT: Duration = Duration::from_secs(15);
-/// Between two attempts: it doubles from one to the other.
+/// The shortest and the longest pause between two attempts. It doubles each time.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(8)];
 
 /// Why there is no answer yet.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nobody is there, or not any more: that is nothing to complain of.
+    /// Nobody listens, or not any more. This is not reported.
     #[error("{path}: nobody listens")]
     Nobody { path: String },
     #[error("{path}: {error}")]
@@ -34,8 +35,8 @@ pub enum NoAnswer {
     Unknown(String),
 }
 
-/// Asks again and again, under the same id, until somebody answers. Whoever drops this takes the question back: the
-/// connection ends.
+/// Asks again and again with the same id until somebody answers. Dropping the future closes the connection and so
+/// withdraws the question.
 pub async fn ask(
     find: Find,
     is_member: &IsMember,
@@ -46,7 +47,7 @@ pub async fn ask(
     let [mut pause, longest] = PAUSES;
     loop {
         let find = Arc::clone(&find);
-        // The disk may be slow.
+        // Reading the disk may block.
         let found = tokio::task::spawn_blocking(move || find()).await;
         let found = found.unwrap_or_else(|_| Err("the store cannot be looked at".to_owned()));
         let outcome = match found.map_err(NoAnswer::Unknown) {
@@ -82,7 +83,7 @@ async fn once(
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(nobody()),
         Err(error) => return Err(failed(error)),
     };
-    // Before the token is told.
+    // Check the peer before sending it the token.
     Peer::from_stream(&stream, is_member).map_err(|turned| NoAnswer::Turned { path: path(), turned })?;
     let line = ClientMessage::request(token, id, asked);
     within(async {
@@ -98,7 +99,7 @@ async fn once(
     }
 }
 
-/// Connects, and waits while more connections than it takes at a time wait there already.
+/// Connects. Waits while the listener's backlog is full.
 async fn connect(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {

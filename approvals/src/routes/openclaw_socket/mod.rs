@@ -1,8 +1,8 @@
 //! The route `socket`: OpenClaw's exec-approvals.sock. The guard is a client of it; `openclaw-guard approvals watch`
 //! (`openclaw_guard::approvals::watch`) listens there, and so does the companion program of OpenClaw on macOS.
 //!
-//! `place` says where the socket is and what opens it, `peer` who is at its other end, `wire` what goes over it, `text`
-//! how a call reads there. `ask` asks one question, `route` all that wait, `probe` whether anybody listens.
+//! `place` finds the socket and its token, `peer` identifies the other end, `wire` defines the messages, and `text`
+//! renders a call. `ask` asks one question, `route` all pending ones, and `probe` finds out whether anybody listens.
 
 mod ask;
 mod peer;

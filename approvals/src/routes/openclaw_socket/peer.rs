@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket.
+//! Identifies the process at the other end of a socket.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -11,14 +11,14 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::process::geteuid;
 
-/// A process of this user that lives and belongs to no guarded tree.
+/// A live process of this user that belongs to no guarded tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
-    /// Its number.
+    /// The process id.
     pub pid: i32,
 }
 
-/// Why nothing is said to a peer.
+/// Why a peer is not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PeerRejected {
     #[error("a process of another user ({0}) is at its other end")]
@@ -32,10 +32,10 @@ pub enum PeerRejected {
 }
 
 impl Peer {
-    /// The peer of a connected socket: who connected, or who listened (unix(7), SO_PEERCRED).
+    /// Identifies the peer of a connected socket: the process that connected or listened (unix(7), SO_PEERCRED).
     ///
     /// # Errors
-    /// When it may not be talked to.
+    /// Returns the reason if the peer is not trusted.
     pub fn from_stream(stream: &impl AsFd, is_member: &IsMember) -> Result<Peer, PeerRejected> {
         let credentials = getsockopt(stream, PeerCredentials).map_err(PeerRejected::Unknown)?;
         if credentials.uid() != geteuid().as_raw() {
@@ -43,17 +43,17 @@ impl Peer {
         }
         let pid = credentials.pid();
         if pid <= 0 {
-            // Of another namespace: it cannot be told apart from a member.
+            // Pid 0: the peer is in another pid namespace, and could be a guarded process.
             return Err(PeerRejected::Unknown(Errno::ESRCH));
         }
-        // The number of a process that has ended may be another's by now.
+        // The pid of an ended process may have been reused.
         let held = match getsockopt(stream, PeerPidfd) {
             Ok(held) => Some(held),
             // Before Linux 6.5.
             Err(Errno::ENOPROTOOPT) => None,
             Err(_) => return Err(PeerRejected::Ended),
         };
-        // Of this guard's tree, or of another's: a member of that could answer for this one.
+        // A process of any guarded tree: a member of another tree could answer for this one.
         if is_member(pid) || guard_above(pid).is_some() {
             return Err(PeerRejected::Member(pid));
         }
@@ -63,6 +63,6 @@ impl Peer {
 }
 
 fn lives(process: OwnedFd) -> bool {
-    // A pidfd can be read once its process has ended.
+    // A pidfd becomes readable when its process has ended.
     poll(&mut [PollFd::new(process.as_fd(), PollFlags::POLLIN)], PollTimeout::ZERO) == Ok(0)
 }

@@ -1,4 +1,4 @@
-//! Where the socket is, and the token that opens it.
+//! The path of the socket, and its token.
 
 use std::fmt;
 use std::fs::File;
@@ -14,31 +14,31 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fchmod, fstat, renameat};
 use rustix::process::geteuid;
 use subtle::ConstantTimeEq;
 
-/// The socket's name in the state directory, where the store names none.
+/// The socket's default name in the state directory.
 pub const NAME: &str = "exec-approvals.sock";
-/// The token's file in [`GUARD`], where the store has none.
+/// The name of the guard's own token file in [`GUARD`], used if the store has no token.
 const TOKEN: &str = "socket-token";
-/// A longer token is none.
+/// The maximum length of a token, in bytes.
 const MAX_BYTES: u64 = 4096;
-/// Random bytes of a token that is made here. OpenClaw takes 24.
+/// The number of random bytes of a new token. OpenClaw uses 24.
 const BYTES: usize = 32;
 
-/// What opens the socket. `Debug` does not tell it.
+/// The token of the socket. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SocketToken(String);
 
 impl SocketToken {
-    /// The token itself, for whoever may have it.
+    /// The token in plain text.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether a peer has the same: how long it takes says nothing of where they differ.
+    /// Compares with a peer's token in constant time.
     pub fn is(&self, given: &str) -> bool {
         self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
 
-    /// A token that a test has chosen.
+    /// A token chosen by a test.
     #[cfg(any(test, feature = "test-support"))]
     pub fn new(text: &str) -> SocketToken {
         SocketToken(text.to_owned())
@@ -51,21 +51,21 @@ impl fmt::Debug for SocketToken {
     }
 }
 
-/// Finds out where to meet, each time anew: a token may be made, and a store changed.
+/// Finds the endpoint. Called for each connection, because the token or the store may have changed.
 pub type Find = Arc<dyn Fn() -> Result<Endpoint, String> + Send + Sync>;
 
-/// Where who asks and who answers meet.
+/// The approvals socket: its path and token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The socket's path. What leads to it is real.
+    /// The socket's path, with all directories resolved.
     pub path: PathBuf,
-    /// `None` where nobody has made one yet.
+    /// The token; `None` if there is none yet.
     pub token: Option<SocketToken>,
 }
 
 impl Endpoint {
-    /// By OpenClaw's store where there is one, else by what the guard has of its own. `state` is the real path of the
-    /// state directory, `home` what `~` means.
+    /// Reads the endpoint from OpenClaw's store, or else from the guard's own files. `state` is the real path of the
+    /// state directory, `home` the directory that `~` stands for.
     ///
     /// # Errors
     /// A sentence for a human.
@@ -89,10 +89,10 @@ impl Endpoint {
         Ok(Endpoint { path, token })
     }
 
-    /// The socket at the path, held: what is put in its place later is another.
+    /// Opens the socket file, so that a later replacement is not used.
     ///
     /// # Errors
-    /// The kernel's; a sentence for what is no socket of this user's.
+    /// The error of the system call, or a sentence if it is not a socket of this user.
     pub fn open(&self) -> io::Result<SocketHandle> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let held = rustix::fs::open(&self.path, flags, Mode::empty())?;
@@ -107,12 +107,12 @@ impl Endpoint {
     }
 }
 
-/// A socket that is held by a descriptor of its file.
+/// A socket, held open by a descriptor of its file.
 #[derive(Debug)]
 pub struct SocketHandle(OwnedFd);
 
 impl SocketHandle {
-    /// What to connect to: short enough for an address, however long the socket's path is.
+    /// The path to connect to. It is short enough for a socket address however long the socket's own path is.
     pub fn path(&self) -> PathBuf {
         format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
@@ -122,7 +122,7 @@ fn is_ours(stat: &Stat) -> bool {
     stat.st_uid == geteuid().as_raw()
 }
 
-/// What the store names. What leads there is resolved.
+/// The path that the store names, with its directory resolved.
 fn named(path: &str, home: &Path) -> Result<PathBuf, String> {
     let socket = approvals_store::socket(path, home);
     let parts = socket.as_deref().and_then(|path| path.parent().zip(path.file_name()));
@@ -136,7 +136,7 @@ fn named(path: &str, home: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// The guard's own token.
+/// Reads the guard's own token.
 fn read(state: &Path) -> io::Result<Option<SocketToken>> {
     let Some(own) = Directory::open_own(state)? else { return Ok(None) };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -163,10 +163,10 @@ fn read(state: &Path) -> io::Result<Option<SocketToken>> {
     Ok(Some(SocketToken(text.to_owned())))
 }
 
-/// The guard's own token, which is made where there is none. Whoever calls holds a lock against others that do.
+/// Reads the guard's own token, and creates it if there is none. The caller holds the lock against concurrent calls.
 ///
 /// # Errors
-/// The kernel's.
+/// The error of the system call.
 pub fn make(state: &Path) -> io::Result<SocketToken> {
     if let Some(token) = read(state)? {
         return Ok(token);
@@ -174,7 +174,7 @@ pub fn make(state: &Path) -> io::Result<SocketToken> {
     let own = Directory::make_own(state)?;
     let bytes: [u8; BYTES] = ids::bytes();
     let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    // In one step: half a token would be a wrong one.
+    // Rename it into place, so that nobody reads half a token.
     let temporary = format!("{TOKEN}.{}", std::process::id());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let file = own.below(temporary.as_str(), flags, Mode::RUSR | Mode::WUSR)?;

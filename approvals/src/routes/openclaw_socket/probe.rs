@@ -1,4 +1,4 @@
-//! Whether anybody listens, for who decides whether a question can be asked at all.
+//! Finds out whether anybody listens on the socket, to decide whether a question can be asked at all.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use super::peer::Peer;
 use super::place::Find;
 use crate::manager::Manager;
 
-/// For so long what was found holds: a burst of questions is not a burst of connections.
+/// How long a result is reused, so that a burst of questions does not cause a burst of connections.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Finds out.
+/// Probes the socket.
 #[derive(Debug, Default)]
 pub struct Probe(Mutex<Option<Instant>>);
 
 impl Probe {
-    /// Tells the manager whether the socket can be reached, where that matters: where `cli` is a route somebody can
-    /// always answer.
+    /// Reports to the manager whether the socket can be reached. Does nothing if `cli` is a route, because then
+    /// somebody can always answer.
     pub fn report(&self, manager: &Manager, find: &Find, is_member: &IsMember) {
         if !manager.wants(Route::Socket) || manager.wants(Route::Cli) {
             return;
         }
-        // Held meanwhile: whoever comes next takes what is found now.
+        // The lock is held during the probe, so that concurrent callers reuse its result.
         let mut last = self.0.lock();
         if last.is_none_or(|last| last.elapsed() > PROBE_INTERVAL) {
             manager.reach(Route::Socket, is_there(find, is_member));

@@ -1,4 +1,4 @@
-//! Every question that waits, on the socket.
+//! Asks all pending questions on the socket.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::manager::Manager;
 use crate::persist::GrantStore;
 use crate::question::{Id, PendingRequest};
 
-/// Questions on the socket at a time; the others wait for their turn.
+/// The maximum number of questions on the socket at once; the others wait.
 const MAX_CONNECTIONS: usize = 64;
 
 /// Asks on the socket.
@@ -31,7 +31,7 @@ pub struct SocketAsker {
 }
 
 impl SocketAsker {
-    /// Asks what waits in this manager.
+    /// Asks the pending questions of this manager.
     pub fn new(
         manager: Manager,
         keeper: GrantStore,
@@ -43,10 +43,10 @@ impl SocketAsker {
         SocketAsker { taking, find, is_member, places: Arc::new(Semaphore::new(MAX_CONNECTIONS)) }
     }
 
-    /// Asks for ever. When this is dropped, every question is taken back from the socket.
+    /// Runs for ever. When the future is dropped, every question is withdrawn from the socket.
     pub async fn run(self) {
         let mut questions = Questions::new(self.taking.manager.clone());
-        // Each on a connection of its own.
+        // Each question has its own connection.
         let mut open: HashMap<Id, AbortHandle> = HashMap::new();
         let mut tasks = JoinSet::new();
         loop {
@@ -79,7 +79,7 @@ impl SocketAsker {
             self.taking.manager.route_failed(request.id, Route::Socket, RouteFailure::Failed);
             return;
         };
-        // It is never closed.
+        // The semaphore is never closed.
         let Ok(_place) = self.places.acquire().await else { return };
         let complain = |problem: &NoAnswer| {
             if !matches!(problem, NoAnswer::Nobody { .. }) {
@@ -88,7 +88,7 @@ impl SocketAsker {
         };
         let find = Arc::clone(&self.find);
         let word = ask(find, &self.is_member, &request.id.to_string(), &asked, complain).await;
-        // The answer is given even if the question's end takes this task with it meanwhile.
+        // A task of its own, so that the answer is submitted even if the question's end aborts this task.
         let taking = self.taking.clone();
         let id = request.id;
         tokio::spawn(async move { taking.submit(id, word.into()).await });

@@ -1,13 +1,13 @@
-//! How a held call reads on the socket.
+//! Renders a held call for the socket.
 
 use super::wire::ApprovalRequest;
 use crate::question::Question;
 use crate::text::{Words, words};
 
-/// What is said of the side that asks, as OpenClaw's clients say `gateway` and `node`.
+/// The value of `host`; OpenClaw's own clients send `gateway` or `node`.
 const HOST: &str = "openclaw-guard";
 
-/// A question for the socket; `None` where it cannot be shown whole.
+/// The request for a question; `None` if it cannot be shown in full.
 pub fn approval_request(question: &Question) -> Option<ApprovalRequest> {
     let Words { command, cwd, resolved_path, ask } = words(question)?;
     Some(ApprovalRequest {

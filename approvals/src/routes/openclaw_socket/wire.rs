@@ -1,5 +1,4 @@
-//! The lines of OpenClaw's exec-approvals.sock: JSON Lines, one request a connection. Keys that are not known here do
-//! not count.
+//! The messages of OpenClaw's exec-approvals.sock: JSON Lines, one request per connection. Unknown keys are ignored.
 
 use std::io;
 
@@ -9,51 +8,51 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
 use super::place::SocketToken;
 use crate::decision::{Decision, GrantWidth};
 
-/// All that is read of an answer: more is none.
+/// The maximum number of bytes read while waiting for an answer.
 pub const MAX_ANSWER_LEN: u64 = 64 << 10;
 
-/// What a client says.
+/// A client's message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum ClientMessage {
-    /// A command is to be approved.
+    /// A request to approve a command.
     Request {
-        /// What opens the socket.
+        /// The socket's token.
         token: String,
-        /// The client's name for the question; the answer has it too.
+        /// The client's id of the question, repeated in the answer.
         id: String,
         /// The command.
         request: Box<ApprovalRequest>,
     },
-    /// A command is to be run by the program that listens.
+    /// A request to the listening program to run a command.
     #[serde(rename_all = "camelCase")]
     Exec {
-        /// The client's name for the request; the reply has it too.
+        /// The client's id of the request, repeated in the reply.
         id: String,
-        /// A text that no other request of this token has.
+        /// A text that no other request with this token has used.
         nonce: String,
         /// When it was written, in milliseconds since 1970.
         ts: i64,
-        /// HMAC-SHA-256 of `nonce:ts:requestJson` by the token, in hexadecimal digits.
+        /// HMAC-SHA-256 of `nonce:ts:requestJson` with the token as the key, in hexadecimal digits.
         hmac: String,
-        /// What is to be run, as JSON in a string.
+        /// The command to run, as JSON in a string.
         request_json: String,
     },
 }
 
-/// What is to be approved. As OpenClaw has it, everything but the command may be missing or null.
+/// The command to approve. As in OpenClaw, everything but the command may be missing or null.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequest {
-    /// The command as a shell would take it; a file reads `[write] /path`.
+    /// The command as a shell would take it; for a file, `[write] /path`.
     pub command: String,
     /// The current directory.
     pub cwd: Option<String>,
-    /// The side that asks: `gateway`, `node`, or `openclaw-guard`.
+    /// The kind of client: `gateway`, `node`, or `openclaw-guard`.
     pub host: Option<String>,
     /// OpenClaw's `security` for the agent: `deny`, `allowlist` or `full`.
     pub security: Option<String>,
-    /// When it is asked: `off`, `on-miss` or `always`.
+    /// When to ask: `off`, `on-miss` or `always`.
     pub ask: Option<String>,
     /// The agent.
     pub agent_id: Option<String>,
@@ -63,24 +62,24 @@ pub struct ApprovalRequest {
     pub session_key: Option<String>,
 }
 
-/// What is answered.
+/// A listener's message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum ServerMessage {
-    /// To `request`.
+    /// The answer to `request`.
     Decision {
-        /// The question's.
+        /// The id of the question.
         id: String,
         /// The answer.
         decision: Word,
     },
-    /// To `exec`: always an error here.
+    /// The reply to `exec`: always an error here.
     ExecRes {
-        /// The request's.
+        /// The id of the request.
         id: String,
-        /// Whether it was run.
+        /// Whether the command was run.
         ok: bool,
-        /// Why not.
+        /// Why it was not run.
         error: Problem,
     },
 }
@@ -88,24 +87,24 @@ pub enum ServerMessage {
 /// Why a command was not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// OpenClaw's, such as `INVALID_REQUEST`.
+    /// OpenClaw's error code, such as `INVALID_REQUEST`.
     pub code: String,
-    /// For people.
+    /// The reason, for humans.
     pub message: String,
     /// What is wrong with the request, for programs: `ttl`, `hmac`, `nonce`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The answers that there are.
+/// The possible answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
-    /// The calls that wait go on.
+    /// Allow the waiting calls.
     AllowOnce,
-    /// They go on, and what the question names is saved.
+    /// Allow the waiting calls, and save the entry that the question names.
     AllowAlways,
-    /// They are denied.
+    /// Deny the waiting calls.
     Deny,
 }
 
@@ -120,14 +119,14 @@ impl From<Word> for Decision {
 }
 
 impl Problem {
-    /// With OpenClaw's code, and its reason where it has one.
+    /// An error with OpenClaw's code, and its reason if it has one.
     pub fn new(code: &str, message: &str, reason: Option<&str>) -> Problem {
         Problem { code: code.to_owned(), message: message.to_owned(), reason: reason.map(str::to_owned) }
     }
 }
 
 impl ClientMessage {
-    /// A question, as a line.
+    /// The line that asks a question.
     pub fn request(token: &SocketToken, id: &str, asked: &ApprovalRequest) -> Vec<u8> {
         let request = Box::new(asked.clone());
         line(&ClientMessage::Request { token: token.text().to_owned(), id: id.to_owned(), request })
@@ -135,24 +134,24 @@ impl ClientMessage {
 }
 
 impl ServerMessage {
-    /// As a line.
+    /// The message as a line.
     pub fn to_line(&self) -> Vec<u8> {
         line(self)
     }
 }
 
 fn line(message: &impl Serialize) -> Vec<u8> {
-    // Strings and numbers: nothing that could fail.
+    // Only strings and numbers: serialising them cannot fail.
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// Reads until somebody answers the question of this id; what else is said does not count, and neither does a line
-/// without its end. `None` where the other end goes and has said nothing at all.
+/// Reads until the question with this id is answered. Ignores all other messages, and a last line without its newline.
+/// Returns `None` if the peer closes without sending anything.
 ///
 /// # Errors
-/// When the other end goes, or says more than [`MAX_ANSWER_LEN`], without having answered.
+/// If the peer closes or sends more than [`MAX_ANSWER_LEN`] bytes without an answer.
 pub async fn answer(read: impl AsyncBufRead + Unpin, id: &str) -> io::Result<Option<Word>> {
     let mut read = read.take(MAX_ANSWER_LEN);
     let mut line = Vec::new();

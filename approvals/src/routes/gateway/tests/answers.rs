@@ -1,4 +1,4 @@
-//! What counts as an answer, and what becomes of it.
+//! What counts as an answer, and what follows from it.
 
 use super::*;
 
@@ -50,7 +50,7 @@ async fn where_others_are_asked_it_waits_for_whoever_comes() {
     let mut peer = guard.gateway.welcome().await;
     let request = heard(&mut peer, "exec.approval.request").await;
     assert_eq!(request["params"]["requireDeliveryRoute"], false);
-    // All the same a release that does not know that says so.
+    // An older release that does not know the parameter rejects it all the same.
     decided(&mut peer, &request["id"], &request["params"], Value::Null).await;
     let call = ticket.call();
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -173,7 +173,7 @@ async fn what_nobody_could_read_is_not_asked() {
     assert!(guard.said().contains("too long"), "{}", guard.said());
 }
 
-/// What nobody was shown is not allowed for the lack of an answer, even if others could have been asked who stay silent.
+/// A question that nobody saw is not allowed by silence, even if other routes could be asked and stay silent.
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer_where_a_route_has_failed() {
     let guard = GatewayFixture::new(Some(&[Route::Gateway, Route::Cli])).await;
@@ -183,14 +183,14 @@ async fn silence_is_no_answer_where_a_route_has_failed() {
     assert_eq!(ended, Resolution::Failed);
     let late = guard.manager.resolve(&call, None, Decision::AllowOnce, Route::Cli);
     assert_eq!(late, Err(ResolveError::NoRoute));
-    // Whoever is asked all the same may answer.
+    // A human on another route may still answer.
     let long = guard.ask(&question(&["/bin/b", &"x".repeat(20_000)]));
     tokio::time::sleep(Duration::from_millis(100)).await;
     guard.manager.resolve(&long.call().to_string(), None, Decision::AllowOnce, Route::Cli).unwrap();
     assert_eq!(long.ended().await, Resolution::Resolved(Decision::AllowOnce));
 }
 
-/// Nobody has seen what the gateway has not taken yet.
+/// Until the gateway accepts a question, nobody has seen it.
 #[tokio::test]
 async fn a_gateway_that_says_nothing_has_asked_nobody() {
     for is_taken in [false, true] {
@@ -230,7 +230,7 @@ async fn the_session_is_told_how_programs_go_on_where_that_may_be_told() {
         going: Going::Denied(DenyReason::User),
     };
     tokio::task::yield_now().await;
-    // Without `admin` nothing is said, and no connection made.
+    // Without `admin` the guard reports nothing and opens no connection.
     guard.manager.report(told());
     let gateway = GatewaySettings { admin: true, ..GatewaySettings::default() };
     tokio::time::sleep(Duration::from_millis(100)).await;

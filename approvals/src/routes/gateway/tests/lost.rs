@@ -1,4 +1,4 @@
-//! Connections that end, and gateways that are away.
+//! Lost connections, and gateways that are down.
 
 use super::*;
 
@@ -11,7 +11,7 @@ async fn a_lost_connection_is_made_again_and_the_same_question_awaited() {
     for _ in 0..2 {
         drop(peer);
         peer = guard.gateway.welcome().await;
-        // No second card: it is not asked again.
+        // The question is not sent again, so there is no second card.
         let wait = heard(&mut peer, "exec.approval.waitDecision").await;
         assert_eq!(wait["params"]["id"], params["id"]);
     }
@@ -30,13 +30,13 @@ async fn one_that_was_lost_while_it_was_asked_is_asked_once() {
     let request = heard(&mut peer, "exec.approval.request").await;
     drop(peer);
     let mut peer = guard.gateway.welcome().await;
-    // It was not heard of there.
+    // The gateway had not received it.
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
     let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
     peer.refuse(&wait["id"], unknown).await;
     let again = heard(&mut peer, "exec.approval.request").await;
     assert_eq!(again["params"]["id"], request["params"]["id"]);
-    // It was, just then.
+    // The gateway received it just then.
     peer.refuse(&again["id"], json!({"code": "INVALID_REQUEST", "message": "approval id already pending"}))
         .await;
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
@@ -63,14 +63,14 @@ async fn a_gateway_that_has_forgotten_by_starting_again_is_asked_again() {
     peer.refuse(&wait["id"], unknown).await;
     let request = heard(&mut peer, "exec.approval.request").await;
     assert_eq!(request["params"]["id"], params["id"]);
-    // 2026.9.6 takes no id twice.
+    // OpenClaw 2026.9.6 rejects an id that was used before.
     let used = json!({"code": "UNAVAILABLE", "message": "approval request unavailable"});
     peer.refuse(&request["id"], used).await;
     let request = heard(&mut peer, "exec.approval.request").await;
     assert_ne!(request["params"]["id"], params["id"]);
     peer.answer(&request["id"], json!({"status": "accepted", "id": request["params"]["id"]})).await;
     heard(&mut peer, "exec.approval.waitDecision").await;
-    // It goes by that name, too.
+    // The question is also withdrawn under its new id.
     drop(ticket);
     let resolve = heard(&mut peer, "exec.approval.resolve").await;
     assert_eq!(resolve["params"]["id"], request["params"]["id"]);
@@ -83,7 +83,7 @@ async fn an_answer_that_was_missed_is_none() {
     let mut peer = guard.gateway.welcome().await;
     taken(&mut peer, &ticket).await;
     drop(peer);
-    // The same run of the gateway: somebody has answered meanwhile, and a second card would ask them again.
+    // The same run of the gateway: somebody has answered meanwhile, and a second card would ask again.
     let mut peer = guard.gateway.welcome().await;
     let wait = heard(&mut peer, "exec.approval.waitDecision").await;
     let unknown = json!({"code": "INVALID_REQUEST", "message": "approval expired or not found"});
@@ -106,17 +106,17 @@ async fn a_gateway_that_stays_away_is_no_route() {
 #[tokio::test]
 async fn one_that_was_never_there_is_none_at_once() {
     let mut guard = GatewayFixture::new(ONLY).await;
-    // The old one does not listen any more.
+    // The old gateway no longer listens.
     guard.gateway = Gateway::new().await;
     assert_eq!(ended(guard.ask(&question(&["/bin/a"]))).await, Resolution::NoRoute);
     assert!(guard.said().contains("nobody listens"), "{}", guard.said());
 }
 
-/// Says that no connection is taken for now, to one that comes.
+/// Accepts one connection and rejects it as temporarily unavailable.
 async fn busy(gateway: &Gateway) {
     let mut raw = gateway.raw().await;
     raw.write_all(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").await.unwrap();
-    // It is heard before the end.
+    // Read what the guard sends before closing.
     let _ = raw.read_to_end(&mut Vec::new()).await;
 }
 
@@ -164,7 +164,7 @@ async fn one_that_lets_nobody_in_is_none() {
     assert!(guard.said().contains(message), "{}", guard.said());
 }
 
-/// Only where the kernel says that nobody is there is nobody there.
+/// Only an error of the kernel that proves absence counts as absence.
 #[test]
 fn what_hinders_the_guard_is_no_absence() {
     use std::io::{Error, ErrorKind};
@@ -175,7 +175,7 @@ fn what_hinders_the_guard_is_no_absence() {
         (ErrorKind::HostUnreachable, RouteFailure::Nobody),
         (ErrorKind::NetworkUnreachable, RouteFailure::Nobody),
         (ErrorKind::TimedOut, RouteFailure::Nobody),
-        // Somebody has all the ports, descriptors or memory.
+        // All ports, descriptors or memory are in use.
         (ErrorKind::AddrNotAvailable, RouteFailure::Failed),
         (ErrorKind::OutOfMemory, RouteFailure::Failed),
         (ErrorKind::PermissionDenied, RouteFailure::Failed),

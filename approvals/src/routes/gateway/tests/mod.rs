@@ -1,4 +1,4 @@
-//! The route against a gateway that says what a test wants.
+//! The route against a scripted gateway.
 
 mod answers;
 mod lost;
@@ -29,7 +29,7 @@ use crate::tests::{ALWAYS, file, question, settings};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// A guard that asks at a gateway.
+/// A guard that asks a gateway.
 struct GatewayFixture {
     gateway: Gateway,
     manager: Manager,
@@ -99,7 +99,7 @@ async fn heard(peer: &mut Peer, method: &str) -> Value {
     call
 }
 
-/// Takes the question that comes next, and hears what the guard waits for. The id of that call.
+/// Accepts the next question, and returns the id of the guard's call that waits for the decision.
 async fn taken(peer: &mut Peer, ticket: &Ticket) -> (Value, Value) {
     let request = heard(peer, "exec.approval.request").await;
     assert_eq!(request["params"]["id"], ticket.call().to_string());

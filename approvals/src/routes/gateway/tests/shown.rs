@@ -1,4 +1,4 @@
-//! What is asked there, in what words.
+//! What the gateway is asked, and how it is worded.
 
 use super::*;
 
@@ -16,7 +16,7 @@ async fn a_program_is_shown_as_it_would_run() {
     assert!(params["timeoutMs"].as_u64().is_some_and(|millis| (110_000..=120_000).contains(&millis)));
     let reason = params["warningText"].as_str().unwrap();
     assert!(reason.contains("no entry names it (allowlist miss)") && reason.contains("bash 7"), "{reason}");
-    // Nobody else could answer: without anybody there, that is said at once.
+    // Nobody else could answer, so the gateway must report at once that nobody is connected.
     assert_eq!(params.get("requireDeliveryRoute"), None);
     assert_eq!(params.get("unavailableDecisions"), None);
     let call = ticket.call();
@@ -38,7 +38,7 @@ async fn a_file_is_shown_with_who_asks() {
     assert_eq!(ended(ticket).await, Resolution::Resolved(Decision::Deny));
 }
 
-/// What a process or a file calls itself says nothing of another one.
+/// The name of a process or file cannot forge another one.
 #[tokio::test]
 async fn no_name_looks_like_something_else() {
     let guard = GatewayFixture::new(ONLY).await;
@@ -51,7 +51,7 @@ async fn no_name_looks_like_something_else() {
     assert!(params["warningText"].as_str().unwrap().contains("asked by 'vim 4 < bash' 7 (agent"));
 }
 
-/// A secret that only the argument before it tells is one in each of the parameters.
+/// A secret that only the preceding argument reveals is masked in every parameter.
 #[tokio::test]
 async fn no_secret_leaves_in_an_argument() {
     let guard = GatewayFixture::new(ONLY).await;
@@ -63,7 +63,7 @@ async fn no_secret_leaves_in_an_argument() {
     assert!(!params.to_string().contains("hunter2"), "{params}");
 }
 
-/// Many processes do not push what "always" saves off the card.
+/// A long list of processes does not push what "always" saves off the card.
 #[tokio::test]
 async fn whoever_asks_hides_nothing() {
     let guard = GatewayFixture::new(ONLY).await;
@@ -77,7 +77,7 @@ async fn whoever_asks_hides_nothing() {
     assert!(reason.contains("always would save") && reason.ends_with("[truncated]"), "{reason}");
 }
 
-/// Nor does a directory that cannot be shown whole.
+/// Nor does a directory that is too long to be shown in full.
 #[tokio::test]
 async fn a_directory_that_nobody_could_read_is_not_asked_for() {
     let guard = GatewayFixture::new(ONLY).await;

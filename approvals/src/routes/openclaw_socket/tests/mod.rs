@@ -1,4 +1,4 @@
-//! The client, with listeners of all kinds at the other end.
+//! The client, against all kinds of listeners.
 
 mod trust;
 
@@ -28,7 +28,7 @@ use crate::{Approvals, Surroundings};
 
 const TOKEN: &str = "of-the-store";
 
-/// A state directory, a guard with questions, and what it complained of.
+/// A state directory, a guard with questions, and its complaints.
 struct SocketFixture {
     state: TempDir,
     approvals: Approvals,
@@ -101,11 +101,11 @@ fn until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The next question, and the connection on which it is answered.
+/// The next question, and the connection to answer it on.
 fn next(listener: &UnixListener) -> (Value, UnixStream) {
     let (stream, _) = listener.accept().unwrap();
     let mut text = String::new();
-    // The client says one line and half-closes.
+    // The client sends one line and half-closes.
     let mut read = BufReader::new(stream.try_clone().unwrap());
     read.read_line(&mut text).unwrap();
     assert_eq!(read.read_to_string(&mut String::new()).unwrap(), 0);
@@ -116,7 +116,7 @@ fn decision(id: &Value, word: &str) -> Vec<u8> {
     format!("{}\n", json!({"type": "decision", "id": id, "decision": word})).into_bytes()
 }
 
-/// The client closes its end: until then it takes what is written to it.
+/// Waits until the client closes, and writes to it until then.
 fn closes(mut stream: UnixStream) {
     until(|| stream.write_all(b"x").is_err());
 }
@@ -138,7 +138,7 @@ fn a_question_is_asked_and_answered_in_openclaws_words() {
                 "command": "/bin/a 'x y' '$(z)'", "cwd": "/work", "host": "openclaw-guard", "security": null,
                 "ask": "on-miss", "agentId": "main", "resolvedPath": "/bin/a", "sessionKey": "s"}})
         );
-        // Other lines, and answers to others, do not count.
+        // Other lines, and answers to other questions, are ignored.
         for line in ["\n", "{}\n", "no JSON\n", "\u{1b}[2J\n"] {
             stream.write_all(line.as_bytes()).unwrap();
         }
@@ -170,7 +170,7 @@ fn a_file_is_asked_for_with_its_use() {
     let asked = approval_request(&file).unwrap();
     assert_eq!(asked.command, "[write] /a b\\u{1B}[2J\\u{A}");
     assert_eq!((asked.ask.as_deref(), asked.cwd), (Some("always"), None));
-    // What would not be shown to its end is not asked.
+    // A question that cannot be shown in full is not asked.
     assert_eq!(super::text::approval_request(&question(&["/bin/a", &"x".repeat(20_000)])), None);
     let mut preloaded = question(&["/bin/a", "x"]);
     let Subject::Exec(exec) = &mut preloaded.subject else { panic!("no program") };
@@ -187,7 +187,7 @@ fn what_is_no_answer_lets_nothing_go() {
     let texts: [fn(&Value) -> Vec<u8>; 6] = [
         |_| Vec::new(),
         |id| decision(id, "allow-once")[..20].to_vec(),
-        // Without the end of its line.
+        // Without the newline.
         |id| decision(id, "allow-once").trim_ascii_end().to_vec(),
         |id| {
             format!(
@@ -203,7 +203,7 @@ fn what_is_no_answer_lets_nothing_go() {
         let listener = place.listen();
         let ticket = place.waiting(question(&["/bin/a"]));
         let (asked, mut stream) = next(&listener);
-        // It may be closed before all is said.
+        // The client may close before everything is written.
         let said = stream.write_all(&text(&asked["id"]));
         if said.is_ok() && text(&asked["id"]).len() > 1 << 16 {
             let _ = stream.write_all(&whole(&asked["id"]));
@@ -232,7 +232,7 @@ async fn no_cut_of_an_answer_is_an_answer() {
         for bit in 0..8 {
             let mut other = whole.clone();
             other[at] ^= 1 << bit;
-            // What still reads as an answer is one of this id, or an answer of another word.
+            // A changed line that still parses must be for this id, or hold another word.
             if let Some(word) = of(&other).await {
                 assert_eq!(word, super::wire::Word::AllowOnce, "{}", String::from_utf8_lossy(&other));
             }
@@ -250,7 +250,7 @@ fn an_answer_elsewhere_takes_the_question_back() {
     manager.resolve(asked["id"].as_str().unwrap(), None, Decision::Deny, Route::Cli).unwrap();
     closes(stream);
     drop(ticket);
-    // So does a caller that has gone.
+    // The same for a caller that has gone.
     let ticket = place.waiting(question(&["/bin/b"]));
     let (_, stream) = next(&listener);
     drop(ticket);
@@ -291,7 +291,7 @@ fn where_it_is_the_only_route_somebody_has_to_listen() {
     let place = SocketGuard { routes: Some(vec![Route::Socket]), is_member: true, ..PLAIN }.start(state());
     let _listener = place.listen();
     assert!(refused(&place));
-    // Where it is no route, nobody connects.
+    // If the route is not configured, nobody connects.
     let place = SocketGuard { routes: Some(vec![Route::Cli]), ..PLAIN }.start(state());
     let listener = place.listen();
     listener.set_nonblocking(true).unwrap();
@@ -308,7 +308,7 @@ fn a_question_without_an_answer_expires() {
     let listener = place.listen();
     let (done, is_done): (_, Receiver<()>) = channel();
     let listening = std::thread::spawn(move || {
-        // The probe, and then the question.
+        // First the probe, then the question.
         let (probe, _) = listener.accept().unwrap();
         drop(probe);
         let (_, stream) = next(&listener);

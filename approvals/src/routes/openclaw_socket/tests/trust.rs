@@ -1,4 +1,4 @@
-//! Where the socket is, and who listens there.
+//! Where the socket is, and which listeners are trusted.
 
 use super::super::place::make;
 use super::*;
@@ -19,7 +19,7 @@ fn a_member_of_the_tree_is_told_nothing() {
 
 #[test]
 fn a_listener_that_has_ended_is_not_trusted_by_its_number() {
-    // A child listens, and ends; its socket lives on here.
+    // A child listens and ends; its socket lives on in this process.
     let place = PLAIN.start(state());
     let script = "import os, socket, sys\n\
         s = socket.socket(socket.AF_UNIX)\n\
@@ -85,7 +85,7 @@ fn where_the_socket_is_and_what_opens_it() {
     let own = state.join("guard/socket-token");
     let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&own), mode(&state.join("guard")), mode(&state)), (0o600, 0o700, 0o700));
-    // The store's come first, and what it leaves out is the guard's.
+    // The store's values come first. The guard's own fill in what it lacks.
     let store = |socket: Value| {
         let store = json!({"version": 1, "socket": socket});
         fs::write(state.join("exec-approvals.json"), store.to_string()).unwrap();
@@ -102,7 +102,7 @@ fn where_the_socket_is_and_what_opens_it() {
     fs::write(state.join("exec-approvals.json"), "{").unwrap();
     assert!(find().is_err());
     fs::remove_file(state.join("exec-approvals.json")).unwrap();
-    // A token that others can read, none at all, or what is no file.
+    // A token that others can read, no token, or something that is not a file.
     fs::set_permissions(&own, fs::Permissions::from_mode(0o640)).unwrap();
     assert!(find().unwrap_err().contains("others may read it"));
     fs::set_permissions(&own, fs::Permissions::from_mode(0o600)).unwrap();
