@@ -1,4 +1,4 @@
-//! The parts of the filter that we write ourselves: the architecture check, and the tests of arguments.
+//! The parts of the filter that are written here: the architecture check, and the tests of arguments.
 //!
 //! Classic BPF, as in the kernel's Documentation/networking/filter.rst. Jumps go forward only.
 
@@ -11,19 +11,19 @@ use crate::table::{Action, Is, RowAction, Rule, Test};
 
 /// AUDIT_ARCH_X86_64 of linux/audit.h.
 pub(crate) const X86_64: u32 = 0xc000_003e;
-/// The bit that makes a number one of x32.
+/// The bit that marks an x32 call number.
 pub(crate) const X32: u32 = 0x4000_0000;
 
-/// Where `struct seccomp_data` holds the number, and the architecture.
+/// The offsets of the call number and the architecture in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
-/// Where it holds the arguments, of eight bytes each, the lower half first.
+/// The offset of the arguments. Each has eight bytes, lower half first.
 const ARGUMENTS: u32 = 16;
 
-/// A jump to the next rule, until it is known how far that is.
+/// Stands for a jump to the next rule until the distance is known.
 const NEXT_RULE: u8 = u8::MAX;
 
-/// Makes instructions.
+/// Constructs instructions.
 pub(crate) struct Instruction;
 
 impl Instruction {
@@ -48,7 +48,7 @@ impl Instruction {
     }
 }
 
-/// What the filter returns for an action.
+/// The filter's return value for an action.
 pub(crate) const fn returned(action: Action) -> u32 {
     match action {
         Action::Allow => libc::SECCOMP_RET_ALLOW,
@@ -58,9 +58,9 @@ pub(crate) const fn returned(action: Action) -> u32 {
     }
 }
 
-/// Go on if the call is one of x86_64, and kill the process if it is not.
+/// Goes on for a call of x86_64, and kills the process for any other.
 ///
-/// -1 goes on: it is what a tracer makes of a call that it wants skipped, and no call of any kind.
+/// -1 goes on: a tracer sets it to skip a call, and no call has this number.
 fn architecture_check() -> Vec<sock_filter> {
     vec![
         Instruction::load(ARCHITECTURE),
@@ -73,19 +73,19 @@ fn architecture_check() -> Vec<sock_filter> {
     ]
 }
 
-/// The longest program that the kernel takes.
+/// The kernel's limit on the length of a program, in instructions.
 const LONGEST: usize = 4096;
 
-/// A program that checks the architecture before all else. The error is the length of one that is too long.
+/// Puts the architecture check before a program. The error is the length of a program that is too long.
 pub(crate) fn guarded(body: &[sock_filter]) -> Result<Vec<sock_filter>, usize> {
     let mut program = architecture_check();
     program.extend(body);
     if program.len() > LONGEST { Err(program.len()) } else { Ok(program) }
 }
 
-/// Replace each `return mark` by a jump to the tests of that mark, which are appended.
+/// Replaces each `return mark` by a jump to the tests of that mark, which are appended.
 ///
-/// The error is the length of tests that are too long for a jump.
+/// The error is the length of tests that exceed the range of a jump.
 pub(crate) fn replace_marks(body: &mut Vec<sock_filter>, marks: &[RowAction]) -> Result<(), usize> {
     let searched = body.len();
     for (mark, decision) in marks.iter().enumerate() {
@@ -110,7 +110,7 @@ pub(crate) fn replace_marks(body: &mut Vec<sock_filter>, marks: &[RowAction]) ->
     Ok(())
 }
 
-/// The tests of one rule: they return its action, or fall through to what follows.
+/// The tests of one rule. They return its action, or fall through to the next rule.
 fn tests(rule: &Rule) -> Result<Vec<sock_filter>, usize> {
     let mut code = Vec::new();
     for test in rule.when {

@@ -1,4 +1,4 @@
-//! Makes the seccomp filters from the table: a program for each choice of options.
+//! Compiles the table to seccomp filters: one program for each combination of options.
 
 #[cfg(not(target_arch = "x86_64"))]
 compile_error!("libseccomp makes filters for the machine that it runs on: build on x86_64");
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(fs::write(to, format!("[\n{text}]\n"))?)
 }
 
-/// The options of this number.
+/// The options with this number.
 fn choice(number: usize) -> FilterOptions {
     let is_set = |bit: usize| number >> bit & 1 != 0;
     FilterOptions {

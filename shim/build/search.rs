@@ -1,8 +1,8 @@
-//! From the table to a program.
+//! Compiles the table to a program.
 //!
-//! libseccomp turns the numbers into a search tree. It has no way to say "otherwise" within one system call, and its
-//! comparisons are of 64 bits; so a call whose arguments matter gets a mark, and the mark is replaced by
-//! the tests that `blocks` writes for it.
+//! libseccomp turns the call numbers into a search tree. It cannot express "otherwise" within one system call, and
+//! compares 64 bits. So a call whose arguments matter gets a mark, which is later replaced by the tests that `blocks`
+//! generates.
 
 use std::error::Error;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use libseccomp::{ScmpAction, ScmpFilterContext, ScmpSyscall};
 use crate::blocks;
 use crate::table::{self, Action, FilterOptions, RowAction};
 
-/// The program of the table under these options.
+/// The program of the table for these options.
 pub(crate) fn program(options: &FilterOptions) -> Result<Vec<sock_filter>, Box<dyn Error>> {
     let mut conditional: Vec<RowAction> = Vec::new();
     let mut context = ScmpFilterContext::new(ScmpAction::Errno(libc::ENOSYS))?;
@@ -49,7 +49,7 @@ fn seccomp_action(action: Action) -> ScmpAction {
 }
 
 fn export(context: &ScmpFilterContext) -> Result<Vec<sock_filter>, Box<dyn Error>> {
-    // A pipe, for a file would end where RLIMIT_FSIZE says, and libseccomp does not look how much was written.
+    // A pipe, because RLIMIT_FSIZE could cut a file short, and libseccomp does not check for short writes.
     let (mut reader, writer) = io::pipe()?;
     let bytes = std::thread::scope(|scope| {
         let read = scope.spawn(move || {

@@ -1,8 +1,8 @@
-//! An interpreter of classic BPF, as much of it as a filter uses: it tells what the kernel would answer.
+//! An interpreter of the part of classic BPF that the filter uses. It shows what the kernel would return.
 
 use libc::sock_filter;
 
-/// `struct seccomp_data`: what the filter sees of a call.
+/// `struct seccomp_data`: what the filter sees of a system call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SeccompData {
     pub(crate) number: u32,
@@ -25,7 +25,7 @@ impl SeccompData {
     }
 }
 
-/// Run the program. It panics where the kernel would refuse to load it.
+/// Runs the program. Panics if the kernel would refuse to load it.
 pub(crate) fn interpret(program: &[sock_filter], call: &SeccompData) -> u32 {
     let mut accumulator = 0u32;
     let mut at = 0usize;

@@ -1,10 +1,10 @@
-//! The descriptors that the command gets: 0, 1 and 2.
+//! The descriptors of the command: 0, 1 and 2.
 
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 
-/// Close every descriptor above 2, except those to keep, which a successful exec will close.
+/// Closes every descriptor above 2 except those in `keep`, which it marks close-on-exec.
 pub(crate) fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
     keep.sort_unstable();
     for kept in keep.iter() {
@@ -16,7 +16,7 @@ pub(crate) fn close_all_but(keep: &mut [RawFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// What lies between the descriptors to keep, which are in order.
+/// The ranges between the kept descriptors, which must be sorted.
 fn gaps(keep: &[RawFd]) -> impl Iterator<Item = RangeInclusive<u32>> {
     let starts = std::iter::once(3).chain(keep.iter().map(|kept| *kept as u32 + 1));
     let ends = keep.iter().map(|kept| (*kept as u32).saturating_sub(1)).chain(std::iter::once(u32::MAX));

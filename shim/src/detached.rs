@@ -1,4 +1,4 @@
-//! Programs of the operator's that the guard starts beside the tree.
+//! Programs of the operator that the guard starts outside the tree.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -6,18 +6,18 @@ use std::process::Command;
 
 use crate::privileges;
 
-/// The program will lead a session of its own, with no descriptor but its standard ones and with signals as at any
-/// start: what this process ignores is not for others.
+/// Makes the program the leader of its own session, with only the standard descriptors and default signal dispositions:
+/// it must not inherit the signals that this process ignores.
 pub fn detach(command: &mut Command) {
-    // SAFETY: `leave` makes system calls only, by functions that take no lock and allocate nothing.
+    // SAFETY: `start_session` only makes system calls, through functions that take no lock and allocate nothing.
     unsafe { command.pre_exec(start_session) };
 }
 
 fn start_session() -> io::Result<()> {
     rustix::process::setsid()?;
     privileges::reset_signals(&[])?;
-    // Before Linux 5.11 there is no such flag, and each descriptor's own holds.
-    // SAFETY: three integers; the kernel marks descriptors, and closes none of them now.
+    // Before Linux 5.11 this flag does not exist, and only descriptors already marked close-on-exec are closed.
+    // SAFETY: the arguments are three integers; the kernel marks descriptors, and closes none of them now.
     let _ = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     Ok(())
 }

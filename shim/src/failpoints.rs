@@ -1,71 +1,72 @@
-//! Switches that the tests use to show that each layer carries weight.
+//! Switches for tests, to show that each layer of enforcement has an effect.
 //!
-//! Without the cargo feature `test-layers` every layer is on and there is nothing to switch: `is_off` is a constant.
-//! With it, GUARD_TEST_LAYERS_OFF in the guard's own environment names the layers that are off, with commas.
+//! Without the cargo feature `test-layers` every layer is on, and `is_off` is a constant. With it,
+//! GUARD_TEST_LAYERS_OFF in the guard's own environment lists the layers that are off, separated by commas.
 //!
-//! GUARD_TEST_FAULTS is for faults of the guard itself: `open:NAME,audit:NAME` makes what is named so panic whenever it comes
-//! to something that contains NAME.
+//! GUARD_TEST_FAULTS injects panics into the guard: with `open:NAME,audit:NAME` these places panic whenever they handle
+//! something that contains NAME.
 
 use crate::filter::FilterProgram;
 
 /// A layer of enforcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// `broker`: what was judged is done by the supervisor. Off: it is answered CONTINUE and the kernel reads again.
+    /// `broker`: the supervisor performs the calls it allows. Off: it replies CONTINUE, and the kernel reads the
+    /// arguments again.
     Broker,
-    /// `refusals`: what the filter refuses by itself.
+    /// `refusals`: the calls that the filter fails by itself.
     #[cfg(feature = "test-layers")]
     Refusals,
-    /// `holds`: what the filter holds for the supervisor.
+    /// `holds`: the calls that the filter holds for the supervisor.
     #[cfg(feature = "test-layers")]
     Holds,
     /// `verify`: the check at PTRACE_EVENT_EXEC.
     Verify,
-    /// `floor`: Landlock, and what is left to the kernel over it.
+    /// `floor`: Landlock, and leaving calls to the kernel under it.
     Floor,
-    /// `domain`: Landlock alone. What is left to the kernel is as if it were there.
+    /// `domain`: Landlock alone. Calls are left to the kernel as if it were there.
     Domain,
 }
 
-/// What a test can make panic.
+/// A place where a test can cause a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallible {
-    /// `open`: the handler, with a path.
+    /// `open`: the open handler, with a path.
     Open,
-    /// `exec`: the handler, with a path.
+    /// `exec`: the exec handler, with a path.
     Exec,
     /// `verify`: the check at PTRACE_EVENT_EXEC, with the program's path.
     Verify,
-    /// `connect`: the handler, with a path.
+    /// `connect`: the connect handler, with a path.
     Connect,
-    /// `rename`: the handler, with a path, while it holds the lock of all moves.
+    /// `rename`: the rename handler, with a path, while it holds the rename lock.
     Rename,
-    /// `asking`: a worker that is about to ask, with what it is about.
+    /// `asking`: a worker that is about to ask a human, with the subject.
     Asking,
-    /// `answer`: a worker that holds the answer, with the call's name.
+    /// `answer`: a worker that is about to reply, with the call's name.
     Answer,
-    /// `worker`: a worker between two calls, with the last one's name.
+    /// `worker`: a worker between two calls, with the last call's name.
     Worker,
-    /// `report`: the thread that prints, with a line.
+    /// `report`: the printing thread, with a line.
     Report,
-    /// `audit`: the thread that logs, with a path.
+    /// `audit`: the logging thread, with a path.
     Audit,
-    /// `policy`: the thread that reads the policy again, with its text.
+    /// `policy`: the thread that reloads the policy, with its text.
     Policy,
-    /// `watch`: the thread that looks after workers that wait, once.
+    /// `watch`: the thread that watches waiting workers, once.
     Watch,
-    /// `floor`: the thread that looks after hierarchies, once.
+    /// `floor`: the thread that watches hierarchies, once.
     Floor,
-    /// `approvals`: the thread of the approval side, once.
+    /// `approvals`: the thread of the approvals, once.
     Approvals,
 }
 
-/// Panics where a test says so.
+/// Panics if a test asks for it.
 #[cfg(not(feature = "test-layers"))]
 #[inline(always)]
 pub const fn fail_point(_: Fallible, _: &[u8]) {}
 
-/// Panics where a test says so.
+/// Panics if a test asks for it.
 #[cfg(feature = "test-layers")]
 pub fn fail_point(what: Fallible, subject: &[u8]) {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,7 +111,7 @@ pub fn filter(program: FilterProgram) -> FilterProgram {
     program
 }
 
-/// The filter without what a test has switched off.
+/// The filter without the parts that a test has switched off.
 #[cfg(feature = "test-layers")]
 pub fn filter(program: FilterProgram) -> FilterProgram {
     use crate::filter::FilterPart;

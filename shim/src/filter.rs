@@ -1,7 +1,7 @@
 //! The seccomp filter: the program that the kernel runs before every system call.
 //!
-//! There is one for each choice of options, and all are made from the table when the crate is built (`build/`): with
-//! libseccomp that takes longer than all else that starts a command.
+//! There is one program for each combination of options. All are compiled from the table when the crate is built
+//! (`build/`), because compiling with libseccomp takes longer than the rest of starting a command.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -10,19 +10,19 @@ use libc::sock_filter;
 
 pub use crate::table::FilterOptions;
 
-/// The programs, by the number of the options.
+/// The compiled programs, indexed by [`FilterOptions::number`].
 static PROGRAMS: [&[sock_filter]; FilterOptions::CHOICES] =
     include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 
-/// An instruction, as the included file writes it.
+/// An instruction, as written in the included file.
 const fn i(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code, jt, jf, k }
 }
 
-/// A filter that kills whatever is not x86_64: numbers mean other calls on another architecture, and with the bit of
-/// x32.
+/// A filter. It kills any process that makes a call of another architecture or of x32, where the same numbers mean
+/// other calls.
 ///
-/// There is none but those of the table.
+/// It can only be created from the table.
 #[derive(Clone, Copy, Debug)]
 pub struct FilterProgram {
     instructions: &'static [sock_filter],
@@ -33,26 +33,26 @@ pub struct FilterProgram {
 #[cfg(feature = "test-layers")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterPart {
-    /// What fails without the supervisor hearing of it, or kills.
+    /// The calls that the filter fails or kills without asking the supervisor.
     Refusals,
-    /// What waits for the supervisor.
+    /// The calls that wait for the supervisor.
     Holds,
 }
 
 impl FilterProgram {
-    /// The filter of the table under these options.
+    /// The table's filter for these options.
     #[must_use]
     pub fn new(options: FilterOptions) -> FilterProgram {
         FilterProgram { instructions: PROGRAMS[options.number()], options }
     }
 
-    /// The instructions, as the kernel gets them.
+    /// The instructions as passed to the kernel.
     #[must_use]
     pub fn instructions(&self) -> &'static [sock_filter] {
         self.instructions
     }
 
-    /// The same filter with this action of it made harmless.
+    /// The same filter with one kind of action made harmless.
     #[cfg(feature = "test-layers")]
     #[must_use]
     pub fn letting(self, part: FilterPart) -> FilterProgram {
@@ -73,15 +73,15 @@ impl FilterProgram {
         FilterProgram { instructions: instructions.collect::<Vec<_>>().leak(), ..self }
     }
 
-    /// Whether `sendmsg` stops until the supervisor has answered.
+    /// Whether `sendmsg` waits for the supervisor.
     pub(crate) fn holds_messages(&self) -> bool {
         self.options.unix_datagram
     }
 
-    /// Put the filter on the calling thread, for good, and return its listener.
+    /// Installs the filter on the calling thread for good, and returns its listener.
     ///
-    /// A notification that the supervisor has received is not taken back for a signal that does not kill
-    /// (Linux 5.19): otherwise the call would start over while its first run is being judged.
+    /// Once the supervisor has received a notification, only a fatal signal interrupts the call (Linux 5.19). Otherwise
+    /// the call could restart while the supervisor is still judging it.
     pub fn load(&self) -> io::Result<OwnedFd> {
         load(
             self.instructions,
@@ -90,11 +90,11 @@ impl FilterProgram {
     }
 }
 
-/// Put a filter that lets everything through on the calling thread, for good, and return its listener: to see whether one
-/// can be had. EBUSY where another filter above has one.
+/// Installs a filter that allows everything on the calling thread for good, and returns its listener. Used to find out
+/// whether a listener is available.
 ///
 /// # Errors
-/// The kernel's; EACCES without no_new_privs or CAP_SYS_ADMIN.
+/// EBUSY if an inherited filter already has a listener; EACCES without no_new_privs or CAP_SYS_ADMIN.
 pub fn try_listener() -> io::Result<OwnedFd> {
     const LET_THROUGH: [sock_filter; 1] =
         [i((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ALLOW)];

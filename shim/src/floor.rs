@@ -1,10 +1,10 @@
-//! The floor: a Landlock domain below which no mistake of the supervisor reaches.
+//! The Landlock domain of the tree. It limits the tree even if the supervisor makes a mistake.
 //!
-//! All file-system rights that the kernel knows are handled. Files that the supervisor has opened and passed on
-//! are not affected: the kernel remembers what the opener had the right to.
+//! It handles all file-system rights that the kernel knows. It does not affect files that the supervisor opened and
+//! passed on, because the kernel checks the opener's rights.
 //!
-//! Beside programs it grants only what the policy allows as a whole, so that a call may be left to the kernel: whatever
-//! object the kernel finds, the floor lets it be reached only if everything around it may be.
+//! Besides programs, it grants only hierarchies that the policy allows as a whole. So a call may be left to the kernel:
+//! whatever object the kernel resolves, the domain allows it only if everything around it is allowed too.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -15,7 +15,7 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
-/// What the floor adds to from one version of Landlock to the next, and what is missing below that version.
+/// The Landlock versions that add rights, with what is not restricted before that version.
 const ADDED: &[(u8, &str)] = &[
     (2, "links and renames between directories"),
     (3, "truncation"),
@@ -23,25 +23,25 @@ const ADDED: &[(u8, &str)] = &[
     (6, "signals and abstract sockets"),
 ];
 
-/// Since when it restricts to which TCP ports a connection goes, which is asked for by some policies only.
+/// The version that restricts TCP ports, which only some policies need.
 const PORTS: (u8, &str) = (4, "TCP ports");
 
-/// How much of the floor this kernel can hold.
+/// How much of the domain this kernel can enforce.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandlockStatus {
-    /// All that the guard asks for.
+    /// Everything that the guard asks for.
     Full,
-    /// All but this.
+    /// Everything except these.
     Partial {
         /// What the kernel does not restrict, in words.
         missing: Vec<&'static str>,
     },
-    /// No Landlock, or it is switched off.
+    /// The kernel has no Landlock, or it is switched off.
     None,
 }
 
 impl LandlockStatus {
-    /// The status on a kernel with this version of Landlock, of a floor that keeps to these ports, if any are named.
+    /// The status for this version of Landlock. `ports` are the TCP ports that the domain is limited to, if any.
     #[must_use]
     pub fn on(abi: Option<u8>, ports: Option<&[u16]>) -> LandlockStatus {
         let Some(abi) = abi else { return LandlockStatus::None };
@@ -59,26 +59,26 @@ pub struct Floor {
     skipped: Vec<PathBuf>,
 }
 
-/// What may be done at and below a place, by the kernel alone.
+/// The access that the kernel grants by itself, at and below a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelAccess {
-    /// Files are read, directories listed.
+    /// Reading files and listing directories.
     Read,
-    /// Files are written, truncated, made and removed, and directories removed. Moves, links, directories and special
-    /// files are made by the supervisor alone.
+    /// Writing, truncating, creating and removing files, and removing directories. Only the supervisor renames, links,
+    /// and creates directories and special files.
     Write,
     /// Both.
     ReadWrite,
 }
 
-/// A place where something may be done.
+/// An access right at a path.
 #[derive(Debug)]
 pub struct PathGrant {
     /// The directory or file.
     pub beneath: OwnedFd,
-    /// Whether it is a directory, with all that is below it.
+    /// Whether it is a directory; the access then covers everything below it.
     pub is_directory: bool,
-    /// What may be done.
+    /// The granted access.
     pub access: KernelAccess,
 }
 
@@ -94,7 +94,7 @@ impl PathGrant {
                     | AccessFs::RemoveDir,
             )
         } else {
-            // A device, most often: what its ioctls may do is for the filter and the supervisor to say.
+            // Usually a device: the filter and the supervisor decide on its ioctls.
             (
                 AccessFs::ReadFile | AccessFs::IoctlDev,
                 AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
@@ -108,27 +108,27 @@ impl PathGrant {
     }
 }
 
-/// Whether calls may be left to this kernel at all: without the right to truncate (ABI 3, Linux 6.2) the floor would not
-/// see what O_TRUNC does.
+/// Whether calls may be left to this kernel at all. Without the truncate right (ABI 3, Linux 6.2) Landlock would not
+/// check O_TRUNC.
 #[must_use]
 pub fn holds_grants(abi: Option<u8>) -> bool {
     abi.is_some_and(|abi| abi >= 3)
 }
 
-/// The kernel's version of Landlock, or `None` where it has none or has switched it off.
+/// The kernel's Landlock version, or `None` if it has none or has it switched off.
 #[must_use]
 pub fn abi() -> Option<u8> {
     version().ok()
 }
 
-/// The kernel's version of Landlock.
+/// The kernel's Landlock version.
 ///
 /// # Errors
-/// ENOSYS where it has none, EOPNOTSUPP where it is switched off.
+/// ENOSYS if the kernel has none, EOPNOTSUPP if it is switched off.
 pub fn version() -> io::Result<u8> {
     const VERSION: u32 = 1;
     let nothing = std::ptr::null::<libc::c_void>();
-    // SAFETY: with this flag the kernel takes no ruleset, and returns a number.
+    // SAFETY: with this flag the kernel reads no ruleset and returns a number.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0usize, VERSION) };
     match version {
         ..0 => Err(io::Error::last_os_error()),
@@ -137,11 +137,12 @@ pub fn version() -> io::Result<u8> {
     }
 }
 
-/// Make the floor: programs, and the libraries they map, below these directories, what the grants allow, and nothing
-/// else; TCP to these ports alone, if any are named. The supervisor, which connects for the tree, is not on this floor.
+/// Builds the domain. It allows programs and their libraries below these directories, and what the grants allow, and
+/// nothing else. If ports are given, it allows TCP only to them. The supervisor, which connects for the tree, is not in
+/// this domain.
 ///
-/// Directories that do not exist are [skipped](Floor::skipped). Where there is no Landlock the floor is empty,
-/// and its [status](Floor::status) says so.
+/// Directories that do not exist are [skipped](Floor::skipped). Without Landlock the domain is empty, and its
+/// [status](Floor::status) says so.
 pub fn plan(
     exec_roots: &[PathBuf],
     grants: Vec<PathGrant>,
@@ -185,10 +186,10 @@ fn add(
     ruleset.add_rule(PathBeneath::new(beneath, access))
 }
 
-/// From here on the calling thread binds sockets to names below this directory alone. It sets no_new_privs, if it has to.
+/// From here on the calling thread can bind sockets only below this directory. Sets no_new_privs if needed.
 ///
 /// # Errors
-/// Where the kernel cannot hold it.
+/// If the kernel cannot enforce this.
 pub fn bind_only_below(directory: impl AsFd) -> io::Result<()> {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -205,27 +206,27 @@ pub fn bind_only_below(directory: impl AsFd) -> io::Result<()> {
 }
 
 impl Floor {
-    /// How much of it the kernel holds.
+    /// How much of the domain the kernel enforces.
     #[must_use]
     pub fn status(&self) -> &LandlockStatus {
         &self.status
     }
 
-    /// The directories that could not be opened, below which no program can start.
+    /// The directories that could not be opened. No program can start below them.
     #[must_use]
     pub fn skipped(&self) -> &[PathBuf] {
         &self.skipped
     }
 
-    /// The descriptor that must stay open until the domain is entered.
+    /// The descriptor that must stay open until [`Floor::enter`].
     pub(crate) fn descriptor(&self) -> Option<RawFd> {
         self.ruleset.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Enter the domain, for good. The caller has set no_new_privs.
+    /// Enters the domain for good. The caller has set no_new_privs.
     pub(crate) fn enter(self) -> io::Result<()> {
         let Some(ruleset) = self.ruleset else { return Ok(()) };
-        // SAFETY: the kernel takes a descriptor, which is open, and no memory.
+        // SAFETY: the kernel takes an open descriptor and accesses no memory.
         let entered = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) };
         if entered < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }

@@ -1,9 +1,9 @@
-//! The channel between the child and the supervisor: the listener, the word to go, and reports of failure.
+//! The channel between the child and the supervisor. It carries the listener, the release, and reports of failure.
 //!
-//! The child's end is closed by a successful exec, which is how the supervisor learns of it.
+//! A successful exec closes the child's end, which is how the supervisor learns of it.
 //!
-//! A filter may hold `sendmsg`, and before the supervisor has the listener nobody could answer. Then the listener is
-//! sent by a [`Courier`]: a process that is forked before the filter is loaded, and that shares the child's descriptors.
+//! A filter may hold `sendmsg`, and until the supervisor has the listener nobody could answer that call. Then a
+//! [`Courier`] sends the listener: a process forked before the filter is loaded that shares the child's descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -44,7 +44,7 @@ pub enum Stage {
     Filter,
     /// Sending the listener.
     Handover,
-    /// Waiting for the supervisor's word.
+    /// Waiting for the supervisor's release.
     Release,
     /// Starting the command.
     Exec,
@@ -65,7 +65,7 @@ impl Stage {
         Stage::Exec,
     ];
 
-    /// The stage as an operator would say it.
+    /// The stage in words for the operator.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -88,9 +88,9 @@ impl Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the guarded child could not {}: {}", stage.describe(), io::Error::from_raw_os_error(*errno))]
 pub struct LaunchReport {
-    /// What it was doing.
+    /// What the child was doing.
     pub stage: Stage,
-    /// The kernel's answer.
+    /// The error of the system call.
     pub errno: i32,
 }
 
@@ -111,13 +111,13 @@ impl LaunchReport {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The child failed before it had one, and says so.
+    /// The child failed before it had a listener, and reported that.
     #[error(transparent)]
     Child(LaunchReport),
-    /// The child ended without a word.
+    /// The child ended without a report.
     #[error("the guarded child ended before its filter was loaded")]
     Gone,
-    /// The channel carried something else.
+    /// The channel carried something else than a listener or a report.
     #[error("the guarded child sent something else than its listener")]
     Garbled,
     /// The channel itself failed.
@@ -125,14 +125,14 @@ pub enum Failure {
     Channel(#[from] io::Error),
 }
 
-/// A channel: the supervisor's end, and the child's.
+/// Creates a channel: the supervisor's end, and the child's.
 ///
-/// The supervisor closes its copy of the child's end after the fork, or it would never see the end of the file.
+/// The supervisor must close its copy of the child's end after the fork, or it would never see end-of-file.
 pub fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Wait for the listener of the child's filter.
+/// Waits for the listener of the child's filter.
 pub fn receive_listener(channel: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     let mut bytes = [0; 8];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -152,15 +152,15 @@ pub fn receive_listener(channel: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
     }
 }
 
-/// Tell the child that its notifications are being answered: it may start the command.
+/// Tells the child to start the command: its notifications are now being answered.
 pub fn release(channel: BorrowedFd<'_>) -> io::Result<()> {
     retry(|| rustix::io::write(channel, &[GO]))?;
     Ok(())
 }
 
-/// Wait until the child has become the command, which is `None`, or has failed.
+/// Waits until the child has become the command (`None`) or has failed.
 ///
-/// A child that was killed meanwhile is `None` too: its wait status tells.
+/// `None` also stands for a child that was killed meanwhile: its wait status shows that.
 #[must_use]
 pub fn read_report(channel: BorrowedFd<'_>) -> Option<LaunchReport> {
     let mut bytes = [0; 8];
@@ -168,12 +168,12 @@ pub fn read_report(channel: BorrowedFd<'_>) -> Option<LaunchReport> {
     LaunchReport::decode(&bytes[..length])
 }
 
-/// The child's side: say what failed. There is nobody else to tell if that fails too.
+/// Child side: reports a failure. If that fails too, there is nobody else to report to.
 pub(crate) fn send_report(channel: BorrowedFd<'_>, report: LaunchReport) {
     let _ = retry(|| rustix::io::write(channel, &report.encode()));
 }
 
-/// The child's side: wait for the word to go.
+/// Child side: waits for the release.
 pub(crate) fn wait_for_release(channel: BorrowedFd<'_>) -> io::Result<()> {
     let mut byte = [0; 1];
     match retry(|| rustix::io::read(channel, &mut byte))? {
@@ -182,7 +182,7 @@ pub(crate) fn wait_for_release(channel: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// The child's side: send the listener. To be called where the filter does not hold that.
+/// Child side: sends the listener. Only valid if the filter does not hold `sendmsg`.
 pub(crate) fn send_listener(channel: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
     let descriptors = [listener];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -196,16 +196,16 @@ pub(crate) fn send_listener(channel: BorrowedFd<'_>, listener: BorrowedFd<'_>) -
 pub(crate) struct Courier {
     process: Option<Pid>,
     orders: OwnedFd,
-    /// The courier's end. The table of descriptors is the same, so that to close it here would close it there.
+    /// The courier's end. The descriptor table is shared, so closing it here would close it for the courier.
     _read: OwnedFd,
 }
 
 impl Courier {
-    /// Fork it. It shares the caller's table of descriptors, so that it has the listener once there is one.
+    /// Forks the courier. It shares the caller's descriptor table, so it has the listener as soon as the caller has.
     pub(crate) fn hire(channel: BorrowedFd<'_>) -> io::Result<Courier> {
         let (read, orders) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let hirer = rustix::process::getpid();
-        // No signal at its end: with SIGCHLD ignored, as the caller may have it, its status would be lost.
+        // Without an exit signal: if the caller ignores SIGCHLD, the courier's status would be lost.
         let flags = libc::CLONE_FILES as libc::c_ulong;
         // SAFETY: without CLONE_VM this is a fork; the caller has one thread, and the new process returns into its copy.
         let process = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
@@ -221,7 +221,7 @@ impl Courier {
         Ok(Courier { process: Some(process), orders, _read: read })
     }
 
-    /// Have it send the listener, and see it gone.
+    /// Makes the courier send the listener, and waits until it has ended.
     pub(crate) fn send(mut self, listener: BorrowedFd<'_>) -> io::Result<()> {
         retry(|| rustix::io::write(&self.orders, &listener.as_raw_fd().to_ne_bytes()))?;
         let Some(process) = self.process.take() else { return Ok(()) };
@@ -234,7 +234,8 @@ impl Courier {
 }
 
 impl Drop for Courier {
-    /// Without a listener there is nothing to send: end it, and leave no zombie to the supervisor.
+    /// Without a listener there is nothing to send: ends the courier, and reaps it so that the supervisor gets no
+    /// zombie.
     fn drop(&mut self) {
         if let Some(process) = self.process {
             let _ = rustix::process::kill_process(process, Signal::KILL);
@@ -253,7 +254,7 @@ fn see_gone(process: Pid) -> io::Result<WaitStatus> {
     }
 }
 
-/// End when the hirer does. The courier's own copy of the pipe would keep it waiting for ever.
+/// Ends the courier when its parent ends. It would wait for ever otherwise, because it holds a copy of the pipe itself.
 fn end_with(hirer: Pid) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if rustix::process::getppid() == Some(hirer) {
@@ -263,13 +264,14 @@ fn end_with(hirer: Pid) -> io::Result<()> {
     }
 }
 
-/// The courier's work: wait for a descriptor's number, and send that descriptor.
+/// The courier's work: waits for a descriptor number, and sends that descriptor.
 fn deliver(orders: BorrowedFd<'_>, channel: BorrowedFd<'_>) -> io::Result<()> {
     let mut number = [0; size_of::<RawFd>()];
     if retry(|| rustix::io::read(orders, &mut number))? != number.len() {
         return Err(io::Error::from_raw_os_error(libc::EPIPE));
     }
-    // SAFETY: the child, whose table of descriptors this is, keeps the listener open until this process has ended.
+    // SAFETY: this process shares the descriptor table of the child, which keeps the listener open until this process
+    // has ended.
     let listener = unsafe { BorrowedFd::borrow_raw(RawFd::from_ne_bytes(number)) };
     send_listener(channel, listener)
 }

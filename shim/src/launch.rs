@@ -13,31 +13,31 @@ use crate::floor::Floor;
 use crate::handover::{Courier, LaunchReport, Stage, send_listener, send_report, wait_for_release};
 use crate::{descriptors, privileges};
 
-/// The status of a child that failed before it tried the command.
+/// The exit status of a child that failed before it tried to start the command.
 const SET_UP_FAILED: i32 = 125;
-/// The status when the command may not be run, as a shell has it.
+/// The exit status if the command cannot be executed, as in a shell.
 const NOT_EXECUTABLE: i32 = 126;
-/// The status when there is no such command.
+/// The exit status if the command does not exist, as in a shell.
 const NOT_FOUND: i32 = 127;
 
-/// Who runs a file that is neither a binary nor names its interpreter, as for `execvp`.
+/// Runs a file that is neither a binary nor starts with `#!`, as for `execvp`.
 const SHELL: &CStr = c"/bin/sh";
 
-/// The terminal of the session that the caller leads: the command becomes a job on it, as a shell's jobs do.
+/// The terminal of the caller's session. The command becomes a job on it, like a shell's jobs.
 #[derive(Debug)]
 pub struct JobTerminal {
     /// The terminal, open for reading and writing.
     pub slave: OwnedFd,
-    /// Which of the descriptors 0, 1 and 2 it replaces.
+    /// Which of the descriptors 0, 1 and 2 are replaced by the terminal.
     pub replace: [bool; 3],
     /// Whether the command is the foreground job.
     pub foreground: bool,
 }
 
-/// All that the child needs, made before the fork.
+/// Everything the child needs, prepared before the fork.
 #[derive(Debug)]
 pub struct LaunchPlan {
-    /// The files to try, in order: the command itself, or the command in each directory of PATH.
+    /// The paths to try, in order: the command itself, or the command in each directory of PATH.
     pub candidates: Vec<CString>,
     /// The arguments, the command's name first.
     pub argv: Vec<CString>,
@@ -45,19 +45,19 @@ pub struct LaunchPlan {
     pub envp: Vec<CString>,
     /// The filter.
     pub filter: FilterProgram,
-    /// The Landlock domain, if there is to be one.
+    /// The Landlock domain, if one is used.
     pub floor: Option<Floor>,
-    /// The soft and the hard limit of open descriptors.
+    /// The soft and hard limits of open descriptors.
     pub nofile: (u64, u64),
-    /// The signals that the command is to ignore. All others get their default.
+    /// The signals that the command ignores. All others are reset to their defaults.
     pub ignored_signals: Vec<i32>,
-    /// The terminal, where the guard puts its own before the command.
+    /// The terminal, if the guard gives the command one of its own.
     pub terminal: Option<JobTerminal>,
 }
 
 impl LaunchPlan {
-    /// Closes its descriptors and leaves its memory as it is: for a process beside the child, which would have to copy
-    /// what it frees.
+    /// Closes the descriptors without freeing the memory. For a process forked beside the child: freeing would copy the
+    /// shared pages.
     pub fn forget(self) {
         let LaunchPlan { candidates, argv, envp, filter: _, floor, nofile: _, ignored_signals, terminal } =
             self;
@@ -66,10 +66,10 @@ impl LaunchPlan {
     }
 }
 
-/// Become the command, guarded. To be called in a child with one thread.
+/// Becomes the command, guarded. Call it in a forked child with one thread.
 ///
-/// The channel's other end is with the supervisor, who takes the listener, then releases the child.
-/// When something fails the child reports it and ends: with 125, or 126 or 127 as a shell does if it was the exec.
+/// The supervisor holds the other end of the channel: it takes the listener, then releases the child. On failure the
+/// child reports it and exits with 125, or with 126 or 127 (as a shell does) if the exec failed.
 pub fn run(plan: LaunchPlan, channel: OwnedFd) -> ! {
     let failure = match prepare(plan, channel.as_fd()) {
         Ok(never) => match never {},
@@ -117,7 +117,7 @@ fn at<T>(stage: Stage, result: io::Result<T>) -> Result<T, LaunchReport> {
     result.map_err(|error| LaunchReport { stage, errno: error.raw_os_error().unwrap_or(libc::EIO) })
 }
 
-/// Become a job of the session's terminal: a process group of its own, in the foreground or not.
+/// Becomes a job of the session's terminal: its own process group, in the foreground or not.
 fn join_terminal(terminal: JobTerminal) -> io::Result<()> {
     rustix::process::setpgid(None, None)?;
     let [input, output, error] = terminal.replace;
@@ -131,14 +131,14 @@ fn join_terminal(terminal: JobTerminal) -> io::Result<()> {
         rustix::stdio::dup2_stderr(&terminal.slave)?;
     }
     if terminal.foreground {
-        // Not in the foreground yet, it would be stopped for asking. The mask is reset later.
+        // A background process would be stopped for changing the foreground group. The signal mask is reset later.
         privileges::block_terminal_output_signal()?;
         rustix::termios::tcsetpgrp(&terminal.slave, rustix::process::getpid())?;
     }
     Ok(())
 }
 
-/// Try the candidates as `execvp` does: return only with the reason why none was started.
+/// Tries the candidates as `execvp` does. Returns only on failure, with the reason.
 fn exec(candidates: &[CString], mut argv: Vec<CString>, envp: &[CString]) -> Errno {
     let mut refused = false;
     for candidate in candidates {

@@ -1,8 +1,8 @@
 //! What runs in the guarded child between fork and exec.
 //!
-//! The supervisor makes a [`LaunchPlan`], forks, and calls [`run`] in the child. The child gives up what it does not need,
-//! puts itself behind the Landlock [`floor`] and the seccomp [`filter`], hands the filter's listener to
-//! the supervisor, and becomes the command. Whatever fails on the way ends the child: nothing is ever run unguarded.
+//! The supervisor makes a [`LaunchPlan`], forks, and calls [`run`] in the child. The child gives up what it does not
+//! need, enters the Landlock [`floor`], loads the seccomp [`filter`], hands the filter's listener to the supervisor,
+//! and becomes the command. Any failure on the way ends the child, so nothing ever runs unguarded.
 //!
 //! The crate knows nothing of policies. It is meant to be read in an hour.
 

@@ -1,4 +1,4 @@
-//! What the child gives up for itself and for all that it will start: limits, signals, privileges, capabilities.
+//! What the child gives up for itself and all its descendants: limits, signal dispositions, privileges, capabilities.
 
 use std::io;
 
@@ -6,19 +6,19 @@ use caps::CapSet;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
-/// The limit on core files with which there are none, and with which no program of core_pattern(5) is started for one:
-/// with 0 the kernel still starts that, outside of the tree (fs/coredump.c).
+/// The limit on core files, in bytes, that prevents both core files and the program of core_pattern(5). With a limit of
+/// 0 the kernel would still start that program, outside the tree (fs/coredump.c).
 pub const NO_CORE: u64 = 1;
 
-/// No core dumps, which would hold what the tree has read; and the number of descriptors as the operator had it.
+/// Disables core dumps, which would contain what the tree has read, and restores the operator's limit of descriptors.
 pub(crate) fn set_limits((soft, hard): (u64, u64)) -> io::Result<()> {
-    // Where the operator has forbidden cores for good, no limit can be raised to this.
+    // If the operator's hard limit is 0, it cannot be raised.
     setrlimit(Resource::RLIMIT_CORE, NO_CORE, NO_CORE).or_else(|_| setrlimit(Resource::RLIMIT_CORE, 0, 0))?;
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
     Ok(())
 }
 
-/// Default dispositions but for the signals to ignore, and none blocked.
+/// Resets all signals to their defaults, except those to ignore, and unblocks all signals.
 pub(crate) fn reset_signals(ignored: &[i32]) -> io::Result<()> {
     for signal in (1..=HIGHEST_SIGNAL).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
         let ignore = ignored.contains(&signal);
@@ -37,30 +37,31 @@ pub(crate) fn block_terminal_output_signal() -> io::Result<()> {
 
 const HIGHEST_SIGNAL: i32 = 64;
 
-/// Past the C library, which keeps two signals to itself: those may come ignored from the guard's own caller too.
+/// Bypasses the C library, which reserves two signals. The guard's own caller may have set those to be ignored.
 fn set_disposition(signal: i32, disposition: libc::sighandler_t) -> io::Result<()> {
-    // The kernel's struct: handler, flags, restorer, mask.
+    // The kernel's `struct sigaction`: handler, flags, restorer, mask.
     let action = [disposition as u64, 0, 0, 0];
     let nothing = std::ptr::null_mut::<u64>();
     let mask = size_of::<u64>();
-    // SAFETY: the kernel reads `action`, writes nothing, and neither disposition calls anything in this process.
+    // SAFETY: the kernel reads `action` and writes nothing, and neither disposition calls anything in this process.
     let set = unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, action.as_ptr(), nothing, mask) };
     if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// No exec gains a privilege any more. The filter and the floor of an ordinary user need it.
+/// Prevents every later exec from gaining privileges. An ordinary user needs this for the filter and the Landlock
+/// domain.
 pub(crate) fn set_no_new_privileges() -> io::Result<()> {
     nix::sys::prctl::set_no_new_privs()?;
     Ok(())
 }
 
-/// Give up every capability, those that an exec could bring back included.
+/// Gives up every capability, including those that an exec could restore.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
     drop_bounding_set()?;
     clear_capabilities()
 }
 
-/// Gives up the capabilities that this process has; an exec could bring them back.
+/// Clears the capabilities of this process. An exec could restore them.
 ///
 /// # Errors
 /// EPERM.
@@ -71,7 +72,7 @@ pub fn clear_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Without CAP_SETPCAP the bounding set stays. no_new_privs makes that harmless.
+/// Clears the bounding set. Without CAP_SETPCAP it stays, which is harmless under no_new_privs.
 fn drop_bounding_set() -> io::Result<()> {
     for capability in 0..64 {
         // SAFETY: PR_CAPBSET_DROP takes a number and touches no memory.
@@ -79,7 +80,7 @@ fn drop_bounding_set() -> io::Result<()> {
             continue;
         }
         match io::Error::last_os_error() {
-            // The first number that this kernel does not know, or no permission.
+            // The first number unknown to this kernel, or no permission.
             error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EPERM)) => break,
             error => return Err(error),
         }

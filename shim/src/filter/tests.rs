@@ -24,7 +24,7 @@ fn all_options() -> Vec<FilterOptions> {
     all
 }
 
-/// What the table says, without the filter's detours.
+/// The table's action, computed without the filter.
 fn expected(options: &FilterOptions, number: u32, arguments: &[u64; 6]) -> Action {
     let Some(row) = table::entry(number) else { return Action::Errno(libc::ENOSYS) };
     match row.decision.under(options) {
@@ -58,7 +58,7 @@ fn check(program: FilterProgram, options: &FilterOptions, number: u32, arguments
     assert_eq!(got, wanted, "{name} ({number}) {arguments:x?} under {options:?}: {got:#x}, not {wanted:#x}");
 }
 
-/// The values of an argument that a decision tells apart, and their neighbours.
+/// The values of an argument that the rules distinguish, and their neighbours.
 fn interesting(rules: &[Rule], argument: u8) -> Vec<u64> {
     let mut values = BTreeSet::from([0u32, 1, 2, 3, 0x7fff_ffff, 0x8000_0000, u32::MAX]);
     for test in rules.iter().flat_map(|rule| rule.when).filter(|test| test.argument == argument) {
@@ -141,7 +141,7 @@ fn whatever_is_not_x86_64_is_killed() {
     }
 }
 
-/// libseccomp checks too: the check of our own must hold without it.
+/// libseccomp checks this too; the check of our own must hold without it.
 #[test]
 fn a_program_that_allows_everything_kills_what_is_foreign() {
     let allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
@@ -203,7 +203,7 @@ fn there_is_a_program_for_each_choice() {
     assert_eq!(numbers, (0..FilterOptions::CHOICES).collect());
 }
 
-/// The child sends its listener itself where this says no.
+/// If `holds_messages` is false, the child sends the listener itself.
 #[test]
 fn messages_are_held_where_that_is_said() {
     let number = libc::SYS_sendmsg as u32;
@@ -215,7 +215,7 @@ fn messages_are_held_where_that_is_said() {
     }
 }
 
-/// Whatever is chosen: such a message connects.
+/// Under all options, because such a message opens a connection.
 #[test]
 fn no_message_opens_a_connection() {
     const FASTOPEN: u64 = libc::MSG_FASTOPEN as u64;
@@ -242,7 +242,7 @@ fn no_program_is_longer_than_the_kernel_takes() {
     }
 }
 
-/// Calls by name with the arguments that matter, and what must become of them, written down by hand.
+/// Calls by name with the relevant arguments and the expected actions, written by hand.
 #[test]
 fn known_calls_are_decided_as_intended() {
     const NONE: Action = Action::Errno(libc::ENOSYS);

@@ -1,7 +1,7 @@
-//! The table of system calls: what each one may do, decided before it reaches the supervisor.
+//! The table of system calls: what happens to each one before it reaches the supervisor.
 //!
-//! There is one table per architecture, and one row per system call that the kernel knows.
-//! [`RowAction`] is what a row says. It is data, so that the compiler of the filter and the tests read the same thing.
+//! There is one table per architecture, with one row per system call. A row's [`RowAction`] is plain data, so the
+//! compiler of the filter and the tests read the same table.
 
 mod options;
 mod requests;
@@ -10,34 +10,34 @@ mod x86_64;
 
 pub use options::FilterOptions;
 
-/// The highest system call number that the table knows. What is above is answered with ENOSYS.
+/// The highest system call number in the table. Higher numbers fail with ENOSYS.
 pub const HIGHEST: u32 = 469;
 
-/// What the kernel does with a system call.
+/// What happens to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// The kernel does the call. The supervisor does not hear of it.
+    /// The kernel performs the call. The supervisor does not see it.
     Allow,
-    /// The call stops until the supervisor has answered.
+    /// The call waits for the supervisor's reply.
     Notify,
     /// The call fails with this errno.
     Errno(i32),
-    /// The call is not done, and its caller is told that it succeeded.
+    /// The call is not performed, but returns 0.
     Answer0,
 }
 
-/// What a row of the table says.
+/// The content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RowAction {
-    /// The same for all arguments.
+    /// The same action for all arguments.
     Always(Action),
-    /// The first rule that matches decides, or else the action that follows the rules.
+    /// The action of the first matching rule, or else this action.
     First(&'static [Rule], Action),
-    /// The first decision where the option is set, the second where it is not.
+    /// The first if the option is set, else the second.
     Option(Switch, &'static RowAction, &'static RowAction),
 }
 
-/// Tests that must all hold, and the action that follows.
+/// Tests that must all hold, and the resulting action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// The tests.
@@ -48,22 +48,22 @@ pub struct Rule {
 
 /// A test of the lower half of one argument.
 ///
-/// Only the lower 32 bits are compared: every argument that the table names is either cut to 32 bits by the kernel,
-/// or holds flags of which the kernel knows none above.
+/// Only the lower 32 bits are compared. The kernel truncates every argument in the table to 32 bits, or defines no
+/// flags above them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Test {
-    /// Which argument, from 0.
+    /// The index of the argument, from 0.
     pub argument: u8,
-    /// What it must be.
+    /// The condition on it.
     pub is: Is,
 }
 
-/// What the lower half of an argument must be.
+/// A condition on the lower half of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Is {
     /// One of these values.
     OneOf(&'static [u32]),
-    /// This value, once masked.
+    /// This value, after masking.
     Masked {
         /// The bits that count.
         mask: u32,
@@ -76,7 +76,7 @@ pub enum Is {
     NoneOf(u32),
 }
 
-/// The options that a decision may depend on: the fields of [`FilterOptions`].
+/// The options that a row may depend on: the fields of [`FilterOptions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Switch {
     /// [`FilterOptions::unix_datagram`]
@@ -98,12 +98,12 @@ pub struct Row {
     pub number: u32,
     /// The kernel's name for it.
     pub name: &'static str,
-    /// What is done with it.
+    /// What happens to the call.
     pub decision: RowAction,
 }
 
 impl RowAction {
-    /// This decision without its options: what is left is `Always` or `First`.
+    /// Resolves the options: the result is `Always` or `First`.
     #[must_use]
     pub fn under(self, options: &FilterOptions) -> RowAction {
         match self {
@@ -116,20 +116,20 @@ impl RowAction {
     }
 }
 
-/// The rows of the table, in the order of the numbers.
+/// The rows of the table, ordered by number.
 #[must_use]
 pub fn entries() -> &'static [Row] {
     x86_64::CALLS
 }
 
-/// The row of a number.
+/// The row with this number.
 #[must_use]
 pub fn entry(number: u32) -> Option<&'static Row> {
     let rows = entries();
     rows.binary_search_by_key(&number, |row| row.number).ok().map(|at| &rows[at])
 }
 
-/// The kernel's name for a system call, where the table knows it.
+/// The kernel's name of a system call, if the table has it.
 #[must_use]
 pub fn name(number: u32) -> Option<&'static str> {
     entry(number).map(|row| row.name)

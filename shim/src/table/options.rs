@@ -1,27 +1,28 @@
-//! What a decision of the table may depend on.
+//! The options that a row of the table may depend on.
 
 use super::Switch;
 
-/// What the filter depends on, apart from the table.
+/// The options of the filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilterOptions {
-    /// AF_UNIX datagram sockets may be made; every `sendto`, `sendmsg` and `sendmmsg` is then judged.
+    /// Allow AF_UNIX datagram sockets. Every `sendto`, `sendmsg` and `sendmmsg` is then judged.
     pub unix_datagram: bool,
-    /// `ptrace` may be used within the tree.
+    /// Allow `ptrace` within the tree.
     pub allow_ptrace: bool,
-    /// Landlock keeps signals inside the tree (ABI 6), so that `kill` and its kin need not be judged.
+    /// Landlock keeps signals inside the tree (ABI 6), so `kill` and similar calls need not be judged.
     pub scoped_signals: bool,
-    /// The floor decides as the policy does what is read: what opens files only to read them is not held.
+    /// Landlock decides on reads exactly as the policy does, so opens that only read are not held.
     pub kernel_reads: bool,
-    /// The same of what is written: what opens files only to write them, or removes names, is not held.
+    /// Landlock decides on writes exactly as the policy does, so opens that only write and removals of names are not
+    /// held.
     pub kernel_writes: bool,
 }
 
 impl FilterOptions {
-    /// How many choices there are.
+    /// The number of combinations of options.
     pub(crate) const CHOICES: usize = 1 << 5;
 
-    /// The number of this choice.
+    /// The number of this combination.
     pub(crate) fn number(self) -> usize {
         let FilterOptions { unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes } = self;
         [unix_datagram, allow_ptrace, scoped_signals, kernel_reads, kernel_writes]
@@ -30,7 +31,7 @@ impl FilterOptions {
             .fold(0, |number, is_set| number << 1 | usize::from(is_set))
     }
 
-    /// Whether the option of a switch is set.
+    /// Whether the option of this switch is set.
     #[must_use]
     pub fn is_set(&self, switch: Switch) -> bool {
         match switch {

@@ -1,8 +1,8 @@
-//! The `ioctl` requests that need no judgement, and those that nobody gets.
+//! The `ioctl` requests that are always allowed, and those that are always refused.
 //!
-//! A request that is in neither list goes to the supervisor. The order is that of the comparisons: frequent ones first.
+//! All other requests go to the supervisor. The filter compares in this order, so frequent requests come first.
 
-/// Requests that only query, or that change what the caller could change anyway.
+/// Requests that only query, or that change only what the caller could change anyway.
 #[rustfmt::skip]
 pub(super) const IOCTL_ALLOWED: &[u32] = &[
     // Any descriptor.
@@ -53,7 +53,7 @@ pub(super) const IOCTL_ALLOWED: &[u32] = &[
     0x5428, // TIOCCBRK
     0x5424, // TIOCGETD
     0x8004_5432, // TIOCGDEV
-    // Files. A clone writes to a descriptor that is open for it, from one that is open for reading.
+    // Files. A clone writes to a descriptor opened for writing, from one opened for reading.
     0x4004_9409, // FICLONE
     0x4020_940d, // FICLONERANGE
     0xc018_9436, // FIDEDUPERANGE
@@ -93,7 +93,7 @@ pub(super) const IOCTL_ALLOWED: &[u32] = &[
     0x8008_8a02, // EPIOCGPARAMS
 ];
 
-/// Requests that type for the operator, take the console, or make the kernel signal somebody else.
+/// Requests that fake the operator's input, take over the console, or make the kernel signal another process.
 #[rustfmt::skip]
 pub(super) const IOCTL_REFUSED: &[u32] = &[
     0x5412, // TIOCSTI

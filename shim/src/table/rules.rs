@@ -1,4 +1,4 @@
-//! The decisions that the rows of the table name.
+//! The actions that the rows of the table refer to.
 
 use libc::{EACCES, EAFNOSUPPORT, EBUSY, EINVAL, EPROTONOSUPPORT, ESOCKTNOSUPPORT};
 
@@ -8,9 +8,9 @@ use super::{Action, Is, RowAction, Rule, Switch, Test};
 pub(super) const ALLOW: RowAction = RowAction::Always(Action::Allow);
 pub(super) const NOTIFY: RowAction = RowAction::Always(Action::Notify);
 pub(super) const EPERM: RowAction = RowAction::Always(Action::Errno(libc::EPERM));
-/// Calls that the kernel has dropped, or that programs replace by older ones when they are missing.
+/// Calls that the kernel has removed, or that programs replace by older ones if they are missing.
 pub(super) const ENOSYS: RowAction = RowAction::Always(Action::Errno(libc::ENOSYS));
-/// What a kernel says of Landlock when it is built in but switched off.
+/// The error of a kernel that has Landlock built in but switched off.
 pub(super) const EOPNOTSUPP: RowAction = RowAction::Always(Action::Errno(libc::EOPNOTSUPP));
 
 const REFUSE: Action = Action::Errno(libc::EPERM);
@@ -35,17 +35,17 @@ const fn none_of(argument: u8, bits: u32) -> Test {
     Test { argument, is: Is::NoneOf(bits) }
 }
 
-// Files. An O_PATH descriptor gives no data, and what it is used for is judged again.
+// Files. An O_PATH descriptor gives no access to data, and each use of it is judged again.
 
 const O_PATH: u32 = libc::O_PATH as u32;
 const ACCESS_MODE: u32 = libc::O_ACCMODE as u32;
-/// The access mode that neither reads nor writes. Landlock grants it for whatever there is, and a device notices it.
+/// The access mode for neither reading nor writing. Landlock grants it on any file, and opening a device has effects.
 const NEITHER: u32 = 3;
-/// `O_RDONLY` has no bit of its own, and `O_TMPFILE` has that of `O_DIRECTORY`.
+/// The flags that write. `O_RDONLY` has no bit of its own, and `O_TMPFILE` includes the bit of `O_DIRECTORY`.
 const WRITES: u32 =
     ACCESS_MODE | libc::O_CREAT as u32 | libc::O_TRUNC as u32 | (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
 
-/// The decision for an open whose flags are in this argument.
+/// The action for an open call with its flags in this argument.
 macro_rules! open_by {
     ($flags:literal) => {
         RowAction::Option(
@@ -84,11 +84,11 @@ macro_rules! open_by {
 
 pub(super) const OPEN: RowAction = open_by!(1);
 pub(super) const OPENAT: RowAction = open_by!(2);
-/// What only writes, or removes a name. What makes directories and special files, moves or links, is the supervisor's:
-/// it is judged by more than the floor knows.
+/// Calls that only write to files or remove names. The supervisor handles calls that create directories or special
+/// files, rename or link, because Landlock does not check all that the policy does.
 pub(super) const WRITE: RowAction = RowAction::Option(Switch::KernelWrites, &ALLOW, &NOTIFY);
 
-// Memory. A file that is mapped with PROT_EXEC is a library to be judged.
+// Memory. Mapping a file with PROT_EXEC loads a library, which is judged.
 
 const PROT_EXEC: u32 = libc::PROT_EXEC as u32;
 const MAP_ANONYMOUS: u32 = libc::MAP_ANONYMOUS as u32;
@@ -108,13 +108,13 @@ pub(super) const IOCTL: RowAction = RowAction::First(
     Action::Notify,
 );
 
-/// The owner of a descriptor gets signals from it: whoever sets one sends signals.
+/// The owner of a descriptor receives signals from it, so setting an owner means sending signals.
 const FCNTL_OWNER: &[u32] = &[8 /* F_SETOWN */, 15 /* F_SETOWN_EX */];
-/// Locks that belong to an open file: the supervisor may still have a copy of one that it has handed over.
+/// Locks of the open file description. The supervisor may still hold a copy of a descriptor that it has handed over.
 const FCNTL_LOCK: &[u32] =
     &[37 /* F_OFD_SETLK */, 38 /* F_OFD_SETLKW */, 1024 /* F_SETLEASE */];
-/// A terminal sends this signal to its foreground group, which may be that of the guard's leader: one that it cannot
-/// block is no I/O signal.
+/// A terminal sends this signal to its foreground group, which may be the one of the guard's leader. A signal that
+/// cannot be blocked is never needed for I/O.
 const FCNTL_SIGNAL: &[u32] = &[10 /* F_SETSIG */];
 const UNBLOCKABLE: &[u32] = &[libc::SIGKILL as u32, libc::SIGSTOP as u32];
 pub(super) const FCNTL: RowAction = RowAction::First(
@@ -125,7 +125,7 @@ pub(super) const FCNTL: RowAction = RowAction::First(
     ],
     Action::Allow,
 );
-/// A lock of an open file, as with fcntl. Whoever unlocks has nothing to wait for.
+/// A lock of the open file description, as with fcntl. Unlocking never has to wait.
 pub(super) const FLOCK: RowAction =
     RowAction::First(&[rule(&[one_of(1, &[libc::LOCK_UN as u32])], Action::Allow)], Action::Notify);
 
@@ -138,13 +138,13 @@ const NAMESPACES: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
-/// For `unshare` only: `clone` takes this bit for a part of the exit signal.
+/// Only for `unshare`: in `clone` this bit is part of the exit signal.
 const CLONE_NEWTIME: u32 = 0x80;
 const CLONE_FS: u32 = libc::CLONE_FS as u32;
 const CLONE_THREAD: u32 = libc::CLONE_THREAD as u32;
 
-/// `CLONE_PARENT` would make the supervisor the parent, `CLONE_PTRACE` its tracee, of a process it does not know.
-/// `CLONE_FS` between processes moves the current directory of one while a call of the other is judged.
+/// `CLONE_PARENT` would make the supervisor the parent of a process it does not know, and `CLONE_PTRACE` its tracer.
+/// `CLONE_FS` between processes would let one change the current directory of another during a judged call.
 pub(super) const CLONE: RowAction = RowAction::First(
     &[
         rule(&[any_of(0, NAMESPACES)], REFUSE),
@@ -160,7 +160,7 @@ pub(super) const UNSHARE: RowAction =
 const PR_SET_PTRACER: u32 = libc::PR_SET_PTRACER as u32;
 const PR_REFUSED: &[u32] = &[libc::PR_SET_MM as u32, libc::PR_SET_SECUREBITS as u32];
 
-/// The supervisor reads the memory of its tree: a process that hides from it could not be judged.
+/// The supervisor reads the memory of the tree: it could not judge a process that hides from it.
 pub(super) const PRCTL: RowAction = RowAction::First(
     &[
         rule(&[one_of(0, &[libc::PR_SET_DUMPABLE as u32]), one_of(1, &[0])], Action::Answer0),
@@ -172,7 +172,7 @@ pub(super) const PRCTL: RowAction = RowAction::First(
 
 const NEW_LISTENER: u32 = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as u32;
 
-/// EBUSY is what the kernel answers where there is a listener already, as there is.
+/// EBUSY is the kernel's error if there is already a listener, as there is here.
 pub(super) const SECCOMP: RowAction = RowAction::First(
     &[rule(&[one_of(0, &[libc::SECCOMP_SET_MODE_FILTER]), any_of(1, NEW_LISTENER)], Action::Errno(EBUSY))],
     Action::Allow,
@@ -184,33 +184,33 @@ pub(super) const PERSONALITY: RowAction =
     RowAction::First(&[rule(&[one_of(0, PERSONALITIES)], Action::Allow)], REFUSE);
 
 const TRACEME: &[u32] = &[libc::PTRACE_TRACEME];
-/// `PTRACE_TRACEME` makes the parent the tracer, and the first parent is the guard's.
+/// `PTRACE_TRACEME` makes the parent the tracer, and the first process's parent is the guard.
 pub(super) const PTRACE: RowAction = RowAction::Option(
     Switch::AllowPtrace,
     &RowAction::First(&[rule(&[one_of(0, TRACEME)], Action::Notify)], Action::Allow),
     &NOTIFY,
 );
-/// The kernel asks whether the caller may trace the other process, and Landlock says no for one outside the tree.
+/// The kernel checks whether the caller may trace the other process, and Landlock denies that outside the tree.
 pub(super) const OTHERS_MEMORY: RowAction = RowAction::Option(Switch::AllowPtrace, &ALLOW, &EPERM);
 pub(super) const SIGNAL: RowAction = RowAction::Option(Switch::ScopedSignals, &ALLOW, &NOTIFY);
 
-/// The first argument is a process, 0 the caller.
+/// The first argument is a process; 0 means the caller.
 pub(super) const OF_PROCESS: RowAction =
     RowAction::First(&[rule(&[one_of(0, &[0])], Action::Allow)], Action::Notify);
 const CORE: &[u32] = &[libc::RLIMIT_CORE];
-/// The limit on core files stays as it is: a lower one would let the program of core_pattern(5) be started.
+/// The limit on core files must stay: a lower one would let the kernel start the program of core_pattern(5).
 pub(super) const SETRLIMIT: RowAction =
     RowAction::First(&[rule(&[one_of(0, CORE)], Action::Notify)], Action::Allow);
 pub(super) const PRLIMIT: RowAction = RowAction::First(
     &[rule(&[one_of(1, CORE)], Action::Notify), rule(&[one_of(0, &[0])], Action::Allow)],
     Action::Notify,
 );
-/// `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
+/// Only `PRIO_PROCESS` of the caller. A user or a group, even the caller's own, may include the supervisor.
 pub(super) const SETPRIORITY: RowAction = RowAction::First(
     &[rule(&[one_of(0, &[libc::PRIO_PROCESS]), one_of(1, &[0])], Action::Allow)],
     Action::Notify,
 );
-/// As for `setpriority`; here a process is 1.
+/// As for `setpriority`; here 1 selects a process.
 pub(super) const IOPRIO_SET: RowAction =
     RowAction::First(&[rule(&[one_of(0, &[1]), one_of(1, &[0])], Action::Allow)], Action::Notify);
 
@@ -222,7 +222,7 @@ const NETLINK: &[u32] = &[libc::AF_NETLINK as u32];
 const ROUTE: &[u32] = &[libc::NETLINK_ROUTE as u32];
 const TYPE: u32 = 0xf;
 
-/// A datagram socket names its peer in every message, in memory. The kernel makes one of `SOCK_RAW` too.
+/// Each message of a datagram socket can name a peer in memory. The kernel turns `SOCK_RAW` into a datagram socket too.
 const UNIX_DATAGRAM: Rule =
     rule(&[one_of(0, UNIX), masked(1, TYPE, libc::SOCK_DGRAM as u32)], Action::Errno(EACCES));
 const UNIX_RAW: Rule =
@@ -233,7 +233,7 @@ const STREAM: u32 = libc::SOCK_STREAM as u32;
 const DATAGRAM: u32 = libc::SOCK_DGRAM as u32;
 /// 0 is TCP.
 const STREAMS: &[u32] = &[0, libc::IPPROTO_TCP as u32, libc::IPPROTO_MPTCP as u32];
-/// 0 is UDP; of ICMP it is the echo.
+/// 0 is UDP; ICMP sockets only send echo requests.
 const DATAGRAMS: &[u32] = &[
     0,
     libc::IPPROTO_UDP as u32,
@@ -245,11 +245,11 @@ const INTERNET_STREAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM), one_of(2, STREAMS)], Action::Allow);
 const INTERNET_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM), one_of(2, DATAGRAMS)], Action::Allow);
-/// The kernel refuses it itself, for want of CAP_NET_RAW.
+/// The kernel itself refuses this without CAP_NET_RAW.
 const INTERNET_RAW: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, libc::SOCK_RAW as u32)], Action::Allow);
-/// Other protocols connect in ways of their own: SCTP by sendto and setsockopt, SMC by a TCP connection of the kernel's.
-/// These are what a kernel says that was built without them.
+/// Other protocols connect in other ways: SCTP by sendto and setsockopt, SMC by a TCP connection inside the kernel.
+/// These are the errors of a kernel built without them.
 const NO_STREAM: Rule = rule(&[one_of(0, INTERNET), masked(1, TYPE, STREAM)], Action::Errno(EPROTONOSUPPORT));
 const NO_DATAGRAM: Rule =
     rule(&[one_of(0, INTERNET), masked(1, TYPE, DATAGRAM)], Action::Errno(EPROTONOSUPPORT));
@@ -294,11 +294,12 @@ pub(super) const SOCKETPAIR: RowAction = RowAction::Option(
     &RowAction::First(&[UNIX_DATAGRAM, UNIX_RAW, UNIX_ANY], NO_FAMILY),
 );
 
-/// A message that opens its connection itself would name its peer past connect(2).
+/// With this flag a message opens its own connection, and names a peer without connect(2).
 const FASTOPEN: u32 = libc::MSG_FASTOPEN as u32;
 
-/// The decision for a call whose `MSG_*` flags are in this argument. EOPNOTSUPP is what a kernel says whose clients may not
-/// open so (net.ipv4.tcp_fastopen); programs then connect first. With datagram sockets, every message may name a peer.
+/// The action for a call with its `MSG_*` flags in this argument. EOPNOTSUPP is the error of a kernel with TCP fast
+/// open disabled (net.ipv4.tcp_fastopen); programs then connect first. With datagram sockets, every message may name a
+/// peer.
 macro_rules! send_by {
     ($flags:literal) => {
         RowAction::Option(
@@ -315,7 +316,7 @@ macro_rules! send_by {
     };
 }
 
-/// With this option connect(2) is the first message's, long after it was judged. EOPNOTSUPP as above.
+/// With this option connect(2) takes effect at the first message, long after it was judged. EOPNOTSUPP as above.
 pub(super) const SETSOCKOPT: RowAction = RowAction::First(
     &[rule(
         &[one_of(1, &[libc::IPPROTO_TCP as u32]), one_of(2, &[libc::TCP_FASTOPEN_CONNECT as u32])],

@@ -65,7 +65,7 @@ fn calls_that_leave_the_guard_are_refused() {
     for wanted in refused.split_whitespace() {
         assert_eq!(always(wanted), Some(Action::Errno(EPERM)), "{wanted}");
     }
-    // Refused with a line that says how to allow it.
+    // The supervisor refuses it with a message on how to allow it.
     assert_eq!(always("ptrace"), Some(Action::Notify));
     for wanted in ["clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"] {
         assert_eq!(always(wanted), Some(Action::Errno(ENOSYS)), "{wanted}");

@@ -1,7 +1,7 @@
 //! The system calls of x86_64 Linux, as of 6.18, by number.
 //!
-//! Numbers 337 to 423 do not exist here: they are kept free so that newer calls have one number everywhere.
-//! A number that is not in the table is answered with ENOSYS, as a kernel answers that does not know it.
+//! Numbers 337 to 423 do not exist: they are left free so that newer calls have the same number on all architectures. A
+//! number that is not in the table fails with ENOSYS, as on a kernel that does not know it.
 
 use super::rules::*;
 use super::{Row, RowAction};
@@ -10,7 +10,7 @@ const fn row(number: u32, name: &'static str, decision: RowAction) -> Row {
     Row { number, name, decision }
 }
 
-/// Every system call, in the order of the numbers.
+/// Every system call, ordered by number.
 pub(super) static CALLS: &[Row] = &[
     row(0, "read", ALLOW),
     row(1, "write", ALLOW),
