@@ -1,5 +1,5 @@
-//! What is fuzzed, and what must hold of it: `RUSTC_BOOTSTRAP=1 cargo fuzz run TARGET`. The corpora
-//! are replayed by the tests of guard-openclaw.
+//! Fuzz targets of the parsers, with the properties that must hold: `RUSTC_BOOTSTRAP=1 cargo fuzz run TARGET`. The
+//! tests of guard-openclaw replay the corpora.
 #![allow(missing_docs, dead_code)]
 
 use guard_openclaw::command_text::{self, Resolved, Surroundings};
@@ -43,7 +43,7 @@ fn compile(document: &Document) -> Policy {
     Policy::compile(document, "main", &host, &Overrides::default()).expect("what was read compiles")
 }
 
-/// A document that is read is written and read again as it was, compiles, and answers.
+/// A document that parses survives writing and reading again, compiles, and can be queried.
 pub fn guard_json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(document) = Document::parse("guard.json", text) else { return };
@@ -78,7 +78,7 @@ pub fn guard_json(data: &[u8]) {
     }
 }
 
-/// A store that is read is written and read again as it was.
+/// A store that parses survives writing and reading again.
 pub fn exec_approvals(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut next = 0;
@@ -95,7 +95,7 @@ pub fn exec_approvals(data: &[u8]) {
     }
 }
 
-/// A pattern, a NUL and a path: the matcher says what a table of all prefixes says.
+/// A pattern, a NUL and a path: the matcher agrees with a table of all prefixes.
 pub fn glob(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let (Some(pattern), Some(path)) = (parts.next(), parts.next()) else { return };
@@ -114,7 +114,7 @@ pub fn glob(data: &[u8]) {
     assert_eq!(is_match, naive(pattern.trim(), path), "{pattern:?} {path:?}");
 }
 
-/// Whether the pattern matches, by a table of which prefixes of both match.
+/// Whether the pattern matches, by a table of the matching prefixes of both.
 fn naive(pattern: &str, path: &str) -> bool {
     let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
     let (mut pattern, path) = (units(pattern), units(path));
@@ -123,7 +123,7 @@ fn naive(pattern: &str, path: &str) -> bool {
     }
     const STAR: u16 = b'*' as u16;
     const SLASH: u16 = b'/' as u16;
-    // Any number of stars beyond one is two.
+    // More than two stars count as two.
     let mut stars = 0;
     pattern.retain(|unit| {
         stars = if *unit == STAR { stars + 1 } else { 0 };
@@ -154,7 +154,7 @@ fn naive(pattern: &str, path: &str) -> bool {
     row[path.len()]
 }
 
-/// A safe bin and its arguments, NUL after each: what is safe names no file.
+/// A safe bin, then arguments that end with NUL: a call that is safe names no file.
 pub fn argv(data: &[u8]) {
     const BINS: [&str; 9] = ["jq", "grep", "cut", "sort", "uniq", "head", "tail", "tr", "wc"];
     let Some((first, rest)) = data.split_first() else { return };
@@ -162,7 +162,7 @@ pub fn argv(data: &[u8]) {
     let profile = Profile::builtin(name.as_bytes()).expect("it has one");
     let arguments: Vec<Vec<u8>> = rest.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
     if safe_bins::is_safe(format!("/usr/bin/{name}").as_bytes(), &profile, &arguments) {
-        // Behind an option that wants one, `--x=/y` is itself a value; at the start it never is.
+        // `--x=/y` after an option that takes a value is itself a value; as the first argument it never is.
         let attached =
             arguments[0].strip_prefix(b"--").and_then(|long| long.splitn(2, |byte| *byte == b'=').nth(1));
         for value in arguments.iter().map(Vec::as_slice).chain(attached) {
@@ -172,7 +172,7 @@ pub fn argv(data: &[u8]) {
     }
 }
 
-/// An expression, a NUL and arguments, NUL after each.
+/// An expression, a NUL, then arguments that end with NUL.
 pub fn arg_pattern(data: &[u8]) {
     let mut parts = data.split(|byte| *byte == 0).map(<[u8]>::to_vec);
     let Some(pattern) = parts.next().and_then(|pattern| String::from_utf8(pattern).ok()) else { return };
@@ -181,7 +181,7 @@ pub fn arg_pattern(data: &[u8]) {
     let _ = matches_arg_pattern(&pattern, &exec);
 }
 
-/// A command line: what cannot be read is not satisfied, and neither is what an unknown program follows.
+/// A command line: text that cannot be parsed is not allowed, and neither is what follows an unknown program.
 pub fn command(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let document = json!({ "version": 1, "permissions": { "filesystem": { "rules": { "/usr/**": "r-x" } } },
@@ -199,7 +199,7 @@ pub fn command(data: &[u8]) {
         assert!(text.get(segment.span.clone()).is_some(), "{text:?} {:?}", segment.span);
         let line = command_text::display(&segment.argv);
         let _ = command_text::is_line_of(&line, &segment.argv);
-        // Quotes make a text longer than it was, and a bound may be met.
+        // Quoting makes the text longer, so it may exceed a limit.
         let again = command_text::evaluate(
             &policy,
             &format!("x {}", guard_policy::analysis::quoted(&segment.argv)),

@@ -1,4 +1,4 @@
-//! What comes of an operation on the book.
+//! Results of operations on the pending approvals.
 
 use std::sync::Arc;
 
@@ -9,61 +9,62 @@ use super::decision::{Decision, GrantWidth, Refusal, Resolution, ResolveError, T
 use super::event::{CardRevision, QuestionChange};
 use super::question::{Always, Id, PendingRequest, Question, Repeat};
 
-/// What came of registering a question.
+/// The result of registering a question.
 #[derive(Debug)]
 pub enum Registered {
-    /// It waits, with this number.
+    /// The question is pending. Holds the waiter's number and its receiver.
     Waiting(u64, oneshot::Receiver<Resolution>),
-    /// It has ended before.
+    /// The question has already ended.
     Ended(Resolution),
-    /// A grant covers it: the call may go on.
+    /// A grant covers the call, so it may go on.
     Granted(Box<TemporaryGrant>),
-    /// It is not asked.
+    /// The question is not asked.
     Refused(Refusal),
 }
 
-/// What an answer did.
+/// The result of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The question that was named.
+    /// The named question.
     pub id: Id,
-    /// What was answered; nothing where it was answered so before.
+    /// The questions that were answered; empty if they already had this answer.
     pub answered: Vec<Id>,
-    /// What is to be saved, for whom.
+    /// What has to be saved.
     pub saves: Vec<SaveRequest>,
 }
 
-/// Something that "always" saves. Whoever resolves has each of them kept ([`super::persist::GrantStore::save`]), or says that it
-/// was not ([`super::Manager::saved`]): calls that were answered so wait for that.
+/// One entry or rule that "always" saves. Whoever calls `resolve` must save each one
+/// ([`super::persist::GrantStore::save`]) or report that it was not saved ([`super::Manager::saved`]), because the
+/// answered calls wait for that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaveRequest {
     /// The questions that need it.
     pub questions: Vec<Id>,
-    /// For which agent.
+    /// The agent that it is saved for.
     pub agent: String,
-    /// What.
+    /// The entry or rule.
     pub saving: Saving,
 }
 
-/// Where a question is.
+/// The state of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// It waits.
+    /// The question is pending.
     Pending(Id),
-    /// It has ended.
+    /// The question has ended.
     Ended(Id, Resolution),
 }
 
-/// A card with the questions that it lists.
+/// A card with its questions.
 #[derive(Clone, Debug)]
 pub struct PendingCard {
     /// The card.
     pub card: CardRevision,
-    /// What it lists, and how many calls wait for each.
+    /// The questions on the card, each with the number of its waiting calls.
     pub requests: Vec<(Arc<PendingRequest>, usize)>,
 }
 
-/// Something that happened, with the question where it is known.
+/// An event, with its question if that is still known.
 #[derive(Debug)]
 pub(crate) struct Happened {
     pub id: Id,
@@ -71,10 +72,10 @@ pub(crate) struct Happened {
     pub request: Option<Arc<PendingRequest>>,
 }
 
-/// What is saved where all these questions are answered so, each thing once.
+/// What this answer to all these questions saves, without duplicates.
 ///
 /// # Errors
-/// Where one of them cannot be answered so.
+/// If one of them cannot be given this answer.
 pub fn saves<'q>(
     questions: impl Iterator<Item = (Id, &'q Question)>,
     decision: Decision,
@@ -95,7 +96,7 @@ pub fn saves<'q>(
     Ok(saves)
 }
 
-/// Whether a question can be answered so, and what is saved then.
+/// Whether a question can be given this answer, and what that saves.
 fn permitted(question: &Question, decision: Decision) -> Result<&[Saving], ResolveError> {
     match decision {
         Decision::AllowOnce | Decision::Deny => Ok(&[]),

@@ -1,6 +1,6 @@
-//! The caller's side: a program that makes one kind of call many times and says how long each took.
+//! The caller: a program that makes one kind of call many times and prints the latencies.
 //!
-//! It is started natively and under a guard alike, so what it measures is all that a program can notice.
+//! It is started in the same way natively and under a guard, so it measures what a program can notice.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,26 +32,26 @@ pub enum Operation {
     Exec,
 }
 
-/// What a caller says.
+/// The output of a caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Nanoseconds for one call, without reading the clock between two calls: the median of the parts of a loop.
+    /// Nanoseconds for one call, without reading the clock between calls: the median over the parts of a loop.
     pub each: f64,
-    /// Nanoseconds for half of the calls, with reading the clock.
+    /// The median latency in nanoseconds, including reading the clock.
     pub p50: f64,
-    /// Nanoseconds for 99 of 100 calls, with reading the clock.
+    /// The 99th percentile of the latency in nanoseconds, including reading the clock.
     pub p99: f64,
-    /// All calls of the second loop.
+    /// The latencies of all calls in the second loop.
     pub histogram: Histogram,
 }
 
-/// The loop is timed in so many parts, so that one interruption of the machine's own does not count.
+/// The loop is timed in this many parts, so that a single interruption does not distort the median.
 const PARTS: usize = 20;
 
-/// Makes the call `2 * count` times, after some to warm up.
+/// Makes the call `2 * count` times, after a warm-up.
 ///
 /// # Errors
-/// When a call does not do what was wanted.
+/// If a call fails or has the wrong result.
 pub fn run(operation: Operation, path: &Path, count: usize) -> Result<Latency, Error> {
     match operation {
         Operation::Getpid => measure(count, |_| {
@@ -81,7 +81,7 @@ pub fn run(operation: Operation, path: &Path, count: usize) -> Result<Latency, E
     }
 }
 
-/// New files, each with a name that is made before the clock runs.
+/// Creates files. Their names are prepared before the clock runs.
 fn create(directory: &Path, count: usize) -> Result<Latency, Error> {
     let names: Vec<PathBuf> =
         (0..count * 2 + warm_up(count)).map(|index| directory.join(format!("new{index}"))).collect();
@@ -91,7 +91,7 @@ fn create(directory: &Path, count: usize) -> Result<Latency, Error> {
 /// Opens a file for reading, and closes it.
 ///
 /// # Errors
-/// When that fails.
+/// If that fails.
 pub fn open_and_close(path: &Path) -> Result<(), Error> {
     open(path, OFlags::RDONLY)
 }
@@ -112,7 +112,7 @@ fn warm_up(count: usize) -> usize {
     count / 10 + 1
 }
 
-/// Calls `act` with 0, 1, … and times it: first as a loop in parts, then one by one.
+/// Calls `act` with 0, 1, … and times it: first as a loop in parts, then each call.
 fn measure(count: usize, mut act: impl FnMut(usize) -> Result<(), Error>) -> Result<Latency, Error> {
     let mut index = 0;
     let mut next = || {

@@ -1,8 +1,8 @@
-//! What went wrong, for people.
+//! Errors for humans.
 
 use std::fmt;
 
-/// A sentence that says what, and where.
+/// One sentence: what failed, and where.
 #[derive(Debug)]
 pub struct Error(String);
 
@@ -21,12 +21,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Says what was being done when something failed.
+/// Adds to an error what was being done.
 pub trait Context<T> {
     /// The error becomes `what: error`.
     ///
     /// # Errors
-    /// The one there was.
+    /// The original error with this context.
     fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }
 

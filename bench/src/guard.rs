@@ -1,4 +1,4 @@
-//! The guard that is measured.
+//! The measured guard.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::policies::PolicyKind;
 use crate::way::Tier;
 use crate::world::World;
 
-/// A guard, and what it can be told.
+/// A guard, with the options that it supports.
 pub struct BenchGuard {
     program: PathBuf,
     version: String,
@@ -18,10 +18,10 @@ pub struct BenchGuard {
 }
 
 impl BenchGuard {
-    /// Asks the program what it knows.
+    /// Runs the program to find out which options it supports.
     ///
     /// # Errors
-    /// When it is not there or does not run.
+    /// If it does not exist or does not run.
     pub fn find(program: &Path) -> Result<BenchGuard, Error> {
         let ask = |option: &str| {
             let output = Command::new(program).arg(option).stdin(Stdio::null()).output().context(|| {
@@ -43,17 +43,17 @@ impl BenchGuard {
         &self.version
     }
 
-    /// Whether this guard has the tier. One that knows no tiers is a broker.
+    /// Whether this guard supports the tier. A guard without tiers counts as a broker.
     pub fn knows(&self, tier: Tier) -> bool {
         self.has_tiers || tier == Tier::Broker
     }
 
-    /// The fastest of its tiers that holds every call.
+    /// The fastest supported tier that holds every call.
     pub fn holding(&self) -> Tier {
         if self.has_tiers { Tier::Floored } else { Tier::Broker }
     }
 
-    /// Runs `work`, with a policy that allows all that it does.
+    /// Runs `work` with a policy that allows everything it does.
     pub fn command(&self, tier: Tier, world: &World, work: &[OsString]) -> Command {
         let policy = match tier {
             Tier::Broker | Tier::Floored => PolicyKind::Everything,

@@ -1,4 +1,4 @@
-//! Latencies by size, in buckets that grow with them.
+//! Histograms of latencies, with buckets of increasing width.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::nanoseconds;
 
-/// How many latencies (ns) were of which size: an HDR histogram of all 64 bits, with one significant digit, by which a
-/// bucket is at most a sixteenth of its lower bound wide.
+/// Counts of latencies (ns): an HDR histogram of all 64 bits with one significant digit. A bucket is at most a
+/// sixteenth of its lower bound wide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Histogram(hdrhistogram::Histogram<u64>);
@@ -19,30 +19,30 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Counts one latency.
+    /// Adds one latency.
     pub fn add(&mut self, nanoseconds: u64) {
-        // The bucket alone: its bound is all that a file keeps.
+        // Record the bucket's lower bound, because a results file keeps only that.
         self.0.saturating_record(self.0.lowest_equivalent(nanoseconds));
     }
 
-    /// Counts what another one has counted.
+    /// Adds all counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         self.0 += &other.0;
     }
 
-    /// How many latencies were counted.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// Lower bounds of the buckets that are not empty, with their counts, from small to large.
+    /// The lower bounds of the non-empty buckets with their counts, in increasing order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let lower = |value| self.0.lowest_equivalent(value);
         self.0.iter_recorded().map(move |step| (lower(step.value_iterated_to()), step.count_at_value()))
     }
 
-    /// A line of bars, one for each doubling, with the bounds of the first and the last. A bar's height is the logarithm
-    /// of its count, so that a tail shows.
+    /// A line of bars, one for each doubling, with the bounds of the first and the last. Heights are logarithmic, so
+    /// that a tail shows.
     pub fn bars(&self) -> String {
         const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let mut octaves = BTreeMap::<u32, u64>::new();

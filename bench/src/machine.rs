@@ -1,4 +1,4 @@
-//! Where it was measured.
+//! The machine that was measured.
 
 use std::fs;
 use std::path::Path;
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::world;
 
-/// What a reader of figures wants to know, and nothing that names the machine.
+/// The properties of the machine that matter to a reader. Nothing identifies the machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
-    /// The processor's name, of /proc/cpuinfo.
+    /// The processor's name, from /proc/cpuinfo.
     pub processor: String,
-    /// How many of them.
+    /// The number of processors.
     pub processors: usize,
     /// Memory in MiB.
     pub memory_mib: u64,
     /// The kernel's release.
     pub kernel: String,
-    /// The file system that was worked on.
+    /// The file system of the working directory.
     pub files: String,
 }
 
 impl Machine {
-    /// This one, and the file system of a directory. What cannot be found out is empty or 0.
+    /// Describes this machine, and the file system of `directory`. Unknown values are empty or 0.
     pub fn this(directory: &Path) -> Machine {
         let value = |file: &str, key: &str| {
             let text = fs::read_to_string(file).unwrap_or_default();

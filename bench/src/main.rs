@@ -71,7 +71,7 @@ fn run(command: Command) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a caller found, for whoever started it.
+/// Prints a caller's results for the process that started it.
 fn say(found: &impl serde::Serialize) -> Result<(), Error> {
     println!("{}", serde_json::to_string(found).context(|| "results".into())?);
     Ok(())

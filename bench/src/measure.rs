@@ -1,4 +1,4 @@
-//! One row in several ways, by turns.
+//! Measures one row in several ways, in turns.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use crate::stats::median;
 use crate::way::BenchRunner;
 use crate::world::World;
 
-/// How thoroughly.
+/// How thoroughly to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// So many rounds, each of them in every way.
+    /// The number of rounds. Each round covers every way.
     pub rounds: usize,
-    /// Calls are divided by this.
+    /// The divisor of the number of calls.
     pub fewer: usize,
 }
 
-/// What was measured in one way.
+/// The measurements of one way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Nanoseconds for one call, or for the command, in each round.
+    /// Nanoseconds for one call or for the command, by round.
     pub each: Vec<f64>,
-    /// Of calls: half of them, in each round.
+    /// For calls: the median latency, by round.
     pub p50: Vec<f64>,
-    /// Of calls: 99 of 100, in each round.
+    /// For calls: the 99th percentile, by round.
     pub p99: Vec<f64>,
-    /// Of calls: all, in all rounds.
+    /// For calls: all latencies of all rounds.
     pub histogram: Option<Histogram>,
 }
 
@@ -50,11 +50,11 @@ impl Series {
     }
 }
 
-/// What was measured of a row.
+/// The measurements of one row.
 pub struct Measured {
-    /// In the order in which the ways were named.
+    /// In the order of the requested ways.
     pub ways: Vec<(BenchRunner, Series)>,
-    /// Which was left out, and why.
+    /// The ways that were left out, and why.
     pub left_out: Vec<String>,
 }
 
@@ -63,11 +63,11 @@ enum Sample {
     Command(f64),
 }
 
-/// Runs the row in every way, then again, so that whatever the machine does besides meets all ways alike. A round to
-/// warm up is not counted. Another program that fails is left out.
+/// Runs the row in every way, then again, so that other load on the machine affects all ways alike. A first round for
+/// warm-up is not counted. A peer program that fails is left out.
 ///
 /// # Errors
-/// When something fails natively or under the guard: then there is nothing to compare.
+/// If something fails natively or under the guard, because then there is nothing to compare.
 pub fn by_turns(row: &Row, ways: &[BenchRunner], effort: Effort, runner: &Runner) -> Result<Measured, Error> {
     let mut all: Vec<_> = ways.iter().map(|way| (*way, Series::default())).collect();
     let mut left_out = Vec::new();
@@ -127,7 +127,8 @@ fn once(work: &Work, way: BenchRunner, effort: Effort, runner: &Runner) -> Resul
     }
 }
 
-/// Runs a command to its end; nanoseconds. Its output goes to a file: some programs do less when it goes to /dev/null.
+/// Runs a command and returns its duration in nanoseconds. Output goes to a file: some programs do less work when it
+/// goes to /dev/null.
 fn run(mut command: Command, fine: ExpectedStatus, world: &World) -> Result<f64, Error> {
     let (out, errors) = (output(world), world.root().join("errors"));
     command.stdout(created(&out)?).stderr(created(&errors)?);

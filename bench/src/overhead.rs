@@ -15,10 +15,10 @@ use crate::rows::{Row, all};
 use crate::runner::Runner;
 use crate::way::{BenchRunner, Tier};
 
-/// Native and guarded, beside the goals.
+/// Measures native and guarded, and compares with the goals.
 ///
 /// # Errors
-/// When something cannot be measured. A goal that is not met is no error.
+/// If something cannot be measured. A missed goal is not an error.
 pub fn overhead(options: &Overhead) -> Result<(), Error> {
     measure(&options.measure, "overhead", Vec::new(), |row, guard| {
         let mut tiers = options.tiers.clone();
@@ -31,10 +31,10 @@ pub fn overhead(options: &Overhead) -> Result<(), Error> {
     })
 }
 
-/// The same rows beside what else there is: the mechanism alone, and other programs.
+/// Measures the same rows with the bare supervisors and with other programs.
 ///
 /// # Errors
-/// When something cannot be measured, other programs excepted.
+/// If something other than a peer program cannot be measured.
 pub fn peers(options: &Measure) -> Result<(), Error> {
     let (found, missing): (Vec<_>, Vec<_>) = Peer::ALL.into_iter().partition(|peer| peer.find().is_some());
     let missing = missing.iter().map(|peer| format!("{} is not on PATH", peer.name())).collect();
@@ -49,7 +49,7 @@ pub fn peers(options: &Measure) -> Result<(), Error> {
     })
 }
 
-/// Measures the rows that were chosen, natively and in the ways that `ways` names for each; shows and writes.
+/// Measures the chosen rows natively and in the ways that `ways` returns for each. Prints and writes the results.
 fn measure(
     options: &Measure,
     name: &str,
@@ -78,7 +78,7 @@ fn measure(
         ways.insert(0, BenchRunner::Native);
         let Measured { ways: measured, left_out: failed } = by_turns(row, &ways, effort, &runner)?;
         for text in failed {
-            // What does not run at all fails in every row: once said is enough.
+            // A program that does not run at all fails in every row: report it once.
             let (way, _) = text.split_once(':').unwrap_or_default();
             if !report.left_out.iter().any(|known| known.starts_with(way)) {
                 eprintln!("guard-bench: left out: {text}");
@@ -92,7 +92,7 @@ fn measure(
     results::write(options.json.as_deref(), name, &report)
 }
 
-/// The rows that were named, in the order of the table; all if none was.
+/// The rows with these names, in the order of the table; all rows without names.
 fn chosen(names: &[String]) -> Result<Vec<Row>, Error> {
     let mut rows = all();
     if let Some(unknown) = names.iter().find(|name| rows.iter().all(|row| row.name != **name)) {

@@ -1,4 +1,4 @@
-//! `guard-bench tables`: writes the tables of docs/benchmarks.md from the results, between marks in that file.
+//! `guard-bench tables`: writes the results into docs/benchmarks.md, between marks in that file.
 
 use crate::cli::Tables;
 use crate::error::{Context, Error};
@@ -8,10 +8,10 @@ use crate::results::read;
 use crate::scale::{Results, work::Rate};
 use crate::units::nanoseconds;
 
-/// Puts the tables of what there are results for into the page.
+/// Writes the tables of all existing results into the page.
 ///
 /// # Errors
-/// When the page has no place for a table, or something cannot be read or written.
+/// If the page has no marks for a table, or a file cannot be read or written.
 pub fn run(options: &Tables) -> Result<(), Error> {
     let file = |name: &str| options.results.join(format!("{name}.json"));
     let mut page = std::fs::read_to_string(&options.page).context(|| options.page.display().to_string())?;
@@ -30,13 +30,13 @@ pub fn run(options: &Tables) -> Result<(), Error> {
     std::fs::write(&options.page, page).context(|| options.page.display().to_string())
 }
 
-/// Pictures that `plot` draws of the same results.
+/// Links to the pictures that `plot` draws of the same results.
 fn pictures(names: &[&str]) -> String {
     let picture = |name: &&str| format!("\n![{name}](benchmarks/{name}.svg)\n");
     names.iter().map(picture).collect()
 }
 
-/// The page with another text between the two marks of a name.
+/// The page with new text between the two marks with this name.
 fn replaced(page: &str, name: &str, text: &str) -> Result<String, Error> {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let missing = || Error::new(format!("the page has no place for {name}: {} … {end}", begin.trim_end()));

@@ -1,4 +1,4 @@
-//! Other programs that stand between a command and the kernel, each allowing everything.
+//! Other programs that stand between a command and the kernel, configured to allow everything.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use crate::world::World;
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// ptrace(2), at openat(2) alone.
+    /// ptrace(2), stopping only at openat(2).
     Strace,
     /// A mount namespace.
     Bwrap,
-    /// seccomp user notification, by Syd.
+    /// seccomp user notification, with Syd.
     Syd,
     /// Landlock and seccomp user notification.
     Sandlock,
@@ -22,7 +22,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// All that are looked for.
+    /// All supported programs.
     pub const ALL: [Peer; 5] = [Peer::Strace, Peer::Bwrap, Peer::Syd, Peer::Sandlock, Peer::Landrun];
 
     /// The program's name.
@@ -36,13 +36,13 @@ impl Peer {
         }
     }
 
-    /// Where PATH has it.
+    /// Its path, found in PATH.
     pub fn find(self) -> Option<PathBuf> {
         let path = std::env::var_os("PATH")?;
         std::env::split_paths(&path).map(|directory| directory.join(self.name())).find(|file| file.is_file())
     }
 
-    /// Runs `work` under this program, with everything allowed. Words are those of each program's manual.
+    /// Runs `work` under this program with everything allowed. The options are those of each program's manual.
     pub fn command(self, program: &Path, world: &World, work: &[OsString]) -> Command {
         let words: &[&str] = match self {
             Peer::Strace => &["--seccomp-bpf", "-f", "-qq", "-e", "trace=openat", "-o", "/dev/null"],

@@ -1,4 +1,4 @@
-//! The policies that are measured: both allow all that the work does.
+//! The measured policies. Each allows everything that the work does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use crate::error::{Context, Error};
 use crate::world::World;
 
-/// Which policy.
+/// A kind of policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyKind {
     /// One rule that allows everything.
     Everything,
-    /// Whole hierarchies by name, and no base: what Landlock can grant exactly.
+    /// Whole hierarchies by name, without the built-in base: what Landlock can grant exactly.
     Exact,
 }
 
 impl PolicyKind {
-    /// Where it lies.
+    /// The path of the policy.
     pub fn path(self, world: &World) -> PathBuf {
         let name = match self {
             PolicyKind::Everything => "everything.json",
@@ -28,10 +28,10 @@ impl PolicyKind {
     }
 }
 
-/// A world with all of them.
+/// Creates a world with all policies.
 ///
 /// # Errors
-/// When something cannot be written.
+/// If something cannot be written.
 pub fn world(place: Option<&Path>) -> Result<World, Error> {
     let world = World::new(place)?;
     write(&world)?;
@@ -46,7 +46,7 @@ fn write(world: &World) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a policy that allows everything by so many rules more; where it lies.
+/// Writes a policy that allows everything and has `count` more rules. Returns its path.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -64,7 +64,7 @@ pub fn write_rules(world: &World, count: usize) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// What programs need of the system.
+/// The system files that programs need.
 const SYSTEM: [(&str, &str); 11] = [
     ("/usr", "r-x"),
     ("/bin", "r-x"),
@@ -85,7 +85,8 @@ fn document(kind: PolicyKind, world: &World) -> Value {
         PolicyKind::Exact => {
             let mut rules: serde_json::Map<String, Value> = SYSTEM
                 .into_iter()
-                // A link (/bin, where /usr is merged) is no hierarchy of its own, and Landlock knows no links.
+                // A link (such as /bin on a merged /usr) is not a hierarchy of its own, and Landlock does not follow it
+                // by name.
                 .filter(|(path, _)| fs::symlink_metadata(path).is_ok_and(|file| !file.is_symlink()))
                 .map(|(path, bits)| {
                     let below = if path.starts_with("/dev/") { "" } else { "/**" };
@@ -103,12 +104,12 @@ fn document(kind: PolicyKind, world: &World) -> Value {
             json!({ "rules": rules, "default": "---" })
         }
     };
-    // What is measured is the mechanism: a workspace with places that are kept is the broker's at its top.
+    // Only the mechanism is measured. With protected paths in the workspace, the supervisor would handle its top.
     let mut permissions = json!({ "filesystem": files, "persistence": false });
     if kind == PolicyKind::Exact {
         permissions["base"] = json!(false);
     }
-    // Named, for all of `/` would be: the floor lets programs be read where they may start, and some of `/` is denied.
+    // Not all of `/`: programs must be readable where they may start, and the policy denies some of `/`.
     let roots = [PathBuf::from("/usr"), world.work(), world.temporary(), world.programs()];
     let exec = json!({ "security": "full", "ask": "off", "roots": roots });
     json!({ "version": 1, "exec": exec, "permissions": permissions })

@@ -1,17 +1,18 @@
-//! The native way has no more rights than the guarded one: both run without capabilities, and cannot gain any.
+//! Native commands get no more rights than guarded ones: both run without capabilities, and cannot gain any.
 
 use caps::{CapSet, Capability};
 
 use crate::error::{Context, Error};
 
-/// Gives up for all that is started what a guarded command would not have.
+/// Drops the privileges that a guarded command would not have, for this process and its children.
 ///
 /// # Errors
-/// When the kernel keeps a capability.
+/// If the kernel keeps a capability.
 pub fn drop() -> Result<(), Error> {
     nix::sys::prctl::set_no_new_privs().context(|| "cannot set no_new_privs".into())?;
     for capability in caps::all() {
-        // One that the kernel does not know, or no right to: without privileges to gain it makes no difference.
+        // A failure means an unknown capability or no right to drop it. Without a way to gain privileges neither
+        // matters.
         let _ = caps::drop(None, CapSet::Bounding, capability);
     }
     for set in [CapSet::Ambient, CapSet::Effective, CapSet::Permitted, CapSet::Inheritable] {

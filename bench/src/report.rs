@@ -1,4 +1,4 @@
-//! Results, as a file and as a table.
+//! The results of a run, as a file and as a table.
 
 use std::fmt::Write as _;
 
@@ -12,17 +12,17 @@ use crate::stats::{median, quantile};
 use crate::units::nanoseconds;
 use crate::way::{BenchRunner, Tier};
 
-/// All that one run found.
+/// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Where.
+    /// The measured machine.
     pub machine: Machine,
-    /// Of which guard, as `--version` says.
+    /// The guard's `--version`.
     pub guard: String,
-    /// Rounds of each row.
+    /// The number of rounds of each row.
     pub rounds: usize,
-    /// Row by row.
+    /// The rows.
     pub rows: Vec<ReportRow>,
     /// What could not be measured, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -34,35 +34,35 @@ pub struct Report {
 pub struct ReportRow {
     /// The row's name.
     pub name: String,
-    /// What was done.
+    /// A description of the work.
     pub what: String,
-    /// Native first.
+    /// The results of each way, native first.
     pub ways: Vec<Figures>,
 }
 
-/// One row in one way. Times are nanoseconds.
+/// The results of one row in one way. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// The way's name.
     pub way: String,
-    /// For one call or command: the median of the rounds.
+    /// The median over all rounds, for one call or command.
     pub median: f64,
-    /// Times the native median; not for native itself.
+    /// The ratio to the native median; `None` for the native way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// The middle half of the ratios of single rounds.
+    /// The quartiles of the ratios of single rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<(f64, f64)>,
-    /// What was wanted.
+    /// The goal, if the row has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<ReportGoal>,
-    /// Of calls: half of them took at most so long.
+    /// For calls: the median latency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
-    /// Of calls: 99 of 100.
+    /// For calls: the 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
-    /// Of calls: lower bounds of buckets, and counts.
+    /// For calls: lower bounds of the buckets, with counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
 }
@@ -77,7 +77,7 @@ pub struct ReportGoal {
 }
 
 impl ReportRow {
-    /// What was measured, beside the goals. Nothing where the native way was not measured.
+    /// Compares measurements with the goals. Empty if the native way was not measured.
     pub fn new(row: &Row, measured: &[(BenchRunner, Series)]) -> ReportRow {
         let native = measured.iter().find(|(way, _)| *way == BenchRunner::Native).map(|(_, series)| series);
         let ways = measured.iter().filter_map(|(way, series)| figures(row, *way, series, native));
@@ -119,12 +119,12 @@ fn wanted(goal: Goal, time: f64, ratio: Option<f64>) -> Option<ReportGoal> {
     }
 }
 
-/// Four digits: more would be noise in a committed file.
+/// Rounds to four digits: more would be noise in a committed file.
 fn round(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-/// The rows as a table for people.
+/// The rows as a table for humans.
 pub fn table(report: &Report) -> String {
     let mut text =
         format!("{:<40} {:<9} {:>9} {:>7} {:>13}  goal\n", "", "", "median", "ratio", "middle half");
@@ -146,7 +146,7 @@ pub fn table(report: &Report) -> String {
     text
 }
 
-/// Latencies of single calls, for people. Reading the clock is in them.
+/// The latencies of single calls, for humans. They include the time to read the clock.
 pub fn latencies(report: &Report) -> String {
     let mut text = format!("{:<40} {:<9} {:>9} {:>9}  calls by latency\n", "", "", "p50", "p99");
     for line in &report.rows {

@@ -1,4 +1,4 @@
-//! Files of results: JSON of which a difference can be read.
+//! Results files: JSON laid out so that diffs are readable.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::error::{Context, Error};
 
-/// Where results are kept.
+/// The default directory of results.
 const DIRECTORY: &str = "bench/results";
 
-/// Writes results to a file, else to the one of this name among all results; says where.
+/// Writes results to the given file, or else to `name` in the default directory. Returns the path.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -26,7 +26,7 @@ pub fn write(path: Option<&Path>, name: &str, results: &impl Serialize) -> Resul
     Ok(())
 }
 
-/// Results, where the file is there.
+/// Reads results, if the file exists.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -38,7 +38,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     }
 }
 
-/// JSON with a line for each key, and for each element of a list.
+/// Formats JSON with one line for each key and each list element.
 fn lines(results: &Value) -> String {
     let Value::Object(keys) = results else { return format!("{results}\n") };
     let keys = keys.iter().map(|(key, value)| match value {

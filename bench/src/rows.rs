@@ -1,4 +1,4 @@
-//! The rows of the table: what is measured, and what it may cost.
+//! The rows of the table: the work, and the goal for its cost.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,12 +7,12 @@ use crate::caller::Operation;
 use crate::error::Error;
 use crate::world::World;
 
-/// What may be asked of a row.
+/// The goal of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// At most so many times the native time.
+    /// At most this ratio to the native time.
     Ratio(f64),
-    /// At most so many milliseconds.
+    /// At most this many milliseconds.
     Milliseconds(f64),
 }
 
@@ -20,57 +20,57 @@ pub enum Goal {
 pub struct Row {
     /// Its name, for `--only` and the results.
     pub name: &'static str,
-    /// What is done, for people.
+    /// A description of the work, for humans.
     pub what: &'static str,
-    /// What is run.
+    /// The work.
     pub work: Work,
-    /// For the guard with every call held.
+    /// The goal for a guard that holds every call.
     pub goal: Goal,
-    /// For the kernel tier, where that has one of its own.
+    /// The goal of the kernel tier, if it has its own.
     pub kernel: Option<Goal>,
 }
 
-/// What is run.
+/// The work of a row.
 pub enum Work {
-    /// Calls of one kind, timed by the caller itself.
+    /// Calls of one kind, timed by the caller.
     Calls {
         /// Which call.
         operation: Operation,
-        /// On what.
+        /// The file or directory.
         on: On,
-        /// How often in one round.
+        /// The number of calls in one round.
         count: usize,
     },
     /// A command, timed from start to end.
     Command {
-        /// What to run.
+        /// The command line.
         line: CommandLine,
-        /// How often in one round; the median counts.
+        /// The number of runs in one round, of which the median counts.
         times: usize,
-        /// Which status it may have.
+        /// The exit statuses that are not a failure.
         status: ExpectedStatus,
     },
 }
 
-/// What status is no failure.
+/// The exit statuses that are not a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedStatus {
     /// 0.
     Zero,
-    /// 0, or 1 beside output: something was not readable to this user, in whichever way.
+    /// 0, or 1 if there is output: some files are unreadable to this user, both natively and guarded.
     ZeroOrOne,
 }
 
-/// What a call is made on.
+/// The target of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum On {
-    /// A file of the system.
+    /// A system file.
     Path(&'static str),
     /// A new directory in the workspace.
     Fresh,
 }
 
-/// A command line that works on what the world has.
+/// Builds a command line for the files of a world.
 pub type CommandLine = fn(&World) -> Result<Vec<OsString>, Error>;
 
 /// All rows, in the order of the table.
@@ -148,7 +148,7 @@ fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// A loop of the shell's own.
+/// A shell loop.
 fn repeat(command: &str, times: usize) -> Vec<OsString> {
     let script = format!("i=0; while [ $i -lt {times} ]; do {command} || exit 1; i=$((i+1)); done");
     words(&["/bin/sh", "-c", &script])

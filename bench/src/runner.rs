@@ -1,4 +1,4 @@
-//! From a way to a command.
+//! Builds the command for each way.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use crate::guard::BenchGuard;
 use crate::way::BenchRunner;
 use crate::world::World;
 
-/// Runs work in the world, in every way.
+/// Runs work in a world, in any way.
 pub struct Runner {
-    /// Where the work is.
+    /// The files to work on.
     pub world: World,
     /// The guard.
     pub guard: BenchGuard,
@@ -21,7 +21,7 @@ impl Runner {
     /// The command that does `work` in this way.
     ///
     /// # Errors
-    /// When a peer is not there.
+    /// If a peer program is not installed.
     pub fn command(&self, way: BenchRunner, work: &[OsString]) -> Result<Command, Error> {
         let world = &self.world;
         Ok(match way {

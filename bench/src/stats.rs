@@ -1,6 +1,6 @@
-//! What is said of many measurements.
+//! Statistics of many measurements.
 
-/// The middle of the values; the mean of the two in the middle where their number is even. None of none.
+/// The median: the mean of the two middle values if their number is even. `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let sorted = sorted(values);
     let middle = sorted.len() / 2;
@@ -11,7 +11,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     }
 }
 
-/// The smallest value that at least this share of them does not exceed (nearest rank). None of none.
+/// The smallest value that at least this share of the values does not exceed (nearest rank). `None` without values.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let sorted = sorted(values);
     let rank = (share * sorted.len() as f64).ceil() as usize;

@@ -1,4 +1,4 @@
-//! Measured values with their units, for people.
+//! Formats measured values with their units, for humans.
 
 /// A time with its unit.
 pub fn nanoseconds(value: f64) -> String {

@@ -1,4 +1,4 @@
-//! What is worked on: a temporary directory with a repository, a source tree, policies, and a home of its own.
+//! The files that are worked on: a temporary directory with a repository, a source tree, policies, and its own home.
 
 use std::cell::OnceCell;
 use std::ffi::OsStr;
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use crate::error::{Context, Error};
 
-/// Files of the repository.
+/// The number of files in the repository.
 const FILES: usize = 20_000;
-/// Files in each of its directories.
+/// The number of files in each of its directories.
 const EACH: usize = 20;
-/// Files of the source tree that is copied.
+/// The number of files in the source tree.
 const SOURCES: usize = 2_000;
 
-/// A temporary directory. What takes time to make is made when it is first wanted.
+/// A temporary directory. Its large parts are created when first needed.
 pub struct World {
     directory: TempDir,
     repository: OnceCell<PathBuf>,
@@ -27,8 +27,8 @@ pub struct World {
 }
 
 impl World {
-    /// Makes the directory, in the one given, else in memory, else in the one for temporary files. To be done before
-    /// privileges are dropped.
+    /// Creates the directory: in the given one, else in memory, else in the system's temporary directory. Call it
+    /// before privileges are dropped.
     ///
     /// # Errors
     /// When something cannot be written.
@@ -47,18 +47,18 @@ impl World {
         for part in [world.work(), world.home(), world.state(), world.temporary(), world.programs()] {
             fs::create_dir(&part).context(|| part.display().to_string())?;
         }
-        // The caller is a copy beside what it works on, so that a policy can name it without knowing where cargo built it.
+        // The caller is a copy in this directory, so that a policy can name it without knowing where cargo built it.
         let own = std::env::current_exe().context(|| "cannot find this program".into())?;
         fs::copy(own, world.caller()).context(|| world.caller().display().to_string())?;
         Ok(world)
     }
 
-    /// The directory itself, which holds all others.
+    /// The directory that contains all others.
     pub fn root(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Where commands start and write.
+    /// The current directory of commands, where they write.
     pub fn work(&self) -> PathBuf {
         self.root().join("work")
     }
@@ -78,7 +78,7 @@ impl World {
         self.root().join("tmp")
     }
 
-    /// Where the caller lies.
+    /// The directory of the caller.
     pub fn programs(&self) -> PathBuf {
         self.root().join("programs")
     }
@@ -88,10 +88,10 @@ impl World {
         self.programs().join("guard-bench")
     }
 
-    /// An empty directory that was not there before. Whoever asks removes it.
+    /// Creates a new empty directory. The caller removes it.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// If it cannot be created.
     pub fn fresh(&self) -> Result<PathBuf, Error> {
         self.new.set(self.new.get() + 1);
         let path = self.work().join(format!("fresh{}", self.new.get()));
@@ -99,7 +99,7 @@ impl World {
         Ok(path)
     }
 
-    /// A command in this world: its directories, and no other variables than `PATH` and a locale.
+    /// A command in this world: in its directories, and with no variables other than these, `PATH` and a locale.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -114,7 +114,7 @@ impl World {
         command
     }
 
-    /// A repository of git's with 20,000 small files in 1,000 directories, all of them committed.
+    /// A git repository with 20,000 small committed files in 1,000 directories.
     ///
     /// # Errors
     /// When git is missing or fails.
@@ -136,7 +136,7 @@ impl World {
         })
     }
 
-    /// A tree of 2,000 files of 4 KiB, as that of a program.
+    /// A tree of 2,000 files of 4 KiB, like a program's source.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -163,12 +163,12 @@ impl World {
     }
 }
 
-/// A directory in memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond for a new file
-/// where many were removed within the last minutes. It is mounted where only this process and its children see it, and
-/// ends with them. Whoever may not mount works on the disk.
+/// Mounts a directory in memory, so that the guard is measured and not the disk: ext4 takes up to a millisecond to
+/// create a file where many were removed recently. The mount is visible only to this process and its children, and ends
+/// with them. Without the right to mount, the disk is used.
 fn default_place() -> PathBuf {
     let is_empty = |path: &&Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-    // Not /dev/shm: what lies in /dev is no ordinary path to the guard.
+    // Not /dev/shm: the guard treats paths in /dev specially.
     let free = ["/mnt", "/media", "/srv"].map(Path::new).into_iter().find(is_empty);
     match free {
         Some(directory) if mount_memory(directory).is_ok() => directory.to_owned(),
@@ -179,12 +179,12 @@ fn default_place() -> PathBuf {
 fn mount_memory(directory: &Path) -> nix::Result<()> {
     let none = None::<&str>;
     nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS)?;
-    // Nothing that is mounted here is seen elsewhere.
+    // Keep the mount private to this process and its children.
     nix::mount::mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     nix::mount::mount(Some("guard-bench"), directory, Some("tmpfs"), MsFlags::empty(), Some("mode=1777"))
 }
 
-/// What file system a directory is on.
+/// The name of a directory's file system.
 pub fn file_system(directory: &Path) -> &'static str {
     // linux/magic.h
     match rustix::fs::statfs(directory).map_or(0, |found| found.f_type) {
@@ -205,8 +205,8 @@ fn made(cell: &OnceCell<PathBuf>, make: impl FnOnce() -> Result<PathBuf, Error>)
     cell.get().map(PathBuf::as_path).ok_or_else(|| Error::new("what was made is gone"))
 }
 
-/// Files of so many bytes, twenty in each directory and ten directories in each one above. One in a thousand holds the
-/// word that is searched for.
+/// Creates files of `size` bytes, twenty in each directory and ten directories in each parent. One in a thousand
+/// contains the word that is searched for.
 fn tree(root: &Path, files: usize, size: usize) -> Result<(), Error> {
     for index in 0..files {
         let (leaf, file) = (index / EACH, index % EACH);

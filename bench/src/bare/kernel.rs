@@ -1,4 +1,4 @@
-//! The two requests to a listener that no crate wraps (seccomp_unotify(2), linux/seccomp.h).
+//! The two listener requests that no crate wraps (seccomp_unotify(2), linux/seccomp.h).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -14,7 +14,7 @@ struct AddFd {
     newfd_flags: u32,
 }
 
-/// Answer the call with the new descriptor in the same step (Linux 5.14).
+/// Reply to the call with the new descriptor in the same step (Linux 5.14).
 const SEND: u32 = 2;
 /// Wake the other side on this processor (Linux 6.6).
 const SYNCHRONOUS: u64 = 1;
@@ -24,10 +24,10 @@ mod ioctl {
     nix::ioctl_write_int_bad!(set_flags, nix::request_code_write!(b'!', 4, size_of::<u64>()));
 }
 
-/// Puts a copy of `file` into the caller and ends its call with that.
+/// Installs a copy of `file` in the caller, and returns its number from the call.
 ///
 /// # Errors
-/// The kernel's; ENOENT when the caller is gone.
+/// The error of the system call; ENOENT if the caller is gone.
 pub fn hand_over(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>, flags: i32) -> Result<(), Errno> {
     let request =
         AddFd { id, flags: SEND, srcfd: file.as_raw_fd() as u32, newfd: 0, newfd_flags: flags as u32 };
@@ -35,7 +35,7 @@ pub fn hand_over(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>, flags:
     unsafe { ioctl::addfd(listener.as_raw_fd(), &raw const request) }.map(drop)
 }
 
-/// Has caller and supervisor wake each other on one processor.
+/// Makes caller and supervisor wake each other on the same processor.
 ///
 /// # Errors
 /// EINVAL before Linux 6.6.

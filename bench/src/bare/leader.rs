@@ -1,4 +1,4 @@
-//! The side of the command: a filter, then the command.
+//! The command's side: loads a filter, then becomes the command.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -9,11 +9,11 @@ use libseccomp::{ScmpAction, ScmpFilterContext, ScmpSyscall};
 
 use crate::error::{Context, Error};
 
-/// Loads the filter, tells its listener's number by standard input, which is a socket, waits for a byte, and becomes the
+/// Loads the filter, sends its listener's number over standard input (a socket), waits for a byte, and becomes the
 /// command.
 ///
 /// # Errors
-/// When one of these fails.
+/// If one of these steps fails.
 pub fn lead(command: &[OsString]) -> Result<(), Error> {
     let mut filter = ScmpFilterContext::new(ScmpAction::Allow).context(|| "filter".into())?;
     for name in ["open", "openat", "execve"] {

@@ -1,7 +1,8 @@
-//! Supervisors that answer and judge nothing: what the kernel's mechanism costs, below which no guard can come.
+//! Supervisors that reply without judging: the cost of the kernel's mechanism, a lower bound for any guard.
 //!
-//! A leader loads a filter that holds open, openat and execve, tells its listener's number, and becomes the command. The
-//! supervisor is one thread and takes every umask for its own: enough for what is measured, and for nothing else.
+//! A leader loads a filter that holds open, openat and execve, sends its listener's number, and becomes the command.
+//! The supervisor is one thread and assumes that every caller has the supervisor's umask: enough for measuring, and for
+//! nothing else.
 
 #[allow(unsafe_code)]
 mod kernel;
@@ -18,8 +19,9 @@ pub use supervisor::supervise;
 pub enum Loop {
     /// Reads the path and lets every call go on, with the synchronous wake-up.
     Continue,
-    /// What the guard does where it leaves calls to the kernel, and nothing else: reads the path, looks in one call whether
-    /// a link is on the way, lets the call go on, with the synchronous wake-up; looks at each new program by ptrace.
+    /// What the guard does where it leaves calls to the kernel, and nothing else: reads the path, looks in one call
+    /// whether a link is on the way, lets the call go on, with the synchronous wake-up; looks at each new program by
+    /// ptrace.
     Look,
     /// Reads the path and lets every call go on; looks at each new program by ptrace before it runs.
     Traced,
@@ -28,7 +30,7 @@ pub enum Loop {
 }
 
 impl Loop {
-    /// All of them.
+    /// All supervisors.
     pub const ALL: [Loop; 4] = [Loop::Continue, Loop::Look, Loop::Traced, Loop::Addfd];
 
     /// Its name in tables and on the command line.

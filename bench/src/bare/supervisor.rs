@@ -1,4 +1,4 @@
-//! The side that answers.
+//! The supervising side.
 
 use std::ffi::{CStr, OsString};
 use std::io::{IoSliceMut, Read, Write};
@@ -26,10 +26,10 @@ const EXECVE: i32 = 59;
 const EVENT_EXEC: i32 = 4;
 const PATH_MAX: usize = 4096;
 
-/// Runs the command, and answers until nothing of it is left.
+/// Runs the command, and answers until all its processes have ended.
 ///
 /// # Errors
-/// When the command cannot be started.
+/// If the command cannot be started.
 pub fn supervise(own: Loop, command: &[OsString]) -> Result<ExitCode, Error> {
     let (mut socket, theirs) = UnixStream::pair().context(|| "socket".into())?;
     let program = std::env::current_exe().context(|| "cannot find this program".into())?;
@@ -57,7 +57,7 @@ pub fn supervise(own: Loop, command: &[OsString]) -> Result<ExitCode, Error> {
 fn serve(own: Loop, listener: &OwnedFd, leader: &mut Child) -> Result<ExitCode, Error> {
     let mut path = vec![0; PATH_MAX];
     loop {
-        // Since Linux 6.11 this ends with an error when no process of the filter is left.
+        // Since Linux 6.11 this fails when no process uses the filter any more.
         let Ok(call) = ScmpNotifReq::receive(listener.as_raw_fd()) else {
             match leader.try_wait().context(|| "the leader".into())? {
                 None => continue,
@@ -70,7 +70,7 @@ fn serve(own: Loop, listener: &OwnedFd, leader: &mut Child) -> Result<ExitCode, 
         let number = i32::from(call.data.syscall);
         let address = if number == OPENAT { call.data.args[1] } else { call.data.args[0] };
         let read = read_path(call.pid, address, &mut path);
-        // A call that fails here is one whose caller is gone: there is nobody to tell.
+        // This only fails if the caller is gone, so there is nobody to report to.
         let _ = match (own, number) {
             (Loop::Look | Loop::Traced | Loop::Addfd, EXECVE) => follow(&call, listener),
             (Loop::Addfd, OPEN | OPENAT) if read => open(&call, &path, listener),
@@ -83,7 +83,7 @@ fn serve(own: Loop, listener: &OwnedFd, leader: &mut Child) -> Result<ExitCode, 
     }
 }
 
-/// The string at an address, as far as its page goes, then the next. False when there is none.
+/// Reads the string at an address, page by page. Returns false if there is none.
 fn read_path(pid: u32, address: u64, buffer: &mut [u8]) -> bool {
     const PAGE: usize = 4096;
     let mut length = 0;
@@ -106,7 +106,7 @@ fn go_on(call: &ScmpNotifReq, listener: &OwnedFd) -> Result<(), Error> {
     answer.respond(listener.as_raw_fd()).context(|| "answer".into())
 }
 
-/// Asks the kernel what is at the path, by an open that can only fail.
+/// Looks up the path with an open that can only fail.
 fn look(call: &ScmpNotifReq, path: &[u8]) {
     let Ok(path) = CStr::from_bytes_until_nul(path) else { return };
     let mut whole = Vec::new();
@@ -126,7 +126,7 @@ fn look(call: &ScmpNotifReq, path: &[u8]) {
     let _ = rustix::fs::openat2(CWD, whole, never, Mode::empty(), no_links);
 }
 
-/// Opens what the caller wanted to and hands it over. What would mean something else here is let go on.
+/// Opens the file for the caller and hands it over. A call that would mean something else here is continued.
 fn open(call: &ScmpNotifReq, path: &[u8], listener: &OwnedFd) -> Result<(), Error> {
     let path = CStr::from_bytes_until_nul(path).context(|| "path".into())?;
     let arguments = &call.data.args;
@@ -159,7 +159,7 @@ fn open(call: &ScmpNotifReq, path: &[u8], listener: &OwnedFd) -> Result<(), Erro
     }
 }
 
-/// The caller's directory; none where the path needs none.
+/// The caller's directory; `None` if the path does not need it.
 fn at(pid: u32, directory: i32, path: &CStr) -> rustix::io::Result<Option<OwnedFd>> {
     if path.to_bytes().starts_with(b"/") {
         return Ok(None);
@@ -171,13 +171,14 @@ fn at(pid: u32, directory: i32, path: &CStr) -> rustix::io::Result<Option<OwnedF
     rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map(Some)
 }
 
-/// Lets an exec go on and looks at the new program before its first instruction.
+/// Continues an exec, and inspects the new program before its first instruction.
 fn follow(call: &ScmpNotifReq, listener: &OwnedFd) -> Result<(), Error> {
     let task = Pid::from_raw(call.pid as i32);
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     ptrace::seize(task, options).context(|| "seize".into())?;
     notify_id_valid(listener.as_raw_fd(), call.id).context(|| "caller".into())?;
-    // Answered first: a stop would end the wait of a filter that libseccomp 2.5 loads, and the call would begin again.
+    // Reply first: a ptrace stop would interrupt the wait of a filter loaded by libseccomp 2.5, and the call would
+    // restart.
     go_on(call, listener)?;
     ptrace::interrupt(task).context(|| "interrupt".into())?;
     loop {

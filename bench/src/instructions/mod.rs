@@ -1,7 +1,8 @@
-//! `guard-bench instructions`: how many instructions the hot path of the supervisor takes, beside committed figures.
+//! `guard-bench instructions`: counts the instructions of the supervisor's hot path, and compares with committed
+//! figures.
 //!
-//! Instructions are nearly the same in every run, whatever else the machine does, so that a regression of a few percent
-//! shows. What is left are seeds of hash tables and names of temporary files, which the median of several runs takes away.
+//! Instruction counts hardly depend on the load of the machine, so a regression of a few percent shows. The remaining
+//! noise (hash seeds, names of temporary files) is removed by taking the median of several runs.
 
 mod step;
 
@@ -15,33 +16,33 @@ use crate::cli::Instructions;
 use crate::error::{Context, Error};
 use crate::stats::median;
 
-/// What is counted; names are the driver's (supervisor/src/syscall/hot.rs).
+/// The measured calls, as named by the driver (supervisor/src/syscall/hot.rs).
 const NAMES: [&str; 6] =
     ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
-/// The driver among the supervisor's tests.
+/// The driver, one of the supervisor's tests.
 const DRIVER: &str = "syscall::hot::the_hottest_calls_are_answered_again_and_again";
-/// Calls of the shorter loop.
+/// The number of calls in the shorter loop.
 const CALLS: u64 = 4;
-/// Each count is the median of so many runs.
+/// Each count is the median of this many runs.
 const RUNS: usize = 5;
-/// Bytes of a copy that is never made.
+/// A copy size in bytes that never occurs.
 const NEVER: u64 = 1 << 30;
-/// A figure may grow by so much.
+/// The factor by which a figure may grow.
 const MOST: f64 = 1.05;
 
 /// Committed figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstructionCounts {
-    /// By which compiler: another one makes other instructions.
+    /// The compiler: another one generates other instructions.
     pub rustc: String,
-    /// Instructions for one call.
+    /// The instructions of one call.
     pub instructions: BTreeMap<String, u64>,
 }
 
-/// Counts, shows, and compares or writes.
+/// Counts, prints, and compares with the figures or writes them.
 ///
 /// # Errors
-/// When something takes more instructions than it may, or cannot be counted.
+/// If a call takes more instructions than allowed, or cannot be counted.
 pub fn run(options: &Instructions) -> Result<(), Error> {
     let mut counted = InstructionCounts { rustc: rustc(), ..InstructionCounts::default() };
     for name in NAMES {
@@ -69,14 +70,14 @@ pub fn run(options: &Instructions) -> Result<(), Error> {
     )))
 }
 
-/// Instructions for one call, in one run.
+/// The instructions of one call, in one run.
 fn count(driver: &Path, name: &str) -> Result<f64, Error> {
     let (short, long) = step::between_marks(
         Command::new(driver)
             .args([DRIVER, "--exact", "--test-threads=1"])
-            // Paths as long as each time.
+            // Keeps the lengths of paths constant.
             .env("TMPDIR", "/tmp")
-            // A copy by one instruction that repeats itself would count as many.
+            // A copy by one repeated instruction (`rep movsb`) would count one instruction per byte or word.
             .env(
                 "GLIBC_TUNABLES",
                 format!(
@@ -102,7 +103,7 @@ fn read(path: &Path) -> Result<InstructionCounts, Error> {
     serde_json::from_str(&text).context(|| path.display().to_string())
 }
 
-/// What takes too many instructions, or has no figure to be compared with.
+/// The calls that take too many instructions or have no committed figure.
 fn more(counted: &InstructionCounts, committed: &InstructionCounts) -> Vec<String> {
     let limit = |name: &String| committed.instructions.get(name).map(|known| *known as f64 * MOST);
     let too_many = counted

@@ -1,7 +1,7 @@
-//! Counts the instructions of a program between marks, by having the kernel stop it after each (PTRACE_SINGLESTEP).
+//! Counts the instructions of a program between marks, by stopping it after each instruction (PTRACE_SINGLESTEP).
 //!
-//! Not valgrind: up to 3.19 it has no openat2(2), without which the guard resolves no path. What the kernel does in a
-//! system call is not counted; neither are other threads than the one that marks.
+//! valgrind is not usable: up to 3.19 it lacks openat2(2), which the guard needs to resolve paths. Instructions in the
+//! kernel and in threads other than the marking one are not counted.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -13,14 +13,14 @@ use nix::unistd::Pid;
 
 use crate::error::{Context, Error};
 
-/// The signal by which the program marks a place.
+/// The signal that marks a place in the program.
 const MARK: Signal = Signal::SIGUSR2;
 
-/// Starts a program that tells its thread on stderr, waits for a line and then marks three places; the instructions
-/// between them.
+/// Starts a program that prints its thread id on stderr, waits for a line and then marks three places. Returns the
+/// numbers of instructions between them.
 ///
 /// # Errors
-/// When it cannot be traced, or ends before its last mark.
+/// If it cannot be traced, or ends before its last mark.
 pub fn between_marks(command: &mut Command) -> Result<(u64, u64), Error> {
     stay_on_one_processor().context(|| "cannot stay on one processor".into())?;
     let mut child = command
@@ -31,7 +31,7 @@ pub fn between_marks(command: &mut Command) -> Result<(u64, u64), Error> {
         .context(|| "the driver".into())?;
     let counted = thread_of(&mut child).and_then(|task| {
         let counted = count(&mut child, task);
-        // The end of a thread is for its tracer to take first: a wait for the process alone would never be over.
+        // The tracer has to reap the thread first: waiting for the process alone would never return.
         let _ = child.kill();
         while !matches!(waitpid(task, Some(WaitPidFlag::__WALL)), Err(_) | Ok(WaitStatus::Signaled(..))) {}
         counted
@@ -41,7 +41,7 @@ pub fn between_marks(command: &mut Command) -> Result<(u64, u64), Error> {
     counted
 }
 
-/// Ten times as fast as where each of the many stops wakes another processor. Inherited by what is started.
+/// Ten times as fast as waking another processor at each stop. Child processes inherit it.
 fn stay_on_one_processor() -> rustix::io::Result<()> {
     let allowed = rustix::thread::sched_getaffinity(None)?;
     let mut one = rustix::thread::CpuSet::new();
@@ -51,7 +51,7 @@ fn stay_on_one_processor() -> rustix::io::Result<()> {
     rustix::thread::sched_setaffinity(None, &one)
 }
 
-/// The thread that will mark.
+/// Reads the id of the thread that will mark.
 fn thread_of(child: &mut Child) -> Result<Pid, Error> {
     let stderr = child.stderr.take().ok_or_else(|| Error::new("the driver has no pipes"))?;
     let mut said = String::new();

@@ -1,4 +1,4 @@
-//! `guard-bench plot`: pictures of the results.
+//! `guard-bench plot`: draws the results.
 
 mod svg;
 
@@ -9,10 +9,10 @@ use crate::results::read;
 use crate::scale::{Pair, Results};
 use svg::{Named, bars, lines};
 
-/// Draws what there are results for.
+/// Draws all results that exist.
 ///
 /// # Errors
-/// When results cannot be read or a picture not be written.
+/// If results cannot be read or a picture cannot be written.
 pub fn run(options: &Plot) -> Result<(), Error> {
     let (from, to) = (&options.results, &options.pictures);
     std::fs::create_dir_all(to).context(|| to.display().to_string())?;
@@ -39,14 +39,14 @@ pub fn run(options: &Plot) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many times the native time each row takes in each way.
+/// Draws the ratio to the native time, for each row and way.
 fn ratios(report: &Report) -> Result<String, Error> {
     let bar = |figures: &Figures| Some((figures.way.clone(), figures.ratio?));
     let rows = report.rows.iter().map(|row| (row.what.clone(), row.ways.iter().filter_map(bar).collect()));
     bars("times the native time", &rows.collect::<Vec<_>>())
 }
 
-/// How many of the calls of a row took how long.
+/// Draws the distribution of a row's latencies.
 fn latency(report: &Report, name: &str) -> Result<String, Error> {
     let ways = report.rows.iter().find(|row| row.name == name).map_or(&[][..], |row| &row.ways);
     let curve = |figures: &Figures| {

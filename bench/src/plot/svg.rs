@@ -1,4 +1,4 @@
-//! Two kinds of pictures as SVG: bars beside each other, and curves. Both on logarithmic scales.
+//! Two kinds of SVG pictures, grouped bars and curves, on logarithmic scales.
 
 use std::iter::once;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::error::{Context, Error};
 
-/// What a curve or a bar is of, and where it goes.
+/// A value with its label.
 pub type Named<T> = (String, T);
 
-/// Colours that differ for those who see no red or green (Okabe and Ito), and grey.
+/// Colours that people with red-green blindness can tell apart (Okabe and Ito), and grey.
 const COLOURS: [u32; 9] =
     [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x000000, 0x999999, 0xf0e442];
 const FONT: (&str, u32) = ("sans-serif", 14);
 
 type Drawn = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// Horizontal bars in groups; longer is more, and a stroke stands at 1.
+/// Draws groups of horizontal bars. A line marks the value 1.
 ///
 /// # Errors
-/// When it cannot be drawn.
+/// If the picture cannot be drawn.
 pub fn bars(title: &str, groups: &[Named<Vec<Named<f64>>>]) -> Result<String, Error> {
     const LEFT: i32 = 260;
     const TOP: i32 = 24;
     const BAR: f64 = 13.0;
-    /// Between two groups, in bars.
+    /// The gap between two groups, as a fraction of a bar.
     const GAP: f64 = 0.6;
     let groups: Vec<_> = groups.iter().filter(|(_, bars)| !bars.is_empty()).collect();
     let all = || groups.iter().flat_map(|(_, bars)| bars);
@@ -70,14 +70,14 @@ pub fn bars(title: &str, groups: &[Named<Vec<Named<f64>>>]) -> Result<String, Er
     })
 }
 
-/// Curves over a horizontal and a vertical scale, which are named.
+/// Draws curves over two labelled axes.
 ///
 /// # Errors
-/// When they cannot be drawn.
+/// If the picture cannot be drawn.
 pub fn lines((across, up): (&str, &str), curves: &[Named<Vec<(f64, f64)>>]) -> Result<String, Error> {
     const SIZE: (u32, u32) = (680, 340);
     const LEGEND: u32 = 120;
-    // What has no logarithm is left out.
+    // Values without a logarithm are left out.
     let on_scale = |point: &&(f64, f64)| point.0 > 0.0 && point.1 > 0.0;
     let points = || curves.iter().flat_map(|(_, points)| points).filter(on_scale);
     let (x, y) = (range(points().map(|point| point.0)), range(points().map(|point| point.1)));
@@ -119,7 +119,7 @@ fn colour(index: usize) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// Text to one side of a point.
+/// The style of text at one side of a point.
 fn text(side: HPos) -> TextStyle<'static> {
     FONT.into_font().color(&BLACK).pos(Pos::new(side, VPos::Center))
 }
@@ -128,13 +128,13 @@ fn range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     values.clone().fold(f64::INFINITY, f64::min)..values.fold(0.0, f64::max)
 }
 
-/// The powers of ten around a range.
+/// The powers of ten that enclose a range.
 fn decades(range: Range<f64>) -> Range<f64> {
     10f64.powf(range.start.log10().floor())..10f64.powf(range.end.log10().ceil())
 }
 
-/// A logarithmic scale with ticks at powers of ten, at what lies between where those are few, and at both ends where there
-/// is none.
+/// A logarithmic scale. It has ticks at powers of ten, at values in between if those are few, and at both ends if there
+/// are none.
 fn scale(range: Range<f64>) -> WithKeyPoints<LogCoord<f64>> {
     let ticks = ticks(&range);
     range.log_scale().with_key_points(ticks)
@@ -148,7 +148,7 @@ fn ticks(Range { start, end }: &Range<f64>) -> Vec<f64> {
     if on.is_empty() { vec![*start, *end] } else { on }
 }
 
-/// A tick as text, with two digits that count.
+/// The label of a tick, with two significant digits.
 fn number(value: &f64) -> String {
     format!("{value:.1e}").parse::<f64>().unwrap_or(*value).to_string()
 }
@@ -186,7 +186,7 @@ mod tests {
         );
         let curve = ("z".to_owned(), vec![(1.0, 2.0), (10.0, 0.0), (100.0, 20.0)]);
         let picture = picture_of(&[curve]);
-        // The curve, and its colour in the legend.
+        // Once for the curve, once in the legend.
         assert_eq!(picture.matches("stroke=\"#0072B2\"").count(), 2, "{picture}");
         assert!(
             picture.contains("\nz\n") && picture.contains("across") && picture.contains("up"),

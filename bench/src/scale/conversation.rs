@@ -1,4 +1,4 @@
-//! Runs a program that says a number and waits, so that it can be looked at meanwhile.
+//! Runs a program that prints a number and waits, so that it can be inspected meanwhile.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use crate::error::{Context, Error};
 
-/// A program that is being talked to. It ends with this.
+/// A running program. Dropping this ends it.
 pub struct Conversation {
     child: Child,
     stdin: ChildStdin,
@@ -14,10 +14,10 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Errors
-    /// When it does not start.
+    /// If it cannot be started.
     pub fn start(mut command: Command) -> Result<Conversation, Error> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -31,34 +31,34 @@ impl Conversation {
         Ok(Conversation { child, stdin, stdout: BufReader::new(stdout) })
     }
 
-    /// The number that it says next.
+    /// Reads the next number that the program prints.
     ///
     /// # Errors
-    /// When it ends, or says something else.
+    /// If the program ends, or prints something else.
     pub fn hear(&mut self) -> Result<f64, Error> {
         let mut line = String::new();
         self.stdout.read_line(&mut line).context(|| "what is measured".into())?;
         line.trim().parse().context(|| format!("what is measured says {line:?}"))
     }
 
-    /// Lets it go on.
+    /// Lets the program continue.
     ///
     /// # Errors
-    /// When it is gone.
+    /// If the program is gone.
     pub fn answer(&mut self) -> Result<(), Error> {
         self.stdin.write_all(b"\n").context(|| "what is measured".into())
     }
 
-    /// Waits for its end.
+    /// Waits until the program ends.
     ///
     /// # Errors
-    /// When it fails.
+    /// If it fails.
     pub fn end(mut self) -> Result<(), Error> {
         let status = self.child.wait().context(|| "what is measured".into())?;
         if status.success() { Ok(()) } else { Err(Error::new(format!("what is measured: {status}"))) }
     }
 
-    /// Resident memory (VmRSS, KiB) of the program and of those below it that have its name: all processes of a guard.
+    /// The resident memory (VmRSS, KiB) of the program and its descendants of the same name: all processes of a guard.
     ///
     /// # Errors
     /// When /proc cannot be read.
@@ -69,7 +69,7 @@ impl Conversation {
         let name = name.ok_or_else(|| Error::new("what is measured is gone"))?;
         let is_below = |process: &Process| {
             let mut at = process.pid;
-            // As long as the line of parents may be in one look: processes come and go meanwhile.
+            // Bounded, because processes come and go during the scan and the parents could form a loop.
             for _ in 0..processes.len() {
                 if at == own {
                     return true;
@@ -95,7 +95,7 @@ struct Process {
 
 fn processes() -> Result<Vec<Process>, Error> {
     let entries = fs::read_dir("/proc").context(|| "/proc".into())?;
-    // One that has ended meanwhile is none.
+    // Skip processes that have ended meanwhile.
     Ok(entries
         .filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -104,7 +104,7 @@ fn processes() -> Result<Vec<Process>, Error> {
         .collect())
 }
 
-/// What /proc/PID/status says.
+/// Parses /proc/PID/status.
 fn parse(pid: u32, status: &str) -> Option<Process> {
     let value =
         |key: &str| status.lines().find_map(|line| Some(line.strip_prefix(key)?.strip_prefix(':')?.trim()));

@@ -1,4 +1,4 @@
-//! `guard-bench scale`: what becomes of the cost when there is more of everything.
+//! `guard-bench scale`: how costs grow with more callers, processes, rules and calls.
 
 mod conversation;
 pub mod work;
@@ -26,49 +26,49 @@ use crate::way::BenchRunner;
 use conversation::Conversation;
 use work::Rate;
 
-/// A file that is opened.
+/// The file that is opened.
 const FILE: &str = "/etc/passwd";
 
-/// All that was found. Times are nanoseconds.
+/// All results. Times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Results {
-    /// Where.
+    /// The measured machine.
     pub machine: Machine,
-    /// Of which guard.
+    /// The version of the guard.
     pub guard: String,
-    /// With which of its tiers.
+    /// The tier of the guard.
     pub tier: String,
-    /// Threads that open and close at the same time.
+    /// By the number of threads that open and close a file at the same time.
     pub callers: Vec<Pair<Rate>>,
-    /// Processes that run at the same time.
+    /// By the number of processes that run at the same time.
     pub processes: Vec<Processes>,
-    /// Rules of the policy.
+    /// By the number of rules in the policy.
     pub rules: Vec<Rules>,
-    /// Components of the path that is opened; nanoseconds for one open and close.
+    /// Nanoseconds for one open and close, by the number of components of the path.
     pub depth: Vec<Pair<f64>>,
-    /// One caller that opens now and then, alone (0) and beside one that opens in a loop (1).
+    /// A caller that opens at intervals, alone (0) and beside one that opens in a loop (1).
     pub fairness: Vec<Pair<Rate>>,
-    /// Many calls by one guard.
+    /// Memory over many calls by one guard.
     pub memory: Memory,
 }
 
-/// The same natively and guarded.
+/// The same measurement natively and guarded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair<T> {
-    /// Of what there is more.
+    /// The quantity that grows.
     pub n: usize,
     /// Without a guard.
     pub native: T,
-    /// With it.
+    /// With the guard.
     pub guarded: T,
 }
 
-/// So many processes.
+/// The result for one number of processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Processes {
-    /// How many.
+    /// The number of processes.
     pub n: usize,
     /// Nanoseconds to start one, natively.
     pub native: f64,
@@ -78,21 +78,21 @@ pub struct Processes {
     pub resident: u64,
 }
 
-/// So many rules.
+/// The result for one number of rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// How many.
+    /// The number of rules.
     pub n: usize,
-    /// One open and close.
+    /// Nanoseconds for one open and close.
     pub open: f64,
-    /// `-- true`.
+    /// Nanoseconds for `-- true`.
     pub start: f64,
 }
 
 /// Resident memory of the guard's own processes, in KiB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// So many calls.
+    /// The number of calls.
     pub calls: usize,
     /// After the first thousand.
     pub start: u64,
@@ -100,10 +100,10 @@ pub struct Memory {
     pub end: u64,
 }
 
-/// Measures, shows and writes.
+/// Measures, prints and writes the results.
 ///
 /// # Errors
-/// When something cannot be measured.
+/// If something cannot be measured.
 pub fn run(options: &Scale) -> Result<(), Error> {
     let guard = BenchGuard::find(&options.guard)?;
     let runner = Runner { world: policies::world(options.dir.as_deref())?, guard };
@@ -148,7 +148,7 @@ impl Bench<'_> {
         BenchRunner::Guard(self.runner.guard.holding())
     }
 
-    /// All of the numbers, or the first and the last.
+    /// All of the numbers, or only the first and the last.
     fn numbers(&self, all: &[usize]) -> Vec<usize> {
         match all {
             [first, .., last] if self.quick => vec![*first, *last / 4],
@@ -162,7 +162,7 @@ impl Bench<'_> {
         line
     }
 
-    /// Runs this program in a way; what it says.
+    /// Runs this program and reads its output.
     fn ask<T: DeserializeOwned>(&self, way: BenchRunner, words: &[&str]) -> Result<T, Error> {
         said(self.runner.command(way, &self.line(words))?)
     }
@@ -254,7 +254,7 @@ impl Bench<'_> {
     }
 }
 
-/// Runs a command that says one thing as JSON.
+/// Runs a command that prints one JSON value.
 fn said<T: DeserializeOwned>(mut command: Command) -> Result<T, Error> {
     let output = command.output().context(|| command.get_program().to_string_lossy().into_owned())?;
     if !output.status.success() {
@@ -263,7 +263,7 @@ fn said<T: DeserializeOwned>(mut command: Command) -> Result<T, Error> {
     serde_json::from_slice(&output.stdout).context(|| "what is measured".into())
 }
 
-/// A file below so many directories.
+/// Creates a file below `depth` directories.
 fn deep(root: &Path, depth: usize) -> Result<PathBuf, Error> {
     let directory =
         (1..depth).fold(root.join(format!("deep{depth}")), |path, level| path.join(format!("d{level}")));

@@ -1,4 +1,4 @@
-//! What is guarded when growth is measured: programs that do one thing in a certain number, and say what it took.
+//! The guarded workloads of `scale`: programs that repeat one operation and print what it took.
 
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -13,15 +13,15 @@ use crate::caller::open_and_close;
 use crate::error::{Context, Error};
 use crate::stats::quantile;
 
-/// What callers found, together.
+/// The results of all callers together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rate {
-    /// Calls in a second, of all of them.
+    /// Calls per second, by all callers.
     pub per_second: f64,
-    /// Nanoseconds that half of the calls took at most.
+    /// The median latency in nanoseconds.
     pub p50: f64,
-    /// Nanoseconds that 99 of 100 calls took at most.
+    /// The 99th percentile of the latency in nanoseconds.
     pub p99: f64,
 }
 
@@ -36,7 +36,7 @@ impl Rate {
     }
 }
 
-/// So many threads open and close a file for so long.
+/// Opens and closes a file in `threads` threads, for `time`.
 ///
 /// # Errors
 /// When a call fails.
@@ -60,11 +60,11 @@ pub fn crowd(path: &Path, threads: usize, time: Duration) -> Result<Rate, Error>
     for thread in all {
         latencies.extend(thread.map_err(|_| Error::new("a caller panicked"))??);
     }
-    // Not the time that was given: on few processors some threads begin when others have ended.
+    // The measured time, not the given one: on few processors some threads start only after others have ended.
     Rate::of(&latencies, took)
 }
 
-/// Opens a file now and then; where `beside` says so, another process does nothing else meanwhile.
+/// Opens a file at intervals. With a greedy `beside`, another process opens files in a loop meanwhile.
 ///
 /// # Errors
 /// When a call fails.
@@ -116,7 +116,7 @@ pub fn greedy(path: &Path) -> Result<(), Error> {
     })
 }
 
-/// Starts so many processes that wait, says how many nanoseconds that took, and ends them when told to.
+/// Starts `count` waiting processes, prints how many nanoseconds that took, and ends them on request.
 ///
 /// # Errors
 /// When one cannot be started.
@@ -136,7 +136,8 @@ pub fn sleepers(count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Some calls, then so many, and a word after each, for whoever looks at the guard then.
+/// Makes some calls and prints a number, then `count` calls and a number again, so that the guard can be inspected each
+/// time.
 ///
 /// # Errors
 /// When a call fails.
@@ -150,7 +151,7 @@ pub fn steady(path: &Path, count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says a number, and waits for the answer.
+/// Prints a number, and waits for the answer.
 fn say(number: u128) -> Result<(), Error> {
     println!("{number}");
     std::io::stdout().flush().context(|| "standard output".into())?;

@@ -1,7 +1,8 @@
-//! Held calls of a caller that puts anything into registers and memory.
+//! Held calls of a caller with arbitrary registers and memory.
 //!
-//! What the broker reads there is compared (`reading`). Then the call is handled, under a policy that gives nothing but one
-//! directory of programs (`ground`): whatever was asked, nothing changes, and nothing else is handed over.
+//! First the arguments that the supervisor reads are compared (`reading`). Then the call is handled under a policy that
+//! allows only one directory of programs (`ground`). Whatever the call is, no file changes, and no other file is handed
+//! over.
 
 use guard_supervisor::caller::Caller;
 use guard_supervisor::kernel::fake::Fake;
@@ -14,7 +15,7 @@ use super::input::Input;
 use super::memory::{Memory, word};
 use super::reading::{compare_address, compare_how, compare_open, compare_paths, compare_strings, path};
 
-/// The calls, and which registers hold the addresses of paths.
+/// The system calls, with the registers that hold addresses of paths.
 const CALLS: [(i64, &[usize]); 79] = [
     (libc::SYS_openat, &[1]),
     (libc::SYS_open, &[0]),
@@ -83,7 +84,7 @@ const CALLS: [(i64, &[usize]); 79] = [
     (466, &[]),
     (-1, &[]),
     (i64::MAX, &[]),
-    // The first again: most of what is read is theirs.
+    // The first calls again, because they read the most.
     (libc::SYS_openat, &[1]),
     (libc::SYS_openat2, &[1]),
     (libc::SYS_openat2, &[1]),
@@ -98,7 +99,7 @@ const CALLS: [(i64, &[usize]); 79] = [
     (libc::SYS_setrlimit, &[]),
 ];
 
-/// Memory, then calls.
+/// The input is memory, then calls.
 pub fn calls(data: &[u8]) {
     let mut input = Input::new(data);
     let memory = Memory::of(&mut input);
@@ -113,7 +114,7 @@ pub fn calls(data: &[u8]) {
         let caller = Caller::new(&kernel, call);
         let unread: Vec<Errno> = paths.iter().filter_map(|&index| path(&memory, args[index]).err()).collect();
         let mut wrong = None;
-        // One that is gone is told so anywhere.
+        // If the caller dies, every read may fail, so nothing is compared.
         if kernel.lives.is_none() {
             compare_paths(&caller, &memory, args[0]);
             compare_open(args[1] as i32, args[2] as i32);
@@ -125,7 +126,7 @@ pub fn calls(data: &[u8]) {
         check(number, &args, &outcome);
         assert!(unread.is_empty() || outcome.is_err() || is_continued(&outcome), "{number} {args:x?}");
         match (number, wrong) {
-            // What is wrong with the structure is said before the path is looked at.
+            // An invalid structure fails before the path is read.
             (libc::SYS_openat2, Some(wrong)) => assert_eq!(outcome.as_ref().err(), Some(&wrong), "{args:x?}"),
             (libc::SYS_openat | libc::SYS_unlink | libc::SYS_mkdir, _)
                 if !unread.is_empty() && kernel.lives.is_none() =>
@@ -148,7 +149,7 @@ fn is_continued(outcome: &HandlerResult) -> bool {
     matches!(outcome, Ok(Reply::Continue(_)))
 }
 
-/// Only what is said to be harmless goes on in the kernel.
+/// Only calls that are known to be harmless may continue in the kernel.
 fn check(number: i64, args: &[u64; 6], outcome: &HandlerResult) {
     let Ok(Reply::Continue(why)) = outcome else { return };
     let may = match number {

@@ -1,5 +1,4 @@
-//! What comes over the approvals' sockets: no call is allowed by anything but a whole frame that says so, of somebody who
-//! may say it.
+//! The messages on the approvals sockets: only a whole, explicit approval by a peer who may answer allows a call.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -33,7 +32,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::input::Input;
 use super::words::{PAYLOAD, TOKEN, Words, signature};
 
-/// One peer.
+/// Runs one peer.
 pub fn frames(data: &[u8]) {
     let mut input = Input::new(data);
     match input.below(5) {
@@ -45,16 +44,16 @@ pub fn frames(data: &[u8]) {
     }
 }
 
-/// A runtime whose time passes when nothing else happens.
+/// A runtime with paused time, which advances when nothing else happens.
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.unwrap().block_on(work)
 }
 
-/// Our end, and one at which all of this has been said.
+/// A connection: our end, and a peer's end that has already sent all of this.
 fn connection(said: &[u8]) -> (UnixStream, UnixStream) {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
-    // More than a socket takes at once is never made here.
+    // Always fits into the socket's buffer.
     (&theirs).write_all(said).unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
     ours.set_nonblocking(true).unwrap();
@@ -64,13 +63,13 @@ fn connection(said: &[u8]) -> (UnixStream, UnixStream) {
 
 async fn heard(mut stream: UnixStream) -> Vec<u8> {
     let mut all = Vec::new();
-    // What was not read at the other end is an error here, and no news.
+    // Data that the other end did not read causes an error here, which is expected.
     let _ = stream.read_to_end(&mut all).await;
     all
 }
 
-/// The approvals socket that `approvals watch` serves: it says yes to whatever is asked, so only the token is between a
-/// peer and a yes.
+/// The approvals socket of `approvals watch`. It allows whatever is asked, so only the token keeps a peer from an
+/// approval.
 fn watch(input: &mut Input<'_>) {
     let is_member = input.byte() & 7 == 7;
     let words = Words { id: "3f0c".to_owned(), now: now_ms() as i64 };
@@ -130,8 +129,8 @@ fn question(path: &str) -> Question {
     }
 }
 
-/// The control socket of a guard: there a peer is known by who it is. A member of the tree answers nothing, and others by
-/// frames that say so.
+/// The control socket of a guard, where peers are identified by their process. A guarded process can answer nothing,
+/// and others only with valid frames.
 fn control(input: &mut Input<'_>) {
     let is_member = input.byte() & 3 == 3;
     let minute = Duration::from_secs(60);
@@ -175,7 +174,7 @@ fn control(input: &mut Input<'_>) {
         let Ok(Lookup::Ended(_, Resolution::Resolved(decision))) = manager.find(&id) else { continue };
         let says = |frame: &&Value| {
             let named = frame["id"].as_str().is_some_and(|named| {
-                // One answer is for all that wait for the same, and by a revision for all of the card.
+                // One answer is for all calls with the same binding; with a revision, for the whole card.
                 let all = tickets.iter().map(|ticket| ticket.call().to_string());
                 all.into_iter().any(|id| id.starts_with(&named.to_lowercase()) && !named.is_empty())
             });
@@ -187,7 +186,7 @@ fn control(input: &mut Input<'_>) {
     }
 }
 
-/// What a server of the approvals socket says: a yes is a whole line that is one, to this question.
+/// The messages of a server of the approvals socket: only a whole line that approves this question allows it.
 fn answered(input: &mut Input<'_>) {
     let words = Words { id: "3f0c".to_owned(), now: 0 };
     let mut said = Vec::new();
@@ -209,7 +208,7 @@ fn answered(input: &mut Input<'_>) {
         Ok(None) => assert!(said.is_empty(), "{text}"),
         Err(_) => {
             assert!(!said.is_empty(), "{text}");
-            // It is waited for: what came before does not count.
+            // An answer that follows is still read: the earlier messages are ignored.
             let mut more = said.clone();
             more.push(b'\n');
             more.extend_from_slice(
@@ -221,7 +220,7 @@ fn answered(input: &mut Input<'_>) {
     }
 }
 
-/// Requests to run something: each passes once, if somebody with the token has signed just this, a moment ago.
+/// Requests to run a command: each is accepted once, if it was recently signed with the token.
 fn gate(input: &mut Input<'_>) {
     let mut gate = Admission::new(SocketToken::new(TOKEN));
     let (start, start_ms) = (Instant::now(), 1_700_000_000_000_i64);
@@ -276,7 +275,7 @@ fn gate(input: &mut Input<'_>) {
     }
 }
 
-/// What a guard says to the command line: nothing in it acts on the terminal.
+/// What a guard sends to the command line: none of it may act on the terminal.
 fn shown(input: &mut Input<'_>) {
     let words = Words { id: "3f0c".to_owned(), now: 0 };
     let acts = |text: &str| {

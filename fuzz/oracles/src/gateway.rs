@@ -1,5 +1,5 @@
-//! What a gateway says: nothing is an answer but the first whole frame that is one, to the call that it names; nobody is let
-//! in but by a greeting that grants it; and nothing is a yes but an answer that says so of the question that was asked.
+//! The gateway's messages. Only the first whole frame that names a call answers that call. Only a greeting that grants
+//! it lets somebody in. Only an explicit approval of the question allows it.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 
 use super::input::Input;
 
-/// The question that is asked.
+/// The id of the question.
 const QUESTION: &str = "3f0c1c1e-0000-4000-8000-000000000001";
-/// How many calls wait.
+/// The number of pending calls.
 const CALLS: usize = 3;
 
-/// One gateway.
+/// Runs one gateway.
 pub fn gateway(data: &[u8]) {
     let mut input = Input::new(data);
     match input.below(4) {
@@ -30,13 +30,13 @@ pub fn gateway(data: &[u8]) {
     }
 }
 
-/// A runtime whose time passes when nothing else happens.
+/// A runtime with paused time, which advances when nothing else happens.
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.unwrap().block_on(work)
 }
 
-/// A message, and whether it is a whole frame in the way that gateways write them.
+/// A message, and whether it is a whole frame as a gateway writes it.
 fn message(input: &mut Input<'_>) -> (String, bool) {
     if input.below(8) == 0 {
         return (String::from_utf8_lossy(input.text()).into_owned(), false);
@@ -110,7 +110,7 @@ fn hello(input: &mut Input<'_>) -> Value {
         "policy": {"tickIntervalMs": input.number(4)}})
 }
 
-/// What a frame says by a second reading: the id, and what it has for it.
+/// Parses a frame independently: its id, whether it succeeded, and its payload.
 fn answer(text: &str) -> Option<(String, bool, Value)> {
     let frame: Value = serde_json::from_str(text).ok()?;
     let is_answer = frame.is_object() && frame["type"] == "res";
@@ -138,7 +138,7 @@ fn text(input: &mut Input<'_>) {
     }
 }
 
-/// A payload is a yes if it says so, of this question.
+/// A payload allows the question only if it says so and names this question.
 fn yes(payload: &Value) {
     if let Ok(GatewayReply::Decided(decision)) = reply::read(QUESTION, payload) {
         let word = payload.get("decision").and_then(Value::as_str);
@@ -159,7 +159,7 @@ async fn link() -> (Link, DuplexStream) {
     (Link::new(end(ours, Role::Client).await, hello), theirs)
 }
 
-/// Calls that wait, and answers in any order.
+/// Pending calls, and answers in any order.
 fn conversation(input: &mut Input<'_>) {
     let given_up: HashSet<usize> = (0..CALLS).filter(|_| input.below(4) == 0).collect();
     let mut said = Vec::new();
@@ -208,7 +208,7 @@ fn conversation(input: &mut Input<'_>) {
                 assert!(ok && said == *payload, "{id}: {all}");
                 yes(payload);
             }
-            // It is answered, or what came before it is no frame.
+            // Either it was answered with an error, or a broken frame came before.
             Some(Err(error)) => {
                 let is_broken = said.iter().any(|(_, is_whole)| !is_whole);
                 assert!(is_broken || first.is_none_or(|(_, ok, _)| !ok), "{id}: {error}: {all}");
@@ -218,14 +218,14 @@ fn conversation(input: &mut Input<'_>) {
     }
 }
 
-/// Whatever comes on the wire, no call is answered but by a message that names it.
+/// Whatever bytes arrive, only a message that names a call answers it.
 fn bytes(input: &mut Input<'_>) {
     let said = input.rest();
     let answer = run(async {
         let (link, mut theirs) = link().await;
         let call = link.call("exec.approval.waitDecision", json!({}));
         let talk = async {
-            // It has asked by now.
+            // By now the call was sent.
             tokio::task::yield_now().await;
             let _ = theirs.write_all(said).await;
             let _ = theirs.shutdown().await;
@@ -239,7 +239,7 @@ fn bytes(input: &mut Input<'_>) {
     }
 }
 
-/// Somebody who says anything at all to a guard that wants to be let in.
+/// A peer that sends arbitrary bytes to a guard that connects.
 fn greeting(input: &mut Input<'_>) {
     let mut said = Vec::new();
     while said.len() < 6 && !input.is_empty() {

@@ -1,4 +1,4 @@
-//! Where held calls are handled: real files, and a policy that gives next to nothing.
+//! Where held calls are handled: real files, and a policy that allows almost nothing.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -23,14 +23,14 @@ use tempfile::TempDir;
 use super::memory::Memory;
 use super::place;
 
-/// A directory with `exec/`, whose programs may be read and started, and what may not be touched at all.
+/// A directory with `exec/`, whose programs may be read and started. Nothing else in it may be touched.
 pub struct Fixture {
     directory: TempDir,
     socket: OwnedFd,
     before: BTreeMap<PathBuf, Vec<u64>>,
 }
 
-/// What all grounds share: the policy goes by their names.
+/// One guard for all fixtures: a pattern in its policy matches the directories of all of them.
 pub fn guard() -> &'static Guard {
     static GUARD: OnceLock<Guard> = OnceLock::new();
     GUARD.get_or_init(|| {
@@ -42,7 +42,7 @@ pub fn guard() -> &'static Guard {
         let host = Host::bare(b"/nowhere", b"/");
         let document = Document::parse("fuzz", &text).unwrap();
         let policy = Policy::compile(&document, "main", &host, &Overrides::default()).unwrap();
-        // Nobody is a member of this tree.
+        // No process is a member of this tree.
         let tree = Tree { reaper: i32::MAX, supervisor: 1, front: 1, leader: None };
         let manner = ReportOptions { lines: false, observe: false, allowed: false };
         let context = Context::default();
@@ -53,7 +53,7 @@ pub fn guard() -> &'static Guard {
 }
 
 impl Fixture {
-    /// A new one.
+    /// Creates a fixture.
     pub fn new() -> Fixture {
         let directory = tempfile::Builder::new().prefix("guard-calls-").tempdir_in(place()).unwrap();
         let root = directory.path();
@@ -71,7 +71,8 @@ impl Fixture {
         Fixture { directory, socket, before }
     }
 
-    /// With a caller in it that has this memory; the choice says how it is told and how long it lives.
+    /// A fake kernel with a caller that has this memory. `choice` selects how the memory is split, the current
+    /// directory, and how long the caller lives.
     pub fn kernel(&self, memory: &Memory, choice: u8) -> Fake {
         let root = self.directory.path();
         let mut kernel = Fake::new(root, &[]);
@@ -90,7 +91,7 @@ impl Fixture {
         kernel
     }
 
-    /// A file of `exec/`, or what has no path and is the caller's own; and a program only of there.
+    /// Only files of `exec/` were handed over, or descriptors without a path. No program was started.
     pub fn check_handed_over(&self, kernel: &mut Fake, number: i64) {
         let programs = self.directory.path().join("exec");
         for (file, _) in kernel.installed.lock().unwrap().drain(..) {
@@ -103,13 +104,13 @@ impl Fixture {
         assert!(!answers.contains(&Response::Interrupted), "no call was blocked");
     }
 
-    /// Nothing is another than before.
+    /// No file has changed.
     pub fn check_unchanged(&self) {
         assert_eq!(listed(self.directory.path()), self.before);
     }
 }
 
-/// All that could be changed of what is there, but for times.
+/// All attributes of the files that could change, except times.
 fn listed(root: &Path) -> BTreeMap<PathBuf, Vec<u64>> {
     let mut all = BTreeMap::new();
     let mut pending = vec![root.to_owned()];

@@ -1,7 +1,7 @@
-//! What is thrown at what reads the bytes of the guarded tree, and of those who connect; and what must hold of it.
+//! Fuzz targets for the code that reads bytes from guarded processes or from peers, with the properties that must hold.
 //!
-//! The fuzzer runs these functions (`fuzz/`), and the tests replay the corpora. A target compares with a second, simpler
-//! telling of the same rules: what the code under test is made of is not used in it.
+//! The fuzzer runs these functions (`fuzz/`), and the tests replay the corpora. Each target compares with a second,
+//! simpler implementation of the same rules that shares no code with the tested one.
 
 mod calls;
 mod frames;
@@ -25,14 +25,14 @@ pub use gateway::gateway;
 pub use texts::texts;
 pub use walk::walk;
 
-/// Takes an input. Panics where something does not hold.
+/// Checks one input. Panics if a property does not hold.
 pub type FuzzTarget = fn(&[u8]);
 
 /// Every target, by the name of its corpus.
 pub const TARGETS: [(&str, FuzzTarget); 5] =
     [("calls", calls), ("walk", walk), ("texts", texts), ("frames", frames), ("gateway", gateway)];
 
-/// Where files are made: in memory, where that can be.
+/// The directory for temporary files: in memory if possible.
 fn place() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let made = if memory.is_dir() { memory } else { std::env::temp_dir() };

@@ -1,4 +1,4 @@
-//! The memory of a caller as an input makes it, and a reading of it one byte after the other.
+//! A caller's memory, built from an input, and a reader that goes byte by byte.
 
 use guard_supervisor::kernel::fake::Fake;
 use rustix::io::Errno;
@@ -6,18 +6,18 @@ use rustix::io::Errno;
 use super::input::Input;
 
 const PAGE: usize = 4096;
-/// Where it begins.
+/// The lowest address.
 const START: u64 = 0x10000;
-/// So many pages can be there: more than the longest argument takes.
+/// The number of pages: more than the longest argument needs.
 const PAGES: usize = 48;
 
-/// Pages, mapped or not.
+/// Pages, each mapped or not.
 pub struct Memory {
     pages: Vec<Option<Vec<u8>>>,
 }
 
 impl Memory {
-    /// As the input has it.
+    /// Builds the memory from an input.
     pub fn of(input: &mut Input<'_>) -> Memory {
         let mut memory = Memory { pages: vec![None; PAGES] };
         for _ in 0..24 {
@@ -55,13 +55,13 @@ impl Memory {
         memory
     }
 
-    /// An address in it, or next to it.
+    /// An address in the memory, or next to it.
     pub fn address(input: &mut Input<'_>) -> u64 {
         let (page, offset) = (input.below(PAGES + 2) as u64, input.number(2) % PAGE as u64);
         START + page * PAGE as u64 + offset
     }
 
-    /// What of it is mapped is written to.
+    /// Writes those bytes that are mapped.
     fn write(&mut self, address: u64, bytes: &[u8]) {
         let Some(at) = address.checked_sub(START) else { return };
         for (offset, byte) in bytes.iter().enumerate() {
@@ -74,7 +74,7 @@ impl Memory {
         }
     }
 
-    /// Gives it to a kernel, in one stretch or page by page.
+    /// Copies the memory to a fake kernel, in one piece or page by page.
     pub fn give(&self, kernel: &mut Fake, is_split: bool) {
         let mut before = None;
         for (number, page) in self.pages.iter().enumerate() {
@@ -96,12 +96,12 @@ impl Memory {
         Ok(page[at % PAGE])
     }
 
-    /// So many bytes.
+    /// Reads `length` bytes.
     pub fn bytes(&self, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
         (0..length).map(|offset| self.byte(address.checked_add(offset).ok_or(Errno::FAULT)?)).collect()
     }
 
-    /// A string that ends with a NUL among the first `most` bytes.
+    /// Reads a string that ends with a NUL among the first `most` bytes. Fails with `longer` if there is none.
     pub fn string(&self, address: u64, most: u64, longer: Errno) -> Result<Vec<u8>, Errno> {
         let mut text = Vec::new();
         for offset in 0..most {
@@ -113,13 +113,13 @@ impl Memory {
         Err(longer)
     }
 
-    /// A number in its eight bytes.
+    /// Reads a number of eight bytes.
     pub fn word(&self, address: u64) -> Result<u64, Errno> {
         Ok(self.bytes(address, 8)?.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 }
 
-/// What stands in a register, or a field of a structure.
+/// An arbitrary value of a register or a field.
 pub fn word(input: &mut Input<'_>) -> u64 {
     const FLAGS: [i32; 19] = [
         libc::O_WRONLY,
@@ -142,7 +142,7 @@ pub fn word(input: &mut Input<'_>) -> u64 {
         0o644,
         0o100_000,
     ];
-    /// Where numbers end.
+    /// Boundary values.
     const ENDS: [u64; 6] = [
         u64::MAX,
         i32::MIN as u64,

@@ -1,5 +1,5 @@
-//! What the broker reads of registers and memory, read once more: one byte after the other, by rules that are written down
-//! here a second time.
+//! A second reader of registers and memory, to compare with the supervisor's. It reads byte by byte, by rules stated
+//! here independently.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
 
@@ -15,18 +15,18 @@ use rustix::net::AddressFamily;
 use super::ground::guard;
 use super::memory::Memory;
 
-/// A path as the kernel takes it: PATH_MAX bytes with its NUL.
+/// A path as the kernel reads it: at most PATH_MAX bytes with its NUL.
 pub fn path(memory: &Memory, address: u64) -> Result<Vec<u8>, Errno> {
     memory.string(address, 4096, Errno::NAMETOOLONG)
 }
 
-/// The first path.
+/// Compares the path of the first path argument.
 pub fn compare_paths(caller: &Caller<'_>, memory: &Memory, address: u64) {
     let read = caller.path(address).map(|path| path.as_bytes().to_vec());
     assert_eq!(read, path(memory, address), "the path at {address:#x}");
 }
 
-/// The flags of open(2), by fs/open.c: what is not known does not count, and neither does a mode without a file to be made.
+/// Compares the flags of open(2) (fs/open.c): unknown flags are ignored, and so is the mode if no file is created.
 pub fn compare_open(flags: i32, mode: i32) {
     let how = OpenHow::of_open(flags, mode);
     let known = flags as u32 & 0o37_777_703;
@@ -36,7 +36,7 @@ pub fn compare_open(flags: i32, mode: i32) {
     assert_eq!(how.check().err(), (!is_valid(known, mode)).then_some(Errno::INVAL), "open {flags:#o}");
 }
 
-/// What was asked for, without what is added for our own descriptor.
+/// The requested flags, without those that the supervisor adds for its own descriptor.
 fn flags_of(how: OpenHow) -> u32 {
     const OURS: i32 = libc::O_CLOEXEC | libc::O_NOCTTY;
     let ours = how.ours().bits() & !(OURS as u32);
@@ -44,7 +44,7 @@ fn flags_of(how: OpenHow) -> u32 {
     kept.fold(ours, |flags, flag| flags | flag as u32)
 }
 
-/// Which flags and modes go together (fs/open.c, build_open_flags).
+/// Whether these flags and this mode are valid together (fs/open.c, build_open_flags).
 fn is_valid(flags: u32, mode: u32) -> bool {
     let (creates, directory) = (flags & 0o100 != 0, flags & 0o200_000 != 0);
     match flags & 0o20_000_000 != 0 {
@@ -53,10 +53,10 @@ fn is_valid(flags: u32, mode: u32) -> bool {
     }
 }
 
-/// `struct open_how` (openat2(2)): three numbers, and what a later kernel may have behind them must be 0.
+/// Compares `struct open_how` (openat2(2)): three numbers. Any further bytes, for later kernels, must be 0.
 ///
 /// # Errors
-/// What the call fails with, whatever its path is.
+/// The error of the call, whatever its path is.
 pub fn compare_how(caller: &Caller<'_>, memory: &Memory, address: u64, size: u64) -> Result<(), Errno> {
     let expected = || {
         if size < 24 {
@@ -65,7 +65,7 @@ pub fn compare_how(caller: &Caller<'_>, memory: &Memory, address: u64, size: u64
         if size > 4096 {
             return Err(Errno::TOOBIG);
         }
-        // What follows is looked at first, up to where it is not 0.
+        // The kernel checks the further bytes first, up to the first that is not 0.
         for offset in 24..size {
             if memory.byte(address.checked_add(offset).ok_or(Errno::FAULT)?)? != 0 {
                 return Err(Errno::TOOBIG);
@@ -93,7 +93,7 @@ pub fn compare_how(caller: &Caller<'_>, memory: &Memory, address: u64, size: u64
     read.map(drop)
 }
 
-/// The address of a socket, and what it is to sockets of several families.
+/// Compares a socket address, for sockets of several families.
 pub fn compare_address(caller: &Caller<'_>, memory: &Memory, address: u64, length: u64) {
     let length = length as i32;
     let expected = match u64::try_from(length) {
@@ -113,12 +113,12 @@ pub fn compare_address(caller: &Caller<'_>, memory: &Memory, address: u64, lengt
 const FAMILIES: [AddressFamily; 4] =
     [AddressFamily::UNIX, AddressFamily::INET, AddressFamily::INET6, AddressFamily::NETLINK];
 
-/// What an address is to a socket: unix(7), ip(7), ipv6(7). A name in the file system ends at a NUL.
+/// Compares how an address is interpreted: unix(7), ip(7), ipv6(7). A name in the file system ends at a NUL.
 fn compare_name(raw: &[u8], socket: AddressFamily, to: Use) {
     let family = raw.get(..2).map(|family| i32::from(family[0]) + 256 * i32::from(family[1]));
     let name: Vec<u8> = raw.iter().skip(2).copied().take_while(|&byte| byte != 0).collect();
     let port = |raw: &[u8]| u16::from(raw[2]) * 256 + u16::from(raw[3]);
-    // A socket of IPv6 may become one of IPv4 meanwhile, where no family is that of IPv4.
+    // An IPv6 socket may have been converted to IPv4 meanwhile. For IPv4, bind also accepts the family AF_UNSPEC.
     let is_ipv4 = family == Some(2) || family == Some(0) && to == Use::Bind;
     let expected = if socket == AddressFamily::UNIX {
         match (family == Some(1) && (3..=110).contains(&raw.len()), name.is_empty()) {
@@ -143,8 +143,8 @@ fn compare_name(raw: &[u8], socket: AddressFamily, to: Use) {
     assert_eq!(Address::parse(raw, socket, to), expected, "{raw:x?}");
 }
 
-/// argv and environment: an array of pointers up to the first 0, each to a string of less than 128 KiB, all of them in
-/// 6 MiB.
+/// Compares argv and the environment: an array of pointers up to the first 0, each to a string of less than 128 KiB, 6
+/// MiB in total.
 pub fn compare_strings(caller: &Caller<'_>, memory: &Memory, arrays: (u64, u64)) {
     let read = || {
         let mut left = MAX_BYTES;

@@ -1,4 +1,4 @@
-//! Replays what the fuzzer has found, one corpus after another.
+//! Replays the fuzzer's corpora.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::TARGETS;
 
 #[test]
 fn corpora_are_replayed() {
-    // The tests may have been copied to where an ordinary user can read them.
+    // The tests may have been copied to a directory that an ordinary user can read.
     let copied = std::env::var_os("GUARD_TESTS").map(|tests| Path::new(&tests).join("../fuzz/corpus"));
     let corpora = copied.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus"));
     for (name, target) in TARGETS {

@@ -1,6 +1,6 @@
-//! Texts of the kernel with names in them that a program chose, and the beginnings of programs.
+//! Texts of the kernel that contain names chosen by a program, and the headers of programs.
 //!
-//! A text of the kernel is made of a name and numbers, as the kernel makes it: what is read of it must be those.
+//! Each text is built from a name and numbers, as the kernel builds it. Parsing it must return the same values.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::input::Input;
 
-/// One text of either kind.
+/// Checks one text of some kind.
 pub fn texts(data: &[u8]) {
     let mut input = Input::new(data);
     match input.below(7) {
@@ -25,7 +25,7 @@ pub fn texts(data: &[u8]) {
         3 => mappings(&mut input),
         4 => script(input.rest()),
         5 => elf(&mut input),
-        // What no kernel says: only to be refused.
+        // Text that no kernel writes: it only must not panic.
         _ => {
             let text = input.rest();
             let _ = (parse_stat(text), parse_name(text), parse_status(&Fields(text)));
@@ -34,7 +34,7 @@ pub fn texts(data: &[u8]) {
     }
 }
 
-/// `/proc/PID/stat` (fs/proc/array.c, do_task_stat): the name as it is, in parentheses.
+/// `/proc/PID/stat` (fs/proc/array.c, do_task_stat): the name is in parentheses, unescaped.
 fn stat(input: &mut Input<'_>) {
     let name = input.text();
     let mut text = b"4711 (".to_vec();
@@ -48,7 +48,7 @@ fn stat(input: &mut Input<'_>) {
             _ => input.number(1),
         })
         .collect();
-    // One field can be below 0.
+    // One field can be negative.
     fields.iter().enumerate().for_each(|(at, field)| match at {
         4 => text.extend_from_slice(b" -1"),
         _ => text.extend_from_slice(format!(" {field}").as_bytes()),
@@ -63,7 +63,7 @@ fn stat(input: &mut Input<'_>) {
     assert_eq!((other.ppid as u64, other.comm), (of(4), String::from_utf8_lossy(name).into_owned()));
 }
 
-/// `/proc/PID/status`: in the name, newline and backslash are escaped.
+/// `/proc/PID/status`: newlines and backslashes in the name are escaped.
 fn status(input: &mut Input<'_>) {
     let mut name = Vec::new();
     for &byte in input.text() {
@@ -88,7 +88,7 @@ fn status(input: &mut Input<'_>) {
     assert_eq!((found, u64::from(status.umask)), ([tgid, ppid, tracer], umask));
 }
 
-/// A line of `/proc/net/unix` (net/unix/af_unix.c, unix_seq_show): the name as it is, where there is one, and the inode.
+/// A line of `/proc/net/unix` (net/unix/af_unix.c, unix_seq_show): the inode, and the unescaped name if there is one.
 fn sockets(input: &mut Input<'_>) {
     let (references, state, inode) = (input.number(4), input.number(1), input.number(4));
     let name = input.text();
@@ -99,7 +99,7 @@ fn sockets(input: &mut Input<'_>) {
     assert_eq!(told, Some((name, inode, true)).filter(|_| !name.is_empty()));
 }
 
-/// `/proc/PID/maps` (fs/proc/task_mmu.c, show_map_vma): of a path only the newlines are escaped.
+/// `/proc/PID/maps` (fs/proc/task_mmu.c, show_map_vma): only newlines in a path are escaped.
 fn mappings(input: &mut Input<'_>) {
     let mut text = Vec::new();
     let mut made = Vec::new();
@@ -108,7 +108,7 @@ fn mappings(input: &mut Input<'_>) {
         let (major, minor, inode) = (input.number(2) & 0xfff, input.number(3) & 0xf_ffff, input.number(8));
         let path = match input.text() {
             [] => Vec::new(),
-            // A path in another namespace's root, and memory with a name.
+            // Named anonymous memory; any other name is made an absolute path.
             [b'[', rest @ ..] => [b"[anon:", rest, b"]"].concat(),
             name => [b"/", name].concat(),
         };
@@ -134,7 +134,7 @@ fn mappings(input: &mut Input<'_>) {
         assert_eq!(read.device, (major as u32, minor as u32));
         let is_memory = path.ends_with(b" (deleted)");
         let is_named = path.starts_with(b"/");
-        // A name with both of what is written so cannot be told.
+        // A name that contains both a newline and a literal `\012` is ambiguous.
         let is_both = path.contains(&b'\n') && path.windows(4).any(|part| part == b"\\012");
         assert!(read.paths().contains(&path) || !is_named || is_memory || is_both, "{}", path.escape_ascii());
         assert!(is_named || read.paths().is_empty());
@@ -147,12 +147,12 @@ fn image(text: &[u8]) -> Result<Image, Errno> {
     image::read(&file)
 }
 
-/// `#!` (fs/binfmt_script.c, load_script): 256 bytes are looked at, and what the file has not is NUL.
+/// `#!` (fs/binfmt_script.c, load_script): the kernel reads 256 bytes, and pads a shorter file with NUL.
 fn script(text: &[u8]) {
     let text = [b"#!", text].concat();
     let head: Vec<u8> = text.iter().copied().chain(std::iter::repeat(0)).take(256).collect();
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    // A newline behind a NUL is none.
+    // A newline after a NUL does not count.
     let newline = head.iter().position(|byte| matches!(byte, b'\n' | 0)).filter(|&at| head[at] == b'\n');
     let line = &head[2..newline.unwrap_or(255)];
     let skip = line.iter().take_while(|byte| blank(byte)).count();
@@ -177,7 +177,7 @@ fn script(text: &[u8]) {
     assert_eq!(image(&text), expected, "{}", text.escape_ascii());
 }
 
-/// A program with a loader, and some bytes of it changed.
+/// A program with a loader, with some bytes changed.
 fn elf(input: &mut Input<'_>) {
     const HEADER: usize = 64;
     const SEGMENT: usize = 56;
@@ -199,7 +199,7 @@ fn elf(input: &mut Input<'_>) {
         put(&mut file, at + 32, loader.len() as u64, 8);
     }
     file.extend_from_slice(&loader);
-    // Programs are longer than what is read at once.
+    // Programs are longer than one read.
     file.resize(file.len() + usize::from(input.byte()) * 64, 0);
     for _ in 0..input.below(16) {
         let (at, byte) = (input.number(2) as usize, input.byte());
@@ -224,12 +224,12 @@ fn elf_model(file: &[u8]) -> Image {
     if !file.starts_with(b"\x7fELF") || file.len() < 64 {
         return if file.starts_with(b"#!") { panic!("a script") } else { Image::Unknown };
     }
-    // 64 bits, the lowest byte first, version 1, x86-64.
+    // 64-bit, little-endian, version 1, x86-64.
     if file[4..7] != [2, 1, 1] || number(18, 2) != Some(62) {
         return Image::Foreign;
     }
     let (start, count) = (number(32, 8).unwrap(), number(56, 2).unwrap());
-    // At 0 the kernel reads them, but no linker puts them there.
+    // The kernel would accept program headers at offset 0, but no linker puts them there.
     if number(54, 2) != Some(56) || count == 0 || count > 65536 / 56 || start == 0 {
         return Image::Unknown;
     }

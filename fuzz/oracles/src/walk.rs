@@ -1,4 +1,4 @@
-//! Paths through a small tree: what the resolver finds is what a table of the tree says, and what the kernel finds.
+//! Paths through a small tree: the resolver must agree with a table of the tree and with the kernel.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -14,7 +14,7 @@ use super::world::{Reached, Stop, World};
 
 const HERE: i32 = libc::AT_FDCWD;
 
-/// A tree, then paths in it.
+/// The input is a tree, then paths in it.
 pub fn walk(data: &[u8]) {
     let mut input = Input::new(data);
     let world = World::of(&mut input);
@@ -49,7 +49,7 @@ pub fn walk(data: &[u8]) {
     }
 }
 
-/// One path, from one directory.
+/// One path, starting at one directory.
 struct Query<'q> {
     world: &'q World,
     resolver: &'q Resolver,
@@ -66,7 +66,7 @@ impl std::fmt::Display for Query<'_> {
     }
 }
 
-/// What the kernel says that an open file's path is, where it is not too long to be told.
+/// The kernel's path of an open file, if it is not too long to be read.
 fn told(file: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     Some(rustix::fs::readlink(link, Vec::new()).ok()?.into_bytes())
@@ -83,7 +83,7 @@ impl Query<'_> {
 
     fn opened(&self, path: &[u8], flags: OFlags, restrictions: ResolveFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-        // Something was renamed somewhere, or mounted: the kernel has not looked.
+        // EAGAIN: something was renamed or mounted meanwhile, so the kernel gave up. Try again.
         let tries = std::iter::repeat_with(|| {
             rustix::fs::openat2(self.directory, path, flags, Mode::empty(), restrictions)
         });
@@ -111,7 +111,7 @@ impl Query<'_> {
         }
     }
 
-    /// The kernel finds the same object, or says the same of there being none.
+    /// The kernel finds the same object, or fails with the same error.
     fn compare_object(&self, last: Last, flags: OFlags, restrictions: ResolveFlags) {
         let expected = self.opened(self.path, flags, restrictions);
         let found = self.resolver.resolve_restricted(&self.caller, HERE, self.path, last, restrictions);
@@ -134,7 +134,7 @@ impl Query<'_> {
         }
     }
 
-    /// A name is in the directory to which what is written before it leads.
+    /// The resolved name is in the directory that the rest of the path leads to.
     fn compare_name(&self) {
         let end = self.path.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
         let begin = self.path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
@@ -166,7 +166,7 @@ impl Query<'_> {
         }
     }
 
-    /// What open(2) would make is made where the resolver says. Only tried in the tree.
+    /// open(2) creates a file exactly where the resolver says. Only tried inside the tree.
     fn compare_making(&self) {
         let Ok(Target::Entry(entry)) = self.resolved(Last::Make) else { return };
         let is_here =
@@ -204,7 +204,7 @@ impl Query<'_> {
         );
     }
 
-    /// What is spelled out without a look at links is right where none was found.
+    /// A path spelled out on the fast path is right if the lookup met no links.
     fn compare_spelling(&self) {
         let mut spelling = FastPath::default();
         if spelling.spell(&self.caller, HERE, self.path, &LandlockPlan::default()).is_none() {
@@ -216,7 +216,7 @@ impl Query<'_> {
         match spelling.lookup() {
             FastLookup::There => {
                 let Ok(kept) = kept else {
-                    // The name of a directory, written behind that of a file.
+                    // A path that continues after the name of a file.
                     assert_eq!(kept.err(), Some(Errno::NOTDIR), "{self}");
                     return;
                 };

@@ -1,4 +1,4 @@
-//! What a peer says, with what cannot be guessed put in.
+//! Peer messages, with secrets filled in that a fuzzer could not guess.
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use sha2::Sha256;
 
 use super::input::Input;
 
-/// What opens the socket.
+/// The socket's token.
 pub const TOKEN: &str = "kV3-a_secret_token_x9";
 
-/// What is put in for a word of an input: secrets cannot be guessed.
+/// The values that replace placeholders in an input.
 pub struct Words {
-    /// Of a question.
+    /// The id of a question.
     pub id: String,
-    /// In milliseconds.
+    /// The time in milliseconds.
     pub now: i64,
 }
 
-/// What could be asked to run.
+/// A command to run.
 pub const PAYLOAD: &str = r#"{"command":["/bin/ls"]}"#;
 
-/// As somebody with the token signs.
+/// The signature of a request by a peer with this token.
 pub fn signature(token: &str, nonce: &str, ts: i64, json: &str) -> String {
     let mut mac = Hmac::<Sha256>::new_from_slice(token.as_bytes()).unwrap();
     mac.update(format!("{nonce}:{ts}:{json}").as_bytes());
@@ -28,7 +28,7 @@ pub fn signature(token: &str, nonce: &str, ts: i64, json: &str) -> String {
 }
 
 impl Words {
-    /// A line, mostly: an object of known keys and values, or any text in which bytes below 8 stand for known words.
+    /// Usually an object of known keys and values; otherwise any text in which bytes below 8 stand for known words.
     pub fn line(&self, input: &mut Input<'_>) -> Vec<u8> {
         let mut line = match input.below(4) {
             0 => self.filled(input.text()),

@@ -1,4 +1,4 @@
-//! A small tree of directories, files and links: once on a disk, and once as a table.
+//! A small tree of directories, files and links, on disk and as a table.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -12,20 +12,20 @@ use tempfile::TempDir;
 use super::input::Input;
 use super::place;
 
-/// What is at a place in the table.
+/// A node of the table.
 pub enum Node {
     Directory {
         parent: usize,
         name: Vec<u8>,
         entries: BTreeMap<Vec<u8>, usize>,
-        /// Not so of those above the tree.
+        /// False for the directories above the tree.
         is_known: bool,
     },
     File,
     Link(Vec<u8>),
 }
 
-/// Why the table has no answer.
+/// Why the table cannot resolve a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     Refused(Errno),
@@ -33,22 +33,22 @@ pub enum Stop {
     Unknown,
 }
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// A name in a directory, with what is there.
+    /// A name in a directory, with its node if it exists.
     Entry { parent: usize, name: Vec<u8>, slash: bool, node: Option<usize>, absent: Errno },
-    /// A directory that was reached without a name.
+    /// A directory that was reached without a name, as by `..`.
     Object(usize),
 }
 
-/// The tree, on the disk and as a table.
+/// The tree, on disk and as a table.
 pub struct World {
     _directory: TempDir,
-    /// Where the tree is.
+    /// The real path of the tree.
     pub root: Vec<u8>,
     nodes: Vec<Node>,
-    /// Its directories, open.
+    /// Its directories, opened.
     pub directories: Vec<(usize, OwnedFd)>,
 }
 
@@ -56,11 +56,11 @@ const LONGEST: [u8; 255] = [b'n'; 255];
 const TOO_LONG: [u8; 256] = [b'x'; 256];
 const NAMES: [&[u8]; 12] =
     [b"a", b"b", b"c", b"l", b"m", b"...", b" ", b"\xff\n", b".a", b"a (deleted)", &LONGEST, &TOO_LONG];
-/// Places besides the tree's own where a path can begin.
+/// The beginnings of a path other than the tree itself.
 const BEGINNINGS: [&[u8]; 6] = [b"", b"", b"/", b"//", b"/proc/self/root", b"/proc/self/../self/cwd/.."];
 
 impl World {
-    /// As the input has it.
+    /// Builds the tree from an input.
     pub fn of(input: &mut Input<'_>) -> World {
         let directory = tempfile::Builder::new().prefix("guard-walk-").tempdir_in(place()).unwrap();
         let root = directory.path().as_os_str().as_bytes().to_vec();
@@ -98,7 +98,7 @@ impl World {
                     let target = world.path(input);
                     world.make_link(within, name, &target);
                 }
-                // Deeper than a path can say.
+                // Deeper than a path can be long.
                 _ => {
                     let mut within = within;
                     for _ in 0..=input.below(20) {
@@ -115,7 +115,7 @@ impl World {
         world
     }
 
-    /// Any path.
+    /// An arbitrary path.
     pub fn path(&self, input: &mut Input<'_>) -> Vec<u8> {
         let mut path = match input.below(BEGINNINGS.len() + 2) {
             0 | 1 => self.root.clone(),
@@ -128,7 +128,7 @@ impl World {
                 2 => b".",
                 3 => b"",
                 4 => &self.root[1..],
-                // The same once more, and again.
+                // Repeats an earlier part.
                 5 => {
                     let times = input.below(256);
                     let again = path.clone();
@@ -146,7 +146,7 @@ impl World {
             path.extend_from_slice(names);
         }
         path.extend(std::iter::repeat_n(b'/', input.below(4).saturating_sub(1)));
-        // The kernel takes no longer one.
+        // The kernel's limit on the length of a path.
         path.truncate(4095);
         path
     }
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// Where a path leads by the table, and how many links were on the way (path_resolution(7)).
+    /// Resolves a path by the table. Returns the result, and the number of links followed (path_resolution(7)).
     pub fn resolve(&self, start: usize, path: &[u8], last: Last) -> (Result<Reached, Stop>, usize) {
         let mut links = 0;
         (self.walk(start, path, last, &mut links), links)

@@ -15,7 +15,7 @@ use super::reply::{self, GatewayReply, Meaning};
 use crate::decision::{Decision, RouteFailure};
 use crate::question::{Id, PendingRequest};
 
-/// How long the gateway may take to accept a question, and how long a retraction is retried.
+/// How long the gateway may take to reply when a question is sent or retracted.
 const RETRACT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause before a question is sent again that was temporarily rejected.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);

@@ -131,7 +131,7 @@ impl GatewayAsker {
         let manager = &self.taking.manager;
         let has_other = manager.has_other(request.id, Route::Gateway);
         let is_telling = match nobody {
-            // Other routes are asked too, and the policy does not name the gateway.
+            // A missing gateway is worth a complaint only if the policy names this route.
             Nobody::Down(down) => manager.names(Route::Gateway) || !down.is_absence(),
             Nobody::NoClient(_) => !has_other,
             _ => true,
