@@ -1,4 +1,4 @@
-//! The caller of one held call: its memory, directories and status, each checked to be still its own.
+//! The caller of one held call: its memory, directories and status, each read checked to be this caller's.
 
 use std::cell::Cell;
 use std::os::fd::OwnedFd;
@@ -25,7 +25,7 @@ pub struct Caller<'k> {
     consent: Consent,
 }
 
-/// A path as the caller wrote it: at most PATH_MAX - 1 bytes, no NUL. On the stack, and large: best not moved.
+/// A path as the caller wrote it: at most PATH_MAX - 1 bytes, no NUL. It is large and on the stack: avoid moving it.
 #[derive(Default)]
 pub struct CallerPath(ArrayVec<u8, PATH_MAX>);
 
@@ -55,12 +55,12 @@ impl<'k> Caller<'k> {
         }
     }
 
-    /// What a human has said of the call.
+    /// The human's decisions about this call.
     pub fn consent(&self) -> &Consent {
         &self.consent
     }
 
-    /// Forgets what was read: the call is handled once more.
+    /// Discards what was read, so that the call is handled again from the start.
     pub fn start_again(&mut self) {
         self.status.set(None);
     }
@@ -90,10 +90,10 @@ impl<'k> Caller<'k> {
         self.kernel
     }
 
-    /// Says whether what was read so far was read of this caller.
+    /// Checks that everything read so far was read from this caller.
     ///
     /// # Errors
-    /// ESRCH when the caller is gone: its number may belong to another task already.
+    /// ESRCH if the caller is gone: its number may already belong to another task.
     pub fn check(&self) -> Result<(), Errno> {
         if self.kernel.valid(self.call.id) { Ok(()) } else { Err(Errno::SRCH) }
     }
@@ -101,7 +101,7 @@ impl<'k> Caller<'k> {
     /// Reads the path at `address`.
     ///
     /// # Errors
-    /// EFAULT, ENAMETOOLONG, as the kernel would say; ESRCH when the caller is gone.
+    /// EFAULT and ENAMETOOLONG, as the kernel returns them; ESRCH if the caller is gone.
     pub fn path(&self, address: u64) -> Result<CallerPath, Errno> {
         let mut path = CallerPath::default();
         self.peek(address, &mut path)?;
@@ -109,21 +109,22 @@ impl<'k> Caller<'k> {
         Ok(path)
     }
 
-    /// Reads the path at `address` into an empty one, maybe of another process that has the number of a caller that is gone. What is made of
-    /// it may be nothing but an answer to the call, which the kernel drops if the call is not held any more.
+    /// Reads the path at `address` into an empty `path`. Does not check liveness: the thread ID may have been reused,
+    /// and the path may be another process's. Use the result only to answer this notification: the kernel drops the
+    /// reply if the call is no longer held.
     ///
     /// # Errors
-    /// EFAULT, ENAMETOOLONG, as the kernel would say.
+    /// EFAULT and ENAMETOOLONG, as the kernel returns them.
     pub fn peek(&self, address: u64, path: &mut CallerPath) -> Result<(), Errno> {
         self.string(address, &mut path.0)
     }
 
-    /// Reads a NUL-terminated string of less than `N` bytes into an empty one, without the NUL.
+    /// Reads a NUL-terminated string of less than `N` bytes into an empty `text`, without the NUL.
     ///
     /// # Errors
     /// EFAULT when memory ends before the string, ENAMETOOLONG when it is longer.
     pub fn string<const N: usize>(&self, address: u64, text: &mut ArrayVec<u8, N>) -> Result<(), Errno> {
-        // Most paths are short, and reading across a page end would fail when the next page is not there.
+        // Most paths are short, and reading across a page boundary would fail if the next page is not mapped.
         let mut part = [0; 256];
         while !text.is_full() {
             let at = address.checked_add(text.len() as u64).ok_or(Errno::FAULT)?;
@@ -152,10 +153,10 @@ impl<'k> Caller<'k> {
         self.check()
     }
 
-    /// Reads bytes of which each must be 0: fields of a structure that are not known here.
+    /// Checks that all these bytes are 0: they are fields of a structure that this version does not know.
     ///
     /// # Errors
-    /// E2BIG at the first that is not 0, EFAULT at the first that cannot be read, whichever comes first.
+    /// E2BIG at the first byte that is not 0, EFAULT at the first that cannot be read, whichever comes first.
     pub fn zeros(&self, address: u64, length: u64) -> Result<(), Errno> {
         let mut part = [0; 256];
         let mut done = 0;
@@ -171,7 +172,7 @@ impl<'k> Caller<'k> {
         Ok(())
     }
 
-    /// An O_PATH descriptor of what the caller means by `dirfd`.
+    /// Opens an O_PATH descriptor of what `dirfd` means to the caller.
     ///
     /// # Errors
     /// EBADF; ESRCH when the caller is gone.
@@ -191,15 +192,15 @@ impl<'k> Caller<'k> {
         Ok(descriptor)
     }
 
-    /// The arguments of the caller's process as it shows them (`/proc/PID/cmdline`): it can write there what it likes.
-    /// Of many the first; none where it is gone.
+    /// The first arguments of the caller's process, from `/proc/PID/cmdline`, which the process can overwrite. Empty if
+    /// the process is gone.
     pub fn arguments(&self) -> Vec<Vec<u8>> {
         let arguments = self.process().and_then(|process| self.kernel.arguments(process));
         let arguments = arguments.and_then(|arguments| self.check().map(|()| arguments));
         arguments.unwrap_or_default()
     }
 
-    /// `/proc/TID/status`, read once a call.
+    /// Reads `/proc/TID/status`, once per call.
     ///
     /// # Errors
     /// ESRCH when the caller is gone.
@@ -213,7 +214,7 @@ impl<'k> Caller<'k> {
         Ok(status)
     }
 
-    /// The caller's process.
+    /// The process that the caller's thread belongs to.
     ///
     /// # Errors
     /// ESRCH when the caller is gone.
@@ -231,7 +232,7 @@ impl<'k> Caller<'k> {
         Ok(process)
     }
 
-    /// Argument `index` as the kernel's `int`: the upper half of the register does not count.
+    /// Argument `index` as the kernel's `int`: the upper half of the register is ignored.
     pub fn int(&self, index: usize) -> i32 {
         self.call.args[index] as i32
     }

@@ -1,25 +1,25 @@
-//! Exit statuses, as env(1), timeout(1) and the shell have them.
+//! Exit statuses, as used by env(1), timeout(1) and the shell.
 
 use std::process::ExitCode;
 
-/// How the guard itself ends.
+/// How the guard itself exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// 0
     Success,
-    /// 1: `check` says deny.
+    /// 1: `check` reports deny.
     Denied,
-    /// 1: what `policy` looked at is wrong.
+    /// 1: `policy` found an error.
     Wrong,
-    /// 1: an answer of `approvals` was not taken.
+    /// 1: a decision of `approvals` was not accepted.
     Unanswered,
-    /// 2: `check` says ask.
+    /// 2: `check` reports ask.
     Ask,
     /// 125: the guard failed; the command may not have run.
     Failure,
-    /// The status of the command; 126 when it was denied, 127 when it was not found.
+    /// The status of the command: 126 if it was denied, 127 if it was not found.
     Command(u8),
-    /// The signal that ended the command. The guard ends by it too, which a shell shows as 128 + n.
+    /// The signal that ended the command. The guard ends itself by the same signal, which a shell shows as 128 + n.
     Signal(i32),
 }
 

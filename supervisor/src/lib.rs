@@ -1,11 +1,12 @@
-//! The trusted base of openclaw-guard: whatever decides what a guarded command may do is here and in the crates below.
+//! The trusted base of openclaw-guard: everything that decides what a guarded command may do is here and in the crates
+//! below.
 //!
-//! [`run`] starts a command; the guard's own processes are in `process`. Held system calls come in through [`kernel`], are
-//! taken by a `worker`, done by [`syscall`] or [`exec`] on what [`resolve`] found, and judged by [`judge`], over the
-//! [`landlock`] domain. [`config`] makes a policy of the command line and the host, [`audit`] writes down what happened, and
-//! `terminal` carries what the operator types and sees.
+//! [`run`] starts a command; `process` holds the guard's own processes. Held system calls arrive through [`kernel`] and
+//! are received by a `worker`. [`syscall`] or [`exec`] performs them on what [`resolve`] found, and [`judge`] decides,
+//! on top of the [`landlock`] domain. [`config`] builds a policy from the command line and the host, [`audit`] logs
+//! what happened, and `terminal` relays what the operator types and sees.
 //!
-//! `unsafe` is in [`kernel`] alone, and in the crate `guard-shim`.
+//! `unsafe` occurs only in [`kernel`], and in the crate `guard-shim`.
 
 pub mod audit;
 pub mod caller;

@@ -1,7 +1,7 @@
-//! Panics: faults of the guard itself. What was under way is refused, whoever it was for; everything else goes on.
+//! Panics: faults of the guard itself. The call in progress is refused, whoever made it; everything else goes on.
 //!
-//! A worker that panicked is replaced, a thread that watches or writes is begun again, and where neither is right the
-//! supervisor ends: then the kernel answers each held call, and all that come, with ENOSYS.
+//! A worker that panicked is replaced, and a thread that watches or writes is restarted. If neither is safe, the
+//! supervisor ends: then the kernel answers every call, held or new, with ENOSYS.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -13,11 +13,11 @@ use guard_policy::text::shown;
 
 use crate::audit::report::print;
 
-/// How long a thread that panicked waits until it begins again: what makes it panic may still be there.
+/// How long a panicked thread waits before it restarts: the cause may still be there.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// Whether somebody tells of what panics in this thread.
+    /// Whether the caller of [`caught`] reports panics in this thread.
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
     static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
 }
@@ -27,7 +27,7 @@ thread_local! {
 pub struct Panic {
     /// The name of the thread.
     pub thread: String,
-    /// Where it was, and what it said.
+    /// The location and message of the panic.
     pub text: String,
 }
 
@@ -57,11 +57,11 @@ fn thread() -> String {
     std::thread::current().name().unwrap_or("unnamed").to_owned()
 }
 
-/// From now on a panic in this process is one line on stderr, and none where it is [`caught`].
+/// Installs a hook that prints a panic as one line on stderr, and nothing if it is [`caught`].
 pub fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         let fault = Panic::from_hook(info);
-        // A thread that is ending has no locals any more.
+        // A thread that is ending no longer has thread locals.
         if CAUGHT.try_with(Cell::get) == Ok(true) {
             let _ = LAST.try_with(|last| last.replace(Some(fault)));
         } else {
@@ -70,7 +70,7 @@ pub fn install_hook() {
     }));
 }
 
-/// Does it; what panics in it is the error, and told by whoever calls.
+/// Runs `work` and returns its panic as the error, which the caller reports.
 ///
 /// # Errors
 /// The panic.
@@ -84,7 +84,7 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     })
 }
 
-/// Does it, and again from the beginning whenever it panics. Returns when it does.
+/// Runs `work`, and restarts it whenever it panics. Returns when `work` returns.
 pub fn restart_on_panic(mut work: impl FnMut(), tell: impl Fn(&Panic)) {
     while let Err(fault) = caught(&mut work) {
         tell(&fault);

@@ -20,23 +20,23 @@ pub enum Reply {
         file: OwnedFd,
         /// Whether the descriptor closes on exec.
         cloexec: bool,
-        /// Whether our copy must be gone before the caller goes on.
+        /// Whether the supervisor's copy must be closed before the caller goes on.
         copy: OurCopy,
     },
     /// A signal came while the call was blocked.
     Interrupted,
-    /// The kernel does it.
+    /// The kernel performs the call.
     Continue(ContinueReason),
-    /// The handler has answered already.
+    /// The handler has replied already.
     Done,
-    /// The same: the program that was asked for runs.
+    /// The handler has replied already, and the requested program runs.
     Started,
 }
 
-/// What our own descriptor of an injected file would do while it lingers.
+/// The effect of the supervisor's own descriptor of an injected file while it stays open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OurCopy {
-    /// Nothing, but that a lock on the file lasts as long: a regular file that cannot be written through it.
+    /// None, except that a lock on the file lasts as long: a regular file that cannot be written through it.
     Harmless,
     /// ETXTBSY for an exec after write and close, a late end of file on a FIFO, a lock held too long.
     Felt,
@@ -45,24 +45,24 @@ pub enum OurCopy {
 /// Why it cannot matter what the kernel finds when it reads the caller's memory again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContinueReason {
-    /// Everything that the call acts on is in registers, which nobody else can change.
+    /// Everything that the call acts on is in registers, which no other thread can change.
     Registers,
-    /// The call gives no access: the descriptor (O_PATH) or answer (AT_EXECVE_CHECK) is judged when it is used,
-    /// and the floor allows no more than reading where the policy lets everything be read.
+    /// The call gives no access: the descriptor (O_PATH) or result (AT_EXECVE_CHECK) is judged when it is used, and the
+    /// floor allows no more than reading where the policy allows reading everything.
     NoAccess,
-    /// The floor decides about what the kernel finds, and for this access it grants only hierarchies of which the policy
+    /// The floor decides about what the kernel finds. For this access it grants only hierarchies in which the policy
     /// allows every object without asking.
     Floored,
-    /// Hardening that is no boundary: mapping a file as code gives nothing that reading it did not.
+    /// Hardening that is not a boundary: mapping a file as code gives nothing that reading it did not.
     Hardening,
-    /// It does matter: only where a test has switched the broker off.
+    /// It does matter: used only if a test has switched the broker off.
     Untrue,
 }
 
 /// A handler's result; an error is the errno that the caller sees.
 pub type HandlerResult = Result<Reply, Errno>;
 
-/// Answers the held call. The caller may be gone: then nobody waits for the answer.
+/// Replies to the held call. If the caller is gone, the reply is dropped.
 pub fn send(caller: &Caller<'_>, outcome: HandlerResult) {
     let id = caller.call().id;
     if outcome.is_ok() {
@@ -89,21 +89,21 @@ pub fn send(caller: &Caller<'_>, outcome: HandlerResult) {
     };
     match caller.kernel().respond(id, response) {
         Ok(()) | Err(Errno::NOENT) => {}
-        // The kernel refused the form of the answer; the call must still end, and end closed.
+        // The kernel rejected the form of the reply; the call must still end, and be refused.
         Err(_) => drop(caller.kernel().respond(id, Response::Error(Errno::ACCESS))),
     }
 }
 
-/// Held by who hands over a file and still has a copy when the caller goes on.
+/// Read-locked by a worker that has handed over a file and still holds a copy when the caller goes on.
 static LINGERING: RwLock<()> = RwLock::new(());
 
-/// Waits until no copy is left of what has been handed over so far. A lock taken after this ends with the caller's own
-/// descriptors.
+/// Waits until the supervisor has no copy left of any file handed over so far. A lock taken after this ends with the
+/// caller's own descriptors.
 pub fn wait_for_inflight_fds() {
     drop(LINGERING.write());
 }
 
-/// Puts the file into the caller. None when that answered the call as well.
+/// Installs the file in the caller. Returns `None` if that also replied to the call.
 fn install(caller: &Caller<'_>, file: OwnedFd, cloexec: bool, copy: OurCopy) -> Result<Option<i64>, Errno> {
     let reply = copy == OurCopy::Harmless;
     let lingering = reply.then(|| LINGERING.read());

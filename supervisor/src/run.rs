@@ -25,13 +25,13 @@ use crate::landlock::{self, BuiltDomain, Use};
 use crate::process::{self, Spawn};
 use crate::terminal::Tty;
 
-/// Why a command could not be started guarded.
+/// Why a guarded command could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no policy to guard by.
+    /// No usable policy.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// Yama forbids ptrace(2) of processes that are not one's children; holds its setting.
+    /// Yama forbids ptrace(2) of processes that are not one's children; contains its setting.
     #[error("kernel.yama.ptrace_scope is {0}: programs cannot be checked after they start; set it to 0 or 1")]
     NoPtrace(u8),
     /// The command line has options and no command.
@@ -40,13 +40,13 @@ pub enum RunError {
     /// An argument or a variable cannot be passed to execve(2).
     #[error("a NUL byte in the command or the environment")]
     Nul(#[from] std::ffi::NulError),
-    /// The Landlock domain was not made; holds the reason.
+    /// The Landlock domain could not be created; contains the reason.
     #[error("cannot build the Landlock floor: {0}")]
     Floor(String),
-    /// --require-floor was given, and the kernel has no Landlock or a part of it; holds which, in words.
+    /// --require-floor was given, and the kernel lacks Landlock or a part of it; contains which, in words.
     #[error("the floor is not full ({0}) and --require-floor was given")]
     FloorRequired(String),
-    /// The audit log cannot be opened, and `audit.onError` or the command line want one.
+    /// The audit log cannot be opened, and `audit.onError` or the command line requires it.
     #[error(
         "cannot open the audit log {path}: {error}; nothing starts that cannot be logged: name another file with --audit or audit.path, or set audit.onError to \"continue\" in guard.json",
         path = shown(path.as_os_str().as_bytes())
@@ -54,13 +54,13 @@ pub enum RunError {
     Audit {
         /// The log.
         path: PathBuf,
-        /// Why it was not opened.
+        /// Why it could not be opened.
         error: std::io::Error,
     },
-    /// systemd's journal is wanted and does not answer.
+    /// systemd's journal is requested but does not respond.
     #[error("cannot reach systemd's journal: {0}; leave out --log and audit.journald where there is none")]
     Journal(std::io::Error),
-    /// The guard's own processes did not come up, or one was lost.
+    /// The guard's own processes did not start, or one was lost.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
 }
@@ -68,13 +68,13 @@ pub enum RunError {
 /// Runs the command and returns its status.
 ///
 /// # Errors
-/// When it could not be started guarded.
+/// Any cause in [`RunError`]: the guarded command could not be started.
 pub fn run(options: &Options, command: &[OsString]) -> Result<Exit, RunError> {
     start(options, command, Paths::find(options)?, None)
 }
 
-/// Runs the command as one that is to be learned from: what it does is recorded, and nothing is refused but what no policy
-/// opens. What it leaves running ends with it, for nothing would be refused to that either.
+/// Runs the command and learns from it: everything it does is recorded, and nothing is refused except what no policy
+/// can allow. Processes that it leaves running end with it, since nothing would be refused to them either.
 ///
 /// # Errors
 /// As [`run`].
@@ -84,7 +84,7 @@ pub fn learn(
     places: Paths,
     recorder: Recorder,
 ) -> Result<Exit, RunError> {
-    // Each access is to be seen.
+    // Every access must be seen.
     let options =
         Options { tiers: vec![Tier::Broker], observe: false, kill_on_exit: true, ..options.clone() };
     start(&options, command, places, Some(recorder))
@@ -110,7 +110,7 @@ fn start(
             eprintln!("openclaw-guard: {}", shown(why.as_bytes()));
         }
     }
-    // A floor would block; observing blocks nothing.
+    // A floor would block, but observing must block nothing.
     let entered = if options.observe || is_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
     let inherited = environment::of_command(&policy, &places.state_directory);
     let log = policy.audit().clone();
@@ -124,9 +124,9 @@ fn start(
     }
     let untrapped = floor.plan.untrapped();
     let filter = failpoints::filter(filter::FilterProgram::new(filter::FilterOptions {
-        // Refused: what such a socket sends names its peer in memory, and nothing here rebuilds messages.
+        // Refused: a send on such a socket names its peer in memory, and the supervisor does not rebuild messages.
         unix_datagram: false,
-        // Without the floor it would reach processes outside the tree.
+        // Without the floor, ptrace would reach processes outside the tree.
         allow_ptrace: policy.allow_ptrace() && floor.domain.is_some(),
         scoped_signals: floor.scopes_signals(),
         kernel_reads: untrapped.reads,
@@ -173,8 +173,8 @@ fn may_trace() -> Result<(), RunError> {
     }
 }
 
-/// Where lines go. What cannot be opened is missed aloud where `audit.onError` is `continue`, and the command line does not
-/// name it.
+/// Opens the destinations of the log. If one cannot be opened, that is only a warning if `audit.onError` is `continue`
+/// and the command line does not name it.
 fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Result<Writer, RunError> {
     let path = places.audit(settings.path.as_deref());
     places.log_to(path.clone());
@@ -199,7 +199,7 @@ fn writer(options: &Options, places: &mut Paths, settings: &AuditSettings) -> Re
     Ok(Writer::new(log, journal, settings))
 }
 
-/// The policy's warnings, and on a terminal one line on what is in force.
+/// Prints the policy's warnings and, on a terminal, one line on what is in force.
 fn announce(options: &Options, policy: &Policy, places: &Paths, plan: &landlock::LandlockPlan, floor: &str) {
     if options.quiet {
         return;

@@ -1,4 +1,4 @@
-//! What a human approves of a program: its files, by what they hold.
+//! The subject of a human's approval of a program: its files, identified by their content.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,10 +19,10 @@ use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
 use crate::syscall::Request;
 
-/// The program that runs in the end.
+/// The program that finally runs.
 ///
 /// # Errors
-/// The kernel's, when it cannot be read; ESRCH when the caller is gone meanwhile.
+/// The kernel's, if it cannot be read; ESRCH if the caller is gone.
 pub fn executable(
     caller: &Caller<'_>,
     object: &Object,
@@ -37,10 +37,10 @@ pub fn executable(
     })
 }
 
-/// A script that it interprets.
+/// A script that the program interprets.
 ///
 /// # Errors
-/// As [`executable`]; EACCES when it is too long.
+/// As [`executable`]; EACCES if the script is too long.
 pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, Errno> {
     let caller = request.caller;
     if rustix::fs::fstat(&named.file)?.st_size as u64 > scripts::MAX_BYTES {
@@ -51,12 +51,12 @@ pub fn script(request: &Request<'_, '_>, named: &Named) -> Result<BoundScript, E
     Ok(BoundScript { path: named.path.clone(), sha256: Digest::of_file(&named.file, || caller.check())? })
 }
 
-/// The variables that can make another program of this one, and which the tree has set.
+/// The variables set by the tree that can change which program this effectively is.
 pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let is_telling = |string: &&Vec<u8>| {
         let end = string.iter().position(|&byte| byte == b'=').unwrap_or(string.len());
         let (name, value) = (&string[..end], &string[(end + 1).min(string.len())..]);
-        // The supervisor's are the operator's. A name that is empty or has a NUL cannot be asked for.
+        // The supervisor's own variables come from the operator. An empty name, or one with a NUL, cannot be looked up.
         let is_inherited = !name.is_empty()
             && std::env::var_os(OsStr::from_bytes(name)).is_some_and(|own| own.as_bytes() == value);
         tells(name, is_inherited)
@@ -64,11 +64,11 @@ pub fn telling(environment: &[Vec<u8>]) -> Vec<Vec<u8>> {
     environment.iter().filter(is_telling).cloned().collect()
 }
 
-/// The file that an interpreter is told to run, where its arguments say so. None for what is no file: a directory, or a
-/// pipe of the shell's (`<(…)`).
+/// The script file named in an interpreter's arguments, if any. Returns `None` if it is not a regular file: a
+/// directory, or a pipe of the shell's (`<(…)`).
 ///
 /// # Errors
-/// EACCES when it cannot be read now: nobody can approve what it will hold by the time it can.
+/// EACCES if it cannot be read now: nobody can approve what it will contain later.
 pub fn operand(
     request: &Request<'_, '_>,
     path: &[u8],
@@ -92,10 +92,10 @@ pub fn operand(
     })
 }
 
-/// Sees to it that the interpreter reads the script that was approved.
+/// Makes the interpreter read the script as it was approved.
 ///
 /// # Errors
-/// EACCES when it holds something else by now; the kernel's; ESRCH when the caller is gone.
+/// EACCES if its content has changed; the kernel's; ESRCH if the caller is gone.
 pub fn bind_script(request: &Request<'_, '_>, script: &BoundScript, named: Named) -> Result<(), Errno> {
     let (guard, caller) = (request.guard, request.caller);
     match guard.scripts.bind(caller, &guard.tree, named, script.sha256) {

@@ -8,10 +8,10 @@ use crate::caller::Caller;
 pub const MAX_BYTES: usize = 6 << 20;
 /// MAX_ARG_STRLEN: 32 pages.
 const MAX_LEN: usize = 32 * 4096;
-/// How much is read at once, from the beginning of a page: the strings of most environments lie together, in any order.
+/// Bytes per read, from a page boundary: the strings of most environments lie close together, in any order.
 const WINDOW: usize = 8192;
 const PAGE: u64 = 4096;
-/// How many such stretches are kept.
+/// The number of windows kept.
 const MAX_WINDOWS: usize = 8;
 
 /// A NULL-terminated array of strings.
@@ -22,10 +22,10 @@ pub struct Strings {
 }
 
 impl Strings {
-    /// Reads the array at `address`; none there is an empty one. `left` is what all strings may still take.
+    /// Reads the array at `address`; a null address gives an empty one. `left` is the remaining limit for all strings.
     ///
     /// # Errors
-    /// EFAULT, E2BIG as the kernel would say. What is read may be another process's, if the caller is gone.
+    /// EFAULT and E2BIG, as the kernel returns them. If the caller is gone, this may read another process.
     pub fn read(caller: &Caller<'_>, address: u64, left: &mut usize) -> Result<Strings, Errno> {
         let mut strings = Strings::default();
         if address == 0 {
@@ -47,7 +47,7 @@ impl Strings {
     }
 }
 
-/// The strings as they lie in a new program's memory.
+/// The strings as laid out in a new program's memory.
 pub fn joined<'s>(items: impl Iterator<Item = &'s Vec<u8>> + Clone) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(items.clone().map(|item| item.len() + 1).sum());
     for item in items {
@@ -57,16 +57,16 @@ pub fn joined<'s>(items: impl Iterator<Item = &'s Vec<u8>> + Clone) -> Vec<u8> {
     bytes
 }
 
-/// Stretches of the caller's memory, read ahead.
+/// Windows of the caller's memory, read ahead.
 struct Windows<'c, 'k> {
     caller: &'c Caller<'k>,
     windows: Vec<Window>,
-    /// The one that was found last, and the one that is given up next.
+    /// The window that was hit last, and the one that is replaced next.
     last: usize,
     next: usize,
 }
 
-/// One of them.
+/// One window.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -74,7 +74,7 @@ struct Window {
 }
 
 impl Window {
-    /// What of it is at `address` and behind.
+    /// The part of the window from `address` on.
     fn from(&self, address: u64) -> Option<&[u8]> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
         self.bytes.get(at..).filter(|bytes| !bytes.is_empty())
@@ -86,7 +86,7 @@ impl<'c, 'k> Windows<'c, 'k> {
         Windows { caller, windows: Vec::new(), last: 0, next: 0 }
     }
 
-    /// What is readable from `address` on, at least one byte.
+    /// The readable bytes from `address` on, at least one.
     fn from(&mut self, address: u64) -> Result<&[u8], Errno> {
         let holds = |window: &Window| window.from(address).is_some();
         if !self.windows.get(self.last).is_some_and(holds) {

@@ -1,10 +1,10 @@
-//! Programs that the policy withholds by name are known by what they hold, too: `cp /usr/bin/curl ./x` makes no other
-//! program of it.
+//! Programs that the policy withholds by name are also recognised by their content: `cp /usr/bin/curl ./x` does not
+//! make it another program.
 //!
-//! What is about to run from where the tree may write is compared with them, by size and then by SHA-256. Nothing of
-//! this is done before a program starts from such a place, and nothing at all under a policy that names none. What the
-//! named programs hold is kept until they change: the tree cannot write them. What the tree can write is hashed each
-//! time, for a shared mapping changes a file without a new time of change.
+//! A program about to run from where the tree may write is compared with them, by size and then by SHA-256. Nothing is
+//! compared before a program starts from such a place, or if the policy withholds none by name. The digests of the
+//! named programs are cached until the files change, since the tree cannot write them. What the tree can write is
+//! hashed each time: a shared mapping can change a file without changing its timestamps.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -24,9 +24,9 @@ use rustix::io::Errno;
 
 use crate::resolve::{Identity, link_to};
 
-/// So many programs are compared with, at most.
+/// The maximum number of programs to compare with.
 const MAX_FILES: usize = 1000;
-/// A directory that was changed more recently may change again without a new time of change.
+/// A directory that changed more recently than this may change again without a new timestamp.
 const SETTLE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The programs that one policy withholds by name.
@@ -35,11 +35,11 @@ pub struct ContentMatcher {
     policy: Arc<Policy>,
     withheld: OnceLock<Vec<WithheldProgram>>,
     known: Mutex<KnownFiles>,
-    /// Whether [`ContentMatcher::new_warning`] has been told.
+    /// Whether [`ContentMatcher::new_warning`] has returned its warning.
     told: AtomicBool,
 }
 
-/// What was found on the disk.
+/// Cached results of scanning the disk.
 #[derive(Debug, Default)]
 struct KnownFiles {
     listing: Option<Listing>,
@@ -49,13 +49,13 @@ struct KnownFiles {
 /// The files that the patterns name.
 #[derive(Clone, Debug)]
 struct Listing {
-    /// The directories with more than one of them, as they were; `None` for one that must be looked at again.
+    /// The directories that contain more than one of them, each with its stamp; `None` if it must be listed again.
     directories: Vec<(Vec<u8>, Option<ContentStamp>)>,
     files: Arc<Vec<Vec<u8>>>,
     left_out: usize,
 }
 
-/// What is another for a file that was changed.
+/// The fields of a stat that change when the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ContentStamp {
     file: Identity,
@@ -74,7 +74,7 @@ impl ContentStamp {
         }
     }
 
-    /// Of a directory; none where it is not there, or may change again within one time.
+    /// The stamp of a directory; `None` if it does not exist, or may change again within the same timestamp.
     fn settled(directory: &[u8]) -> Option<ContentStamp> {
         let stat = rustix::fs::stat(directory).ok()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs() as i64;
@@ -82,7 +82,7 @@ impl ContentStamp {
     }
 }
 
-/// What a file was a copy of when it was judged.
+/// The programs that a file was a copy of when it was judged.
 #[derive(Debug)]
 pub struct ExpectedMatch {
     copies: Arc<ContentMatcher>,
@@ -91,14 +91,14 @@ pub struct ExpectedMatch {
 }
 
 impl ExpectedMatch {
-    /// Whether the file behind this descriptor, which is the one that was judged, is still just that.
+    /// Whether the file behind this descriptor, which was judged, still has the same originals.
     pub fn holds(&self, fd: BorrowedFd<'_>) -> bool {
         self.copies.originals(&self.path, fd, &|| Ok(())).as_ref() == Ok(&self.originals)
     }
 }
 
 impl ContentMatcher {
-    /// Of a policy. Nothing is looked at yet.
+    /// Creates a matcher for a policy. Does not read any file yet.
     pub fn new(policy: Arc<Policy>) -> ContentMatcher {
         ContentMatcher {
             policy,
@@ -109,7 +109,7 @@ impl ContentMatcher {
     }
 
     /// Whether a program at this real path is compared: the tree could have put it there, and there is something to
-    /// compare it with. A name is made by who may write that name, whatever the directory around it grants.
+    /// compare it with. The right to write the name itself counts, whatever the directory around it grants.
     fn concerns(&self, path: &[u8]) -> bool {
         !self.withheld().is_empty() && self.policy.writable(path)
     }
@@ -118,11 +118,11 @@ impl ContentMatcher {
         self.withheld.get_or_init(|| self.policy.withheld())
     }
 
-    /// The real paths of the named programs that hold what this file holds, to be judged as them. `go_on` is asked between
-    /// reads.
+    /// The real paths of the named programs with the same content as this file: the file is judged as them, too.
+    /// `go_on` is called between reads.
     ///
     /// # Errors
-    /// The kernel's, when one of the files cannot be read to its end; that of `go_on`.
+    /// The kernel's, if one of the files cannot be read to its end; the error of `go_on`.
     pub fn originals(
         &self,
         path: &[u8],
@@ -156,14 +156,14 @@ impl ContentMatcher {
         Ok(found)
     }
 
-    /// What is to be found again before the program's first instruction; none where nothing is compared.
+    /// The originals to find again before the program's first instruction; `None` if nothing is compared.
     pub fn expected(self: &Arc<Self>, path: &[u8], originals: &[Vec<u8>]) -> Option<ExpectedMatch> {
         let stand =
             || ExpectedMatch { copies: Arc::clone(self), path: path.to_vec(), originals: originals.to_vec() };
         self.concerns(path).then(stand)
     }
 
-    /// What the operator should know: that there are more than are compared with.
+    /// A warning if there are more programs than are compared.
     pub fn warning(&self) -> Option<String> {
         let left_out = if self.withheld().is_empty() { 0 } else { self.listing().left_out };
         (left_out > 0).then(|| {
@@ -174,7 +174,7 @@ impl ContentMatcher {
         })
     }
 
-    /// The warning, once, when it has become known.
+    /// Returns the warning once, when it first applies.
     pub fn new_warning(&self) -> Option<String> {
         let is_short = self.known.lock().listing.as_ref().is_some_and(|listing| listing.left_out > 0);
         if is_short && !self.told.swap(true, Ordering::Relaxed) { self.warning() } else { None }
@@ -184,7 +184,7 @@ impl ContentMatcher {
         self.listing().files
     }
 
-    /// The files, listed again where a directory has changed.
+    /// The list of files, refreshed if a directory has changed.
     fn listing(&self) -> Listing {
         if let Some(listing) = &self.known.lock().listing
             && listing
@@ -205,7 +205,7 @@ impl ContentMatcher {
         let globs = self.withheld().iter().filter(|pattern| pattern.file().is_none());
         for directory in distinct(globs.map(WithheldProgram::directory)) {
             let directory = if directory.is_empty() { b"/" } else { directory };
-            // Before it is listed: what comes meanwhile is found the next time.
+            // Stamp it before it is listed, so that a later change is noticed the next time.
             directories.push((directory.to_vec(), ContentStamp::settled(directory)));
             let Ok(entries) = std::fs::read_dir(OsStr::from_bytes(directory)) else { continue };
             for path in entries.flatten().map(|entry| entry.path().into_os_string().into_vec()) {
@@ -218,7 +218,7 @@ impl ContentMatcher {
                 }
             }
         }
-        // The same files each time, and what is named in full first.
+        // A stable order, with fully named files first.
         files.sort();
         let literal = self.withheld().iter().filter_map(WithheldProgram::file);
         let literal = distinct(literal.filter(|path| self.policy.withholds(path)));
@@ -230,8 +230,8 @@ impl ContentMatcher {
         Listing { directories, files: Arc::new(all), left_out }
     }
 
-    /// What a named program holds; none where it is gone, or cannot be read: what the guard may not read the tree has not
-    /// copied.
+    /// The digest of a named program. Returns `None` if it is gone or cannot be read: the tree cannot have copied what
+    /// the guard may not read.
     fn digest(&self, path: &[u8], go_on: &dyn Fn() -> Result<(), Errno>) -> Result<Option<Digest>, Errno> {
         let file = match opened(path) {
             Err(Errno::NOENT | Errno::ACCESS | Errno::PERM | Errno::LOOP) => return Ok(None),
@@ -243,7 +243,7 @@ impl ContentMatcher {
         {
             return Ok(Some(*digest));
         }
-        // Not under the lock: others start programs meanwhile.
+        // Not under the lock: other programs start meanwhile.
         let digest = Digest::of_file(&file, go_on)?;
         self.known.lock().digests.insert(stamp.file, (stamp, digest));
         Ok(Some(digest))
@@ -262,14 +262,14 @@ fn opened(path: &[u8]) -> Result<File, Errno> {
     rustix::fs::open(path, flags, Mode::empty()).map(File::from)
 }
 
-/// A file that could start.
+/// Whether this file could start.
 fn is_program(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
         && stat.st_mode & 0o111 != 0
         && stat.st_size > 0
 }
 
-/// Whether a path leads through no link: a pattern has a form for the real path, too.
+/// Whether the path contains no link. Patterns also have a form for the real path.
 fn is_real(path: &[u8]) -> bool {
     let path = Path::new(OsStr::from_bytes(path));
     path.canonicalize().is_ok_and(|real| real == path)

@@ -1,7 +1,7 @@
-//! One exec of a process at a time.
+//! Serialises the execs of one process.
 //!
-//! Four threads that exec at once end each other: with several seized, a tracer can wait for a task that another
-//! one's exec has taken along.
+//! Threads of one process that exec at once end each other. With several of them seized, a tracer may wait for a task
+//! that another thread's exec has already removed.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 
-/// How often a waiting exec looks whether its caller still lives.
+/// How often a waiting exec checks that its caller is still alive.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The processes that have an exec under way.
+/// The processes with an exec in progress.
 #[derive(Debug, Default)]
 pub struct ExecLocks {
     busy: Mutex<Busy>,
@@ -25,7 +25,7 @@ pub struct ExecLocks {
 #[derive(Debug, Default)]
 struct Busy {
     processes: HashSet<Tid>,
-    /// How many wait. As a rule nobody, and nobody need be woken.
+    /// How many execs wait. Usually none, and then nobody needs to be woken.
     waiting: usize,
 }
 

@@ -1,4 +1,5 @@
-//! What of a program's start has been judged: the script, its interpreters, loaders. Asked for as one.
+//! The judged files of one program start: the script, its interpreters and loaders. A human is asked about them
+//! together.
 
 use std::os::fd::AsFd;
 
@@ -11,7 +12,7 @@ use crate::judge::consent::{ConsentState, about_exec};
 use crate::resolve::Object;
 use crate::syscall::Request;
 
-/// One file of a program's start, and what the policy says of it.
+/// One file of a program's start, and the policy's verdict on it.
 #[derive(Debug)]
 pub struct PlannedFile<'p> {
     path: Vec<u8>,
@@ -19,27 +20,28 @@ pub struct PlannedFile<'p> {
     cwd: Vec<u8>,
     role: Role,
     verdict: Verdict<'p>,
-    /// The real paths of the programs that it is a copy of.
+    /// The real paths of the programs that this file is a copy of.
     originals: Vec<Vec<u8>>,
 }
 
-/// All of them; none is denied.
+/// All files of the start; none of them is denied.
 #[derive(Debug, Default)]
 pub struct ExecPlan<'p>(Vec<PlannedFile<'p>>);
 
 impl<'p> PlannedFile<'p> {
-    /// What the policy is asked.
+    /// The policy query for this file.
     fn exec(&self) -> Exec<'_> {
         Exec { path: &self.path, argv: &self.argv, cwd: &self.cwd, role: self.role }
     }
 
-    /// The same, and what it is about as a copy.
+    /// The queries for this file: as itself, and as each program that it is a copy of.
     pub fn requests(&self) -> impl Iterator<Item = Asked<'_>> {
         let copies = self.originals.iter().map(|path| Exec { path, ..self.exec() });
         std::iter::once(self.exec()).chain(copies).map(Asked::Exec)
     }
 
-    /// What becomes of it where nobody answers: what is withheld of one of these is.
+    /// The verdict if nobody answers. If one of the programs that it is a copy of is withheld, so is
+    /// this file.
     fn fallback<'v>(&self, policy: &'v Policy, verdict: Verdict<'v>) -> Verdict<'v> {
         let mut settled = verdict.clone();
         for asked in self.requests() {
@@ -51,17 +53,17 @@ impl<'p> PlannedFile<'p> {
         settled
     }
 
-    /// Why a human is to be asked.
+    /// The verdict, with the reason to ask a human.
     pub fn verdict(&self) -> &Verdict<'p> {
         &self.verdict
     }
 }
 
 impl<'p> ExecPlan<'p> {
-    /// Judges one more, and says of what programs it is a copy.
+    /// Judges one more file, and returns the programs that it is a copy of.
     ///
     /// # Errors
-    /// EACCES when it is refused; the kernel's, when it cannot be compared; ESRCH when the caller is gone.
+    /// EACCES if it is refused; the kernel's, if it cannot be compared; ESRCH if the caller is gone.
     pub fn judge(
         &mut self,
         request: &Request<'p, '_>,
@@ -75,11 +77,11 @@ impl<'p> ExecPlan<'p> {
         }
         let verdict = guard.judge_exec(caller, exec, &originals)?;
         if verdict.outcome == Outcome::Deny {
-            // Only observed, and told already.
+            // Only observing, and already reported.
             return Ok(originals);
         }
         if verdict.outcome == Outcome::Allow && exec.role == Role::Loader {
-            // Part of a program's start, which is told.
+            // This file is part of a program's start, which is reported as a whole.
             return Ok(originals);
         }
         let Exec { path, argv, cwd, role } = exec;
@@ -88,23 +90,23 @@ impl<'p> ExecPlan<'p> {
         Ok(originals)
     }
 
-    /// Those that a human is to be asked for.
+    /// The files that a human must be asked about.
     pub fn asked(&self) -> impl Iterator<Item = &PlannedFile<'p>> {
         self.0.iter().filter(|step| step.verdict.outcome == Outcome::Ask)
     }
 
     fn question(&self, request: &Request<'_, '_>, subject: guard_approvals::Exec) -> Question {
-        // There is one: without any, nobody is asked.
+        // There is always one: otherwise nobody is asked.
         let because = self.asked().next().map(|step| step.verdict().because.clone());
         let because = because.unwrap_or_else(|| Reason::unmentioned("nothing is asked"));
         let asked: Vec<_> = self.asked().flat_map(PlannedFile::requests).collect();
         about_exec(&request.guard.background(), request.caller, subject, &because, &asked)
     }
 
-    /// Settles the start as a whole. Where a human has approved it, returns what was approved: `subject` is that.
+    /// Settles the start as a whole. If a human has approved it, returns the approved `subject`.
     ///
     /// # Errors
-    /// EACCES when it is refused, or not answered yet.
+    /// EACCES if it is refused, or has no answer yet.
     pub fn settle(
         &self,
         request: &Request<'_, '_>,
@@ -126,7 +128,7 @@ impl<'p> ExecPlan<'p> {
             if verdict.outcome == Outcome::Ask {
                 verdict = stand.verdict(verdict, |verdict| step.fallback(guard.policy(), verdict));
             }
-            // A loader is part of a program's start, which is told already.
+            // A loader is part of a program's start, which has already been reported.
             if verdict.outcome != Outcome::Allow || step.role != Role::Loader {
                 guard.settle(caller, Operation::Exec, &step.path, &step.argv, &verdict)?;
             }

@@ -1,4 +1,4 @@
-//! What a file is to execve(2): an ELF program with its loader, a script with its interpreter, or neither.
+//! The kind of file that execve(2) sees: an ELF program with its loader, a script with its interpreter, or neither.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,17 +12,17 @@ use rustix::io::Errno;
 use crate::caller::PATH_MAX;
 use crate::kernel::errno;
 
-/// BINPRM_BUF_SIZE: how much of a file the kernel looks at.
+/// BINPRM_BUF_SIZE: how much of a file the kernel reads to recognise it.
 const HEAD: usize = 256;
-/// How much is read at once: program headers and the loader's name are there as a rule.
+/// Bytes per read: usually enough for the program headers and the loader's name.
 const START: usize = 4096;
-/// The program headers that the kernel reads.
+/// The maximum size of the program headers that the kernel reads.
 const MAX_HEADERS: usize = 65536;
 
-/// What a file is to execve(2).
+/// The kind of file that execve(2) sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// A program of this machine; the path in PT_INTERP, if it has one.
+    /// A program for this machine, with the path in PT_INTERP, if it has one.
     Elf {
         /// The loader.
         interpreter: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ pub enum Image {
     Script {
         /// The interpreter, as written.
         interpreter: Vec<u8>,
-        /// Everything behind it, as one argument.
+        /// Everything after the interpreter, as one argument.
         argument: Option<Vec<u8>>,
     },
     /// An ELF program that only emulation or another instruction set could run.
@@ -40,10 +40,10 @@ pub enum Image {
     Unknown,
 }
 
-/// Looks into a file.
+/// Determines the kind of a file.
 ///
 /// # Errors
-/// The kernel's, when it cannot be read.
+/// The kernel's, if the file cannot be read.
 pub fn read(file: &File) -> Result<Image, Errno> {
     let mut start = [0; START];
     let length = file.read_at(&mut start, 0).map_err(errno::from_io)?;
@@ -52,7 +52,7 @@ pub fn read(file: &File) -> Result<Image, Errno> {
     head[..length.min(HEAD)].copy_from_slice(&start[..length.min(HEAD)]);
     if head.starts_with(b"#!") {
         return match script(&head) {
-            // The kernel opens the empty name, which is the current directory.
+            // The kernel opens the empty name, which means the current directory.
             Image::Script { interpreter, .. } if interpreter.is_empty() => Err(Errno::ACCESS),
             image => Ok(image),
         };
@@ -60,7 +60,7 @@ pub fn read(file: &File) -> Result<Image, Errno> {
     if !start.starts_with(&object::elf::ELFMAG) || length < size_of::<FileHeader64<LittleEndian>>() {
         return Ok(Image::Unknown);
     }
-    // What the start does not hold may still be in the file.
+    // What lies beyond the first bytes is read from the file.
     let image = elf(start).or_else(|| elf(&ReadCache::new(file)));
     Ok(image.unwrap_or(Image::Unknown))
 }
@@ -77,7 +77,8 @@ fn elf<'d>(data: impl ReadRef<'d>) -> Option<Image> {
     if headers == 0 || headers > MAX_HEADERS || header.e_phnum(endian) == object::elf::PN_XNUM {
         return None;
     }
-    // To the crate this means that there are none. The kernel reads them there, over the header, and could find a loader.
+    // The crate treats offset 0 as "no headers". The kernel reads them there, over the ELF header, and could find a
+    // loader.
     if header.e_phoff(endian) == 0 {
         return None;
     }
@@ -105,7 +106,7 @@ fn script(head: &[u8; HEAD]) -> Image {
     let ends_name = |byte: u8| is_blank(byte) || byte == 0;
     let mut end = match head.iter().position(|&byte| byte == b'\n') {
         Some(newline) => newline,
-        // A line that is cut off may be used if at least the interpreter's name is whole.
+        // A truncated line is usable if at least the interpreter's name is complete.
         None => {
             let Some(name) = (2..last).find(|&at| !is_blank(head[at])) else { return Image::Unknown };
             if !(name..last).any(|at| ends_name(head[at])) {
@@ -170,7 +171,7 @@ mod tests {
         );
     }
 
-    /// The kernel takes the second of these headers, which lies over the number of headers, for a PT_INTERP.
+    /// The kernel takes the second of these headers, which overlaps the number of headers, for a PT_INTERP.
     #[test]
     fn headers_over_the_header_are_refused() {
         let mut program = vec![0; 4096];
@@ -182,7 +183,7 @@ mod tests {
         program[88] = 10;
         program[200..210].copy_from_slice(b"/tmp/evil\0");
         assert_eq!(elf(&program[..]), None);
-        // Where they are told to lie elsewhere, as ever.
+        // With a different header offset, parsing works as usual.
         program.copy_within(56..112, 256);
         program[32] = 200;
         assert_eq!(elf(&program[..]), Some(Image::Elf { interpreter: Some(b"/tmp/evil".to_vec()) }));

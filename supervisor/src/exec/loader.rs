@@ -1,4 +1,4 @@
-//! The dynamic loader called as a program: `ld-linux-x86-64.so.2 /path/program` runs the operand.
+//! The dynamic loader run as a program: `ld-linux-x86-64.so.2 /path/program` runs the operand.
 
 use guard_policy::{Exec, Role};
 use rustix::io::Errno;
@@ -18,13 +18,13 @@ const WITH_VALUE: [&[u8]; 7] = [
     b"--glibc-hwcaps-mask",
 ];
 const WITHOUT_VALUE: [&[u8]; 1] = [b"--inhibit-cache"];
-/// These tell what the operand is and needs, as does the variable: ldd(1).
+/// These print what the operand is and needs, as the variable does: ldd(1).
 const LISTING: [&[u8]; 2] = [b"--verify", b"--list"];
 const LISTING_VARIABLE: &[u8] = b"LD_TRACE_LOADED_OBJECTS=";
 /// These print something and run nothing.
 const INFORMATION: [&[u8]; 4] = [b"--help", b"--version", b"--list-tunables", b"--list-diagnostics"];
 
-/// Whether a program without a loader of its own may be a loader: by its name, as glibc and musl install it.
+/// Whether a program without a loader of its own may be a loader, judging by the names that glibc and musl use.
 fn is_loader(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     (name.starts_with(b"ld-") && name.windows(3).any(|part| part == b".so"))
@@ -32,16 +32,16 @@ fn is_loader(path: &[u8]) -> bool {
         || name == b"libc.so"
 }
 
-/// Whether it is glibc's, by the name that this has on every architecture.
+/// Whether it is glibc's loader, by the name that it has on every architecture.
 fn is_of_glibc(path: &[u8]) -> bool {
     path.rsplit(|&byte| byte == b'/').next().unwrap_or_default().starts_with(b"ld-linux")
 }
 
-/// What a loader is asked to run, if it is one.
+/// The action that a loader is asked for.
 #[derive(Debug, PartialEq, Eq)]
 enum Operand<'a> {
     None,
-    /// Only to be looked at.
+    /// Only inspected, not run.
     Listed(&'a [u8], &'a [Vec<u8>]),
     Program(&'a [u8], &'a [Vec<u8>]),
     Unclear,
@@ -64,11 +64,11 @@ fn operand<'a>(argv: &'a [Vec<u8>], environment: &[Vec<u8>]) -> Operand<'a> {
     Operand::None
 }
 
-/// Judges what a loader is asked to run. The loader opens it by its name, later: so the name must be the real path,
-/// in a place where the tree cannot put another file.
+/// Judges the program that a loader is asked to run. The loader opens it later, by name: so the name must be the real
+/// path, in a place where the tree cannot put another file.
 ///
 /// # Errors
-/// EACCES when it may not run.
+/// EACCES if it may not run.
 pub fn judge_operand<'p>(
     request: &Request<'p, '_>,
     steps: &mut ExecPlan<'p>,
@@ -82,8 +82,8 @@ pub fn judge_operand<'p>(
     }
     match operand(argv, environment) {
         Operand::None => Ok(()),
-        // glibc's ends before the operand's first instruction, in every mode but the ordinary one (elf/rtld.c,
-        // dl_main). It opens the operand as any program opens a file, and maps it if it has `x`.
+        // Except in ordinary mode, glibc's loader ends before the operand's first instruction (elf/rtld.c, dl_main). It
+        // opens the operand as any program opens a file, and maps it only if it has `x`.
         Operand::Listed(..) if is_of_glibc(path) => Ok(()),
         Operand::Unclear => request.guard.refuse(
             request.caller,
@@ -136,7 +136,7 @@ mod tests {
         for line in ["ld.so --list /usr/bin/curl", "ld.so --inhibit-cache --verify /usr/bin/curl"] {
             assert!(matches!(operand(&argv(line), &[]), Operand::Listed(b"/usr/bin/curl", _)), "{line}");
         }
-        // What follows the operand is the operand's.
+        // Arguments after the operand belong to the operand.
         assert!(matches!(operand(&argv("ld.so /usr/bin/curl --list"), &[]), Operand::Program(..)));
         let line = argv("ld.so /usr/bin/curl");
         assert!(matches!(operand(&line, &argv("A=b LD_TRACE_LOADED_OBJECTS=1")), Operand::Listed(..)));

@@ -1,4 +1,4 @@
-//! Starting programs: judged before, followed by ptrace, checked again before the first instruction.
+//! Starting programs: judged before the exec, followed with ptrace, and checked again before the first instruction.
 
 mod approval_subject;
 pub mod arguments;
@@ -39,9 +39,9 @@ use image::Image;
 use scripts::Named;
 use verify::Expected;
 
-/// execveat(2), Linux 6.14: whether the file could be run; nothing is.
+/// execveat(2), Linux 6.14: checks whether the file could be run, without running it.
 const AT_EXECVE_CHECK: i32 = 0x10000;
-/// A script may be interpreted by a script, so often (fs/exec.c, exec_binprm).
+/// How many scripts may be nested as interpreters (fs/exec.c, exec_binprm).
 const MAX_SCRIPTS: usize = 5;
 
 /// What the caller asked the kernel to run.
@@ -72,7 +72,7 @@ pub(crate) fn execveat(request: &Request<'_, '_>) -> HandlerResult {
 }
 
 fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), flags: i32) -> HandlerResult {
-    // Its program may be long, it may wait for its turn, and the kernel starts it while this worker waits.
+    // This may take long: a large program, waiting for the exec lock, and the kernel's start of the program.
     make_way();
     let caller = request.caller;
     let mut written = CallerPath::default();
@@ -90,13 +90,13 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     let mut mismatch = None;
     let followed = caller.kernel().follow_exec(caller.call().id, caller.tid(), &mut |pid| {
         let differs = verify::differs(caller.kernel(), pid, &expected);
-        // A process that was killed meanwhile has nothing that could be compared: that is no news.
+        // A process killed meanwhile cannot be compared: that is not a mismatch to report.
         mismatch = differs.filter(|_| !verify::is_dead(pid));
         request.guard.scripts.begin(pid);
         differs.is_none() || is_off(Layer::Verify)
     });
     let followed = match followed {
-        // Somebody else traces it.
+        // Another process traces it.
         Err(Errno::PERM) if traced::is_let(request) => {
             drop(turn);
             return traced::continue_exec(request, &expected);
@@ -111,7 +111,7 @@ fn start(request: &Request<'_, '_>, dirfd: i32, path: u64, strings: (u64, u64), 
     if followed == Followed::Killed
         && let Some(what) = mismatch
     {
-        // Told even when only observing: it was killed, for nobody had judged it.
+        // Reported even when only observing: the program was killed because nobody had judged it.
         let text = format!("killed: {what} changed between check and exec");
         let _ = request.guard.refuse(caller, Operation::Exec, &expected.path, text);
     }
@@ -191,7 +191,7 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                 });
             }
             Image::Script { interpreter, argument } => {
-                // What the kernel makes of it (fs/binfmt_script.c): argv[0] gives way to these.
+                // The kernel replaces argv[0] with these (fs/binfmt_script.c).
                 let lead = [Some(interpreter.clone()), argument, Some(name.clone())];
                 argv.splice(..1, lead.into_iter().flatten());
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
@@ -214,7 +214,7 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
     Err(Errno::LOOP)
 }
 
-/// The path that a script's interpreter gets (fs/exec.c, alloc_bprm).
+/// The path that a script's interpreter receives (fs/exec.c, alloc_bprm).
 fn as_kernel_names(wish: &ExecRequest) -> Vec<u8> {
     if wish.dirfd == libc::AT_FDCWD || wish.path.starts_with(b"/") {
         return wish.path.clone();
@@ -241,7 +241,7 @@ fn find(request: &Request<'_, '_>, dirfd: i32, path: &[u8], flags: i32) -> Resul
     }
 }
 
-/// The checks that the kernel would make before it opened a program.
+/// Makes the checks that the kernel makes before it opens a program.
 fn check_runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<(), Errno> {
     match object.kind() {
         FileType::RegularFile => {}
@@ -255,7 +255,7 @@ fn check_runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Re
     Ok(())
 }
 
-/// Opens a program to look into it, after those checks.
+/// Opens a program to read it, after those checks.
 fn runnable(request: &Request<'_, '_>, object: &Object, path: &[u8]) -> Result<std::fs::File, Errno> {
     check_runnable(request, object, path)?;
     let link = link_to(object.fd.as_fd());

@@ -1,4 +1,4 @@
-//! Programs that would run with other rights than their caller's, and under no_new_privs do not.
+//! Programs that would run with other privileges than their caller's, but do not under no_new_privs.
 
 use std::fs::File;
 
@@ -6,7 +6,8 @@ use rustix::fs::Mode;
 
 use crate::resolve::Object;
 
-/// What a program loses, in words for the operator; None for most programs. (execve(2), prctl(2) PR_SET_NO_NEW_PRIVS.)
+/// The privilege that a program loses, in words for the operator; `None` for most programs. (execve(2), prctl(2)
+/// PR_SET_NO_NEW_PRIVS.)
 pub fn lost(program: &Object, file: &File) -> Option<&'static str> {
     let mode = Mode::from_raw_mode(program.stat.st_mode);
     if mode.contains(Mode::SUID) && program.stat.st_uid != rustix::process::geteuid().as_raw() {
@@ -15,7 +16,7 @@ pub fn lost(program: &Object, file: &File) -> Option<&'static str> {
     if mode.contains(Mode::SGID | Mode::XGRP) && program.stat.st_gid != rustix::process::getegid().as_raw() {
         return Some("its group's rights (set-group-ID)");
     }
-    // The content does not matter: nothing of it takes effect.
+    // The value does not matter: none of it takes effect.
     let mut nothing: [u8; 0] = [];
     let has_capabilities =
         rustix::fs::fgetxattr(file, c"security.capability", &mut nothing).is_ok_and(|size| size > 0);

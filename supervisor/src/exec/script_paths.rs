@@ -1,14 +1,13 @@
-//! The names by which a script is found: what must stay as it is until its interpreter has opened it.
+//! The names that lead to a script: they must stay unchanged until its interpreter has opened it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-/// More links are not followed (fs/namei.c, MAXSYMLINKS).
+/// The maximum number of links that the kernel follows (fs/namei.c, MAXSYMLINKS).
 const MAX_LINKS: usize = 40;
 
-/// A name as it is written, from the root: what says nothing (`//`, `/.`) is left out, and what links and `..` lead to is
-/// not looked at.
+/// The absolute form of a name as written. Redundant parts (`//`, `/.`) are removed; links and `..` are not resolved.
 pub fn spelled(directory: &[u8], written: &[u8]) -> Vec<u8> {
     let from_root = written.starts_with(b"/") || directory == b"/";
     let mut name = if from_root { Vec::new() } else { directory.to_vec() };
@@ -19,8 +18,8 @@ pub fn spelled(directory: &[u8], written: &[u8]) -> Vec<u8> {
     name
 }
 
-/// The entries that a name from the root leads through: each link on the way by its real path, and the file last. None
-/// for a name that means something else to each process.
+/// The entries that an absolute name leads through: the real path of each link on the way, and the file last. Returns
+/// `None` for a name that means something else to each process.
 pub fn script_paths(name: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     let mut left: Vec<Vec<u8>> = parts(name).map(<[u8]>::to_vec).rev().collect();

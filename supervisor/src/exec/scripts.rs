@@ -1,12 +1,12 @@
-//! Scripts that were approved by what they hold: their interpreters get just that.
+//! Serves interpreters a sealed copy of each script that was approved by its content.
 //!
-//! The kernel starts an interpreter, and the interpreter opens the script by its name, later. Whatever stands there by
-//! then, a program for which a human has approved a script reads what was approved, from a sealed copy: by that name, by
-//! the script's real path, and where it is that file. Where the program leaves the opening to a child of it (timeout),
-//! the first that opens it reads the copy.
+//! The kernel starts an interpreter, which opens the script by its name later. Whatever is there by then, the program
+//! reads the approved content from a sealed copy: under that name, under the script's real path, and wherever it opens
+//! that file. If the program leaves the opening to a child (timeout), the first child that opens it reads the copy.
 //!
-//! Some interpreters look at the name before they open anything: node follows links by itself, and python runs what lies
-//! in a directory. So until the script is opened the tree cannot move its names away, and nothing is ever below them.
+//! Some interpreters look at the name before they open anything: node follows links by itself, and python runs what
+//! lies in a directory. So until the script is opened, the tree cannot move its names away, and nothing ever exists
+//! below them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -27,23 +27,23 @@ use crate::caller::Caller;
 use crate::kernel::errno;
 use crate::resolve::{Identity, Object, link_to, real_path};
 
-/// A longer script cannot be approved.
+/// The maximum length of a script that can be approved.
 pub const MAX_BYTES: u64 = 64 << 20;
-/// What all copies may take. Beyond that no script is approved.
+/// The maximum total size of all copies. Beyond it no script is approved.
 const MAX_TOTAL_BYTES: u64 = 512 << 20;
 
-/// A script as an interpreter is told of it.
+/// A script as passed to an interpreter.
 #[derive(Debug)]
 pub struct Named {
     /// The real path.
     pub path: Vec<u8>,
-    /// The name that the interpreter opens, from the root.
+    /// The absolute name that the interpreter opens.
     pub name: Vec<u8>,
     /// The script.
     pub file: File,
 }
 
-/// What a script held: sealed, so that nobody can change it.
+/// The content of a script, sealed so that nobody can change it.
 #[derive(Debug)]
 struct SealedScript {
     sha256: Digest,
@@ -51,38 +51,38 @@ struct SealedScript {
     file: File,
 }
 
-/// A script and the copy of what it held.
+/// A script and the sealed copy of its content.
 #[derive(Debug)]
 struct Copied {
     file: Identity,
     path: Vec<u8>,
     name: Vec<u8>,
-    /// The entries that must stay until it is opened; none where the name is another file to each process.
+    /// The entries that must stay until it is opened; empty if the name means another file to each process.
     ways: Vec<Vec<u8>>,
     copy: Arc<SealedScript>,
 }
 
-/// A copy for a process.
+/// A copy assigned to a process.
 #[derive(Clone, Debug)]
 struct HeldCopy {
     copied: Arc<Copied>,
-    /// When the program was there that it was approved for.
+    /// The start of the program that it was approved for.
     birth: Option<ExecTime>,
-    /// Whether that has opened it.
+    /// Whether that program has opened it.
     is_read: bool,
 }
 
-/// When a program took the place of another, whose children go on.
+/// The time at which a program replaced another one, whose children go on.
 #[derive(Clone, Debug)]
 struct ExecTime {
     /// As [`ProcessCopies::started`].
     at: u64,
-    /// The children of that time, where the kernel tells them (CONFIG_PROC_CHILDREN).
+    /// The process's children at that time, if the kernel lists them (CONFIG_PROC_CHILDREN).
     before: Option<Vec<Tid>>,
 }
 
 impl ExecTime {
-    /// Now; the process is stopped.
+    /// Reads the current time; the process is stopped.
     fn read(process: Tid) -> ExecTime {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let ticks = procfs::ticks_per_second();
@@ -92,7 +92,7 @@ impl ExecTime {
         ExecTime { at, before: children.ok().map(pids) }
     }
 
-    /// Whether a child of the process came after it.
+    /// Whether the child was created after this time.
     fn is_before(&self, child: Tid, started: u64) -> bool {
         let is_new = || self.before.as_ref().is_some_and(|before| !before.contains(&child));
         started > self.at || (started == self.at && is_new())
@@ -102,40 +102,40 @@ impl ExecTime {
 /// The copies for one process.
 #[derive(Debug)]
 struct ProcessCopies {
-    /// Field 22 of proc_pid_stat(5): another process with the same number has another.
+    /// Field 22 of proc_pid_stat(5): it differs for another process with the same number.
     started: u64,
     scripts: Vec<HeldCopy>,
 }
 
-/// The copies that are to be read, for whom.
+/// The copies to serve, by process.
 #[derive(Debug, Default)]
 pub struct Scripts {
     processes: Mutex<HashMap<Tid, ProcessCopies>>,
-    /// One copy is made at a time: together they take no more than they may.
+    /// Only one copy is made at a time, so that the total stays within its limit.
     copying: Mutex<()>,
-    /// Whether there was ever one. Most guards never ask for any.
+    /// Whether a script was ever approved. Most guards never ask about any.
     is_used: AtomicBool,
 }
 
-/// What a path is to a script.
+/// How a path relates to a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meant {
     Itself,
-    /// As if the script were a directory.
+    /// A path below the script, as if the script were a directory.
     Below,
 }
 
 impl SealedScript {
-    /// Copies a script, if it holds what was approved.
+    /// Copies a script, if its content is what was approved.
     ///
     /// # Errors
-    /// EACCES when it holds something else; the kernel's; ESRCH when the caller is gone.
+    /// EACCES if the content differs; the kernel's; ESRCH if the caller is gone.
     fn copy(caller: &Caller<'_>, script: &File, approved: Digest) -> Result<SealedScript, Errno> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut file = File::from(memfd_create(c"script", flags)?);
         let source =
             rustix::fs::open(link_to(script.as_fd()), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-        // One that grows meanwhile is another one.
+        // A script that grows meanwhile is not the approved one.
         let length =
             std::io::copy(&mut File::from(source).take(MAX_BYTES), &mut file).map_err(errno::from_io)?;
         file.flush().map_err(errno::from_io)?;
@@ -151,12 +151,12 @@ impl Copied {
     fn new(script: Named, copy: Arc<SealedScript>) -> Result<Copied, Errno> {
         let Named { path, name, file } = script;
         let file = Identity::from_stat(&rustix::fs::fstat(file)?);
-        // A name that is another file to each process leads to the real path all the same.
+        // If the name means another file to each process, the real path still leads to it.
         let found = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
         Ok(Copied { file, path, name, ways: found, copy })
     }
 
-    /// Whether its names lead to it as they did: they cannot be changed any more.
+    /// Whether its names still lead to it: after this they can no longer be changed.
     fn is_there(&self) -> bool {
         let Some(last) = self.ways.last() else { return true };
         script_paths(&self.name).or_else(|| script_paths(&self.path)).as_ref() == Some(&self.ways)
@@ -177,11 +177,11 @@ impl Copied {
 }
 
 impl Scripts {
-    /// The caller's process is to read what was approved wherever it opens that file to read.
+    /// Makes the caller's process read the approved content wherever it opens that file to read.
     ///
     /// # Errors
-    /// EACCES when it holds something else, or its names lead elsewhere by now; ESRCH when the caller is gone; ENOMEM when
-    /// the copies take too much; the kernel's.
+    /// EACCES if the content differs, or its names lead elsewhere by now; ESRCH if the caller is gone; ENOMEM if the
+    /// copies exceed their limit; the kernel's.
     pub fn bind(
         &self,
         caller: &Caller<'_>,
@@ -192,7 +192,7 @@ impl Scripts {
         let process = caller.process()?;
         let started = started(tree, process).ok_or(Errno::SRCH)?;
         caller.check()?;
-        // Before the names are looked at: nothing is removed by the kernel any more without being seen here.
+        // Set this before the names are checked: from now on the broker sees every removal.
         self.is_used.store(true, Ordering::Release);
         let alone = self.copying.lock();
         let copy = match self.copy_of(approved) {
@@ -205,12 +205,12 @@ impl Scripts {
         if copied.is_there() { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// Whether no script was ever approved: then no file is another than it seems.
+    /// Whether no script was ever approved: then no file is replaced by a copy.
     pub fn is_empty(&self) -> bool {
         !self.is_used.load(Ordering::Acquire)
     }
 
-    /// One that is there already: a hundred processes of one script need no more.
+    /// An existing copy with this digest: a hundred processes of one script share one.
     fn copy_of(&self, approved: Digest) -> Option<Arc<SealedScript>> {
         let processes = self.processes.lock();
         let mut copies = processes.values().flat_map(|known| &known.scripts).map(|held| &held.copied.copy);
@@ -227,7 +227,7 @@ impl Scripts {
             return Err(Errno::NOMEM);
         }
         let known = processes.entry(process).or_insert(ProcessCopies { started, scripts: Vec::new() });
-        // What was approved before under one of its names is not what was approved now.
+        // A new approval replaces earlier ones under the same names.
         known.scripts.retain(|HeldCopy { copied: other, .. }| {
             other.file != copied.file && other.path != copied.path && other.name != copied.name
         });
@@ -235,8 +235,8 @@ impl Scripts {
         Ok(())
     }
 
-    /// The program is there for which scripts were approved: what the one before it has opened, and its children are,
-    /// says nothing.
+    /// Marks the start of a program for which scripts were approved: what the previous program opened, and its
+    /// children, no longer count.
     pub fn begin(&self, process: Tid) {
         let mut processes = self.processes.lock();
         let scripts = processes.get_mut(&process).into_iter().flat_map(|known| &mut known.scripts);
@@ -245,10 +245,11 @@ impl Scripts {
         }
     }
 
-    /// What the caller reads instead of this file, open anew: the file itself, or one that has taken its place.
+    /// The copy that the caller reads instead of this file, freshly opened: for the script itself, or for a file that
+    /// replaced it.
     ///
     /// # Errors
-    /// ENOTDIR where the script has become a directory; the kernel's; ESRCH when the caller is gone.
+    /// ENOTDIR if the script has become a directory; the kernel's; ESRCH if the caller is gone.
     pub fn instead(
         &self,
         caller: &Caller<'_>,
@@ -264,8 +265,8 @@ impl Scripts {
         found.map(|(_, copy)| copy).map_or(Ok(None), |copy| Object::from_fd(copy).map(Some))
     }
 
-    /// What the caller reads by the name under which its script was approved, wherever that leads by now; with the real
-    /// path that it had then.
+    /// The copy that the caller reads by the name under which its script was approved, wherever that leads by now. Also
+    /// returns the real path that the script had then.
     ///
     /// # Errors
     /// As [`Scripts::instead`].
@@ -287,7 +288,7 @@ impl Scripts {
         found.map_or(Ok(None), |(path, copy)| Ok(Some((path, Object::from_fd(copy)?))))
     }
 
-    /// Whether a path has a script's last component somewhere: most have not, and no more need be known of them.
+    /// Whether a path contains a script's last component. Most do not, and need no further check.
     fn may_name(&self, written: &[u8]) -> bool {
         if self.is_empty() {
             return false;
@@ -300,7 +301,7 @@ impl Scripts {
         })
     }
 
-    /// Whether an approved script that nobody has opened yet is found by this entry, or below it: then it must stay.
+    /// Whether an approved script that is not opened yet is found by this entry, or below it: then the entry must stay.
     pub fn await_entry(&self, tree: &Tree, path: &[u8]) -> bool {
         let awaits = |held: &HeldCopy| {
             !held.is_read && held.copied.ways.iter().any(|way| way == path || is_below(way, path))
@@ -315,8 +316,8 @@ impl Scripts {
         waiting.into_iter().any(|(process, started)| self::started(tree, process) == Some(started))
     }
 
-    /// The caller's copy that is meant: its real path, and the copy open anew. It is the caller's own, or one of a parent
-    /// of it that nobody has opened yet.
+    /// Finds the caller's matching copy: its real path, and the copy freshly opened. It is the caller's own, or an
+    /// ancestor's that nobody has opened yet.
     fn find(
         &self,
         caller: &Caller<'_>,
@@ -324,7 +325,7 @@ impl Scripts {
         meant: impl Fn(&Copied) -> Option<Meant>,
     ) -> Result<Option<(Vec<u8>, OwnedFd)>, Errno> {
         let is_meant = |held: &HeldCopy| meant(&held.copied).is_some();
-        // Most opens are of something else: then nothing need be known of the caller.
+        // Most opens are of something else: then nothing about the caller is needed.
         if !self.processes.lock().values().flat_map(|known| &known.scripts).any(is_meant) {
             return Ok(None);
         }

@@ -1,8 +1,8 @@
 //! Execs of a process that a member of the tree traces, as strace(1) and gdb(1) do (`exec.allowPtrace`).
 //!
-//! A process has one tracer, so it cannot be stopped at PTRACE_EVENT_EXEC, and its tracer may change what it runs at any
-//! time anyway. The exec is judged before as every other; the floor lets nothing start outside `exec.roots`; and the
-//! program that is there afterwards is looked at, without a stop, and killed if the policy does not allow it.
+//! A process has only one tracer, so the guard cannot stop it at PTRACE_EVENT_EXEC; and its tracer may change what it
+//! runs at any time anyway. The exec is judged beforehand like any other, and the floor lets nothing start outside
+//! `exec.roots`. Afterwards the running program is examined without a stop, and killed if the policy does not allow it.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -21,20 +21,20 @@ use crate::reply::{HandlerResult, Reply};
 use crate::resolve::Identity;
 use crate::syscall::Request;
 
-/// It is looked often for a second, and then less often for as long as the exec may be under way: its tracer can hold
-/// it up, by not waiting for another thread that the exec must see gone.
+/// The process is polled often for a second, and then less often for as long as the exec may be in progress: its tracer
+/// can delay it by not waiting for another thread, which the exec must see gone.
 const MAX_POLLS: u32 = 500;
 const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 const LONG_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Whether the caller is traced by a member of the tree, and the policy lets it be.
+/// Whether the caller is traced by a member of the tree, and the policy allows that.
 pub fn is_let(request: &Request<'_, '_>) -> bool {
     let guard = request.guard;
     let tracer = request.caller.kernel().status(request.caller.tid()).map_or(0, |status| status.tracer);
     tracer != 0 && guard.lets_trace() && guard.tree.contains(tracer)
 }
 
-/// Lets the kernel do the exec, and looks at what it has done.
+/// Lets the kernel perform the exec, and examines the result.
 ///
 /// # Errors
 /// ESRCH when the caller is gone.
@@ -54,10 +54,10 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
             break;
         }
         if rustix::fs::access(format!("/proc/{process}/task/{task}"), rustix::fs::Access::EXISTS).is_err() {
-            // Dead, or since the exec under the number of the process.
+            // The task is dead, or has taken the process's number through the exec.
             task = process;
         }
-        // Asked before what runs: when the call is over, what runs then is what the call has left.
+        // Checked before reading the program: once the call is over, the program that runs is its result.
         let over = !may_exec(process, task);
         match RunningImage::read(process, task) {
             Ok(now) if now == before && !over => continue,
@@ -69,7 +69,7 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
         }
         let path = rustix::fs::readlink(format!("/proc/{process}/task/{task}/exe"), Vec::new());
         let path = path.map(std::ffi::CString::into_bytes).unwrap_or_default();
-        // It may have started this one since by a call of its own: then it is allowed.
+        // It may have started this program by a later call of its own: then it is allowed.
         let exec = Exec { path: &path, argv: &[], cwd: b"/", role: Role::Program };
         let originals = verify::runs(process)
             .and_then(|program| request.guard.copies.originals(&path, program.as_fd(), &|| Ok(())));
@@ -82,14 +82,14 @@ pub fn continue_exec(request: &Request<'_, '_>, expected: &Expected) -> HandlerR
     Ok(Reply::Done)
 }
 
-/// Whether the program holds by now what another does, as which it was not judged.
+/// Whether the program now has the content of another one, as which it was not judged.
 fn became_a_copy(process: Tid, expected: &Expected) -> bool {
     let holds = |copy: &ExpectedMatch| verify::runs(process).is_ok_and(|program| copy.holds(program.as_fd()));
     expected.copy.as_ref().is_some_and(|copy| !holds(copy))
 }
 
-/// What a process runs: the program, and what the kernel told it at its start (getauxval(3)), which addresses make
-/// another one for the same program started again. A process cannot change either without an exec.
+/// The image that a process runs: the program, and the auxiliary vector from its start (getauxval(3)), whose addresses
+/// differ if the same program is started again. A process cannot change either without an exec.
 #[derive(PartialEq, Eq)]
 struct RunningImage {
     program: Identity,
@@ -97,7 +97,7 @@ struct RunningImage {
 }
 
 impl RunningImage {
-    /// ENOENT or ESRCH when no thread of the process runs anything any more; other errors when it may not be seen.
+    /// ENOENT or ESRCH if no thread of the process runs anything any more; other errors if it may not be inspected.
     fn read(process: Tid, task: Tid) -> Result<RunningImage, Errno> {
         let first = RunningImage::of_task(process, task);
         if !matches!(first, Err(Errno::NOENT | Errno::SRCH)) {
@@ -115,14 +115,14 @@ impl RunningImage {
 
     fn of_task(process: Tid, task: Tid) -> Result<RunningImage, Errno> {
         let mut buffer = [0; 4096];
-        // In this order: of an exec in between the program is seen.
+        // Read in this order, an exec in between shows up in the program.
         let start = proc::read_into(task, "auxv", &mut buffer)?.to_vec();
         let stat = rustix::fs::stat(format!("/proc/{process}/task/{task}/exe"))?;
         Ok(RunningImage { program: Identity::from_stat(&stat), start })
     }
 }
 
-/// Whether a thread may be in an exec: when it is seen waiting in anything else it is not.
+/// Whether a thread may be in an exec: it is not if it is seen waiting in another call.
 fn may_exec(process: Tid, task: Tid) -> bool {
     let mut buffer = [0; 256];
     let path = format!("/proc/{process}/task/{task}/syscall");
@@ -134,7 +134,7 @@ fn may_exec(process: Tid, task: Tid) -> bool {
     number.is_none_or(|number| [libc::SYS_execve, libc::SYS_execveat].contains(&number))
 }
 
-/// Waits a little; true when the whole process has ended.
+/// Waits for `pause`; true if the whole process has ended.
 fn has_ended(pidfd: std::os::fd::BorrowedFd<'_>, pause: Duration) -> bool {
     let pause = PollTimeout::try_from(pause).unwrap_or(PollTimeout::ZERO);
     poll(&mut [PollFd::new(pidfd, PollFlags::POLLIN)], pause).is_ok_and(|ready| ready > 0)

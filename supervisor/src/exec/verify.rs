@@ -1,4 +1,4 @@
-//! The check at PTRACE_EVENT_EXEC: is what the kernel put in place what was judged?
+//! The check at PTRACE_EVENT_EXEC: whether the kernel put in place what was judged.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -15,28 +15,28 @@ use crate::resolve::{Identity, Object};
 /// The loader that was judged.
 #[derive(Debug)]
 pub struct Loader {
-    /// Which file.
+    /// The identity of the file.
     pub identity: Identity,
-    /// The same, open.
+    /// The file, open.
     pub object: Object,
-    /// What it was a copy of, where that counts.
+    /// The programs that it was a copy of, if any are compared.
     pub copy: Option<ExpectedMatch>,
 }
 
-/// What was judged, as the new program must show it.
+/// The judged start, in the form in which the new program must show it.
 #[derive(Debug)]
 pub struct Expected {
     /// /proc/PID/exe: the program, or a script's last interpreter.
     pub program: Identity,
-    /// What it holds, where a human has approved that.
+    /// Its content, if a human approved it.
     pub content: Option<Digest>,
-    /// What it was a copy of, where that counts.
+    /// The programs that it was a copy of, if any are compared.
     pub copy: Option<ExpectedMatch>,
-    /// What AT_BASE points into; None for a program without a loader.
+    /// The file that AT_BASE points into; `None` for a program without a loader.
     pub loader: Option<Loader>,
-    /// Arguments and environment, as they lie on the new stack.
+    /// Arguments and environment, as laid out on the new stack.
     pub strings: Vec<u8>,
-    /// How many of each.
+    /// The number of arguments and of variables.
     pub counts: (usize, usize),
     /// The current directory.
     pub cwd: Identity,
@@ -44,7 +44,7 @@ pub struct Expected {
     pub path: Vec<u8>,
 }
 
-/// Says what is not as judged. What cannot be read is not as judged.
+/// Names the first thing that differs from what was judged. What cannot be read counts as different.
 pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'static str> {
     fail_point(Fallible::Verify, &expected.path);
     let link =
@@ -80,15 +80,15 @@ pub fn differs(kernel: &dyn Kernel, pid: Tid, expected: &Expected) -> Option<&'s
     None
 }
 
-/// The stack of a program that has not run yet (fs/binfmt_elf.c, create_elf_tables): how many arguments, a pointer to
-/// each, 0, a pointer to each variable, 0, the auxiliary vector; further up the strings, in the same order and without a
-/// gap.
+/// The stack of a program that has not run yet (fs/binfmt_elf.c, create_elf_tables): the number of arguments, a pointer
+/// to each, 0, a pointer to each variable, 0, the auxiliary vector. The strings lie further up, in the same order and
+/// without a gap.
 struct Stack {
     start: u64,
     bytes: Vec<u8>,
-    /// Where the strings begin.
+    /// The address of the first string.
     strings: u64,
-    /// AT_BASE of the auxiliary vector (getauxval(3)): where the loader lies, 0 without one.
+    /// AT_BASE of the auxiliary vector (getauxval(3)): the address of the loader, 0 without one.
     base: u64,
 }
 
@@ -96,16 +96,16 @@ impl Stack {
     /// Most stacks are shorter.
     const READ: usize = 8192;
 
-    /// None where it has not so many arguments and variables, or cannot be read.
+    /// Returns `None` if the counts differ, or it cannot be read.
     fn read(kernel: &dyn Kernel, pid: Tid, (arguments, variables): (usize, usize)) -> Option<Stack> {
         const AT_NULL: u64 = 0;
         const AT_BASE: u64 = 7;
-        /// More entries than a vector has (AT_VECTOR_SIZE of the kernel).
+        /// More entries than any vector has (AT_VECTOR_SIZE of the kernel).
         const MAX_ENTRIES: usize = 64;
         let start = trace::stack(pid).ok()?;
         let auxiliary = 8 * (3 + arguments + variables);
         let mut bytes = vec![0; Stack::READ.max(auxiliary + 16 * MAX_ENTRIES)];
-        // Less only where the stack ends.
+        // A short read means that the stack ends there.
         let length = kernel.read(pid, start, &mut bytes).ok()?;
         bytes.truncate(length);
         let word = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -122,7 +122,7 @@ impl Stack {
         Some(Stack { start, strings: word(8)?, bytes, base })
     }
 
-    /// Whether exactly these strings lie there.
+    /// Whether exactly these strings are on the stack.
     fn holds(&self, kernel: &dyn Kernel, pid: Tid, expected: &[u8]) -> bool {
         let at = self.strings.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
         let read = at.and_then(|at| self.bytes.get(at..)).unwrap_or_default();
@@ -132,20 +132,20 @@ impl Stack {
     }
 }
 
-/// The program, not open for anything.
+/// The running program, as an O_PATH descriptor.
 pub fn runs(pid: Tid) -> Result<OwnedFd, Errno> {
     rustix::fs::open(format!("/proc/{pid}/exe"), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// What the program holds. While it runs nobody can open it to write (ETXTBSY).
+/// The digest of the program. While it runs nobody can open it for writing (ETXTBSY).
 fn content_of(pid: Tid) -> Result<Digest, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::open(format!("/proc/{pid}/exe"), flags, Mode::empty())?;
     Digest::of_file(&file.into(), || Ok(()))
 }
 
-/// Whether the process, which this thread has stopped, was killed: then it is not stopped any more, or has no memory. A
-/// living one has a stack, even without arguments.
+/// Whether the process, which this thread has stopped, was killed: then it is no longer stopped, or has no memory. A
+/// living process has a stack, even without arguments.
 pub fn is_dead(pid: Tid) -> bool {
     if trace::stack(pid) == Err(Errno::SRCH) {
         return true;
@@ -153,7 +153,7 @@ pub fn is_dead(pid: Tid) -> bool {
     proc::stat(pid).map_or_else(|error| error == Errno::SRCH, |stat| stat.arguments.0 == 0)
 }
 
-/// Whether exactly these bytes lie there.
+/// Whether exactly these bytes are at `start`.
 fn holds(kernel: &dyn Kernel, pid: Tid, start: u64, expected: &[u8]) -> bool {
     let mut buffer = [0; 8192];
     let mut at = 0;
@@ -185,7 +185,7 @@ fn loader_is(pid: Tid, base: u64, expected: Option<&Loader>) -> Result<bool, Err
     if found == same {
         return Ok(true);
     }
-    // On overlayfs, btrfs and the like a mapping shows another device than stat does: so is asked what a mapping of
+    // On overlayfs, btrfs and others, a mapping shows a different device than stat. So compare with what a mapping of
     // the judged file shows.
     let own = requests::mapping_of(expected.object.fd.as_fd())?;
     Ok(found == (own.device, own.inode))

@@ -1,4 +1,4 @@
-//! The guard in force.
+//! The guard currently in force.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,32 +7,32 @@ use parking_lot::RwLock;
 
 use crate::judge::guard::Guard;
 
-/// What has the approvals stores read again, if they say something else now.
+/// Re-reads the approvals stores if they have changed.
 type CatchUp = Box<dyn Fn() + Send + Sync>;
 
-/// What a call takes when it is received. Another guard that takes over meanwhile is for the calls after it.
+/// The shared guard. A call uses the guard in force when it is received; a replacement applies to later calls.
 pub struct Current {
     guard: RwLock<Arc<Guard>>,
-    /// How often it was replaced.
+    /// How often the guard was replaced.
     changes: AtomicU64,
-    /// What reads the approvals stores again, where something does.
+    /// Re-reads the approvals stores, if set.
     catch_up: OnceLock<CatchUp>,
 }
 
 impl Current {
-    /// With this guard in force.
+    /// Creates this with the given guard in force.
     pub fn new(guard: Guard) -> Current {
         Current { guard: RwLock::new(Arc::new(guard)), changes: AtomicU64::new(0), catch_up: OnceLock::new() }
     }
 
     /// The guard in force.
     pub fn guard(&self) -> Arc<Guard> {
-        // A writer that panicked has not swapped: what is there is whole.
+        // A writer that panicked has not swapped: the guard there is complete.
         self.guard.read().clone()
     }
 
-    /// The guard in force once what the approvals stores say now is, if that is another than `judged`. To be asked before
-    /// a human is: another guard may have saved the answer just now.
+    /// Re-reads the approvals stores, and returns the guard in force if it is another than `judged`. To be called
+    /// before a human is asked: another guard may have saved the answer just now.
     pub fn newer(&self, judged: &Arc<Guard>) -> Option<Arc<Guard>> {
         if let Some(catch_up) = self.catch_up.get() {
             catch_up();
@@ -40,9 +40,9 @@ impl Current {
         Some(self.guard()).filter(|guard| !Arc::ptr_eq(guard, judged))
     }
 
-    /// Has the approvals stores read again by this.
+    /// Sets the function that re-reads the approvals stores.
     pub fn read_again_by(&self, catch_up: impl Fn() + Send + Sync + 'static) {
-        // The first one stays: there is one for each tree.
+        // The first one stays: there is one per tree.
         let _ = self.catch_up.set(Box::new(catch_up));
     }
 
@@ -52,13 +52,13 @@ impl Current {
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// What a worker looks through.
+    /// A view for one worker.
     pub fn view(self: &Arc<Self>) -> View {
         View { changes: self.changes.load(Ordering::Acquire), guard: self.guard(), current: Arc::clone(self) }
     }
 }
 
-/// The guard in force, kept by one worker: with every call it looks whether that is still so, without a lock.
+/// A worker's cached reference to the guard in force. Each call checks without a lock whether it is current.
 pub struct View {
     current: Arc<Current>,
     changes: u64,
@@ -68,7 +68,7 @@ pub struct View {
 impl View {
     /// The guard in force.
     pub fn guard(&mut self) -> &Arc<Guard> {
-        // Read before the guard is: one that comes meanwhile is taken next time at the latest.
+        // Read before the guard: a replacement in between is picked up at the next call at the latest.
         let changes = self.current.changes.load(Ordering::Acquire);
         if changes != self.changes {
             self.guard = self.current.guard();

@@ -10,20 +10,20 @@ use rustix::io::Errno;
 
 use crate::resolve::{DirEntry, Object};
 
-/// A socket in the file system: device, inode and time of birth, as inodes are used again.
+/// A socket in the file system: device, inode and birth time, because inode numbers are reused.
 type File = (u32, u32, u64, i64, u32);
 
-/// What the tree has bound. Of both, only a few are ever made.
+/// The sockets that the tree has bound, of both kinds. There are only ever a few.
 #[derive(Debug, Default)]
 pub struct Servers {
     files: Mutex<HashSet<File>>,
-    /// Abstract names, with the NUL that they start with, and the inode of the socket that has it: a name is free again
-    /// when its socket is closed, and sockets of each type have names of their own.
+    /// Abstract names, with their leading NUL, and the inode of the socket that has the name. A name is free again once
+    /// its socket is closed, and each socket type has its own names.
     names: Mutex<HashSet<(Vec<u8>, u64)>>,
 }
 
 impl Servers {
-    /// Remembers what has just been bound at this entry. One that cannot be looked at is not remembered.
+    /// Remembers a socket just bound at this entry. If it cannot be inspected, it is not remembered.
     pub fn add_file(&self, entry: &DirEntry) {
         if let Ok(file) = identity(&entry.parent, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {
             self.files.lock().insert(file);
@@ -39,7 +39,7 @@ impl Servers {
         Ok(self.files.lock().contains(&file))
     }
 
-    /// Remembers the abstract name of a socket that has just been bound, whoever chose it.
+    /// Remembers the abstract name of a socket that has just been bound, even if the kernel chose it.
     pub fn add_name(&self, socket: BorrowedFd<'_>) {
         if let Ok(address) = nix::sys::socket::getsockname::<UnixAddr>(socket.as_raw_fd())
             && let Some(name) = address.as_abstract()
@@ -50,8 +50,8 @@ impl Servers {
         }
     }
 
-    /// Whose the sockets are that can be reached by this abstract name. The kernel shows a NUL in it as `@`: whose name
-    /// looks the same counts, too.
+    /// The owner of the sockets that can be reached by this abstract name. The kernel shows a NUL in a name as `@`, so
+    /// names that look the same count, too.
     pub fn of_name(&self, name: &[u8]) -> Whose {
         let Ok(table) = std::fs::read("/proc/net/unix") else { return Whose::Others };
         let shown: Vec<u8> = name.iter().map(|&byte| if byte == 0 { b'@' } else { byte }).collect();
@@ -67,35 +67,35 @@ impl Servers {
     }
 }
 
-/// Who has an abstract name.
+/// The owner of an abstract name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Processes of the tree alone.
+    /// Only processes of the tree.
     Trees,
-    /// Nobody does.
+    /// Nobody.
     Nobodys,
-    /// Somebody outside, or it cannot be told.
+    /// A process outside the tree, or the owner is unknown.
     Others,
 }
 
-/// A line of /proc/net/unix (proc_net(5)) about a socket that has a name.
+/// An entry of /proc/net/unix (proc_net(5)) for a socket that has a name.
 pub struct ProcNetUnixEntry<'t> {
-    /// As it was bound; what is abstract begins with `@`.
+    /// The name as it was bound; an abstract name begins with `@`.
     pub name: &'t [u8],
-    /// Of the socket.
+    /// The socket's inode.
     pub inode: u64,
-    /// Whether it listens, or takes datagrams. Connections that were accepted have their server's name.
+    /// Whether it listens, or receives datagrams. Accepted connections carry their server's name.
     pub can_be_reached: bool,
 }
 
 fn lines(table: &[u8]) -> impl Iterator<Item = ProcNetUnixEntry<'_>> {
-    // A name may hold a line break: what follows it is no line, or one too many.
+    // A name may contain a line break: the rest then parses as no entry, or as an extra one.
     table.split(|&byte| byte == b'\n').filter_map(parse_entry)
 }
 
-/// A line of that table; None where it tells of no name.
+/// Parses a line of that table; `None` if it has no name.
 pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
-    /// `__SO_ACCEPTCON`, and `SOCK_DGRAM`, as they are written.
+    /// `__SO_ACCEPTCON`, and `SOCK_DGRAM`, as the table shows them.
     const LISTENS: &[u8] = b"00010000";
     const DATAGRAM: &[u8] = b"0002";
     let mut fields = [&line[..0]; 7];
@@ -108,13 +108,13 @@ pub fn parse_entry(line: &[u8]) -> Option<ProcNetUnixEntry<'_>> {
     }
     let name = rest.strip_prefix(b" ").filter(|name| !name.is_empty())?;
     let [_, _, _, flags, kind, _, inode] = fields;
-    // The heading has no number.
+    // The heading has no inode number.
     let inode = std::str::from_utf8(inode).ok()?.parse().ok()?;
     Some(ProcNetUnixEntry { name, inode, can_be_reached: flags == LISTENS || kind == DATAGRAM })
 }
 
-/// Whether somebody may listen at a socket file of this user, at this real path. What cannot be told may be: a name that
-/// was relative to some directory, a file of another user, whose server may be in another network namespace.
+/// Whether a process of this user may listen at the socket file at this real path. In doubt it returns true: for a name
+/// that was relative to some directory, or a file of another user, whose server may be in another network namespace.
 pub fn may_be_served(socket: &Object, path: &[u8]) -> bool {
     let is_ours = socket.stat.st_uid == rustix::process::geteuid().as_raw();
     let Ok(table) = std::fs::read("/proc/net/unix") else { return true };

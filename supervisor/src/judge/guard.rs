@@ -1,4 +1,4 @@
-//! The one place where a decision is made: the policy's, within what no policy can allow.
+//! The one place where decisions are made: the policy decides, within limits that no policy can lift.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -27,51 +27,51 @@ use crate::landlock;
 use crate::resolve::special_files::{Classification, classify, is_the_machines};
 use crate::resolve::{Object, Resolver};
 
-/// Everything that the handlers of one guarded tree share, with the policy by which they judge. A call has one of these
-/// from its beginning to its end, so that it is judged by one policy however often that is asked.
+/// The state shared by the handlers of one guarded tree, with the policy by which they judge. A call uses the same
+/// guard from beginning to end, so that one policy judges it, however often that is asked.
 #[derive(Clone)]
 pub struct Guard {
     policy: Arc<Policy>,
-    /// Walks paths.
+    /// Resolves paths.
     pub resolver: Arc<Resolver>,
-    /// Who belongs to the tree.
+    /// The processes of the tree.
     pub tree: Tree,
-    /// Tells the operator.
+    /// Reports to the operator.
     pub reporter: Reporter,
     /// `--observe`: nothing is blocked.
     pub observe: bool,
-    /// Where what the tree does is recorded, if it is.
+    /// Records what the tree does, if recording is on.
     recorder: Option<Arc<Recorder>>,
-    /// Who is asked, where somebody is.
+    /// The approvals to ask, if there are any.
     approvals: Option<Arc<Approvals>>,
-    /// The state directory; None where nobody looks for a page.
+    /// The state directory; `None` if there is no approvals page to look for.
     state: Option<Arc<Path>>,
     /// The name of this run.
     session: Arc<str>,
-    /// What the floor lets the kernel do by itself.
+    /// What the floor lets the kernel decide by itself.
     pub floor: landlock::LandlockPlan,
     /// Whether the filter lets ptrace(2) go on.
     lets_trace: bool,
-    /// Held from judgement to operation by what moves rights: rename and link.
+    /// Held from judgement to operation by calls that move rights: rename and link.
     pub moving: Arc<Mutex<()>>,
     /// One exec of a process at a time.
     pub turns: Arc<ExecLocks>,
     /// The scripts that were approved.
     pub scripts: Arc<Scripts>,
-    /// The programs that the policy withholds, wherever they are copied.
+    /// The programs that the policy withholds, recognised wherever they are copied.
     pub copies: Arc<ContentMatcher>,
     /// The sockets that the tree has bound.
     pub servers: Arc<Servers>,
 }
 
-/// What the policy says of a program that is a copy of these: the strictest of what it says of each.
+/// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
 pub fn decide_program<'p>(policy: &'p Policy, exec: Exec<'_>, originals: &[Vec<u8>]) -> Verdict<'p> {
     let copies = originals.iter().map(|original| decide_copy(policy, &exec, original));
     let strictest = copies.min_by_key(|verdict| verdict.outcome);
     strictest.unwrap_or_else(|| decide(policy, &Request::Exec(exec)))
 }
 
-/// An access, as it is recorded.
+/// An access in the form in which it is recorded.
 fn used(access: Access, is_made: bool) -> Used {
     let written = if is_made { Used::WRITTEN | Used::MADE } else { Used::WRITTEN };
     let all = [(Access::READ, Used::READ), (Access::WRITE, written), (Access::MAP, Used::MAPPED)];
@@ -80,20 +80,20 @@ fn used(access: Access, is_made: bool) -> Used {
         .fold(Used::default(), |all, (_, used)| all | used)
 }
 
-/// Why a call was refused by what no policy can allow.
+/// The reason for a refusal that no policy can lift.
 fn builtin(text: impl Into<Cow<'static, str>>) -> Reason<'static> {
     let text = text.into();
     Reason::new(Source::Builtin, "", text.clone(), text)
 }
 
-/// Why a call was refused that the policy allows.
+/// The reason for refusing a call that the policy allows, but that cannot be logged.
 fn unlogged() -> Reason<'static> {
     let text = "it cannot be logged, and audit.onError is \"deny\"";
     Reason::new(Source::Global, "audit.onError", format!("audit.onError: {text}"), text)
 }
 
 impl Guard {
-    /// Puts the parts together.
+    /// Creates a guard from its parts.
     pub fn new(
         policy: Policy,
         resolver: Resolver,
@@ -124,32 +124,32 @@ impl Guard {
         }
     }
 
-    /// The same, asking.
+    /// Sets the approvals to ask.
     pub fn with_approvals(self, approvals: Arc<Approvals>) -> Guard {
         Guard { approvals: Some(approvals), ..self }
     }
 
-    /// The same, beside the page that may be served for this state directory.
+    /// Sets the state directory in which an approvals page may be served.
     pub fn beside_page_of(self, state: &Path) -> Guard {
         Guard { state: Some(state.into()), ..self }
     }
 
-    /// The same, recording.
+    /// Sets the recorder.
     pub fn with_recorder(self, recorder: Option<Arc<Recorder>>) -> Guard {
         Guard { recorder, ..self }
     }
 
-    /// Records what is done with a path, where that is recorded. Says whether it is.
+    /// Records a use of a path, if recording is on. Returns whether it is.
     pub fn saw(&self, path: &[u8], used: Used) -> bool {
         self.recorder.as_ref().inspect(|recorder| recorder.saw(path, used)).is_some()
     }
 
-    /// Whether each access must be seen, allowed or not.
+    /// Whether the broker must see every access, also the allowed ones.
     pub fn sees_all(&self) -> bool {
         self.recorder.is_some() || self.reporter.wants_allowed()
     }
 
-    /// Who is asked; None where nobody is.
+    /// The approvals to ask, if there are any.
     pub fn approvals(&self) -> Option<&Arc<Approvals>> {
         self.approvals.as_ref()
     }
@@ -159,25 +159,25 @@ impl Guard {
         &self.session
     }
 
-    /// The same tree under another policy. The floor stays: the kernel has it.
+    /// The same tree under another policy. The floor stays, because the kernel cannot change it.
     pub fn under(&self, policy: Policy) -> Guard {
         let floor = self.floor.under(&policy);
         let policy = Arc::new(policy);
         Guard { copies: Arc::new(ContentMatcher::new(Arc::clone(&policy))), policy, floor, ..self.clone() }
     }
 
-    /// The policy by which this judges.
+    /// The policy in force for this guard.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Whether members of the tree may trace each other: by the policy, now and at the start, and with a floor, which
-    /// keeps tracers inside the tree (Landlock scopes ptrace) and programs below `exec.roots`.
+    /// Whether members of the tree may trace each other. The policy must allow it both now and at the start, and there
+    /// must be a floor, which keeps tracers inside the tree (Landlock scopes ptrace) and programs below `exec.roots`.
     pub fn lets_trace(&self) -> bool {
         self.policy().allow_ptrace() && self.lets_trace
     }
 
-    /// Whether the policy allows this without asking, for a real path whose meaning does not depend on who asks.
+    /// Whether the policy allows this without asking, for a real path whose meaning does not depend on the caller.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
         decide(self.policy(), &Request::File { path, access }).outcome == Outcome::Allow
     }
@@ -185,7 +185,7 @@ impl Guard {
     /// Judges an access to the object or entry at the real path `path`.
     ///
     /// # Errors
-    /// EACCES when it is refused.
+    /// EACCES if it is refused.
     pub fn judge(
         &self,
         caller: &Caller<'_>,
@@ -203,7 +203,7 @@ impl Guard {
                 return self.deny(caller, operation, path, &[], &Reason::unmentioned(text));
             }
         };
-        // What listens at a socket tells whether it is written.
+        // A connection is recorded later: whether it counts as a write depends on what listens at the socket.
         if operation != Operation::Connect {
             self.saw(&asked, used(access, object.is_none()));
         }
@@ -222,10 +222,10 @@ impl Guard {
         self.settle(caller, operation, path, &[], &verdict)
     }
 
-    /// Judges a change of the object or entry at the real path `path` itself: of its name, its mode, its owner.
+    /// Judges a change of the object or entry at the real path `path` itself: its name, mode or owner.
     ///
     /// # Errors
-    /// EACCES when it is refused.
+    /// EACCES if it is refused.
     pub fn judge_change(
         &self,
         caller: &Caller<'_>,
@@ -241,11 +241,11 @@ impl Guard {
         }
     }
 
-    /// Judges whether a symbolic link may come to stand at the real path `path`: not on the way to a place where nothing may
-    /// be left behind, for that would be somewhere else then.
+    /// Judges whether a symbolic link may be created at the real path `path`. It may not be on the way to a protected
+    /// place, which would then be somewhere else.
     ///
     /// # Errors
-    /// EACCES when it is refused.
+    /// EACCES if it is refused.
     pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
         match self.policy().keeps_below(path) {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
@@ -253,12 +253,13 @@ impl Guard {
         }
     }
 
-    /// What of it is in a question.
+    /// The guard's part of a question.
     pub fn background(&self) -> Background<'_> {
         Background { policy: self.policy(), session: self.session(), tree: &self.tree }
     }
 
-    /// How a call that is to be asked for stands. Unasked, it is to be refused for now, without a word.
+    /// The consent for a call that needs it. If nobody was asked yet, the caller must refuse for now, without a log
+    /// line.
     pub fn consent(&self, caller: &Caller<'_>, question: impl FnOnce() -> Question) -> ConsentState {
         if self.approvals.is_none() {
             return ConsentState::Unanswered(DenyReason::Failed, String::new());
@@ -266,7 +267,7 @@ impl Guard {
         caller.consent().state_of(question())
     }
 
-    /// Refuses an object that no policy can open to the caller: the source of a link.
+    /// Refuses an object that no policy can open to the caller, such as the source of a link.
     ///
     /// # Errors
     /// EACCES.
@@ -279,7 +280,7 @@ impl Guard {
         }
     }
 
-    /// Where the approvals page is that answers for this guard.
+    /// The address of the approvals page that serves this guard.
     pub fn page(&self, transport: Transport) -> Page {
         match (&self.state, transport) {
             (Some(state), Transport::Tcp) => served(state),
@@ -287,10 +288,10 @@ impl Guard {
         }
     }
 
-    /// Judges a connection of a socket, with the approvals page there.
+    /// Judges a socket's connection to `address`; `page` is where the approvals page is served.
     ///
     /// # Errors
-    /// EACCES when it is refused.
+    /// EACCES if it is refused.
     pub fn judge_connection(
         &self,
         caller: &Caller<'_>,
@@ -305,10 +306,10 @@ impl Guard {
         self.settle(caller, Operation::Connect, address.to_string().as_bytes(), &[], &verdict)
     }
 
-    /// Judges that a socket listens somewhere.
+    /// Judges whether a socket may listen at an address.
     ///
     /// # Errors
-    /// EACCES when it is refused.
+    /// EACCES if it is refused.
     pub fn judge_bind(
         &self,
         caller: &Caller<'_>,
@@ -320,11 +321,11 @@ impl Guard {
         self.settle(caller, Operation::Bind, address.to_string().as_bytes(), &[], &verdict)
     }
 
-    /// Judges one file of the start of a program, which is a copy of these. What is to be asked is left to the whole of the
-    /// start.
+    /// Judges one file of a program's start, which is a copy of `originals`. A verdict to ask is left to the start as a
+    /// whole.
     ///
     /// # Errors
-    /// EACCES when it is refused.
+    /// EACCES if it is refused.
     pub fn judge_exec<'p>(
         &'p self,
         caller: &Caller<'_>,
@@ -339,7 +340,7 @@ impl Guard {
             let text =
                 format!("not below exec.roots; add \"{}\" there", guard_policy::text::shown(directory));
             let _ = self.note(caller, Operation::Exec, path, exec.argv, &builtin(text), Outcome::Deny);
-            // Even when only observing: the floor would refuse it, whoever approves.
+            // Even when only observing: the floor would refuse it, whatever is approved.
             return Err(Errno::ACCESS);
         }
         if verdict.outcome == Outcome::Deny {
@@ -348,12 +349,12 @@ impl Guard {
         Ok(verdict)
     }
 
-    /// Tells the operator something about a program or file that was not denied.
+    /// Reports a note to the operator about a program or file that was not denied.
     pub fn remark(&self, path: &[u8], text: &str) {
         self.reporter.remark(format!("openclaw-guard: {} {text}", guard_policy::text::shown(path)));
     }
 
-    /// Refuses for a reason that is not the policy's.
+    /// Refuses for a reason outside the policy.
     ///
     /// # Errors
     /// EACCES, unless only observing.
@@ -375,15 +376,15 @@ impl Guard {
         argv: &[Vec<u8>],
         because: &Reason<'_>,
     ) -> Result<(), Errno> {
-        // It is denied whether that is logged or not.
+        // It is denied whether or not it can be logged.
         let _ = self.note(caller, operation, path, argv, because, Outcome::Deny);
         if self.observe && !because.is_absolute() { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// Tells what was decided, and does it.
+    /// Reports the verdict, and applies it.
     ///
     /// # Errors
-    /// EACCES where that is to refuse.
+    /// EACCES if the verdict is to refuse.
     pub fn settle(
         &self,
         caller: &Caller<'_>,
@@ -414,12 +415,13 @@ impl Guard {
         outcome: Outcome,
     ) -> Logged {
         let pid = caller.process().unwrap_or(caller.tid());
-        // Of a program, those with which it was to start.
+        // For a program, the arguments with which it was to start.
         let argv = match operation {
             Operation::Exec => Cow::Borrowed(argv),
             _ => Cow::Owned(caller.arguments()),
         };
-        // A caller that is refused waits for us anyway; one that goes on should not.
+        // A refused caller waits anyway, so it can afford the list of ancestors; one that goes on should not wait for
+        // it.
         let chain = if outcome == Outcome::Deny { self.tree.chain(pid) } else { Vec::new() };
         self.reporter.record(DecisionEvent {
             pid,

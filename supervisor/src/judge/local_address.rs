@@ -1,4 +1,4 @@
-//! Whether this host reaches itself at an address.
+//! Whether an address is one of this host's.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -6,7 +6,7 @@ use guard_policy::{Interface, Page, Policy};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 
-/// Whose address this is, where the policy's answer depends on that: else nobody looks.
+/// The owner of the address. It is only looked up if the policy's verdict depends on it.
 pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interface {
     let port = address.port();
     if (policy.needs_interfaces(port) || page.may_be_at(port)) && is_own(address) {
@@ -16,8 +16,8 @@ pub fn interface_of(policy: &Policy, address: SocketAddr, page: Page) -> Interfa
     }
 }
 
-/// One of an interface's addresses, in whatever zone; or one to which a socket can be bound, as all of IPv4 that are routed
-/// here; or one of IPv6 that is routed here. When nobody can tell, it is.
+/// Whether this host has the address: it is an interface's, in any zone; or a socket can be bound to it, as to all IPv4
+/// addresses routed here; or it is an IPv6 address routed here. In doubt it returns true.
 fn is_own(mut address: SocketAddr) -> bool {
     address.set_ip(address.ip().to_canonical());
     address.set_port(0);
@@ -26,8 +26,8 @@ fn is_own(mut address: SocketAddr) -> bool {
     own.any(|own| own == address.ip()) || UdpSocket::bind(address).is_ok() || is_routed_here(address.ip())
 }
 
-/// Whether a route delivers an address here, as `ip -6 route add local` makes them. No socket can be bound to such an address
-/// of IPv6, and the kernel connects to it all the same.
+/// Whether a route delivers an address here, as `ip -6 route add local` adds them. No socket can be bound to such an
+/// IPv6 address, but the kernel still connects to it.
 fn is_routed_here(ip: IpAddr) -> bool {
     let IpAddr::V6(v6) = ip else { return false };
     let routes = std::fs::read_to_string("/proc/thread-self/net/ipv6_route");
@@ -35,8 +35,8 @@ fn is_routed_here(ip: IpAddr) -> bool {
     routes.is_ok_and(|routes| routes.lines().any(|line| delivers(line, v6).unwrap_or(true)))
 }
 
-/// Whether a line of `/proc/net/ipv6_route` (net/ipv6/route.c, `rt6_info_route`) is of a local route to an address; none where
-/// it does not read.
+/// Whether a line of `/proc/net/ipv6_route` (net/ipv6/route.c, `rt6_info_route`) is a local route to an address; `None`
+/// if it does not parse.
 fn delivers(line: &str, to: Ipv6Addr) -> Option<bool> {
     /// `RTF_LOCAL` (linux/ipv6_route.h).
     const LOCAL: u32 = 0x8000_0000;
@@ -68,7 +68,7 @@ mod tests {
                 assert!(is_own(SocketAddr::new(v4.to_ipv6_mapped().into(), 80)), "{ip}");
             }
         }
-        // Of no interface, and routed here all the same.
+        // No interface has it, but it is routed here.
         assert!(is_own("127.9.9.9:80".parse().unwrap()));
         for other in ["203.0.113.77:80", "[2001:db8:77::1]:80", "[::ffff:203.0.113.77]:80"] {
             assert!(!is_own(other.parse().unwrap()), "{other}");

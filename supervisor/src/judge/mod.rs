@@ -1,4 +1,5 @@
-//! Judging a held call: [`guard`] puts it to the policy, within what no policy can allow, and `consent` to a human.
+//! Judging a held call: [`guard`] applies the policy, within limits that no policy can lift, and `consent` asks a
+//! human.
 
 pub(crate) mod active;
 pub mod bound_sockets;

@@ -1,7 +1,8 @@
-//! What a session does, each path once: written by the supervisor as it happens, read by the front when the session is over.
+//! Records a session's uses, each path once. The supervisor writes them as they happen; the front reads them when the
+//! session is over.
 //!
-//! It is in memory that has no name, so that nothing of it is left behind however the session ends, and there is no file
-//! that the tree could reach.
+//! The record is in unnamed memory: nothing of it remains however the session ends, and there is no file that the tree
+//! could reach.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -11,11 +12,11 @@ use guard_policy::learn::Used;
 use parking_lot::Mutex;
 use rustix::fs::MemfdFlags;
 
-/// How many paths are recorded, and how many bytes of them. A build of a large project has some ten thousands.
+/// The maximum number of recorded paths, and of their bytes. A build of a large project has some tens of thousands.
 const MAX_RECORDS: usize = 500_000;
 const MAX_BYTES: usize = 64 << 20;
 
-/// The supervisor's end.
+/// The supervisor's end: writes.
 #[derive(Debug)]
 pub struct Recorder(Mutex<Recorded>);
 
@@ -27,23 +28,23 @@ struct Recorded {
     is_full: bool,
 }
 
-/// The front's end.
+/// The front's end: reads.
 #[derive(Debug)]
 pub struct Recording(File);
 
-/// What was recorded.
+/// The recorded uses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Each path with all that was done with it.
+    /// Each path with all its uses.
     pub paths: BTreeMap<Vec<u8>, Used>,
-    /// Whether there was more than is recorded.
+    /// Whether the record is incomplete because a limit was reached.
     pub is_cut: bool,
 }
 
-/// Both ends.
+/// Creates both ends.
 ///
 /// # Errors
-/// When the kernel gives no memory.
+/// The kernel's, if it cannot provide the memory.
 pub fn pair() -> io::Result<(Recorder, Recording)> {
     let file = File::from(rustix::fs::memfd_create("learn", MemfdFlags::CLOEXEC)?);
     let recorded = Recorded { file: file.try_clone()?, seen: HashMap::new(), bytes: 0, is_full: false };
@@ -76,7 +77,7 @@ impl Recorder {
 }
 
 impl Recorded {
-    /// One record: what was done, the length of the path, the path. Nothing done: there was more.
+    /// Writes one record: the uses, the length of the path, the path. A record without uses means that more followed.
     fn write(&mut self, used: u8, path: &[u8]) {
         let Ok(length) = u32::try_from(path.len()) else { return };
         let record = [&[used][..], &length.to_le_bytes(), path].concat();
@@ -87,10 +88,10 @@ impl Recorded {
 }
 
 impl Recording {
-    /// All that was recorded. Where the supervisor was lost in the middle of a record, all before it.
+    /// Reads all records. If the supervisor was lost in the middle of one, returns those before it.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// An I/O error.
     pub fn read(mut self) -> io::Result<Seen> {
         let mut bytes = Vec::new();
         self.0.seek(SeekFrom::Start(0))?;

@@ -9,10 +9,10 @@ use rustix::io::Errno;
 
 use super::{errno, limits};
 
-/// `PIDFD_THREAD` (Linux 6.9): the pidfd is of the thread, whose descriptor table may be its own.
+/// `PIDFD_THREAD` (Linux 6.9): the pidfd refers to the thread, which may have its own descriptor table.
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 
-/// An O_PATH descriptor of what the caller means by `dirfd`, AT_FDCWD included.
+/// Opens an O_PATH descriptor of what `dirfd` means to the caller, AT_FDCWD included.
 ///
 /// # Errors
 /// EBADF when the caller has no such descriptor.
@@ -25,7 +25,7 @@ pub fn directory(tid: Tid, dirfd: i32) -> Result<OwnedFd, Errno> {
     )
 }
 
-/// The path of what the caller means by `dirfd`, as the kernel tells it; its length.
+/// Writes the kernel's path of the caller's `dirfd` into `buffer`; returns its length.
 ///
 /// # Errors
 /// EBADF when the caller has no such descriptor.
@@ -33,7 +33,7 @@ pub fn directory_path(tid: Tid, dirfd: i32, buffer: &mut [u8]) -> Result<usize, 
     rustix::fs::readlinkat_raw(CWD, link(tid, dirfd)?.as_str(), buffer)
 }
 
-/// The link of /proc that leads there.
+/// The /proc link to it.
 fn link(tid: Tid, dirfd: i32) -> Result<Text<48>, Errno> {
     let mut link = Text::default();
     let written = match dirfd {
@@ -48,14 +48,14 @@ fn link(tid: Tid, dirfd: i32) -> Result<Text<48>, Errno> {
 /// A duplicate of the caller's descriptor.
 ///
 /// # Errors
-/// EBADF when the caller has no such descriptor, EPERM when it may not be looked at.
+/// EBADF if the caller has no such descriptor, EPERM if the guard may not inspect the caller.
 pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
     if fd < 0 {
         return Err(Errno::BADF);
     }
     let pidfd = pidfd_open(tid, PIDFD_THREAD).or_else(|error| match error {
-        // Before Linux 6.9 only a thread group can be named. Its leader's table is the caller's unless the
-        // thread left it (unshare(CLONE_FILES)): then nothing here would be the caller's descriptor.
+        // Before Linux 6.9 a pidfd can only name a thread group. Its leader's table is the caller's unless the thread
+        // left it (unshare(CLONE_FILES)): then no descriptor found here would be the caller's.
         Errno::INVAL => {
             let tgid = guard_openclaw::peer::proc::status(tid)?.tgid;
             if tgid != tid && !same_table(tid, tgid) {
@@ -68,12 +68,12 @@ pub fn duplicate(tid: Tid, fd: i32) -> Result<OwnedFd, Errno> {
     owned(raw_getfd(pidfd.as_raw_fd(), fd))
 }
 
-/// Whether a number below the caller's RLIMIT_NOFILE is free. True where that cannot be told: the kernel still refuses
-/// to install what there is no number for.
+/// Whether a number below the caller's RLIMIT_NOFILE is free. True if unknown: the kernel still refuses to install a
+/// descriptor without a free number.
 pub fn has_room(tid: Tid) -> bool {
     let Some(limit) = limits::limit(tid, libc::RLIMIT_NOFILE) else { return true };
     let link = format!("/proc/{tid}/fd");
-    // The number of open descriptors (Linux 6.2, before that 0); some may be above a limit that was lowered.
+    // The number of open descriptors (Linux 6.2, before that 0). Some may be above a limit that was lowered.
     let count = rustix::fs::stat(&link).map_or(0, |stat| stat.st_size as u64);
     if count != 0 && count < limit {
         return true;
@@ -103,7 +103,7 @@ fn same_table(a: Tid, b: Tid) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, a, b, KCMP_FILES, 0, 0) == 0 }
 }
 
-/// The descriptor that a raw system call returned.
+/// The descriptor that a raw system call returned, or its error.
 fn owned(result: libc::c_long) -> Result<OwnedFd, Errno> {
     errno::check(result)?;
     // SAFETY: the kernel has just opened this descriptor for us and nothing else owns it.

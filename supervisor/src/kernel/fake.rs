@@ -1,4 +1,4 @@
-//! A kernel that does what a test's script says: a caller with memory, descriptors and a status of the test's making.
+//! A scripted kernel for tests: the test supplies the caller's memory, descriptors and status.
 
 use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -11,23 +11,23 @@ use rustix::io::Errno;
 
 use super::{Followed, Kernel, Notification, Response};
 
-/// The scripted kernel. Directories and descriptors are real ones of the test's.
+/// The scripted kernel. Directories and descriptors are real ones, supplied by the test.
 #[derive(Default)]
 pub struct Fake {
-    /// Stretches of memory by their first address; what is in none of them is not mapped.
+    /// Memory regions by start address; everything else is unmapped.
     pub memory: HashMap<u64, Vec<u8>>,
-    /// What AT_FDCWD and descriptor numbers mean.
+    /// The directories of AT_FDCWD and descriptor numbers.
     pub directories: HashMap<i32, std::path::PathBuf>,
-    /// Descriptors that no path leads to, as sockets.
+    /// Descriptors without a path, such as sockets.
     pub descriptors: HashMap<i32, OwnedFd>,
-    /// The caller is gone after so many checks of its id.
+    /// The caller is gone after this many checks of its ID; `None` for never.
     pub lives: Option<usize>,
     checks: AtomicUsize,
-    /// What was answered.
+    /// The replies sent.
     pub answers: Mutex<Vec<Response>>,
-    /// Files that were put into the caller, and whether that was the answer.
+    /// The files installed in the caller, and whether installing was also the reply.
     pub installed: Mutex<Vec<(OwnedFd, bool)>>,
-    /// Whether an exec was let go on.
+    /// Whether an exec was continued.
     pub followed: AtomicBool,
 }
 
@@ -146,7 +146,7 @@ impl Kernel for Fake {
     }
 }
 
-/// The file that was put into the caller last, if any.
+/// The file that was last installed in the caller, if any.
 #[cfg(test)]
 pub fn last_installed(fake: &Fake) -> Option<String> {
     use std::os::fd::AsFd;

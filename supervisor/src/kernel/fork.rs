@@ -1,4 +1,4 @@
-//! fork(2), for a program that has not started a thread yet.
+//! fork(2), for a process that has not started a thread yet.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -23,8 +23,8 @@ pub enum Side {
 /// Forks.
 ///
 /// # Errors
-/// EAGAIN at a process limit; EBUSY when this process has more than one thread, whose locks the child would
-/// inherit held.
+/// EAGAIN at a process limit; EBUSY if this process has more than one thread, because the child would inherit their
+/// locks held.
 pub fn split() -> Result<Side, Errno> {
     one_thread()?;
     // SAFETY: the process has one thread (checked above), so the child's memory is consistent.
@@ -35,7 +35,7 @@ pub fn split() -> Result<Side, Errno> {
     }
 }
 
-/// Forks a child whose end is told by no signal, and that a wait without `__WCLONE` does not see (wait(2)).
+/// Forks a child that sends no signal when it ends, and that only a wait with `__WCLONE` sees (wait(2)).
 ///
 /// # Errors
 /// As [`split`].
@@ -48,17 +48,18 @@ pub fn split_unseen() -> Result<Side, Errno> {
     Ok(if child == 0 { Side::Child } else { Side::Parent(Pid::from_raw(child as i32)) })
 }
 
-/// What a child says that does something which would change this process. It makes system calls, and ends.
+/// Runs `work` in a child, because it would change this process, and returns its result. `work` makes system calls
+/// only.
 ///
 /// # Errors
-/// As [`split`]; EIO when the child ends without a word.
+/// As [`split`]; EIO if the child ends without a result.
 pub fn asked<const N: usize>(work: impl FnOnce() -> [i32; N]) -> Result<[i32; N], Errno> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     let child = match split()? {
         Side::Parent(child) => child,
         Side::Child => {
             let said = work().map(i32::to_ne_bytes);
-            // Nobody else could be told that the parent is gone.
+            // An error means that the parent is gone: there is nobody to report it to.
             let _ = File::from(write).write_all(said.as_flattened());
             quit();
         }
@@ -66,24 +67,24 @@ pub fn asked<const N: usize>(work: impl FnOnce() -> [i32; N]) -> Result<[i32; N]
     drop(write);
     let mut said = [[0; 4]; N];
     let all = File::from(read).read_exact(said.as_flattened_mut());
-    // It is ours; where SIGCHLD is ignored it is gone already.
+    // The child is ours. If SIGCHLD is ignored it is already gone.
     let _ = waitpid(child, None);
     all.map_err(|_| Errno::IO)?;
     Ok(said.map(i32::from_ne_bytes))
 }
 
-/// Ends a process that was forked. What runs at the end of a program is for the process that was started as one: here it
-/// would only write to memory, which would be copied first.
+/// Ends a forked process without exit handlers. Those are for the process that started the program: here they would
+/// only write to memory, which would have to be copied first.
 pub fn quit() -> ! {
     // SAFETY: `_exit` takes a number and does not return.
     unsafe { libc::_exit(0) }
 }
 
-/// How long a thread that was joined may still be listed, in milliseconds: it wakes whoever waits for it before the
-/// kernel has taken it off the list.
+/// How long a joined thread may still be listed, in milliseconds: it wakes its waiters before the kernel removes it
+/// from the list.
 const LEAVING: u32 = 1000;
 
-/// The links of a directory in which there is no other.
+/// The link count of a directory without subdirectories.
 const DIRECTORY: u64 = 2;
 
 fn one_thread() -> Result<(), Errno> {

@@ -3,7 +3,7 @@
 use guard_openclaw::peer::proc::Tid;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, setrlimit};
 
-/// The soft limit that the caller has.
+/// The caller's soft limit.
 pub fn limit(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: nothing is set; the kernel fills the structure, which outlives the call.
@@ -11,22 +11,22 @@ pub fn limit(tid: Tid, resource: libc::__rlimit_resource_t) -> Option<u64> {
     (result == 0).then_some(limit.rlim_cur)
 }
 
-/// Sends SIGXFSZ to the process, if `is_still` says that it is the right one once it is held.
+/// Sends SIGXFSZ to the process, if `is_still` confirms through an open pidfd that it is the right one.
 pub fn exceed_size(process: Tid, is_still: impl FnOnce() -> bool) {
     let Some(held) = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
         return;
     };
     if is_still() {
-        // One that has ended needs no signal.
+        // The error is fine: a process that has ended needs no signal.
         let _ = pidfd_send_signal(held, Signal::XFSZ);
     }
 }
 
-/// This process leaves no core behind, nor does the program of core_pattern(5) start for one.
+/// Disables core dumps of this process, including the program in core_pattern(5).
 pub fn forbid_core() {
     for limit in [guard_shim::NO_CORE, 0] {
         let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
-        // A limit can always be lowered, and no limit needs that.
+        // Lowering a limit always works, and needs no privilege.
         if setrlimit(Resource::Core, limit).is_ok() {
             return;
         }

@@ -14,15 +14,15 @@ mod ioctl {
     nix::ioctl_readwrite!(send, b'!', 1, libc::seccomp_notif_resp);
     nix::ioctl_write_ptr!(valid, b'!', 2, u64);
     nix::ioctl_write_ptr!(addfd, b'!', 3, libc::seccomp_notif_addfd);
-    // The flags are the argument itself; the number carries the size of a u64.
+    // The flags are passed as the argument itself, although the request number carries the size of a u64.
     nix::ioctl_write_int_bad!(set_flags, nix::request_code_write!(b'!', 4, size_of::<u64>()));
 }
 
 /// SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (linux/seccomp.h, Linux 6.6).
 const SYNC_WAKE_UP: i32 = 1;
 
-/// The kernel's ERESTARTSYS (linux/errno.h): not part of the user-space ABI, but what a system call returns
-/// to the exit path that delivers signals.
+/// The kernel's ERESTARTSYS (linux/errno.h). It is not part of the user-space ABI, but a system call returns it to the
+/// exit path that delivers signals.
 const ERESTARTSYS: i32 = 512;
 
 /// The listener of one guarded tree.
@@ -30,18 +30,18 @@ const ERESTARTSYS: i32 = 512;
 pub struct Listener(OwnedFd);
 
 impl Listener {
-    /// Takes the descriptor that seccomp(2) returned in the child.
+    /// Wraps the descriptor that seccomp(2) returned in the child.
     ///
-    /// A caller sleeps until it has its answer, so whoever answers takes its place on its processor, and gives it back:
-    /// waking another processor takes longer than the call. Before Linux 6.6 there is no such thing, and all else is the
-    /// same.
+    /// A caller sleeps until it has its reply. So the worker takes the caller's processor, and gives it back: waking
+    /// another processor takes longer than the call. Before Linux 6.6 this is unavailable, and everything else works
+    /// the same.
     pub fn new(fd: OwnedFd) -> Self {
         let listener = Listener(fd);
         let _ = listener.wake_in_place();
         listener
     }
 
-    /// Has who answers take the caller's place on its processor, and give it back.
+    /// Makes the worker take the caller's processor, and give it back after the reply.
     ///
     /// # Errors
     /// EINVAL before Linux 6.6.

@@ -1,4 +1,4 @@
-//! What a process has mapped, as `/proc/PID/maps` says it (proc_pid_maps(5)). Paths are bytes there.
+//! The mappings of a process, from `/proc/PID/maps` (proc_pid_maps(5)). Paths are bytes there.
 
 use std::ops::Range;
 
@@ -10,19 +10,20 @@ use super::errno;
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapped {
-    /// Where it lies.
+    /// Its address range.
     pub range: Range<u64>,
-    /// The file's device, as (major, minor); (0, 0) for none.
+    /// The file's device, as (major, minor); (0, 0) without a file.
     pub device: (u32, u32),
-    /// The file's inode; 0 for none.
+    /// The file's inode; 0 without a file.
     pub inode: u64,
-    /// What is written behind: a path, a name in brackets, or nothing.
+    /// The last column: a path, a name in brackets, or nothing.
     name: Vec<u8>,
 }
 
 impl Mapped {
-    /// The paths that the file may have; none for memory without a file. The kernel writes a newline as `\012`, and a
-    /// backslash as it is: so there are two where that is in a name, and one that has both is told wrongly.
+    /// The paths that the file may have; empty for memory without a file. The kernel writes a newline as `\012`, but
+    /// does not escape a backslash. So a `\012` gives two candidates, and for a name that has both the right one may be
+    /// missing.
     pub fn paths(&self) -> Vec<Vec<u8>> {
         if !self.name.starts_with(b"/") || self.is_memory() {
             return Vec::new();
@@ -35,8 +36,8 @@ impl Mapped {
         paths
     }
 
-    /// Whether it is memory that the kernel keeps in files of its own: memfd_create(2), shared memory without a name, and
-    /// that of System V. Where these names lie, only the machine's owner can make a file.
+    /// Whether this is memory that the kernel keeps in internal files: memfd_create(2), unnamed shared memory, and
+    /// System V shared memory. Only the machine's owner can create a file under these names.
     fn is_memory(&self) -> bool {
         self.name.strip_suffix(b" (deleted)").is_some_and(|name| {
             let key = name.strip_prefix(b"/SYSV");
@@ -47,16 +48,16 @@ impl Mapped {
     }
 }
 
-/// All of a process.
+/// Reads all mappings of a process.
 ///
 /// # Errors
-/// ESRCH and EACCES, the kernel's; EIO for what does not read as proc_pid_maps(5) says.
+/// ESRCH and EACCES from the kernel; EIO if the text does not follow proc_pid_maps(5).
 pub fn read(process: Tid) -> Result<Vec<Mapped>, Errno> {
     let text = std::fs::read(format!("/proc/{process}/maps")).map_err(errno::from_io)?;
     parse(&text).ok_or(Errno::IO)
 }
 
-/// Reads the text. None where a line is no mapping.
+/// Parses the text. Returns `None` if a line is not a mapping.
 pub fn parse(text: &[u8]) -> Option<Vec<Mapped>> {
     text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(mapped).collect()
 }
@@ -71,7 +72,7 @@ fn mapped(line: &[u8]) -> Option<Mapped> {
     let name = fields.next().unwrap_or_default();
     let number = |text| u64::from_str_radix(text, 16).ok();
     let half = |text| u32::from_str_radix(text, 16).ok();
-    // Spaces put the names below each other. No name begins with one.
+    // Spaces align the names. No name begins with one.
     let begin = name.iter().position(|&byte| byte != b' ').unwrap_or(name.len());
     Some(Mapped {
         range: number(start)?..number(end)?,
@@ -151,7 +152,7 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // It runs.
+        // The child is running by now.
         child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let all = read(child.id() as Tid).unwrap();

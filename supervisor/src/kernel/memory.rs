@@ -12,7 +12,7 @@ use super::errno;
 /// Reads up to the first unreadable byte.
 ///
 /// # Errors
-/// EFAULT when not even the first byte can be read, EPERM when the process is not ours to read, ESRCH.
+/// EFAULT if not even the first byte can be read, EPERM if the guard may not read the process, ESRCH.
 pub fn read(tid: Tid, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
     let Ok(base) = usize::try_from(address) else { return Err(Errno::FAULT) };
     let remote = [RemoteIoVec { base, len: buffer.len() }];

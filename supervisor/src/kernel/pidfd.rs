@@ -1,4 +1,4 @@
-//! How a process ended that is no child of ours.
+//! The exit status of a process that is not a child of ours.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -21,7 +21,7 @@ mod ioctl {
 }
 
 impl ProcessHandle {
-    /// Of a process that is known to live.
+    /// Opens a process that is known to be alive.
     ///
     /// # Errors
     /// The kernel's.
@@ -30,14 +30,14 @@ impl ProcessHandle {
         Ok(ProcessHandle { pid, held })
     }
 
-    /// Waits for its end, in a runtime; where that cannot be done, it is unknown at once.
+    /// Waits for the process to end, in an async runtime; if that is impossible, the status is unknown at once.
     pub async fn ended(self) -> Ending {
         let Ok(held) = self.held.try_clone() else { return Ending::Unknown };
-        // SAFETY: the descriptor is owned by what is registered, and closed by nobody before.
+        // SAFETY: the registered value owns the descriptor, so nobody closes it before it is deregistered.
         let Ok(held) = (unsafe { AsyncFd::register_with_interest(held, Interest::READABLE) }) else {
             return Ending::Unknown;
         };
-        // Readable when it has ended (pidfd_open(2)).
+        // It becomes readable when the process has ended (pidfd_open(2)).
         match held.readable().await {
             Ok(_) => self.ending(),
             Err(_) => Ending::Unknown,
@@ -48,10 +48,10 @@ impl ProcessHandle {
         self.reaped().or_else(|| self.unreaped()).or_else(|| self.reaped()).map_or(Ending::Unknown, of_status)
     }
 
-    /// What the kernel keeps for whoever holds a descriptor, from Linux 6.15 on.
+    /// The status that the kernel keeps for holders of a pidfd, from Linux 6.15 on.
     fn reaped(&self) -> Option<i32> {
         let mask = u64::from(libc::PIDFD_INFO_EXIT);
-        // SAFETY: integers only, for which zeros are values.
+        // SAFETY: the structure has only integers, for which zero is a valid value.
         let mut info: libc::pidfd_info = unsafe { std::mem::zeroed() };
         info.mask = mask;
         // SAFETY: the structure is initialised, has the size that the request's number states, and outlives the call.
@@ -59,10 +59,10 @@ impl ProcessHandle {
         (info.mask & mask != 0).then_some(info.exit_code)
     }
 
-    /// Field 52 of proc_pid_stat(5), as long as its parent has not taken the status.
+    /// Field 52 of proc_pid_stat(5), as long as the parent has not taken the status.
     fn unreaped(&self) -> Option<i32> {
         let stat = procfs::process::Process::new(self.pid).ok()?.stat().ok()?;
-        // Another process has the number only when this one has none any more.
+        // Another process can have the number only once this one has lost it.
         stat.exit_code.filter(|_| stat.state == 'Z' && self.is_there())
     }
 
@@ -75,7 +75,7 @@ impl ProcessHandle {
     }
 }
 
-/// What wait(2) tells.
+/// Converts a status of wait(2).
 fn of_status(status: i32) -> Ending {
     match status & 0x7f {
         0 => Ending::Code(status >> 8 & 0xff),

@@ -1,7 +1,7 @@
-//! What the kernel lets this process do, found out by doing it: where that would change the process, in a child of it.
+//! Probes what the kernel lets this process do, by doing it; in a child if it would change this process.
 //!
-//! For `doctor`. A version tells too little: distributions port features back, and containers and other guards take
-//! them away.
+//! Used by `doctor`. The kernel's version tells too little: distributions backport features, and containers and other
+//! guards remove them.
 
 use std::os::fd::AsFd;
 
@@ -18,23 +18,23 @@ use super::fork::{self, Side};
 use super::listener::Listener;
 use super::{Kernel, descriptors, errno, memory, requests};
 
-/// Whether something is there, or the kernel's answer.
+/// Success, or the kernel's error.
 pub type Probed = Result<(), Errno>;
 
-/// Whether seccomp(2) can do this with a call (`SECCOMP_RET_…`).
+/// Whether seccomp(2) supports this action (`SECCOMP_RET_…`).
 ///
 /// # Errors
-/// EOPNOTSUPP where it cannot.
+/// EOPNOTSUPP if it does not.
 pub fn action(action: u32) -> Probed {
     let operation = libc::SECCOMP_GET_ACTION_AVAIL;
     // SAFETY: the kernel reads four bytes at the pointer, which is a live u32.
     errno::check(unsafe { libc::syscall(libc::SYS_seccomp, operation, 0, &raw const action) })
 }
 
-/// Whether a notification and its answer have the size that the guard was built for.
+/// Whether notifications and replies have the sizes that the guard was built for.
 ///
 /// # Errors
-/// EOPNOTSUPP where they have not, else the kernel's.
+/// EOPNOTSUPP if they differ, else the kernel's.
 pub fn sizes() -> Probed {
     let mut sizes = libc::seccomp_notif_sizes { seccomp_notif: 0, seccomp_notif_resp: 0, seccomp_data: 0 };
     let operation = libc::SECCOMP_GET_NOTIF_SIZES;
@@ -45,47 +45,47 @@ pub fn sizes() -> Probed {
     if is_same { Ok(()) } else { Err(Errno::OPNOTSUPP) }
 }
 
-/// Whether a filter can be loaded in this way (`SECCOMP_FILTER_FLAG_…`). None is given, so that none is.
+/// Whether a filter can be loaded with these flags (`SECCOMP_FILTER_FLAG_…`). No filter is passed, so none is loaded.
 ///
 /// # Errors
-/// EINVAL where the kernel does not know the flags.
+/// EINVAL if the kernel does not know the flags.
 pub fn flags(flags: libc::c_ulong) -> Probed {
     let operation = libc::SECCOMP_SET_MODE_FILTER;
     let nothing = std::ptr::null::<libc::sock_fprog>();
-    // SAFETY: there is nothing at the pointer, which the kernel says after it has looked at the flags.
+    // SAFETY: the pointer is null, which the kernel reports only after it has checked the flags.
     let result = unsafe { libc::syscall(libc::SYS_seccomp, operation, flags, nothing) };
     match errno::check(result) {
-        // It looked for the filter, for the flags were right.
+        // The kernel went on to read the filter, so the flags were valid.
         Err(Errno::FAULT) => Ok(()),
         Ok(()) => Err(Errno::IO),
         other => other,
     }
 }
 
-/// What can be done with a listener.
+/// The features of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listening {
-    /// Giving a file to a held call's process (Linux 5.9).
+    /// Installing a file in a held call's process (Linux 5.9).
     pub adds: Probed,
-    /// And answering the call by it in one step (5.14).
+    /// Installing a file and replying in one step (5.14).
     pub sends: Probed,
-    /// Answering on the caller's processor (6.6).
+    /// Replying on the caller's processor (6.6).
     pub wakes: Probed,
 }
 
-/// Why there is none.
+/// Why a listener is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoListener {
-    /// There was no child to try it.
+    /// No child could be forked to try it.
     NoChild(Errno),
-    /// seccomp(2) says: EBUSY where a filter above has one.
+    /// seccomp(2)'s error: EBUSY if an outer filter already has a listener.
     Refused(Errno),
 }
 
-/// Whether a listener can be had, and what it can do.
+/// Whether a listener can be created, and its features.
 ///
 /// # Errors
-/// Why there is none.
+/// Why a listener is unavailable.
 pub fn listener() -> Result<Listening, NoListener> {
     let asked = fork::asked(|| {
         let set = nix::sys::prctl::set_no_new_privs().map_err(errno::from_nix);
@@ -96,7 +96,7 @@ pub fn listener() -> Result<Listening, NoListener> {
         };
         let adds = |reply| {
             let (any, _) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-            // No call is held, which the kernel says after it has looked at all else.
+            // No call is held, which the kernel reports after all other checks.
             match listener.install(0, any.as_fd(), true, reply) {
                 Err(Errno::NOENT) => Ok(()),
                 Err(error) => Err(error),
@@ -110,28 +110,28 @@ pub fn listener() -> Result<Listening, NoListener> {
     Ok(Listening { adds: probed(adds), sends: probed(sends), wakes: probed(wakes) })
 }
 
-/// What can be done with another process of this user's that descends from this one.
+/// What this process may do to another process of the same user that descends from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Others {
-    /// Tracing it: the check after an exec.
+    /// Tracing it, for the check after an exec.
     pub trace: Probed,
-    /// Reading its memory: the arguments of its calls.
+    /// Reading its memory, for the arguments of its calls.
     pub memory: Probed,
-    /// Taking a copy of its descriptors.
+    /// Duplicating its descriptors.
     pub descriptors: Probed,
 }
 
-/// By a child that does nothing.
+/// Probes this with a child that does nothing.
 ///
 /// # Errors
-/// When there can be none.
+/// The kernel's, if no child can be forked.
 pub fn others() -> Result<Others, Errno> {
     static TEXT: [u8; 8] = *b"a child\n";
     let (hold, held) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map(|(r, w)| (w, r))?;
     let child = match fork::split()? {
         Side::Child => {
             drop(hold);
-            // Until the parent has let go, or ended.
+            // Returns when the parent closes its end, or ends.
             let _ = rustix::io::read(&held, &mut [0; 1]);
             fork::quit();
         }
@@ -141,11 +141,11 @@ pub fn others() -> Result<Others, Errno> {
         memory: reads(child.as_raw(), &TEXT),
         descriptors: descriptors::duplicate(child.as_raw(), 0)
             .map(drop)
-            // The child may have no standard input, as this process.
+            // The child may have no standard input, like this process.
             .or_else(|error| if error == Errno::BADF { Ok(()) } else { Err(error) }),
         trace: trace(child),
     };
-    // It is ours, and nobody has waited for it.
+    // The child is ours, and nobody has waited for it.
     let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
     let _ = waitpid(child, None);
     Ok(others)
@@ -162,10 +162,10 @@ fn trace(child: Pid) -> Probed {
     ptrace::seize(child, options).map_err(errno::from_nix)
 }
 
-/// Whether one mapping can be asked for (PROCMAP_QUERY, Linux 6.11).
+/// Whether a single mapping can be queried (PROCMAP_QUERY, Linux 6.11).
 ///
 /// # Errors
-/// ENOTTY where it cannot.
+/// ENOTTY if it cannot.
 pub fn mapping() -> Probed {
     static HERE: u8 = 0;
     let maps = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(flags(libc::SECCOMP_FILTER_FLAG_LOG), Ok(()));
     }
 
-    /// A process with other threads has no child.
+    /// A process with several threads cannot fork a child.
     #[test]
     fn a_child_is_none_where_there_are_threads() {
         let (go, stays) = std::sync::mpsc::channel::<()>();

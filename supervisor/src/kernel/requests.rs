@@ -7,12 +7,12 @@ use rustix::io::Errno;
 
 use super::{errno, limits};
 
-/// One mapping, as PROCMAP_QUERY tells it (linux/fs.h, Linux 6.11).
+/// One mapping, as PROCMAP_QUERY returns it (linux/fs.h, Linux 6.11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// The mapped file's device, as (major, minor); (0, 0) for none.
+    /// The mapped file's device, as (major, minor); (0, 0) without a file.
     pub device: (u32, u32),
-    /// The mapped file's inode; 0 for none.
+    /// The mapped file's inode; 0 without a file.
     pub inode: u64,
 }
 
@@ -44,7 +44,7 @@ mod ioctl {
 /// The mapping that covers `address`; `maps` is an open /proc/PID/maps.
 ///
 /// # Errors
-/// ENOENT when there is none, ENOTTY before Linux 6.11.
+/// ENOENT if there is none, ENOTTY before Linux 6.11.
 pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
     let mut query = ProcmapQuery {
         size: size_of::<ProcmapQuery>() as u64,
@@ -56,21 +56,21 @@ pub fn mapping(maps: BorrowedFd<'_>, address: u64) -> Result<Mapping, Errno> {
     Ok(Mapping { device: (query.dev_major, query.dev_minor), inode: query.inode })
 }
 
-/// Whether an open file, an O_PATH one too, may be used so (access(2)) with our effective rights: faccessat2(2) on the
+/// Checks an access (access(2)) to an open file, also an O_PATH one, with our effective rights: faccessat2(2) on the
 /// descriptor itself, which no crate offers.
 ///
 /// # Errors
-/// EACCES, and others of faccessat2.
+/// EACCES, and other errors of faccessat2.
 pub fn may(file: BorrowedFd<'_>, access: rustix::fs::Access) -> Result<(), Errno> {
     let flags = libc::AT_EACCESS | libc::AT_EMPTY_PATH;
     let nothing = c"".as_ptr();
-    // SAFETY: the kernel reads a NUL-terminated string that lives for ever; all else are integers.
+    // SAFETY: the kernel reads a NUL-terminated string with static lifetime; everything else is an integer.
     let result =
         unsafe { libc::syscall(libc::SYS_faccessat2, file.as_raw_fd(), nothing, access.bits(), flags) };
     errno::check(result)
 }
 
-/// fchmodat2(2) on the file itself (Linux 6.6); for a symbolic link the kernel says EOPNOTSUPP.
+/// fchmodat2(2) on the file itself (Linux 6.6); for a symbolic link the kernel returns EOPNOTSUPP.
 ///
 /// # Errors
 /// The kernel's.
@@ -104,7 +104,7 @@ pub fn bind(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     errno::check(result)
 }
 
-/// The slave of a pty master (`TIOCGPTPEER`).
+/// Opens the slave of a pty master (`TIOCGPTPEER`).
 ///
 /// # Errors
 /// The kernel's.
@@ -159,12 +159,12 @@ pub fn handle_wake() -> Result<(), Errno> {
     Ok(())
 }
 
-/// What becomes of a signal that comes.
+/// What happens when a signal arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// Nothing, nor of one that is pending.
+    /// It is ignored; a pending one is discarded, too.
     Ignore,
-    /// What signal(7) says.
+    /// The default of signal(7).
     Default,
 }
 
@@ -177,22 +177,22 @@ pub fn dispose(signal: Signal, disposition: Disposition) -> Result<(), Errno> {
         Disposition::Ignore => SigHandler::SigIgn,
         Disposition::Default => SigHandler::SigDfl,
     };
-    // SAFETY: neither installs a handler.
+    // SAFETY: neither disposition installs a handler.
     unsafe { nix::sys::signal::signal(signal, handler) }.map_err(errno::from_nix)?;
     Ok(())
 }
 
-/// Ends this process by a signal, as far as that signal ends processes, without a core.
+/// Raises a signal with its default action and without a core dump. Returns if the signal does not end processes.
 pub fn end_by(signal: i32) {
     limits::forbid_core();
     // SAFETY: SIG_DFL installs no handler.
     let _ = unsafe { libc::signal(signal, libc::SIG_DFL) };
     let _ = SigSet::empty().thread_set_mask();
-    // SAFETY: raise takes an integer; what it does to this process is what is wanted.
+    // SAFETY: raise takes an integer; its effect on this process is intended.
     let _ = unsafe { libc::raise(signal) };
 }
 
-/// What a mapping of this file shows: on some file systems another device than stat(2).
+/// The identity that a mapping of this file shows: on some file systems the device differs from stat(2)'s.
 ///
 /// # Errors
 /// The kernel's.
@@ -202,7 +202,8 @@ pub fn mapping_of(file: BorrowedFd<'_>) -> Result<Mapping, Errno> {
     let file = rustix::fs::open(link, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let length = std::num::NonZeroUsize::MIN;
     let (protection, kind) = (nix::sys::mman::ProtFlags::PROT_READ, nix::sys::mman::MapFlags::MAP_PRIVATE);
-    // SAFETY: a new mapping at an address of the kernel's choice, never read, gone before this returns.
+    // SAFETY: this makes a new mapping at an address of the kernel's choice, which is never read and is removed before
+    // this function returns.
     let address =
         unsafe { nix::sys::mman::mmap(None, length, protection, kind, &file, 0) }.map_err(errno::from_nix)?;
     let maps = rustix::fs::open("/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -212,13 +213,13 @@ pub fn mapping_of(file: BorrowedFd<'_>) -> Result<Mapping, Errno> {
     shown
 }
 
-/// PTRACE_CONT with any signal, 0 for none: nix knows no real-time ones.
+/// PTRACE_CONT with any signal, 0 for none. nix has no real-time signals.
 pub fn trace_continue(tid: i32, signal: i32) {
     // SAFETY: PTRACE_CONT takes integers only, as pointers.
     let _ = unsafe { libc::ptrace(libc::PTRACE_CONT, tid, 0usize, signal as usize) };
 }
 
-/// PTRACE_DETACH with any signal, 0 for none. False when the task is not stopped.
+/// PTRACE_DETACH with any signal, 0 for none. Returns false if the task is not stopped.
 pub fn trace_detach(tid: i32, signal: i32) -> bool {
     // SAFETY: PTRACE_DETACH takes integers only, as pointers.
     unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, 0usize, signal as usize) == 0 }

@@ -1,18 +1,18 @@
-//! What `/proc/TID/status` says of signals: first of all whether one waits for a caller that is held.
+//! Reads signals from `/proc/TID/status`, mainly whether one is pending for a held caller.
 //!
-//! A held call is not interrupted by the kernel, so whoever waits in open(2) takes no signal: neither one with a
-//! handler nor one that stops, nor one that kills with a core (those that kill without one do end the call).
+//! The kernel does not interrupt a held call. So a caller that waits in open(2) gets no signal: neither one with a
+//! handler, nor one that stops, nor one that kills with a core dump (those that kill without one do end the call).
 
 use guard_openclaw::peer::proc::{Fields, Tid, fields};
 
-/// Whether there is a thread of this number in the process of this number. False where that cannot be told.
+/// Whether this number is both a process and a thread of it. False if unknown.
 pub fn is_leader(tid: Tid) -> bool {
     const NOTHING: i32 = 0;
     // SAFETY: tgkill takes three integers and touches no memory of ours; with 0 no signal is sent.
     unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, NOTHING) == 0 }
 }
 
-/// What `/proc/TID/status` says of a thread's signals, a bit for each.
+/// The signals in a thread's `/proc/TID/status`, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Signals {
     group: Tid,
@@ -22,7 +22,7 @@ struct Signals {
     shared: u64,
     blocked: u64,
     ignored: u64,
-    /// Stopped by a signal.
+    /// Whether a signal has stopped it.
     stopped: bool,
 }
 
@@ -45,7 +45,7 @@ fn of_this_process() -> Option<Signals> {
     read(rustix::process::getpid().as_raw_nonzero().get())
 }
 
-/// Whether a signal that this process holds has come.
+/// Whether a signal that this process blocks is pending.
 pub fn is_pending(signal: i32) -> bool {
     of_this_process().is_some_and(|signals| has(signals.own | signals.shared, signal))
 }
@@ -60,7 +60,7 @@ fn has(mask: u64, signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Whether a native call would be woken by now. Signals that are ignored do not become pending.
+/// Whether a signal would by now have woken the call in the kernel. Ignored signals do not become pending.
 pub fn is_signalled(tid: Tid) -> bool {
     let Some(signals) = read(tid) else { return false };
     let others = || {
@@ -71,8 +71,8 @@ pub fn is_signalled(tid: Tid) -> bool {
     takes(tid, signals, others)
 }
 
-/// A thread that is told of a signal which it does not find would see the errno of a restart: so only what is certain
-/// to have been this thread's counts.
+/// Whether this thread certainly takes the signal. A thread that is interrupted without finding a signal would see the
+/// errno of a restart, so doubtful cases do not count.
 fn takes(tid: Tid, signals: Signals, others: impl FnOnce() -> Vec<Signals>) -> bool {
     let shared = signals.shared & !signals.blocked;
     // A signal to the process goes to its leader unless that blocks it (kernel/signal.c, complete_signal).
@@ -80,7 +80,7 @@ fn takes(tid: Tid, signals: Signals, others: impl FnOnce() -> Vec<Signals>) -> b
         return true;
     }
     let others = others();
-    // Of the others, one that does not block it may have been chosen. A stop is for all threads of a process.
+    // If another thread does not block the signal, it may have been chosen. A stop applies to all threads of a process.
     others.iter().any(|other| other.stopped)
         || others.iter().fold(shared, |left, other| left & other.blocked) != 0
 }

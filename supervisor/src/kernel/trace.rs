@@ -1,7 +1,7 @@
 //! The check after an exec, with ptrace(2).
 //!
-//! The kernel reads path, arguments and environment again after CONTINUE. So the caller is seized before,
-//! and looked at at PTRACE_EVENT_EXEC, when the new program is in place and has not run an instruction.
+//! The kernel reads path, arguments and environment again after CONTINUE. So the caller is seized before, and inspected
+//! at PTRACE_EVENT_EXEC, when the new program is in place and has not run an instruction.
 //!
 //! A seized task belongs to the *thread* that seized it. Each call below owns one tracee from SEIZE to DETACH,
 //! waits with `__WNOTHREAD` only (so it never takes another worker's tracee), and leaves none behind.
@@ -17,10 +17,10 @@ use rustix::process::{WaitOptions, WaitStatus};
 
 use super::{Followed, Kernel, Response, errno, requests};
 
-/// Lets the held exec `id` of `tid` go on, and calls `check` with the new program's pid before it runs.
+/// Continues the held exec `id` of `tid`, and calls `check` with the new program's pid before it runs.
 ///
 /// # Errors
-/// What ptrace said when the caller could not be seized: the call is still held then, and must be denied.
+/// ptrace's error if the caller could not be seized: the call is still held then, and must be denied.
 pub fn follow_exec(
     kernel: &dyn Kernel,
     id: u64,
@@ -30,17 +30,18 @@ pub fn follow_exec(
     let task = Pid::from_raw(tid);
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     ptrace::seize(task, options).map_err(errno::from_nix)?;
-    // Only now can the id tell that the seized task is the caller and not a later one with its number.
+    // Only after the seizure does a valid ID prove that the seized task is the caller, and not a later one with its
+    // number.
     if !kernel.valid(id) {
         release(task);
         return Ok(Followed::Died);
     }
-    // The stop that this asks for comes when the call returns to the program: an exec that failed ends there.
+    // The requested stop comes when the call returns to the program: a failed exec ends there.
     let sent = ptrace::interrupt(task)
         .map_err(errno::from_nix)
         .and_then(|()| kernel.respond(id, Response::Continue));
     if let Err(error) = sent {
-        // A held task does not stop: it is answered first.
+        // A held task does not stop, so reply first.
         let _ = kernel.respond(id, Response::Error(Errno::ACCESS));
         release(task);
         return Err(error);
@@ -48,8 +49,8 @@ pub fn follow_exec(
     Ok(await_exec(check))
 }
 
-/// `kernel.yama.ptrace_scope` (Documentation/admin-guide/LSM/Yama.rst), where there is Yama. With 2 and 3 nobody without
-/// capabilities may trace, or read the memory of, another process, and every call of the tree would fail.
+/// `kernel.yama.ptrace_scope` (Documentation/admin-guide/LSM/Yama.rst); `None` without Yama. With 2 and 3, a process
+/// without capabilities may neither trace another process nor read its memory, and every call of the tree would fail.
 pub fn yama() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?.trim().parse().ok()
 }
@@ -57,7 +58,7 @@ pub fn yama() -> Option<u8> {
 /// The stack pointer of a task that this thread has stopped.
 ///
 /// # Errors
-/// ESRCH when it is gone.
+/// ESRCH if it is gone.
 pub fn stack(task: Tid) -> Result<u64, Errno> {
     ptrace::getregs(Pid::from_raw(task)).map(|registers| registers.rsp).map_err(errno::from_nix)
 }
@@ -66,10 +67,10 @@ fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
     while let Some((task, state)) = wait() {
         match Stop::from_status(state) {
             Stop::Event(libc::PTRACE_EVENT_EXEC) => {
-                // After the exec of a thread this is the process's id, whatever thread called.
+                // After a thread's exec this is the process's ID, whichever thread made the call.
                 let checked = catch_unwind(AssertUnwindSafe(|| check(task.as_raw())));
                 let is_right = checked.unwrap_or_else(|panic| {
-                    // It was not looked at to the end.
+                    // The check did not complete.
                     kill(task);
                     resume_unwind(panic)
                 });
@@ -92,11 +93,11 @@ fn await_exec(check: &mut dyn FnMut(Tid) -> bool) -> Followed {
     Followed::Died
 }
 
-/// What a wait says of a tracee.
+/// A tracee's state, as reported by wait.
 enum Stop {
     /// A ptrace event, with its number.
     Event(i32),
-    /// A signal is about to be delivered, real-time ones too.
+    /// A signal, possibly a real-time one, is about to be delivered.
     Signal(i32),
     /// It is gone.
     Ended,
@@ -112,7 +113,8 @@ impl Stop {
     }
 }
 
-/// Only tracees of this thread: never a child that another thread looks after. None when it has no tracee.
+/// Waits for tracees of this thread only, never for a child that another thread handles. Returns `None` without a
+/// tracee.
 fn wait() -> Option<(Pid, WaitStatus)> {
     let options = WaitOptions::from_bits_retain((libc::__WALL | libc::__WNOTHREAD) as u32);
     loop {
@@ -124,14 +126,14 @@ fn wait() -> Option<(Pid, WaitStatus)> {
     }
 }
 
-/// Lets a stopped task go on, with the signal that it was stopped for. One that cannot be resumed is dying: the next
-/// wait says so.
+/// Resumes a stopped task, with the signal that stopped it. If it cannot be resumed it is dying, which the next wait
+/// reports.
 fn resume(task: Pid, signal: i32) {
     requests::trace_continue(task.as_raw(), signal);
 }
 
 fn kill(task: Pid) {
-    // Both fail only when the task is gone, which is what is wanted.
+    // Both fail only if the task is gone, which is the goal.
     let _ = nix::sys::signal::kill(task, Signal::SIGKILL);
     while let Some((_, state)) = wait() {
         if matches!(Stop::from_status(state), Stop::Ended) {
@@ -140,7 +142,7 @@ fn kill(task: Pid) {
     }
 }
 
-/// Gives the task back. False when it is dead: then its end is reaped, so that the thread owns no tracee.
+/// Detaches the task. Returns false if it is dead: then it is reaped, so that the thread has no tracee.
 fn release(task: Pid) -> bool {
     if ptrace::detach(task, None).is_ok() {
         return true;

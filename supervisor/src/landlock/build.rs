@@ -1,4 +1,4 @@
-//! The floor of a tree that is about to start.
+//! Builds the floor of a tree that is about to start.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -15,28 +15,29 @@ use crate::config::options::Tier;
 /// Landlock's first ABI that scopes signals and abstract sockets (Linux 6.12).
 const SCOPING: u8 = 6;
 
-/// A floor, ready to be entered.
+/// A floor that is ready to be entered.
 pub struct BuiltDomain {
-    /// The domain; None where there is none to enter.
+    /// The domain; `None` if there is none to enter.
     pub domain: Option<floor::Floor>,
-    /// How much of a floor the kernel can hold.
+    /// How much of the floor the kernel supports.
     pub status: floor::LandlockStatus,
-    /// What may be left to it.
+    /// What may be left to the floor.
     pub plan: LandlockPlan,
 }
 
-/// Whether the floor is entered.
+/// Whether the tree enters the floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// It is.
+    /// The tree enters it.
     Entered,
-    /// Nothing is to be blocked.
+    /// It does not, because nothing must be blocked.
     LeftOut,
 }
 
-/// The roots of programs, without what keeps every read from the kernel: one in which something may not be read, and where
-/// starting a program is asked for (`~/.cache`, which has tokens and built tools), becomes those parts of it that may be
-/// read as a whole. Where some program starts unasked, as in a project, one that is built later must start, too.
+/// The roots of programs, narrowed so that reads can stay in the kernel. If a root contains something that may not be
+/// read, and starting a program there needs approval (`~/.cache`, which has tokens and built tools), it is replaced by
+/// those parts of it that may be read as a whole. If some program may start unasked, as in a project, the root stays:
+/// one that is built later must start, too.
 fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> Vec<Vec<u8>> {
     let parts = |root: Vec<u8>| {
         if policy.is_uniform(&root, Access::READ) || policy.starts_unasked(&root) {
@@ -54,10 +55,10 @@ fn readable(policy: &Policy, roots: Vec<Vec<u8>>, hierarchies: &[Hierarchy]) -> 
 }
 
 impl BuiltDomain {
-    /// Of what a policy allows as a whole, for these tiers.
+    /// Builds the floor from what a policy allows as a whole, for these tiers.
     ///
     /// # Errors
-    /// Landlock's.
+    /// Landlock's errors, as text.
     pub fn build(policy: &Policy, tiers: &[Tier], entered: Use) -> Result<BuiltDomain, String> {
         let mut roots = policy.exec_roots();
         let abi = floor::abi();
@@ -70,7 +71,7 @@ impl BuiltDomain {
             let wanted = hierarchies.len();
             roots = readable(policy, roots, &hierarchies);
             (grants, beneath) = Grants::open(hierarchies);
-            // One that went away meanwhile would be missing.
+            // A hierarchy that disappeared meanwhile would be missing.
             if tiers.contains(&Tier::Kernel) && grants.iter().count() == wanted {
                 untrapped.reads = classes.read.is_exact() && classes.list.is_exact();
                 untrapped.writes = classes.write.is_exact() && classes.create.is_exact();
@@ -86,7 +87,7 @@ impl BuiltDomain {
         Ok(BuiltDomain { domain: is_entered.then_some(floor), status, plan })
     }
 
-    /// How much of a floor there is, in words for the operator.
+    /// The status of the floor, in words for the operator.
     pub fn describe(&self) -> String {
         match &self.status {
             floor::LandlockStatus::Full => "full".to_owned(),
@@ -109,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// Without a guard.json, too, reads go on in the kernel: a token in a cache takes them from it nowhere else.
+    /// Without a guard.json, too, reads stay in the kernel, except where a cache holds a token.
     #[test]
     fn a_secret_among_programs_that_are_asked_for_leaves_reads_to_the_kernel() {
         if !floor::holds_grants(floor::abi()) {

@@ -1,9 +1,9 @@
-//! The hierarchies that the floor grants, and whether each still stands where it stood.
+//! The hierarchies that the floor grants, and whether each is still in its place.
 //!
-//! Landlock holds to a directory, not to its name: one that is moved away takes its grant along, and one that is made
-//! anew under the name has none. So the tree may move one only to where the policy allows what it grants, and where it was
-//! moved to is what counts when the policy changes. What is made anew the floor would refuse although the policy allows it,
-//! so a call for it is the broker's.
+//! A Landlock grant belongs to a directory, not to its name: a directory that is moved takes its grant along, and a new
+//! one under the old name has none. So the tree may move one only to where the policy allows what it grants, and its
+//! new place counts when the policy changes. The floor would refuse a recreated directory although the policy allows
+//! it, so calls for it go to the broker.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,33 +16,33 @@ use rustix::io::Errno;
 
 use crate::resolve::Identity;
 
-/// One hierarchy or file.
+/// A granted hierarchy or file.
 #[derive(Debug)]
 struct HierarchyGrant {
     path: Vec<u8>,
     access: Access,
     kind: HierarchyKind,
     identity: Identity,
-    /// Where the tree has moved it.
+    /// Its current path, as far as the tree moved it.
     place: Mutex<Vec<u8>>,
-    /// Something else stands there by now, or nothing.
+    /// Whether something else, or nothing, is at its path now.
     is_lost: AtomicBool,
 }
 
-/// All of them, in the order of their paths.
+/// All grants, sorted by path.
 #[derive(Debug, Default)]
 pub struct Grants(Vec<HierarchyGrant>);
 
-/// What is asked for: an object, or an entry in its directory.
+/// The target of an access: an object, or an entry in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The object at the path, or one to be found there.
+    /// The object at the path, or one that may appear there.
     Object,
-    /// The name itself, which belongs to the directory that it is in.
+    /// The name itself, which belongs to the directory that contains it.
     Entry,
 }
 
-/// Opens what stands at a real path; what has a link in it is none.
+/// Opens the object at a real path; fails if the path contains a link.
 fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
     let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let file = rustix::fs::openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), no_links)?;
@@ -50,7 +50,7 @@ fn open(path: &[u8]) -> Result<(OwnedFd, rustix::fs::Stat), Errno> {
     Ok((file, stat))
 }
 
-/// What Landlock is to grant.
+/// The Landlock right for an access.
 fn right(access: Access) -> Option<floor::KernelAccess> {
     match (access.contains(Access::READ), access.contains(Access::WRITE)) {
         (true, true) => Some(floor::KernelAccess::ReadWrite),
@@ -61,7 +61,7 @@ fn right(access: Access) -> Option<floor::KernelAccess> {
 }
 
 impl Grants {
-    /// Opens the hierarchies, for the floor. What is not there any more, or is another kind of thing, is left out.
+    /// Opens the hierarchies for the floor. Those that no longer exist, or have changed their type, are left out.
     pub fn open(hierarchies: Vec<Hierarchy>) -> (Grants, Vec<floor::PathGrant>) {
         let (mut grants, mut beneath) = (Vec::new(), Vec::new());
         for Hierarchy { path, access, kind } in hierarchies {
@@ -87,14 +87,14 @@ impl Grants {
         (Grants(grants), beneath)
     }
 
-    /// Whether there is none.
+    /// Whether there are no grants.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the floor lets the kernel do this with what is at a real path.
+    /// Whether the floor lets the kernel perform this access at a real path.
     pub fn cover(&self, path: &[u8], access: Access, reach: Target) -> bool {
-        // Each may come from another hierarchy.
+        // Each right may come from another hierarchy.
         [Access::READ, Access::WRITE]
             .into_iter()
             .all(|one| !access.contains(one) || self.cover_one(path, one, reach))
@@ -116,43 +116,43 @@ impl Grants {
             if end <= 1 {
                 return false;
             }
-            // The directory that this is in; of `/x` it is `/`.
+            // The containing directory; `/` for `/x`.
             end = path[..end].iter().rposition(|&byte| byte == b'/').unwrap_or(0);
         }
     }
 
-    /// The grant at this very path, if it stands.
+    /// The grant for exactly this path, if it is still in place.
     fn at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
         self.made_at(path).filter(|grant| !grant.is_lost.load(Ordering::Relaxed))
     }
 
-    /// The grant that was made for this very path.
+    /// The grant that was made for exactly this path.
     fn made_at(&self, path: &[u8]) -> Option<&HierarchyGrant> {
         let at = self.0.binary_search_by(|grant| grant.path.as_slice().cmp(path)).ok()?;
         Some(&self.0[at])
     }
 
-    /// Whether one was made for this very path.
+    /// Whether a grant was made for exactly this path.
     pub fn begin_at(&self, path: &[u8]) -> bool {
         self.made_at(path).is_some()
     }
 
-    /// Each of them.
+    /// All grants, with their original paths.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Access)> {
         self.0.iter().map(|grant| (grant.path.as_slice(), grant.access))
     }
 
-    /// Each of them where it is by now, as far as it was the tree that moved it.
+    /// All grants, with their current paths, as far as the tree moved them.
     pub fn places(&self) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
         self.0.iter().map(|grant| (grant.place.lock().clone(), grant.access, grant.kind))
     }
 
-    /// Those that go along where the tree moves `old` to `new`, each where it will be then.
+    /// The grants that move along if the tree moves `old` to `new`, each with its new path.
     pub fn along(&self, old: &[u8], new: &[u8]) -> impl Iterator<Item = (Vec<u8>, Access, HierarchyKind)> {
         self.places().filter_map(move |(place, access, kind)| Some((moved(&place, old, new)?, access, kind)))
     }
 
-    /// Takes down that the tree has done these moves, each from one path to another, all at once.
+    /// Records moves that the tree has made, each from one path to another, all at once.
     pub fn moved(&self, moves: &[(&[u8], &[u8])]) {
         for grant in &self.0 {
             let mut place = grant.place.lock();
@@ -162,19 +162,19 @@ impl Grants {
         }
     }
 
-    /// Looks whether they still stand: after something at or below `path` was moved or removed.
+    /// Checks the grants again, after something at or below `path` was moved or removed.
     pub fn recheck_below(&self, path: &[u8]) {
         let is_below = |grant: &&HierarchyGrant| moved(&grant.path, path, path).is_some();
         self.0.iter().filter(is_below).for_each(HierarchyGrant::recheck);
     }
 
-    /// Looks whether each still stands.
+    /// Checks whether each grant is still in place.
     pub fn recheck(&self) {
         self.0.iter().for_each(HierarchyGrant::recheck);
     }
 }
 
-/// What `path` is called when `old`, which it is or lies below, is called `new`.
+/// The new name of `path` after `old`, which it is or lies below, is renamed to `new`.
 fn moved(path: &[u8], old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(old).filter(|rest| rest.is_empty() || rest[0] == b'/')?;
     Some([new, rest].concat())
@@ -230,7 +230,7 @@ mod tests {
         }
         assert!(covers(&grants, &root.join("work/deep/x"), both, Target::Object));
         assert!(!covers(&grants, &root.join("work/x"), Access::WRITE, Target::Object));
-        // A name is its directory's: what the grant stands on is not the grant's to remove.
+        // A name belongs to its directory: the grant does not allow removing the granted directory itself.
         assert!(covers(&grants, &root.join("work/deep/x"), Access::WRITE, Target::Entry));
         assert!(!covers(&grants, &root.join("work/deep"), Access::WRITE, Target::Entry));
         assert!(!covers(&grants, &root.join("file"), Access::WRITE, Target::Entry));
@@ -263,7 +263,7 @@ mod tests {
         assert!(covers(&grants, &work, Access::READ, Target::Object), "that was another one");
         grants.recheck_below(work.as_os_str().as_bytes());
         assert!(!covers(&grants, &work.join("x"), Access::READ, Target::Object));
-        // Back in its place it is what it was.
+        // Back in its place, it counts again.
         std::fs::remove_dir(&work).unwrap();
         std::fs::rename(root.join("away"), &work).unwrap();
         grants.recheck();
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(along("x/deep", "y"), [path("y")]);
         grants.moved(&[(&path("x"), &path("ab")), (&path("ab"), &path("x"))]);
         assert_eq!(places(), [path("ab/deep"), path("x")]);
-        // Calls are left to the kernel by the names that the grants were made for.
+        // Calls are left to the kernel by the names for which the grants were made.
         assert!(covers(&grants, &root.join("a/deep/f"), Access::READ, Target::Object));
         assert!(!covers(&grants, &root.join("x/f"), Access::WRITE, Target::Object));
     }

@@ -1,7 +1,7 @@
-//! What stands in a directory when the floor is made.
+//! Lists directories when the floor is built.
 //!
-//! A floor grants objects, whoever asks. What means something else to each process, or acts on the machine, is therefore
-//! never shown as something to grant: links, the file systems of the kernel itself, devices.
+//! A floor grants objects to every process alike. So objects that differ for each process, or act on the machine, are
+//! never offered as something to grant: links, the kernel's own file systems, devices.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use guard_policy::{Name, NameKind};
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, major, minor, openat2, statat};
 
-/// File systems that are no place for files: their objects are the kernel's, a process's, a driver's. By the names of
+/// File systems that hold no ordinary files: their objects belong to the kernel, a process or a driver. Names as in
 /// filesystems(5).
 const OF_THE_KERNEL: [&[u8]; 28] = [
     b"autofs",
@@ -44,34 +44,34 @@ const OF_THE_KERNEL: [&[u8]; 28] = [
     b"xenfs",
 ];
 
-/// With more names than this a directory counts as one that cannot be listed: what is in it is not worth the wait.
+/// A directory with more names counts as one that cannot be listed: listing it would take too long.
 const MAX_LISTED: usize = 1 << 15;
 
-/// The devices of /dev that mean the same to everybody and reach nobody else, by their minor number with major 1
+/// The devices of /dev that mean the same to every process and affect no other, by their minor number with major 1
 /// (Documentation/admin-guide/devices.txt).
 const HARMLESS: [(&[u8], u32); 5] =
     [(b"null", 3), (b"zero", 5), (b"full", 7), (b"random", 8), (b"urandom", 9)];
 
-/// What a list of mounts seldom exceeds, in bytes.
+/// The usual maximum length of a list of mounts, in bytes.
 const LENGTH: usize = 16 << 10;
 
-/// Tells what directories hold.
+/// Lists directories.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// Where file systems of the kernel are mounted, in order; None where that cannot be known.
+    /// The mount points of the kernel's file systems, in order; `None` if unknown.
     apart: Option<Vec<Vec<u8>>>,
 }
 
 impl Names {
-    /// With the mounts of this moment. Where they cannot be read no directory tells its names.
+    /// Reads the current mounts. If they cannot be read, no directory is listed.
     pub fn read() -> Names {
-        // Not by the crate procfs: it takes paths as text, and leaves their escapes.
+        // The crate procfs is not used: it takes paths as text, and does not decode their escapes.
         Names { apart: mountinfo().ok().map(|text| mounted_apart(&text)) }
     }
 
-    /// What a directory holds, without following a link on the way to it; None where it cannot be listed.
+    /// Lists a directory, without following a link on the way; `None` if it cannot be listed.
     pub fn list(&self, directory: &[u8]) -> Option<Vec<Name>> {
-        // Most directories hold no mount.
+        // Most directories contain no mount.
         let here = directory.strip_suffix(b"/").unwrap_or(directory);
         let is_here = |mount: &&Vec<u8>| mount.strip_prefix(here).is_some_and(|rest| rest.starts_with(b"/"));
         let apart: Vec<Vec<u8>> = self.apart.as_ref()?.iter().filter(is_here).cloned().collect();
@@ -86,13 +86,13 @@ impl Names {
 }
 
 fn mountinfo() -> io::Result<Vec<u8>> {
-    // Its size is not told, and to find out by small reads takes longer than the reading.
+    // The file reports no size, and finding it by small reads takes longer than the reading itself.
     let mut text = Vec::with_capacity(LENGTH);
     File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
     Ok(text)
 }
 
-/// What a name is, where the file system says `kind`.
+/// The kind of the name, given the `kind` that the file system reports.
 fn placed(apart: &[Vec<u8>], path: &[u8], kind: NameKind) -> NameKind {
     if path == b"/proc" || apart.iter().any(|mount| mount == path) && path != b"/dev" {
         return NameKind::Other;
@@ -100,7 +100,7 @@ fn placed(apart: &[Vec<u8>], path: &[u8], kind: NameKind) -> NameKind {
     let holds = |mount: &Vec<u8>| mount.strip_prefix(path).is_some_and(|rest| rest.starts_with(b"/"));
     match kind {
         NameKind::Directory if path == b"/dev" || apart.iter().any(holds) => NameKind::Mixed,
-        // Directories and nodes there come and go with the hardware.
+        // Directories and nodes there appear and disappear with the hardware.
         NameKind::Directory | NameKind::File if path.starts_with(b"/dev/") => match is_harmless(path) {
             true => NameKind::File,
             false => NameKind::Other,
@@ -109,7 +109,7 @@ fn placed(apart: &[Vec<u8>], path: &[u8], kind: NameKind) -> NameKind {
     }
 }
 
-/// Whether a path is one of the harmless devices, and that device.
+/// Whether the path is that of a harmless device, and the device there is that one.
 fn is_harmless(path: &[u8]) -> bool {
     let Some((_, number)) = HARMLESS.iter().find(|(name, _)| path.strip_prefix(b"/dev/") == Some(name))
     else {
@@ -121,7 +121,7 @@ fn is_harmless(path: &[u8]) -> bool {
     })
 }
 
-/// The names in a directory, `most` at most, each with what `kind` makes of what the file system says.
+/// The names in a directory, `most` at most, each with its kind as classified by `kind`.
 fn listed(
     directory: &[u8],
     most: usize,
@@ -139,7 +139,7 @@ fn listed(
             continue;
         }
         let found = match entry.file_type() {
-            // Some file systems do not say.
+            // Some file systems do not report the type.
             FileType::Unknown => match statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                 Err(_) => FileType::Unknown,
@@ -162,19 +162,19 @@ fn listed(
     Ok(names)
 }
 
-/// Where a list in the form of /proc/self/mountinfo has file systems of the kernel.
+/// The mount points of the kernel's file systems, from a list in the format of /proc/self/mountinfo.
 fn mounted_apart(mountinfo: &[u8]) -> Vec<Vec<u8>> {
     let mount = |line: &[u8]| {
         let mut fields = line.split(|byte| *byte == b' ');
         let point = unescaped(fields.nth(4)?);
-        // As many optional fields as there are end with a dash.
+        // A dash ends the optional fields.
         let system = fields.skip_while(|field| *field != b"-").nth(1)?;
         OF_THE_KERNEL.contains(&system).then_some(point)
     };
     mountinfo.split(|byte| *byte == b'\n').filter_map(mount).collect()
 }
 
-/// A path in which the kernel has written space, tab, newline and backslash as three octal digits.
+/// Decodes a path in which the kernel has written space, tab, newline and backslash as three octal digits.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -260,7 +260,7 @@ mod tests {
         ] {
             assert_eq!(placed(&apart, path, NameKind::Directory), expected, "{}", path.escape_ascii());
         }
-        // They are what they are even where no mount is told of.
+        // They are excluded even if no mount is listed.
         assert_eq!(placed(&[], b"/proc", NameKind::Directory), NameKind::Other);
         assert_eq!(placed(&[], b"/dev", NameKind::Directory), NameKind::Mixed);
         assert_eq!(placed(&[], b"/dev", NameKind::Other), NameKind::Other);

@@ -1,4 +1,4 @@
-//! The Landlock floor of the tree: what it grants, and what may therefore be left to the kernel.
+//! The Landlock floor of the tree: its grants, and the calls that may therefore be left to the kernel.
 
 mod build;
 mod grants;

@@ -8,42 +8,42 @@ use guard_policy::{Access, Exactness, HierarchyKind, Outcome, Policy, Request, T
 use super::Names;
 use super::grants::{Grants, Target};
 
-/// What becomes of a call that is held.
+/// How a held call is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeldCall {
-    /// The broker does it.
+    /// The broker performs it.
     #[default]
     Brokered,
-    /// It goes on in the kernel where the floor covers what it is about.
+    /// The kernel performs it if the floor covers its object.
     Floored,
 }
 
-/// What is not held at all.
+/// Accesses that the filter does not trap at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Untrapped {
-    /// Opening only to read.
+    /// Opens only for reading.
     pub reads: bool,
-    /// Opening only to write, and removing.
+    /// Opens only for writing, and removals.
     pub writes: bool,
 }
 
-/// The floor of a tree, with what a policy makes of it. The floor stays as it was made; the policy may be another one.
+/// The floor of a tree, and its use under a policy. The floor never changes; the policy may.
 #[derive(Clone, Debug, Default)]
 pub struct LandlockPlan {
-    /// The hierarchies from which programs can start; None when there is no floor.
+    /// The hierarchies from which programs can start; `None` without a floor.
     pub roots: Option<Vec<PathBuf>>,
     grants: Arc<Grants>,
-    /// Top-level links that lead to directories, as `/lib` to `/usr/lib`.
+    /// Top-level links that lead to directories, such as `/lib` to `/usr/lib`.
     links: Arc<Vec<(Vec<u8>, Vec<u8>)>>,
     held: HeldCall,
     untrapped: Untrapped,
-    /// Whether everything that the floor lets be read may be, and written.
+    /// Whether the policy allows reading everything that the floor allows reading; and the same for writing.
     reads: bool,
     writes: bool,
 }
 
 impl LandlockPlan {
-    /// What a floor of these roots (None without one) and grants means under a policy.
+    /// The plan for a floor with these roots (`None` without one) and grants under a policy.
     pub fn new(
         roots: Option<Vec<PathBuf>>,
         grants: Arc<Grants>,
@@ -55,20 +55,20 @@ impl LandlockPlan {
         LandlockPlan { roots, grants, links, held, untrapped, reads: false, writes: false }.under(policy)
     }
 
-    /// What is not held at all, for good.
+    /// The accesses that are never trapped during this run.
     pub fn untrapped(&self) -> Untrapped {
         self.untrapped
     }
 
-    /// Whether a policy takes nothing away of what is not held.
+    /// Whether a policy restricts nothing that is not trapped.
     pub fn is_kept_by(&self, policy: &Policy) -> bool {
         let Untrapped { reads, writes } = self.untrapped;
         let under = self.under(policy);
-        // Where scripts are asked for, who opens them must be seen.
+        // If scripts need approval, the broker must see which process opens them.
         (!reads || (under.reads && !policy.may_ask_about_scripts())) && (!writes || under.writes)
     }
 
-    /// Whether a policy may give more of what is not held than the floor, which stays as it was made.
+    /// Whether a policy may allow more of the untrapped accesses than the floor grants. The floor never changes.
     pub fn is_less_than(&self, policy: &Policy) -> bool {
         let Untrapped { reads, writes } = self.untrapped;
         if !reads && !writes {
@@ -83,26 +83,27 @@ impl LandlockPlan {
         reads && is_less(Access::READ, &classes.read) || writes && is_less(Access::WRITE, &classes.create)
     }
 
-    /// The same under another policy: a grant that this does not allow as a whole takes its class from the kernel.
+    /// The plan under another policy. A grant that this policy does not allow as a whole takes its kind of access from
+    /// the kernel.
     pub fn under(&self, policy: &Policy) -> LandlockPlan {
         let holds = |class: Access| {
             let mut grants = self.grants.places().filter(|(_, access, _)| access.contains(class));
             grants.all(|(path, _, kind)| is_whole(policy, &path, class, kind))
         };
-        // The kernel opens programs for reading, and so the floor lets them be read.
+        // The kernel opens programs for reading, so the floor allows reading them.
         let roots = self.roots.as_ref().is_some_and(|roots| {
             roots.iter().all(|root| policy.is_uniform(root.as_os_str().as_encoded_bytes(), Access::READ))
         });
         LandlockPlan { reads: roots && holds(Access::READ), writes: holds(Access::WRITE), ..self.clone() }
     }
 
-    /// Whether the policy allows at `new` what the floor goes on granting when `old` is moved there.
+    /// Whether the policy allows at `new` what the floor still grants after `old` is moved there.
     pub fn may_move(&self, policy: &Policy, old: &[u8], new: &[u8]) -> bool {
         self.grants.along(old, new).all(|(path, access, kind)| is_whole(policy, &path, access, kind))
     }
 
-    /// Whether what is at a path must stay there: nobody is asked about reading, and what is made anew in the place of a
-    /// hierarchy would not be granted, unless the one around it is.
+    /// Whether the object at a path must stay there: reads are not trapped, and a replacement of a hierarchy would not
+    /// be granted, unless the hierarchy around it is.
     pub fn needs(&self, path: &[u8]) -> bool {
         let is_granted = |path: &[u8]| self.grants.cover(path, Access::READ, Target::Object);
         let is_needed = |(place, access, _): (Vec<u8>, Access, _)| {
@@ -119,27 +120,26 @@ impl LandlockPlan {
             .is_none_or(|roots| roots.iter().any(|root| is_below(path, root.as_os_str().as_encoded_bytes())))
     }
 
-    /// Whether whatever the floor lets be opened is what the policy lets be opened: then it cannot matter what the kernel
-    /// opens.
+    /// Whether the policy allows every open that the floor allows: then it cannot matter what the kernel opens.
     pub fn is_within_policy(&self) -> bool {
         self.reads && self.writes
     }
 
-    /// Whether the kernel may be left to do this with what is at a real path: the floor covers it, and covers nothing for
-    /// this access but what the policy allows as a whole.
+    /// Whether the kernel may perform this access at a real path: the floor covers it, and everything that the floor
+    /// covers for this kind of access the policy allows as a whole.
     pub fn covers(&self, path: &[u8], access: Access, reach: Target) -> bool {
         (self.reads || !access.contains(Access::READ))
             && (self.writes || !access.contains(Access::WRITE))
             && self.grants.cover(path, access, reach)
     }
 
-    /// Whether there is anything that could be left to the kernel.
+    /// Whether any call could be left to the kernel.
     pub fn leaves_anything(&self) -> bool {
         self.held == HeldCall::Floored && (self.reads || self.writes) && !self.grants.is_empty()
     }
 
-    /// Where a top-level link leads by which a path begins: what the link is replaced by, and its length. A path that ends
-    /// with the link may mean the link itself.
+    /// If the path begins with a top-level link, returns the link's target and the link's length. A path that ends with
+    /// the link may mean the link itself.
     pub fn top_link(&self, path: &[u8]) -> Option<(&[u8], usize)> {
         let is_first = |(link, _): &&(Vec<u8>, Vec<u8>)| {
             path.strip_prefix(link.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'))
@@ -147,7 +147,7 @@ impl LandlockPlan {
         self.links.iter().find(is_first).map(|(link, target)| (target.as_slice(), link.len()))
     }
 
-    /// Who decides, in words for the operator.
+    /// Which tier decides, in words for the operator.
     pub fn tiers(&self) -> String {
         let words = |reads, writes| match (reads, writes) {
             (true, true) => "reads and writes",
@@ -171,7 +171,7 @@ impl LandlockPlan {
     }
 }
 
-/// Whether the policy allows all that a grant at this path gives. Nothing is below a file.
+/// Whether the policy allows everything that a grant at this path gives. There is nothing below a file.
 fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -> bool {
     match kind {
         HierarchyKind::Directory => policy.is_uniform(path, access),
@@ -179,7 +179,7 @@ fn is_whole(policy: &Policy, path: &[u8], access: Access, kind: HierarchyKind) -
     }
 }
 
-/// The links of `/` that lead to directories. They are the system's (merged /usr); should one lead elsewhere later, then
+/// The links of `/` that lead to directories. They belong to the system (merged /usr); should one lead elsewhere later,
 /// the floor decides about what is there.
 fn top_links() -> Vec<(Vec<u8>, Vec<u8>)> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,4 +1,4 @@
-//! Notices when a hierarchy that the floor grants is moved away, replaced, or mounted upon.
+//! Notices when a hierarchy that the floor grants is moved, replaced, or mounted over.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -15,26 +15,26 @@ use super::LandlockPlan;
 use super::grants::Grants;
 use crate::panics::{Panic, restart_on_panic};
 
-/// It is looked no more often.
+/// The minimum time between two checks.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Watches for as long as the process lives. What the tree itself moves is looked at by who moves it
-/// ([`Grants::recheck_below`]); this is for the rest of the machine. Meanwhile the floor refuses what is new there. `tell` hears
-/// of panics.
+/// Watches for as long as the process lives. Moves by the tree itself are checked at once by [`Grants::recheck_below`];
+/// this is for the rest of the machine. Until a change is noticed, the floor refuses what is new there. `tell` receives
+/// panics.
 ///
 /// # Errors
-/// When it cannot be watched, or no thread can be started.
+/// If watching is impossible, or no thread can be started.
 pub fn watch(plan: &LandlockPlan, tell: impl Fn(&Panic) + Send + 'static) -> std::io::Result<()> {
     let grants = Arc::clone(plan.grants());
     if grants.is_empty() {
         return Ok(());
     }
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    // The kernel wakes who polls it when something is mounted or unmounted (proc_pid_mounts(5)).
+    // The kernel wakes pollers of this file when something is mounted or unmounted (proc_pid_mounts(5)).
     let mounts = std::fs::File::open("/proc/self/mountinfo")?;
     let look = move || {
         attend(&changes, &grants);
-        // What was moved before it was watched.
+        // Something may have moved before the watch began.
         grants.recheck();
         fail_point(Fallible::Floor, b"");
         loop {
@@ -48,7 +48,7 @@ pub fn watch(plan: &LandlockPlan, tell: impl Fn(&Panic) + Send + 'static) -> std
             drain(&changes);
             grants.recheck();
             attend(&changes, &grants);
-            // Names come and go all the time beside a hierarchy in /tmp.
+            // Names come and go all the time next to a hierarchy in /tmp.
             std::thread::sleep(RETRY_INTERVAL);
         }
     };
@@ -56,8 +56,8 @@ pub fn watch(plan: &LandlockPlan, tell: impl Fn(&Panic) + Send + 'static) -> std
     Ok(())
 }
 
-/// Watches the hierarchies, and the directories above: whoever moves one of those moves what is below. Of what is removed
-/// while it is open only the directory tells, and of a file its count of links.
+/// Watches the hierarchies and the directories above, whose moves also move what is below. If an open object is
+/// removed, only its directory reports it, and for a file its link count.
 fn attend(changes: &OwnedFd, grants: &Grants) {
     let itself = WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF | WatchFlags::DONT_FOLLOW;
     let mut paths: BTreeMap<&[u8], WatchFlags> = BTreeMap::new();
@@ -70,7 +70,7 @@ fn attend(changes: &OwnedFd, grants: &Grants) {
         *paths.entry(path).or_insert(itself) |= WatchFlags::ATTRIB;
     }
     for (path, what) in paths {
-        // One that is gone has been looked at.
+        // Errors are fine: a hierarchy that is gone has already been checked.
         let _ = inotify::add_watch(changes, path, what);
     }
 }

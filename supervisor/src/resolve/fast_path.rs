@@ -1,7 +1,7 @@
-//! What a path spells, if no link is on the way: a look that costs one system call, before a walk that costs many.
+//! Fast path for paths without links: one system call, tried before a walk that costs many.
 //!
-//! Nothing is held open here, so nothing may be done by what is found: it says what the kernel is about to find, where it
-//! does not matter if that is something else.
+//! Nothing is held open here, so no operation may rely on the result. It only predicts what the kernel is about to
+//! find, for calls where it does not matter if that turns out to be something else.
 
 use std::os::fd::AsFd;
 
@@ -13,38 +13,38 @@ use super::proc_fd::short_link_to;
 use crate::caller::{Caller, PATH_MAX};
 use crate::landlock::LandlockPlan;
 
-/// From a directory with a longer path the walk starts.
+/// Paths relative to a directory with a longer path are walked instead.
 const MAX_DIRECTORY_LEN: usize = 1024;
 
-/// On the stack: this is done for every open.
+/// On the stack, because every open needs it.
 type Bytes = ArrayVec<u8, PATH_MAX>;
 
-/// An absolute path of a caller.
+/// A caller's path, made absolute.
 ///
-/// Large: best not moved.
+/// It is large: avoid moving it.
 #[derive(Debug, Default)]
 pub struct FastPath {
-    /// With the caller's directory before it, and a top-level link (`/lib`) replaced.
+    /// The path as written, prefixed with the caller's directory, and with a top-level link (`/lib`) replaced.
     written: Bytes,
-    /// The same without empty components, `.` and `..`; empty where it has none of them.
+    /// The same path without empty components, `.` and `..`; empty if `written` has none of them.
     clean: Bytes,
 }
 
-/// What is at a path.
+/// What the lookup found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastLookup {
-    /// Something, and no link on the way to it: the path without `.` and `..` is its real path.
+    /// An object, and no link on the way to it: the path without `.` and `..` is its real path.
     There,
-    /// Nothing, and no link on the way that exists.
+    /// Nothing; no existing component is a link.
     Missing,
-    /// A link, somewhere.
+    /// A link somewhere on the way.
     Link,
-    /// What the kernel says of it needs a closer look.
+    /// An errno that needs the full walk.
     Unclear,
 }
 
 impl FastPath {
-    /// Takes what `path` means from `dirfd`. None where that cannot be told in short.
+    /// Sets this to the absolute form of `path` from `dirfd`. Returns `None` if the full walk is needed.
     pub fn spell(
         &mut self,
         caller: &Caller<'_>,
@@ -65,7 +65,7 @@ impl FastPath {
                 let mut directory = [0; MAX_DIRECTORY_LEN];
                 let length = caller.kernel().directory_path(caller.tid(), dirfd, &mut directory).ok()?;
                 let directory = &directory[..length];
-                // One that was removed still has a path, at which something else may be by now.
+                // A removed directory still has a path, where something else may be by now.
                 let is_removed = directory.ends_with(b" (deleted)");
                 if directory.first() != Some(&b'/') || length == MAX_DIRECTORY_LEN || is_removed {
                     return None;
@@ -86,10 +86,10 @@ impl FastPath {
         if self.clean.is_empty() { &self.written } else { &self.clean }
     }
 
-    /// Looks at what is there, in one call that opens nothing.
+    /// Looks up the path, in one call that opens nothing.
     pub fn lookup(&self) -> FastLookup {
-        // No directory is opened for writing, and nothing else as a directory: this fails whatever is there, and what it
-        // fails with says what that is.
+        // O_DIRECTORY with O_WRONLY always fails: a directory cannot be opened for writing, and nothing else as a
+        // directory. The errno shows what is there.
         let never = OFlags::DIRECTORY | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
         let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(CWD, &self.written[..], never, Mode::empty(), no_links) {
@@ -100,8 +100,7 @@ impl FastPath {
         }
     }
 
-    /// Takes the path to which the links lead, as the kernel follows them. None where one leads through an open file, or
-    /// to nothing.
+    /// Resolves the links as the kernel does. Returns `None` if one leads through an open file, or to nothing.
     pub fn follow(&mut self) -> Option<()> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file =
@@ -119,12 +118,12 @@ impl FastPath {
     }
 }
 
-/// Whether a path has nothing in it that a real path has not.
+/// Whether a path is already normalised.
 fn is_clean(path: &[u8]) -> bool {
     path == b"/" || path[1..].split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// A path as it is where no link is on the way, into an empty one.
+/// Appends the normalised path to an empty `clean`, assuming that no link is on the way.
 fn clean_into(path: &[u8], clean: &mut Bytes) {
     for name in path.split(|&byte| byte == b'/') {
         match name {
@@ -134,7 +133,7 @@ fn clean_into(path: &[u8], clean: &mut Bytes) {
                 clean.truncate(end);
             }
             name => {
-                // No longer than what it was made of.
+                // The result is never longer than the input.
                 let _ = clean.try_push(b'/');
                 let _ = clean.try_extend_from_slice(name);
             }

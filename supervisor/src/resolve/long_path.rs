@@ -1,8 +1,8 @@
-//! The path of a directory that is deeper than the kernel can tell: what it says of a directory further up, and the
-//! names between.
+//! The path of a directory that is too deep for the kernel to report: the kernel's path of an ancestor, and the names
+//! between.
 //!
-//! The names are read one after another, and directories may move meanwhile. That gains nothing: each name was right
-//! when it was read, and nothing moves to where it, or what is below it, would have more rights (syscall/rename.rs).
+//! The names are read one after another, and directories may move meanwhile. That gains nothing: each name was correct
+//! when it was read, and nothing moves to where it, or anything below it, would have more rights (syscall/rename.rs).
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use super::proc_fd::{kernel_path, link_to};
 
-/// How far up it is looked.
+/// The maximum number of levels to go up.
 const MAX_LEVELS: usize = 4096;
 
 /// The path of `directory`.
 ///
 /// # Errors
-/// ENAMETOOLONG for what is no directory, and where a name is not found or may not be looked for.
+/// ENAMETOOLONG if it is not a directory, and if a name is not found or may not be searched for.
 pub fn deep_path(directory: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     let mut here = directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     let mut names: Vec<Vec<u8>> = Vec::new();
@@ -46,7 +46,7 @@ pub fn deep_path(directory: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
 /// The name of a directory in its parent.
 fn name_in(parent: &OwnedFd, child: &Stat) -> Result<Vec<u8>, Errno> {
     if child.st_nlink == 0 {
-        // Removed: the name that it had is gone, and nothing can be in it.
+        // The directory was removed: its name is gone, and nothing can be in it.
         return Ok(b"(deleted)".to_vec());
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -55,7 +55,7 @@ fn name_in(parent: &OwnedFd, child: &Stat) -> Result<Vec<u8>, Errno> {
     for entry in Dir::new(listed)? {
         let entry = entry?;
         let name = entry.file_name();
-        // Where something is mounted the number in the list is another: so deep, it is not looked for.
+        // A mount point has another inode number in the listing. At such a depth it is not searched for.
         if entry.ino() != child.st_ino || name == c".." || name == c"." {
             continue;
         }

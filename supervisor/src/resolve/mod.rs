@@ -1,9 +1,9 @@
-//! From a path as the caller wrote it to the object that it names, and that object's real path.
+//! Resolves a path as the caller wrote it to the object that it names, and to that object's real path.
 //!
-//! The kernel resolves whole stretches where it can do so without following a link; where a symbolic link or
-//! /proc's own links come in, the components are walked here, one descriptor each. Nothing is looked at twice:
-//! the decision is about the descriptor that the operation then uses, and its path is what the kernel says of
-//! it (`/proc/self/fd/N`), not what was written.
+//! The kernel resolves whole stretches where it can do so without following a link. Symbolic links and /proc's own
+//! links are walked here component by component, with one descriptor each. Nothing is looked up twice: the decision is
+//! about the descriptor that the operation then uses, and its path is the one that the kernel reports
+//! (`/proc/self/fd/N`), not the one that was written.
 
 mod fast_path;
 mod long_path;
@@ -32,25 +32,25 @@ use walk::{Pending, Walk};
 pub enum Last {
     /// Followed (open, chmod, truncate …).
     Follow,
-    /// The same, but a name with a slash behind it, at the end of a link too, is not looked through (O_CREAT).
+    /// Followed, but a name with a slash after it, also at the end of a link, is not followed (O_CREAT).
     Make,
-    /// Itself the object, unless a slash is written behind it (lchown, O_NOFOLLOW, O_EXCL …).
+    /// The link itself is the object, unless a slash follows it (lchown, O_NOFOLLOW, O_EXCL …).
     Keep,
-    /// Not looked through at all: the call is about the name in its directory (unlink, rename, mkdir …).
+    /// Not resolved at all: the call is about the name in its directory (unlink, rename, mkdir …).
     Name,
 }
 
 /// An object that exists.
 #[derive(Debug)]
 pub struct Object {
-    /// An O_PATH descriptor of it; of a symbolic link itself where the link was kept.
+    /// An O_PATH descriptor of the object; of the symbolic link itself if it was not followed.
     pub fd: OwnedFd,
-    /// What it is.
+    /// Its metadata.
     pub stat: Stat,
 }
 
 impl Object {
-    /// Of a descriptor.
+    /// Wraps a descriptor.
     ///
     /// # Errors
     /// The kernel's.
@@ -65,49 +65,49 @@ impl Object {
     }
 }
 
-/// A file, whatever it is called.
+/// The identity of a file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The number of its file system.
+    /// The device number of its file system.
     pub device: u64,
-    /// Its own number there.
+    /// Its inode number.
     pub inode: u64,
 }
 
 impl Identity {
-    /// Of a stat.
+    /// Takes the identity from a stat.
     pub fn from_stat(stat: &Stat) -> Identity {
         Identity { device: stat.st_dev, inode: stat.st_ino }
     }
 }
 
-/// A name in a directory: what creating, removing, renaming and most opens are about.
+/// A name in a directory: the subject of creating, removing, renaming and most opens.
 #[derive(Debug)]
 pub struct DirEntry {
     /// An O_PATH descriptor of the directory.
     pub parent: OwnedFd,
     /// The last component, without slashes; never empty, `.` or `..`.
     pub name: Vec<u8>,
-    /// Whether a slash was written behind it: it must be a directory then.
+    /// Whether a slash follows the name: then it must be a directory.
     pub slash: bool,
-    /// What is there, if anything.
+    /// The object there, if any.
     pub object: Option<Object>,
-    /// Why nothing is there: ENOENT, or ENAMETOOLONG.
+    /// The errno if nothing is there: ENOENT or ENAMETOOLONG.
     pub absent: Errno,
-    /// The entry's real path: the directory's, and the name.
+    /// The entry's real path: the directory's real path and the name.
     pub path: Vec<u8>,
 }
 
 impl DirEntry {
-    /// What is there.
+    /// The object at this entry.
     ///
     /// # Errors
-    /// Why nothing is.
+    /// The errno for the missing object.
     pub fn there(&self) -> Result<&Object, Errno> {
         self.object.as_ref().ok_or(self.absent)
     }
 
-    /// Whether something can be made there.
+    /// Checks that the entry is free, so that something can be created there.
     ///
     /// # Errors
     /// EEXIST, ENAMETOOLONG.
@@ -119,7 +119,7 @@ impl DirEntry {
         }
     }
 
-    /// The name as written, for the operations whose errno depends on a slash at the end.
+    /// The name as written, for operations whose errno depends on a trailing slash.
     pub fn written(&self) -> Vec<u8> {
         let mut name = self.name.clone();
         if self.slash {
@@ -129,7 +129,7 @@ impl DirEntry {
     }
 }
 
-/// What a path leads to.
+/// The result of resolving a path.
 #[derive(Debug)]
 pub enum Target {
     /// A name in a directory.
@@ -138,14 +138,14 @@ pub enum Target {
     Object {
         /// The object.
         object: Object,
-        /// Its real path, or what the kernel says of an object without one (`pipe:[12]`).
+        /// Its real path, or the kernel's text for an object without one (`pipe:[12]`).
         path: Vec<u8>,
-        /// Whether the last component was `.` or `..`, for which rename and rmdir have errnos of their own.
+        /// Whether the last component was `.` or `..`, for which rename and rmdir have their own errnos.
         dots: Dots,
     },
 }
 
-/// How a path that names no entry ended.
+/// How a path that does not name an entry ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dots {
     /// `/`, a descriptor, or a link of /proc.
@@ -165,10 +165,10 @@ impl Target {
         }
     }
 
-    /// What is there, with its real path.
+    /// The object, with its real path.
     ///
     /// # Errors
-    /// ENOENT when nothing is there.
+    /// ENOENT if nothing is there.
     pub fn into_object(self) -> Result<(Object, Vec<u8>), Errno> {
         match self {
             Target::Entry(entry) => Ok((entry.object.ok_or(entry.absent)?, entry.path)),
@@ -177,7 +177,7 @@ impl Target {
     }
 }
 
-/// Where paths start, and what of the host changes how they are walked.
+/// Where paths start, and host settings that affect how they are walked.
 #[derive(Debug)]
 pub struct Resolver {
     root: OwnedFd,
@@ -187,10 +187,10 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Looks at the host once.
+    /// Reads the host's settings once.
     ///
     /// # Errors
-    /// When `/` cannot be opened.
+    /// The kernel's, if `/` cannot be opened.
     pub fn new() -> Result<Resolver, Errno> {
         let protected = std::fs::read_to_string("/proc/sys/fs/protected_symlinks");
         Ok(Resolver {
@@ -203,16 +203,16 @@ impl Resolver {
     /// Resolves `path` of `caller` from `dirfd`.
     ///
     /// # Errors
-    /// As open(2): ENOENT, ENOTDIR, ELOOP, EACCES, ENAMETOOLONG, EBADF. EACCES too for links of /proc that lead
-    /// out of the caller's own process.
+    /// As open(2): ENOENT, ENOTDIR, ELOOP, EACCES, ENAMETOOLONG, EBADF. EACCES also for links of /proc that lead out of
+    /// the caller's own process.
     pub fn resolve(&self, caller: &Caller<'_>, dirfd: i32, path: &[u8], last: Last) -> Result<Target, Errno> {
         self.resolve_restricted(caller, dirfd, path, last, ResolveFlags::empty())
     }
 
-    /// The same with the restrictions of openat2(2).
+    /// As [`Resolver::resolve`], with the restrictions of openat2(2).
     ///
     /// # Errors
-    /// As openat2(2): EXDEV and ELOOP for what they exclude.
+    /// As openat2(2): EXDEV and ELOOP for what the restrictions exclude.
     pub fn resolve_restricted(
         &self,
         caller: &Caller<'_>,
@@ -237,9 +237,8 @@ impl Resolver {
         Walk { resolver: self, caller, directory, scope, pending: Pending::new(path), links: 0, last }.run()
     }
 
-    /// What exists at a path, all links followed, as far as the kernel can tell by itself, with its real path. None where
-    /// the path must be walked: where nothing is found, and where it leads through or into /proc, which is another to each
-    /// caller.
+    /// Resolves a path in one call, following all links; returns the object and its real path. Returns `None` if the
+    /// path must be walked: if nothing is found, or if it leads through or into /proc, which differs for each caller.
     ///
     /// # Errors
     /// EBADF; ESRCH when the caller is gone.
@@ -256,12 +255,13 @@ impl Resolver {
         };
         let from = directory.as_ref().map_or(CWD, |directory| directory.as_fd());
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        // A link of /proc to an open file stops it here. What is another file to each process otherwise lies in /proc.
+        // This stops at a /proc link to an open file. Everything else whose meaning depends on the process lies in
+        // /proc.
         let Ok(fd) = rustix::fs::openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
         else {
             return Ok(None);
         };
-        // What is deeper than the kernel can tell is walked to.
+        // An object too deep for the kernel to report its path is walked to.
         let Ok(real) = real_path(fd.as_fd()) else { return Ok(None) };
         if !real.starts_with(b"/") || real == b"/proc" || real.starts_with(b"/proc/") {
             return Ok(None);
@@ -269,7 +269,7 @@ impl Resolver {
         Ok(Some((Object::from_fd(fd)?, real)))
     }
 
-    /// The caller's descriptor as an object: AT_EMPTY_PATH and the calls that take a descriptor.
+    /// The caller's descriptor as an object, for AT_EMPTY_PATH and the calls that take a descriptor.
     ///
     /// # Errors
     /// EBADF.

@@ -1,4 +1,4 @@
-//! `/proc/self/fd`: our descriptors by a path, and what the kernel says of theirs.
+//! `/proc/self/fd`: paths that lead to our descriptors, and the kernel's path of each.
 
 use std::fmt::Write as _;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -7,14 +7,14 @@ use guard_openclaw::peer::proc::Text;
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
-/// What the kernel says a descriptor's path is.
+/// The path that the kernel reports for a descriptor.
 pub(super) fn kernel_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     const DELETED: &[u8] = b" (deleted)";
     let mut path = rustix::fs::readlinkat(CWD, link_to(fd), Vec::with_capacity(256))?.into_bytes();
     if path.starts_with(b"(unreachable)") {
         return Err(Errno::ACCESS);
     }
-    // A file may really be called so: then the path leads to it.
+    // A file may really have this name: then the path leads to it.
     if path.ends_with(DELETED) && path[0] == b'/' && !names(&path, fd) {
         path.truncate(path.len() - DELETED.len());
     }

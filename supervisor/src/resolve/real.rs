@@ -1,4 +1,4 @@
-//! What an open file is called.
+//! The path of an open file.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,11 +7,11 @@ use rustix::io::Errno;
 use super::long_path::deep_path;
 use super::proc_fd::kernel_path;
 
-/// A descriptor's path. For an object that was removed: the path that it had.
+/// The real path of a descriptor. For a removed object, the path that it had.
 ///
 /// # Errors
-/// EACCES for an object outside the supervisor's root, whose path means nothing here; ENAMETOOLONG for what is no
-/// directory and lies deeper than PATH_MAX.
+/// EACCES for an object outside the supervisor's root, whose path means nothing here; ENAMETOOLONG for an object deeper
+/// than PATH_MAX that is not a directory.
 pub fn real_path(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     match kernel_path(fd) {
         Err(Errno::NAMETOOLONG) => deep_path(fd),

@@ -1,17 +1,17 @@
-//! The restrictions of openat2(2), which hold for each step of a walk.
+//! The restrictions of openat2(2), which apply to each step of a walk.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
-/// What a walk may do besides going from a directory to what is in it.
+/// Restricts which steps a walk may take.
 #[derive(Debug)]
 pub struct Restrictions {
     flags: ResolveFlags,
-    /// With RESOLVE_BENEATH and RESOLVE_IN_ROOT: the directories passed, beginning with the one that is not left.
+    /// With RESOLVE_BENEATH and RESOLVE_IN_ROOT: the directories passed, starting with the one that may not be left.
     above: Vec<OwnedFd>,
-    /// Whether the kernel would have looked up `/` by now: with RESOLVE_NO_XDEV, a link may lead there only then.
+    /// Whether the kernel would have looked up `/` by now. With RESOLVE_NO_XDEV, a link may lead to `/` only then.
     has_root: bool,
 }
 
@@ -23,7 +23,7 @@ pub enum Up {
     Stay,
 }
 
-/// The mount that a file was reached by.
+/// The ID of the mount through which a file was reached.
 ///
 /// # Errors
 /// The kernel's.
@@ -38,7 +38,7 @@ fn identity(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
 }
 
 impl Restrictions {
-    /// Of a walk that starts in this directory, with an absolute path or not.
+    /// For a walk that starts in this directory; `absolute` is whether the path is absolute.
     ///
     /// # Errors
     /// EMFILE.
@@ -55,15 +55,15 @@ impl Restrictions {
         self.flags.is_empty()
     }
 
-    /// Whether the walk may not leave the directory where it began.
+    /// Whether the walk may not leave its starting directory.
     fn is_closed(&self) -> bool {
         self.flags.intersects(ResolveFlags::BENEATH | ResolveFlags::IN_ROOT)
     }
 
-    /// The walk goes from a directory to one in it.
+    /// Notes a step from a directory into one of its subdirectories.
     ///
     /// # Errors
-    /// EXDEV when that is another mount.
+    /// EXDEV if that is on another mount.
     pub fn enter(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
         self.cross(from.as_fd(), to.as_fd())?;
         if self.is_closed() {
@@ -72,10 +72,10 @@ impl Restrictions {
         Ok(())
     }
 
-    /// The walk goes from one object to another.
+    /// Checks a step from one object to another.
     ///
     /// # Errors
-    /// EXDEV when that is another mount.
+    /// EXDEV if that is on another mount.
     pub fn cross(&self, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
         if self.flags.contains(ResolveFlags::NO_XDEV) && mount_of(from)? != mount_of(to)? {
             return Err(Errno::XDEV);
@@ -86,7 +86,7 @@ impl Restrictions {
     /// Where `..` leads.
     ///
     /// # Errors
-    /// EXDEV above where a walk may not go.
+    /// EXDEV if `..` leads above the starting directory.
     pub fn up(&mut self) -> Result<Up, Errno> {
         self.has_root = true;
         if self.is_closed() && self.above.len() == 1 {
@@ -95,11 +95,11 @@ impl Restrictions {
         Ok(Up::Parent)
     }
 
-    /// The walk has gone from a directory to its parent.
+    /// Notes a step from a directory to its parent.
     ///
     /// # Errors
-    /// EXDEV when that is another mount; EAGAIN when the directory has been moved away from where the walk came
-    /// through: its parent may be outside.
+    /// EXDEV if that is on another mount; EAGAIN if the directory was moved away from where the walk came through: its
+    /// parent may be outside.
     pub fn check_dotdot(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
         self.cross(from.as_fd(), to.as_fd())?;
         if self.is_closed() {
@@ -112,18 +112,19 @@ impl Restrictions {
         Ok(())
     }
 
-    /// A symbolic link is to be followed.
+    /// Checks that a symbolic link may be followed.
     ///
     /// # Errors
-    /// ELOOP when none may be.
+    /// ELOOP if none may be.
     pub fn follow(&self) -> Result<(), Errno> {
         if self.flags.contains(ResolveFlags::NO_SYMLINKS) { Err(Errno::LOOP) } else { Ok(()) }
     }
 
-    /// An absolute link is to be followed from this directory. The directory where the walk goes on; None for `/`.
+    /// Checks that an absolute link may be followed from this directory. Returns the directory where the walk goes on;
+    /// `None` means `/`.
     ///
     /// # Errors
-    /// EXDEV when it leads out.
+    /// EXDEV if it leads out.
     pub fn enter_root(&mut self, from: &OwnedFd, root: &OwnedFd) -> Result<Option<OwnedFd>, Errno> {
         if self.flags.contains(ResolveFlags::BENEATH) {
             return Err(Errno::XDEV);
@@ -141,10 +142,10 @@ impl Restrictions {
         Ok(None)
     }
 
-    /// A link of /proc that leads to an object is to be followed.
+    /// Checks that a /proc link to an object may be followed.
     ///
     /// # Errors
-    /// ELOOP, EXDEV when that is excluded.
+    /// ELOOP and EXDEV if that is excluded.
     pub fn jump(&self, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
         if self.flags.contains(ResolveFlags::NO_MAGICLINKS) {
             return Err(Errno::LOOP);

@@ -1,8 +1,8 @@
-//! Places whose meaning depends on who asks: /proc, terminals, and objects without a path.
+//! Files whose meaning depends on the caller: /proc, terminals, and objects without a path.
 //!
-//! The supervisor opens on a caller's behalf, so `/proc/self` and `/dev/tty` would be its own, and what the
-//! kernel checks of the opener would be checked of the supervisor. What a caller may reach there is said here,
-//! before the policy is asked, and only ever takes away.
+//! The supervisor opens on a caller's behalf, so `/proc/self` and `/dev/tty` would be its own, and the kernel would
+//! check the supervisor instead of the caller. This module decides what a caller may reach there, before the policy is
+//! asked. It only ever takes rights away.
 
 use std::borrow::Cow;
 
@@ -14,18 +14,18 @@ use rustix::io::Errno;
 use crate::caller::Caller;
 use crate::resolve::Object;
 
-/// What a symbolic link of /proc is.
+/// The kind of a symbolic link of /proc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcLink {
-    /// It means the caller: this is its text.
+    /// It depends on the caller: this is its text for the caller.
     Text(Vec<u8>),
     /// An ordinary link.
     Plain,
-    /// It leads to an object, not to a path.
+    /// It leads directly to an object, not through a path.
     Magic,
 }
 
-/// What the link `name` in the directory `directory` of a procfs is to the caller.
+/// Classifies the link `name` in the directory `directory` of a procfs, for this caller.
 ///
 /// # Errors
 /// EACCES for the links of another process.
@@ -39,13 +39,13 @@ pub fn proc_link(caller: &Caller<'_>, directory: &[u8], name: &[u8]) -> Result<P
         return Ok(ProcLink::Text(text.into_bytes()));
     }
     let Some((pid, _)) = proc_pid(directory) else {
-        // A procfs mounted elsewhere may be of another namespace: its numbers mean nothing here.
+        // A procfs mounted elsewhere may belong to another pid namespace: its numbers mean nothing here.
         return if directory.starts_with(b"/proc/") { Ok(ProcLink::Plain) } else { Err(Errno::ACCESS) };
     };
     if is_own(caller, pid)? { Ok(ProcLink::Magic) } else { Err(Errno::ACCESS) }
 }
 
-/// `/proc/N` and what is behind it.
+/// Splits `/proc/N` from the rest of the path.
 fn proc_pid(path: &[u8]) -> Option<(Tid, &[u8])> {
     let rest = path.strip_prefix(b"/proc/")?;
     let end = rest.iter().position(|&byte| byte == b'/').unwrap_or(rest.len());
@@ -61,7 +61,7 @@ fn is_own(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
     Ok(pid == own || caller.kernel().status(pid).is_ok_and(|status| status.tgid == own))
 }
 
-/// Whether the caller's process traces another, which gives it all that the other's memory file would.
+/// Whether the caller's process traces the other, which already gives it everything in the other's memory file.
 fn is_traced(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
     match caller.kernel().status(pid)?.tracer {
         0 => Ok(false),
@@ -69,35 +69,35 @@ fn is_traced(caller: &Caller<'_>, pid: Tid) -> Result<bool, Errno> {
     }
 }
 
-/// What a real path is to the caller.
+/// The meaning of a real path for the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Classification<'p> {
     /// The policy decides on this path.
     Policy(Cow<'p, [u8]>),
     /// An object without a path that the caller already holds: a pipe, a socket, its own memory file.
     Own,
-    /// Out of reach whatever the policy says; the sentence says why.
+    /// Out of reach whatever the policy allows; the text is the reason.
     Refused(&'static str),
-    /// The same for what programs look at in passing, as ps(1) does: worth no line on a terminal.
+    /// As `Refused`, for files that programs read in passing, as ps(1) does: not worth a line on a terminal.
     Hidden(&'static str),
 }
 
-/// Files of another process of the tree that no member may open: they would carry its memory.
+/// Files of another process of the tree that no member may open: they would expose its memory.
 const PRIVATE: [&[u8]; 2] = [b"mem", b"environ"];
 /// Files of a process outside the tree that ps(1) and pgrep(1) need.
 const PUBLIC: [&[u8]; 5] = [b"stat", b"status", b"cmdline", b"comm", b"statm"];
 
-/// Whether a device acts on the machine, or on the human before it, and not on a file. By its number, whatever node
-/// leads to it (Documentation/admin-guide/devices.txt).
+/// Whether a device acts on the machine or on the user at it, instead of on a file. Decided by its number, whatever
+/// node leads to it (Documentation/admin-guide/devices.txt).
 fn acts_on_machine(object: &Object) -> bool {
     let (major, minor) = (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev));
     match object.kind() {
-        // A disk holds every file of it.
+        // A disk contains all its files.
         FileType::BlockDevice => true,
         FileType::CharacterDevice => match major {
             // mem, kmem, port
             1 => matches!(minor, 1 | 2 | 4),
-            // Virtual consoles and serial lines, their screens, keyboards and mice; kvm, fuse, tun, uinput and the like.
+            // Virtual consoles, serial lines, screens, keyboards and mice; kvm, fuse, tun, uinput and similar.
             4 | 7 | 10 | 13 => true,
             // console
             5 => minor == 1,
@@ -107,20 +107,20 @@ fn acts_on_machine(object: &Object) -> bool {
     }
 }
 
-/// Whether this is a device that the whole machine uses, and the supervisor's to take away: whoever may write to
-/// `/dev/null` may not remove it, nor say who else may write to it. Terminals of /dev/pts are their users' own.
+/// Whether this is a device that the whole machine uses, and that the supervisor could remove: a caller who may write
+/// to `/dev/null` may not remove it, or change its permissions. Terminals of /dev/pts belong to their users.
 pub fn is_the_machines(path: &[u8], object: &Object) -> bool {
     let is_device = matches!(object.kind(), FileType::CharacterDevice | FileType::BlockDevice);
     let is_there = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/pts/");
-    // For others the kernel says so, with errors of its own.
+    // For other owners the kernel refuses, with its own errnos.
     is_device && is_there && object.stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
-/// Whether what the path says is not what the file system is: a second /proc or /dev/pts, whose rules go by path.
+/// Whether the path does not match the file system: a second /proc or /dev/pts, whose rules go by path.
 fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
     /// `DEVPTS_SUPER_MAGIC` (linux/magic.h).
     const DEVPTS: i64 = 0x1cd1;
-    // What is on a disk has a disk's number.
+    // A file system on a disk has the disk's device number.
     if rustix::fs::major(object.stat.st_dev) != 0 {
         return Ok(false);
     }
@@ -132,7 +132,7 @@ fn is_displaced(path: &[u8], object: &Object) -> Result<bool, Errno> {
     })
 }
 
-/// Says what `path` is to the caller, with the object that is there, if there is one.
+/// Classifies `path` for the caller, with the object there, if any.
 ///
 /// # Errors
 /// ESRCH when the caller is gone.
@@ -204,7 +204,7 @@ fn terminal_is_ours(caller: &Caller<'_>, tree: &Tree, name: &[u8]) -> bool {
     let Some(number) = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u32>().ok()) else {
         return false;
     };
-    // The guard's own terminal, as long as it has not been hung up on: later its number may be another's.
+    // The guard's own terminal counts until it hangs up: later another terminal may have its number.
     let is_guards = tree.leader.is_some_and(|leader| controlling_terminal(leader) == Some(number));
     is_guards || controlling_terminal(caller.tid()) == Some(number) || holds_master(tree, number)
 }
@@ -218,8 +218,7 @@ pub fn controlling_terminal(tid: Tid) -> Option<u32> {
     MAJORS.contains(&major).then(|| (major - MAJORS.start()) * 256 + minor)
 }
 
-/// Looks at the descriptors of every member: the number of a pty that was closed is used again, so what was
-/// opened earlier says nothing.
+/// Checks the descriptors of every member: the number of a closed pty is reused, so earlier opens prove nothing.
 fn holds_master(tree: &Tree, number: u32) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
     let index = format!("tty-index:\t{number}");

@@ -1,4 +1,4 @@
-//! One walk, component by component.
+//! Walks a path component by component.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,13 +13,13 @@ use crate::resolve::special_files;
 /// MAXSYMLINKS of the kernel (include/linux/namei.h).
 const MAX_LINKS: usize = 40;
 
-/// Opens without following any link. ELOOP when there is one.
+/// Opens without following any link; ELOOP if there is one.
 fn open_plain(start: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let plain = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(start, path, flags, Mode::empty(), plain)
 }
 
-/// What is before the last component. None when there is nothing before it or it is no name.
+/// The part before the last component. Returns `None` if it is empty or the last component is not a name.
 fn split(path: &[u8]) -> Option<&[u8]> {
     let trimmed = trim_slashes(path);
     let at = trimmed.iter().rposition(|&byte| byte == b'/')? + 1;
@@ -32,14 +32,14 @@ fn trim_slashes(path: &[u8]) -> &[u8] {
     &path[..end]
 }
 
-/// What is still to be walked. Links can make it many times as long as a path may be written.
+/// The rest of the path to walk. Links can make it much longer than a written path may be.
 pub struct Pending {
     path: Vec<u8>,
     at: usize,
 }
 
 impl Pending {
-    /// All of a path.
+    /// Starts with the whole path.
     pub fn new(path: &[u8]) -> Pending {
         Pending { path: path.to_vec(), at: 0 }
     }
@@ -52,28 +52,28 @@ impl Pending {
         self.at += length;
     }
 
-    /// A link's text comes before what was written behind the link.
+    /// Inserts a link's text before what followed the link.
     fn put_before(&mut self, mut text: Vec<u8>) {
         text.extend_from_slice(self.remaining());
         *self = Pending { path: text, at: 0 };
     }
 }
 
-/// A path, partly walked.
+/// A walk in progress.
 pub struct Walk<'w, 'k> {
     /// Where absolute links lead.
     pub resolver: &'w Resolver,
-    /// Whose path it is.
+    /// The caller whose path it is.
     pub caller: &'w Caller<'k>,
-    /// The directory that was reached.
+    /// The directory reached so far.
     pub directory: OwnedFd,
-    /// Where the walk may go.
+    /// The restrictions on the walk.
     pub scope: Restrictions,
-    /// What is still to be walked.
+    /// The rest of the path.
     pub pending: Pending,
     /// The links that were followed.
     pub links: usize,
-    /// What becomes of a link at the end.
+    /// How a link at the end is treated.
     pub last: Last,
 }
 
@@ -112,7 +112,7 @@ impl Walk<'_, '_> {
     }
 
     fn up(&mut self) -> Result<(), Errno> {
-        // That this is a directory and may be searched comes before where `..` leads.
+        // Opening `.` checks first that this is a directory that may be searched; that errno precedes those of `..`.
         let here = if self.scope.is_open() { None } else { Some(self.open_directory(b".")?) };
         match (self.scope.up()?, here) {
             (Up::Stay, Some(here)) => self.directory = here,
@@ -125,12 +125,12 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// The walk may be at something that is no directory, or may not be searched.
+    /// Opens a directory from the current position, which may not be a directory, or not be searchable.
     fn open_directory(&self, name: &[u8]) -> Result<OwnedFd, Errno> {
         open_plain(self.directory.as_fd(), name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
     }
 
-    /// Goes to the directory of the last component in one call, when no link is on the way there.
+    /// Goes to the parent directory of the last component in one call, if no link is on the way.
     fn enter_parent(&mut self) -> Result<(), Errno> {
         if !self.scope.is_open() {
             return Ok(());
@@ -143,19 +143,19 @@ impl Walk<'_, '_> {
                 self.pending.advance(length);
                 Ok(())
             }
-            // A link, or links that have grown the path beyond PATH_MAX: walked by single steps.
+            // There is a link, or links have made the path longer than PATH_MAX: walk in single steps.
             Err(Errno::LOOP | Errno::NAMETOOLONG) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// The directory that the walk has reached, as the target.
+    /// Returns the directory that the walk has reached as the target.
     fn here(self, dots: Dots) -> Result<Target, Errno> {
         let path = real_path(self.directory.as_fd())?;
         Ok(Target::Object { object: Object::from_fd(self.directory)?, path, dots })
     }
 
-    /// Looks at one name. None: the walk goes on.
+    /// Looks up one name. Returns `None` if the walk goes on.
     fn step(&mut self, name: Vec<u8>, is_last: bool, slash: bool) -> Result<Option<Target>, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.directory, &name[..], flags, Mode::empty()) {
@@ -163,7 +163,7 @@ impl Walk<'_, '_> {
             Err(Errno::NOENT) if is_last => {
                 return Ok(Some(Target::Entry(self.entry(name, slash, None)?)));
             }
-            // An operation on two names may have to say something else first.
+            // An operation on two names may have to report another error first.
             Err(Errno::NAMETOOLONG) if is_last && self.last == Last::Name => {
                 let entry = self.entry(name, slash, None)?;
                 return Ok(Some(Target::Entry(DirEntry { absent: Errno::NAMETOOLONG, ..entry })));
@@ -207,7 +207,7 @@ impl Walk<'_, '_> {
         if self.links > MAX_LINKS {
             return Err(Errno::LOOP);
         }
-        // Of several links, the kernel asks this of the last one only.
+        // With several links, the kernel checks this for the last one only.
         if is_last {
             self.refuse_protected(link)?;
         }
@@ -237,7 +237,7 @@ impl Walk<'_, '_> {
         Ok(None)
     }
 
-    /// Follows a link of /proc that leads to an object and not to a path.
+    /// Follows a /proc link that leads directly to an object.
     fn jump(&mut self, name: &[u8], is_end: bool) -> Result<Option<Target>, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let object = Object::from_fd(rustix::fs::openat(&self.directory, name, flags, Mode::empty())?)?;
@@ -254,8 +254,8 @@ impl Walk<'_, '_> {
         Ok(None)
     }
 
-    /// fs.protected_symlinks: a link in a sticky world-writable directory is followed only by its owner, or
-    /// where the directory's owner made it. The kernel enforces this when *it* follows; here we do.
+    /// fs.protected_symlinks: a link in a sticky world-writable directory is followed only if its owner is the caller
+    /// or the directory's owner. The kernel enforces this when *it* follows links; here the walk does.
     fn refuse_protected(&self, link: &Object) -> Result<(), Errno> {
         if !self.resolver.protected_symlinks || link.stat.st_uid == self.resolver.uid {
             return Ok(());
@@ -300,7 +300,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
         std::fs::write(root.join("file"), "").unwrap();
-        // 40 links, as many as are followed, each with a long way to nowhere.
+        // 40 links, the maximum, each with a long text that goes nowhere.
         let long = "./".repeat(2000);
         for number in 1..=40 {
             let next = if number == 1 { "file".to_owned() } else { (number - 1).to_string() };

@@ -1,4 +1,4 @@
-//! Attributes: mode, owner, times, extended attributes. Each needs `w` on the file.
+//! Attributes: mode, owner, times, extended attributes. Changing any of them needs `w` on the file.
 
 use std::os::fd::AsFd;
 
@@ -11,7 +11,7 @@ use crate::kernel::requests;
 use crate::reply::{HandlerResult, Reply};
 use crate::resolve::{Last, Object, link_to, real_path};
 
-/// The object that a path names, when it may be changed.
+/// Resolves a path to an object whose attributes the policy lets the caller change.
 fn by_path(
     request: &Request<'_, '_>,
     dirfd: i32,
@@ -31,7 +31,7 @@ fn by_path(
     Ok(object)
 }
 
-/// The file behind a descriptor of the caller, when it may be changed.
+/// Takes the file behind one of the caller's descriptors, if its attributes may be changed.
 fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
     let file = request.caller.descriptor(fd)?;
     if rustix::fs::fcntl_getfl(&file)?.contains(OFlags::PATH) {
@@ -43,7 +43,7 @@ fn by_descriptor(request: &Request<'_, '_>, fd: i32) -> Result<Object, Errno> {
     Ok(object)
 }
 
-/// What AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH ask for.
+/// Translates AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH.
 fn at_flags(flags: i32) -> Result<(Last, bool), Errno> {
     if flags & !(libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH) != 0 {
         return Err(Errno::INVAL);
@@ -58,7 +58,7 @@ pub fn chmod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, flags:
     let object = by_path(request, dirfd, path, last, empty)?;
     let mode = mode as u32 & 0o7777;
     request.perform(|| match requests::chmod(object.fd.as_fd(), mode) {
-        // Before Linux 6.6.
+        // Kernels before Linux 6.6 have no fchmodat2.
         Err(Errno::NOSYS) => rustix::fs::chmod(link_to(object.fd.as_fd()), Mode::from_raw_mode(mode)),
         other => other,
     })
@@ -136,7 +136,7 @@ pub fn utimes(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64) -> H
     set_times(request, &by_path(request, dirfd, path, Last::Follow, false)?, &times)
 }
 
-/// utimensat, and futimens where there is no path.
+/// utimensat, and futimens if there is no path.
 pub fn utimensat(request: &Request<'_, '_>, dirfd: i32, path: u64, times: u64, flags: i32) -> HandlerResult {
     let times = if times == 0 {
         Timestamps { last_access: NOW, last_modification: NOW }
@@ -195,12 +195,12 @@ fn xattr(request: &Request<'_, '_>) -> Result<(Vec<u8>, Vec<u8>, XattrFlags), Er
     Ok((name, value, XattrFlags::from_bits_retain(flags)))
 }
 
-/// setxattr, and with `follow` false lsetxattr.
+/// setxattr; lsetxattr if `follow` is false.
 pub fn setxattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let (name, value, flags) = xattr(request)?;
     let object = by_path(request, libc::AT_FDCWD, request.caller.word(0), last, false)?;
-    // Through /proc, which leads to a symbolic link that was kept and not through it.
+    // The /proc path leads to the object itself: if a symbolic link was kept, to the link and not through it.
     request.perform(|| rustix::fs::setxattr(link_to(object.fd.as_fd()), name, &value, flags))
 }
 
@@ -210,7 +210,7 @@ pub fn fsetxattr(request: &Request<'_, '_>) -> HandlerResult {
     request.perform(|| rustix::fs::fsetxattr(&file.fd, name, &value, flags))
 }
 
-/// removexattr, and with `follow` false lremovexattr.
+/// removexattr; lremovexattr if `follow` is false.
 pub fn removexattr(request: &Request<'_, '_>, follow: bool) -> HandlerResult {
     let last = if follow { Last::Follow } else { Last::Keep };
     let name = xattr_name(request, request.caller.word(1))?;

@@ -1,9 +1,10 @@
-//! The calls that programs make most, each answered as often as is wanted: what `make bench-check` counts the
-//! instructions of.
+//! The calls that programs make most, each repeated as often as requested. `make bench-check` counts their
+//! instructions.
 //!
-//! `GUARD_HOT=NAME:CALLS` makes this a driver. It tells its thread on stderr, waits for a line, then raises SIGUSR2 before, between and after `CALLS`
-//! and three times `CALLS` calls, so that the difference of the two counts is that of calls alone. The kernel's side of
-//! the caller is the fake's; the files are real.
+//! `GUARD_HOT=NAME:CALLS` makes this a driver. It prints its thread ID on stderr and waits for a line. Then it makes
+//! `CALLS` calls, and after them three times `CALLS`, and raises SIGUSR2 before, between and after the two runs. The
+//! difference of the two counts is the cost of the calls alone. The fake plays the kernel's side of the caller; the
+//! files are real.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -26,7 +27,7 @@ use crate::reply::{ContinueReason, Reply, send};
 const NAMES: [&str; 6] =
     ["open-absolute", "open-relative", "open-floored", "open-missing", "open-denied", "decide"];
 
-/// One kind of call, ready to be made.
+/// One kind of call, ready to run.
 struct Hot {
     ground: SyscallFixture,
     kernel: Fake,
@@ -35,7 +36,7 @@ struct Hot {
 
 impl Hot {
     fn new(name: &'static str) -> Hot {
-        // The line of parents that a denial is told with ends here, wherever the tests are started from.
+        // The ancestors listed in a denial end here, wherever the tests are started from.
         let parent = nix::unistd::getppid().as_raw();
         let mut ground = SyscallFixture::with_tree(Tree {
             reaper: parent,
@@ -58,7 +59,7 @@ impl Hot {
         Hot { ground, kernel, name }
     }
 
-    /// Makes the call once. Panics if the answer is not what it should be.
+    /// Makes the call once. Panics if the reply is not the expected one.
     fn once(&self) {
         if self.name == "decide" {
             let path = self.kernel.memory[&0x1000].split_last().unwrap().1;
@@ -77,7 +78,7 @@ impl Hot {
         };
         assert!(right, "{}: {outcome:?}", self.name);
         send(&caller, outcome);
-        // What the fake keeps would grow, and use up descriptors.
+        // The fake's record would grow and use up descriptors.
         self.kernel.installed.lock().unwrap().clear();
         self.kernel.answers.lock().unwrap().clear();
     }
@@ -87,7 +88,7 @@ impl Hot {
     }
 }
 
-/// A floor that grants what the policy does.
+/// A Landlock floor that grants what the policy allows.
 fn floored(directory: &Path, policy: &Policy) -> LandlockPlan {
     let path = directory.as_os_str().as_bytes().to_vec();
     let access = Access::READ | Access::WRITE;
@@ -105,7 +106,7 @@ fn the_hottest_calls_are_answered_again_and_again() {
     let name = NAMES.into_iter().find(|name| *name == wanted).expect("a name that is known");
     let calls: usize = calls.parse().expect("a number of calls");
     let hot = Hot::new(name);
-    // What is done at the first call only is not what is counted.
+    // Warm up, so that one-time work is not counted.
     hot.times(3);
     writeln!(std::io::stderr().lock(), "{}", nix::unistd::gettid()).expect("somebody counts");
     std::io::stdin().read_line(&mut String::new()).expect("whoever counts says when");

@@ -1,4 +1,4 @@
-//! The requests that the filter does not know to be harmless.
+//! The ioctl requests that the filter does not know to be harmless.
 
 use std::os::fd::AsFd;
 
@@ -12,9 +12,9 @@ use crate::kernel::requests;
 use crate::reply::{HandlerResult, OurCopy, Reply};
 use crate::resolve::{Object, real_path};
 
-/// `TIOCGPTPEER`: opens the slave of a pty by its master.
+/// `TIOCGPTPEER`: opens the slave of a pty through its master.
 const TIOCGPTPEER: u32 = 0x5441;
-/// `FS_IOC_SETFLAGS`, `FS_IOC32_SETFLAGS` and `FS_IOC_FSSETXATTR` (linux/fs.h): attributes of a file.
+/// `FS_IOC_SETFLAGS`, `FS_IOC32_SETFLAGS` and `FS_IOC_FSSETXATTR` (linux/fs.h): they set a file's attributes.
 const SET_ATTRIBUTES: [u32; 3] = [0x4008_6602, 0x4004_6602, 0x401c_5820];
 
 pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> HandlerResult {
@@ -33,7 +33,7 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
     if plain && SET_ATTRIBUTES.contains(&number) {
         let path = real_path(file.fd.as_fd())?;
         request.guard.judge(request.caller, Operation::Write, &path, Some(&file), Access::WRITE)?;
-        // The kernel takes an int for the flags, whatever the request's number says.
+        // For the flags the kernel reads an int, whatever size the request number carries.
         let size = (number >> 16 & 0x3fff) as usize;
         let read = if number == SET_ATTRIBUTES[2] { size } else { 4 };
         let mut bytes = vec![0; size];
@@ -50,17 +50,17 @@ pub fn ioctl(request: &Request<'_, '_>, fd: i32, number: u32, argument: u64) -> 
             format!("request {number:#x} is not known"),
         )?;
     }
-    // What a file says of a request that it does not know.
+    // The errno of a file that does not know the request.
     Err(Errno::NOTTY)
 }
 
-/// /dev/ptmx, character device 5:2. Another file could answer the request with any number.
+/// Whether the file is /dev/ptmx, character device 5:2. Any other file could return an arbitrary number.
 fn is_master(file: &Object) -> bool {
     file.kind() == FileType::CharacterDevice
         && (rustix::fs::major(file.stat.st_rdev), rustix::fs::minor(file.stat.st_rdev)) == (5, 2)
 }
 
-/// F_SETOWN and F_SETOWN_EX: who gets a descriptor's signals.
+/// F_SETOWN and F_SETOWN_EX: sets which process gets a descriptor's signals.
 pub fn set_owner(request: &Request<'_, '_>, fd: i32, command: i32, argument: u64) -> HandlerResult {
     /// `F_OWNER_TID`, `F_OWNER_PID` (asm-generic/fcntl.h).
     const OWNER_PID: i32 = 1;

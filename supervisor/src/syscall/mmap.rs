@@ -1,4 +1,4 @@
-//! Mapping files as code. Hardening, no boundary: a program may copy what it can read into memory of its own.
+//! Mapping files as code. This is hardening, not a boundary: a program can copy what it can read into its own memory.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -16,7 +16,7 @@ pub fn mmap(request: &Request<'_, '_>, fd: i32) -> HandlerResult {
     if is_plainly_allowed(request, fd) {
         return Ok(Reply::Continue(ContinueReason::Hardening));
     }
-    // An O_PATH descriptor of it is enough to ask who it is; a bad one gets the kernel's own errno.
+    // To identify the file, an O_PATH descriptor is enough. For a bad one the kernel returns its own errno.
     if let Ok(file) = request.caller.directory(fd) {
         judge(request, &file)?;
     }
@@ -24,8 +24,8 @@ pub fn mmap(request: &Request<'_, '_>, fd: i32) -> HandlerResult {
     Ok(Reply::Continue(ContinueReason::Hardening))
 }
 
-/// Whether the file may be mapped by what the kernel says that its path is: so it is with most libraries. What of the caller
-/// is read here, if it is gone, goes into an answer that the kernel drops.
+/// Whether the policy allows the mapping by the path that the kernel reports, as it does for most libraries. If the
+/// caller is gone, this may read another process; but then the kernel drops the reply.
 fn is_plainly_allowed(request: &Request<'_, '_>, fd: i32) -> bool {
     let mut path = [0; 512];
     let caller = request.caller;

@@ -1,8 +1,8 @@
-//! The broker: the supervisor does the call on what it checked, and the caller gets the result.
+//! The broker: the supervisor performs the call on what it checked, and the caller gets the result.
 //!
 //! Each handler reads the caller's arguments once, resolves them to descriptors of its own, asks the policy about
-//! those, and acts on those. What the caller's memory or the names in the file system become meanwhile cannot
-//! change what is done.
+//! those, and acts on those. Later changes to the caller's memory or to names in the file system cannot change what is
+//! done.
 
 mod attributes;
 #[cfg(test)]
@@ -31,11 +31,11 @@ pub use request::Request;
 use crate::exec;
 use crate::reply::{ContinueReason, HandlerResult, Reply, wait_for_inflight_fds};
 
-/// Does the held call, or refuses it.
+/// Performs the held call, or refuses it.
 ///
 /// # Errors
-/// The errno that the caller sees: the kernel's for what it would have refused itself, EACCES for what the policy
-/// refuses, ENOSYS for a call that is held and not known here.
+/// The errno that the caller sees: the kernel's if the kernel would refuse the call itself, EACCES if the policy
+/// refuses it, ENOSYS for a held call that the broker does not know.
 pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
     let call = request.caller.call();
     let here = libc::AT_FDCWD;
@@ -96,7 +96,7 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_ioctl => ioctl::ioctl(request, int(0), word(1) as u32, word(2)),
         libc::SYS_fcntl => match int(1) {
             libc::F_SETOWN | F_SETOWN_EX => ioctl::set_owner(request, int(0), int(1), word(2)),
-            // A range to lock: whatever it becomes meanwhile gives no access.
+            // The argument is a range to lock: whatever it becomes meanwhile, it gives no access.
             libc::F_OFD_SETLK | libc::F_OFD_SETLKW => locked(ContinueReason::NoAccess),
             libc::F_SETLEASE => locked(ContinueReason::Registers),
             _ => Err(Errno::INVAL),
@@ -123,14 +123,14 @@ pub fn handle(request: &Request<'_, '_>) -> HandlerResult {
         libc::SYS_setpriority => process::adjust_group(request, int(0) == libc::PRIO_PROCESS as i32, int(1)),
         libc::SYS_ioprio_set => process::adjust_group(request, int(0) == IOPRIO_WHO_PROCESS, int(1)),
 
-        // setxattrat, removexattrat and file_setattr: answered as a kernel without them does, for which every
-        // caller has another way.
+        // setxattrat, removexattrat and file_setattr: reply as an older kernel without them does. Every caller has a
+        // fallback.
         _ => Err(Errno::NOSYS),
     }
 }
 
-/// Lets the kernel take a lock that is the open file's, once no file that was handed over has a copy here: the lock
-/// would outlive the caller's last descriptor.
+/// Lets the kernel take a lock that belongs to the open file. First waits until the supervisor has no copy left of any
+/// file it handed over: otherwise the lock would outlive the caller's last descriptor.
 fn locked(why: ContinueReason) -> HandlerResult {
     wait_for_inflight_fds();
     Ok(Reply::Continue(why))
@@ -142,7 +142,7 @@ const F_SETOWN_EX: i32 = 15;
 const IOPRIO_WHO_PROCESS: i32 = 1;
 
 impl Request<'_, '_> {
-    /// Does what was judged. EINTR becomes an interrupted call.
+    /// Performs what was judged. EINTR becomes an interrupted call.
     fn perform(&self, act: impl FnOnce() -> Result<(), Errno>) -> HandlerResult {
         if is_off(Layer::Broker) {
             return Ok(Reply::Continue(ContinueReason::Untrue));
@@ -154,7 +154,7 @@ impl Request<'_, '_> {
         }
     }
 
-    /// Makes what this worker creates get the mode that the caller's umask leaves.
+    /// Sets this worker's umask to the caller's, so that what it creates gets the right mode.
     fn adopt_umask(&self) -> Result<(), Errno> {
         let umask = self.caller.status()?.umask;
         rustix::process::umask(Mode::from_raw_mode(umask));

@@ -8,7 +8,7 @@ use crate::caller::CallerPath;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Dots, Last, Target};
 
-/// The entry that a creating call names: nothing is there yet, and it may be made.
+/// Resolves the entry that a creating call names: it must be free, and the policy must allow creating it.
 fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<DirEntry, Errno> {
     let path = request.caller.path(path)?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
@@ -27,7 +27,8 @@ fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
 }
 
 pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> HandlerResult {
-    // A file that is being moved must not become a directory meanwhile: those are held to what lies below them.
+    // Holds the rename lock: a file that is being renamed must not become a directory meanwhile, because a directory is
+    // judged by everything below it.
     let _alone = super::rename::alone(request);
     let entry = free_entry(request, dirfd, path)?;
     request.adopt_umask()?;
@@ -58,7 +59,7 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
 }
 
 pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> HandlerResult {
-    // The text is data: what it leads to is judged when something follows it.
+    // The text is only data: its target is judged when something follows the link.
     let text = request.caller.path(text)?;
     if text.as_bytes().is_empty() {
         return Err(Errno::NOENT);
@@ -88,16 +89,16 @@ pub fn unlink(request: &Request<'_, '_>, dirfd: i32, address: u64, flags: i32) -
     entry.there()?;
     judge(request, &entry)?;
     super::rename::stay(request, &entry)?;
-    // What is held open is removed in another way: NFS renames it.
+    // Close the object first: NFS renames an open file instead of removing it.
     entry.object = None;
-    // Whether it is a directory is for the kernel to say: what else is wrong may come first.
+    // Let the kernel check whether it is a directory: another error may take precedence.
     let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
     let outcome = request.perform(|| rustix::fs::unlinkat(&entry.parent, entry.written(), flags));
     request.guard.floor.grants().recheck_below(&entry.path);
     outcome
 }
 
-/// What the kernel says of `.`, `..` and `/` (fs/namei.c, do_rmdir and do_unlinkat).
+/// The kernel's errno for `.`, `..` and `/` (fs/namei.c, do_rmdir and do_unlinkat).
 fn no_name(dots: Dots, directory: bool) -> Errno {
     match (directory, dots) {
         (false, _) => Errno::ISDIR,

@@ -1,9 +1,9 @@
-//! Numbers of system calls, and the names by which people know them.
+//! System-call numbers, and their common names.
 
 /// fchmodat2(2), which the libc crate does not name yet (arch/x86/entry/syscalls/syscall_64.tbl).
 pub const FCHMODAT2: i64 = 452;
 
-/// The system call by which a file is used, as people know it: the forms of one are one.
+/// The common name of a system call; all variants of a call share one name.
 pub fn name(number: i64) -> &'static str {
     match number {
         libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 | libc::SYS_creat => "open",

@@ -16,7 +16,7 @@ use crate::resolve::special_files::controlling_terminal;
 use crate::resolve::{DirEntry, Last, Object, Target, link_to};
 use crate::worker::blocking;
 
-/// How often an open starts again when names change under it.
+/// How often an open is retried when names change under it.
 const MAX_TRIES: usize = 16;
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS);
 
@@ -35,12 +35,13 @@ pub fn openat(request: &Request<'_, '_>, dirfd: i32, path: u64, flags: i32, mode
     open(request, dirfd, path, how)
 }
 
-/// openat2, whose flags and mode are in memory: read once.
+/// openat2. Its flags and mode are in memory, which is read once.
 pub fn openat2(request: &Request<'_, '_>, dirfd: i32, path: u64, how: u64, size: u64) -> HandlerResult {
     let how = OpenHow::read(request.caller, how, size)?;
     if how.has(libc::O_PATH) {
-        // Nobody can put an O_PATH descriptor into the caller but the kernel. It reads the flags again and may
-        // find another open there: what the floor lets that one do must then be what the policy does.
+        // Only the kernel can put an O_PATH descriptor into the caller. It reads the flags again and may find a
+        // different open there, so CONTINUE is safe only if whatever the floor lets that open do is allowed by the
+        // policy.
         let safe = request.guard.observe || request.guard.floor.is_within_policy() || is_off(Layer::Broker);
         return if safe { Ok(Reply::Continue(ContinueReason::NoAccess)) } else { Err(Errno::NOSYS) };
     }
@@ -56,15 +57,15 @@ fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Han
     if path.is_empty() {
         return Err(Errno::NOENT);
     }
-    // The kernel takes the caller's new descriptor before it looks at the path. For what changes nothing it is enough
-    // that this error comes first.
+    // The kernel reserves the caller's new descriptor before it looks at the path. For an open that changes nothing, it
+    // is enough that this error comes first.
     if how.changes() {
         need_room(request)?;
     }
     find_and_open(request, dirfd, path, how).or_else(|error| need_room(request).and(Err(error)))
 }
 
-/// EMFILE when the caller has no descriptor left.
+/// EMFILE if the caller has no free descriptor.
 fn need_room(request: &Request<'_, '_>) -> Result<(), Errno> {
     if request.caller.kernel().has_room(request.caller.tid()) { Ok(()) } else { Err(Errno::MFILE) }
 }
@@ -90,7 +91,7 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     {
         return open_object(request, &object, &real, how);
     }
-    // A file cannot be made by a name with a slash behind it, whatever is there.
+    // A path that ends in a slash cannot create a file, whatever is there.
     let last = if how.creates() && path.ends_with(b"/") { Last::Name } else { how.last() };
     for _ in 0..MAX_TRIES {
         let target =
@@ -106,8 +107,8 @@ fn find_and_open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHo
     Err(Errno::LOOP)
 }
 
-/// Whether the string is a real path if no component of it is a link: absolute, nothing to be removed from it, and
-/// not in a place that means something else to each caller.
+/// Whether the path is a real path if none of its components is a link: it is absolute, already normalised, and not in
+/// a place whose meaning depends on the caller.
 fn is_plain(path: &[u8]) -> bool {
     path.len() > 1
         && path[0] == b'/'
@@ -116,7 +117,8 @@ fn is_plain(path: &[u8]) -> bool {
         && path[1..].split(|&byte| byte == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// The short way: the policy allows the string, and the kernel finds no link in it. None: take the long way.
+/// The fast path: the policy allows the path as written, and the kernel finds no link in it. Returns `None` if the full
+/// walk is needed.
 fn open_plain(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
     let needed = if how.creates() { how.access() | Access::WRITE } else { how.access() };
     if request.guard.sees_all() || !request.guard.allows(path, needed) {
@@ -137,7 +139,7 @@ fn open_plain(request: &Request<'_, '_>, path: &[u8], how: OpenHow) -> Option<Ha
     }
 }
 
-/// The string was judged; what it led to may be a place that strings do not show.
+/// The path was judged as a string; this checks for special objects that the string does not reveal.
 fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> HandlerResult {
     let object = Object::from_fd(file)?;
     judge(request, path, Some(&object), how.access())?;
@@ -147,7 +149,7 @@ fn vet(request: &Request<'_, '_>, path: &[u8], file: OwnedFd, how: OpenHow) -> H
     }
 }
 
-/// The script that was approved for the caller, where this is it and is only read.
+/// The script that was approved for the caller, if this is that script and it is opened only to read.
 fn approved_script(
     request: &Request<'_, '_>,
     object: &Object,
@@ -164,13 +166,13 @@ fn only_reads(how: OpenHow) -> bool {
     !how.changes() && how.access() == Access::READ
 }
 
-/// Opens or creates a name in a directory. None: the name changed meanwhile.
+/// Opens or creates a name in a directory. Returns `None` if the name changed meanwhile.
 fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Result<Option<Reply>, Errno> {
     if let Some(object) = &entry.object {
         if how.creates() && entry.slash {
             return Err(Errno::ISDIR);
         }
-        // What was judged is opened, and not what its name leads to by now.
+        // Open the object that was judged, not what its name leads to by now.
         return open_object(request, object, &entry.path, how).map(Some);
     }
     if !how.creates() {
@@ -181,7 +183,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     }
     judge(request, &entry.path, None, how.access() | Access::WRITE)?;
     request.adopt_umask()?;
-    // Nothing was there: what has come since, a link included, was not judged.
+    // Nothing was there when it was judged. Whatever exists now, a link included, was not judged: hence O_EXCL.
     let ours = how.ours() | OFlags::EXCL;
     match rustix::fs::openat2(&entry.parent, &entry.name[..], ours, how.our_mode(), NO_LINKS) {
         Ok(file) => finish(Object::from_fd(file)?, how).map(Some),
@@ -191,7 +193,7 @@ fn open_entry(request: &Request<'_, '_>, entry: &DirEntry, how: OpenHow) -> Resu
     }
 }
 
-/// Opens an object that exists, by its descriptor.
+/// Opens an existing object through its descriptor.
 fn open_object(
     request: &Request<'_, '_>,
     object: &Object,
@@ -204,7 +206,7 @@ fn open_object(
         return finish(script, how);
     }
     if matches!(object.kind(), FileType::Fifo | FileType::CharacterDevice) {
-        // Opening it is felt at the other end.
+        // The peer notices the open, so fail before it if the caller has no descriptor left.
         need_room(request)?;
     }
     if is_own_terminal(object) {
@@ -223,7 +225,7 @@ fn open_object(
     }
 }
 
-/// The errors that depend on what is there and come before any question of rights.
+/// The errors that depend on the type of the object and precede any permission check.
 fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
     let kind = object.kind();
     if how.creates() && how.has(libc::O_EXCL) {
@@ -236,7 +238,7 @@ fn refuse_kind(object: &Object, how: OpenHow) -> Result<(), Errno> {
         FileType::Directory if how.access().contains(Access::WRITE) && !how.unnamed() => Err(Errno::ISDIR),
         FileType::Directory => Ok(()),
         _ if how.has(libc::O_DIRECTORY) => Err(Errno::NOTDIR),
-        // The kernel looks at the mode first. It opens no socket, so there is nothing to close.
+        // The kernel checks the mode first. It never opens a socket, so there is nothing to close.
         FileType::Socket => {
             let flags = how.ours() - (OFlags::CREATE | OFlags::NOFOLLOW | OFlags::TRUNC);
             let refused = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty());
@@ -252,20 +254,20 @@ pub(super) fn judge(
     object: Option<&Object>,
     access: Access,
 ) -> Result<(), Errno> {
-    // A refused read-and-write is told as the half that is refused.
+    // If only half of a read-and-write open is refused, report that half.
     let reading = !access.contains(Access::WRITE)
         || (access.contains(Access::READ) && request.guard.allows(path, Access::WRITE));
     let operation = if reading { Operation::Read } else { Operation::Write };
     request.guard.judge(request.caller, operation, path, object, access)
 }
 
-/// `/dev/tty`, character device 5:0: the terminal of whoever opens it.
+/// Whether this is `/dev/tty`, character device 5:0: the terminal of the process that opens it.
 fn is_own_terminal(object: &Object) -> bool {
     object.kind() == FileType::CharacterDevice
         && (rustix::fs::major(object.stat.st_rdev), rustix::fs::minor(object.stat.st_rdev)) == (5, 0)
 }
 
-/// The caller's terminal, which the supervisor does not have.
+/// Opens the caller's terminal, which the supervisor does not have.
 fn open_terminal(request: &Request<'_, '_>, how: OpenHow) -> HandlerResult {
     let number = controlling_terminal(request.caller.tid()).ok_or(Errno::NXIO)?;
     request.caller.check()?;

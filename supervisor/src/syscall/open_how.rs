@@ -1,4 +1,4 @@
-//! What an open asks for: flags, mode, and how its path is to be walked.
+//! Arguments of an open: flags, mode, and restrictions on resolving the path.
 
 use guard_policy::Access;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -7,11 +7,11 @@ use rustix::io::Errno;
 use crate::caller::Caller;
 use crate::resolve::Last;
 
-/// `__O_TMPFILE` without the O_DIRECTORY that must come with it.
+/// `__O_TMPFILE` without the O_DIRECTORY that must accompany it.
 const TMPFILE_BIT: u32 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
-/// `O_LARGEFILE` as the kernel sees it; the libc crate has 0 on x86_64.
+/// `O_LARGEFILE` as the kernel defines it; the libc crate has 0 on x86_64.
 const LARGEFILE: u32 = 0o100_000;
-/// The flags that open(2) knows; it drops all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
+/// The flags that open(2) knows. It ignores all others (include/linux/fcntl.h, VALID_OPEN_FLAGS).
 const KNOWN: u32 = (libc::O_ACCMODE
     | libc::O_CREAT
     | libc::O_EXCL
@@ -31,7 +31,7 @@ const KNOWN: u32 = (libc::O_ACCMODE
     | libc::O_TMPFILE) as u32
     | LARGEFILE;
 
-/// What an open asks for, as `struct open_how` of openat2(2) says it.
+/// Arguments of an open, as in openat2(2)'s `struct open_how`.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenHow {
     flags: u32,
@@ -40,7 +40,7 @@ pub struct OpenHow {
 }
 
 impl OpenHow {
-    /// Of the older calls, which drop what they do not know.
+    /// From the arguments of the older calls, which ignore unknown flags.
     pub fn of_open(flags: i32, mode: i32) -> OpenHow {
         let how = OpenHow {
             flags: flags as u32 & KNOWN,
@@ -50,10 +50,10 @@ impl OpenHow {
         if how.creates() || how.unnamed() { how } else { OpenHow { mode: 0, ..how } }
     }
 
-    /// Of openat2, from the caller's memory, which is read once.
+    /// Reads openat2's structure from the caller's memory, once.
     ///
     /// # Errors
-    /// EFAULT, EINVAL and E2BIG, as the kernel's.
+    /// EFAULT, EINVAL and E2BIG, as the kernel returns them.
     pub fn read(caller: &Caller<'_>, address: u64, size: u64) -> Result<OpenHow, Errno> {
         const SIZE: usize = 24;
         if size < SIZE as u64 {
@@ -62,7 +62,7 @@ impl OpenHow {
         if size > 4096 {
             return Err(Errno::TOOBIG);
         }
-        // What is behind it is looked at first, and no further than to what is not known.
+        // Like the kernel, check the bytes after the known structure first; stop at the first that is not 0.
         caller.zeros(address.checked_add(SIZE as u64).ok_or(Errno::FAULT)?, size - SIZE as u64)?;
         let mut raw = [0; SIZE];
         caller.bytes(address, &mut raw)?;
@@ -84,37 +84,37 @@ impl OpenHow {
         })
     }
 
-    /// How the path is to be walked.
+    /// The restrictions on resolving the path.
     pub fn resolve(self) -> ResolveFlags {
         self.resolve
     }
 
-    /// Whether one of these flags is set.
+    /// Whether any of these flags is set.
     pub fn has(self, flag: i32) -> bool {
         self.flags & flag as u32 != 0
     }
 
-    /// Whether a missing file is to be made.
+    /// Whether a missing file is created.
     pub fn creates(self) -> bool {
         self.has(libc::O_CREAT)
     }
 
-    /// Whether a file without a name is to be made.
+    /// Whether an unnamed file is created (O_TMPFILE).
     pub fn unnamed(self) -> bool {
         self.flags & TMPFILE_BIT != 0
     }
 
-    /// Whether it neither reads nor writes (access mode 3).
+    /// Whether it opens neither to read nor to write (access mode 3).
     pub fn is_neither(self) -> bool {
         self.flags & libc::O_ACCMODE as u32 == libc::O_ACCMODE as u32
     }
 
-    /// Whether it may leave something behind even when nobody gets a descriptor.
+    /// Whether the open may change something even if it yields no descriptor.
     pub fn changes(self) -> bool {
         self.creates() || self.unnamed() || self.has(libc::O_TRUNC)
     }
 
-    /// What the open itself needs, beyond a missing file's creation.
+    /// The access that the open itself needs, besides the creation of a missing file.
     pub fn access(self) -> Access {
         let mode = self.flags & libc::O_ACCMODE as u32;
         let reads = mode != libc::O_WRONLY as u32;
@@ -136,17 +136,18 @@ impl OpenHow {
         }
     }
 
-    /// Our own flags: the descriptor never survives our exec, and no terminal ever becomes the supervisor's.
+    /// The supervisor's own flags: the descriptor never survives its exec, and no terminal becomes its controlling
+    /// terminal.
     pub fn ours(self) -> OFlags {
         OFlags::from_bits_retain(self.flags) | OFlags::CLOEXEC | OFlags::NOCTTY
     }
 
-    /// The mode of what is made.
+    /// The mode of a created file.
     pub fn our_mode(self) -> Mode {
         Mode::from_raw_mode(self.mode)
     }
 
-    /// What the kernel refuses whatever the path is.
+    /// Checks for arguments that the kernel refuses whatever the path is.
     ///
     /// # Errors
     /// EINVAL.
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(of(libc::O_RDONLY | libc::O_TRUNC), Access::READ | Access::WRITE);
         assert_eq!(of(libc::O_WRONLY), Access::WRITE);
         assert_eq!(of(libc::O_RDWR), Access::READ | Access::WRITE);
-        // Access mode 3 opens for ioctl and needs both in the kernel as well.
+        // Access mode 3 opens for ioctl; the kernel requires both rights for it, too.
         assert_eq!(of(3), Access::READ | Access::WRITE);
         assert_eq!(of(libc::O_TMPFILE | libc::O_WRONLY), Access::WRITE);
     }

@@ -1,10 +1,11 @@
-//! Calls that the kernel does itself, because it does not matter what it finds.
+//! Calls that the kernel performs itself, because it does not matter which object it finds.
 //!
-//! After CONTINUE the kernel reads the path again, and another thread may have changed it; names may lead elsewhere by
-//! then. But the caller is in a Landlock domain, and that domain grants, for each kind of access, only hierarchies of
-//! which the policy allows every object without asking. So whatever is found, nothing is reached that the policy does not
-//! give. What is looked at here is only whether the kernel will find the object that the policy was asked about: else the
-//! floor would refuse what the broker does, or the broker would say why it refuses.
+//! After CONTINUE the kernel reads the path again. By then another thread may have changed it, and names may lead
+//! elsewhere. But the caller is in a Landlock domain. For each kind of access, that domain grants only hierarchies in
+//! which the policy allows every object without asking. So whatever the kernel finds, the caller reaches nothing that
+//! the policy does not allow. This module only checks whether the kernel will find the object that the policy was asked
+//! about. Otherwise the floor would refuse what the broker would do, or the broker should give the reason for the
+//! refusal.
 
 use guard_policy::Access;
 use guard_shim::failpoints::{Layer, is_off};
@@ -15,9 +16,10 @@ use crate::landlock::Target;
 use crate::reply::{ContinueReason, HandlerResult, Reply};
 use crate::resolve::{FastLookup, FastPath, Last};
 
-/// Lets an open go on in the kernel, if it may: all that it does is in registers, but for the path.
+/// Lets the kernel perform an open, if that is safe: all its arguments are in registers, except the path.
 pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) -> Option<HandlerResult> {
-    // To what is neither read nor written the floor has nothing to say: it would be opened wherever the path leads by then.
+    // The floor does not restrict an open that neither reads nor writes: the kernel would open whatever the path leads
+    // to by then.
     if how.unnamed() || how.is_neither() || !is_possible(request) {
         return None;
     }
@@ -31,7 +33,7 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
             continue_call(request, spelling.real(), access, Target::Object)
         }
         FastLookup::Link | FastLookup::Unclear => None,
-        // A new name is its directory's.
+        // The right to create a name is the directory's.
         FastLookup::Missing if how.creates() => {
             continue_call(request, spelling.real(), access, Target::Entry)
         }
@@ -41,7 +43,7 @@ pub fn open(request: &Request<'_, '_>, dirfd: i32, path: &[u8], how: OpenHow) ->
     }
 }
 
-/// Lets a name be removed by the kernel, if it may.
+/// Lets the kernel remove a name, if that is safe.
 pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<HandlerResult> {
     let last = path.rsplit(|&byte| byte == b'/').find(|name| !name.is_empty())?;
     if matches!(last, b"." | b"..") || !is_possible(request) {
@@ -50,7 +52,7 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Hand
     let mut spelling = FastPath::default();
     spelling.spell(request.caller, dirfd, path, &request.guard.floor)?;
     match spelling.lookup() {
-        // What goes with it must be known at once.
+        // The broker must do this one: the grants must be updated at once.
         FastLookup::There if request.guard.floor.grants().begin_at(spelling.real()) => None,
         FastLookup::There | FastLookup::Missing => {
             continue_call(request, spelling.real(), Access::WRITE, Target::Entry)
@@ -59,8 +61,8 @@ pub fn remove(request: &Request<'_, '_>, dirfd: i32, path: &[u8]) -> Option<Hand
     }
 }
 
-/// Whether anything may go on in the kernel. Where the operator wants to know of what is allowed, where a script that was
-/// approved is to be read as it was, and where nothing is blocked, each call must be seen to its end.
+/// Whether any call may be left to the kernel. If the operator wants allowed calls logged, if an approved script must
+/// be read as approved, or if nothing is blocked, the broker must see each call to its end.
 fn is_possible(request: &Request<'_, '_>) -> bool {
     let guard = request.guard;
     guard.floor.leaves_anything()
@@ -78,7 +80,7 @@ fn continue_call(
 ) -> Option<HandlerResult> {
     let guard = request.guard;
     let goes_on = guard.floor.covers(real, access, reach);
-    // The policy was asked about all that is there when it came into force (`Policy::is_uniform`).
+    // The policy was checked for everything below when it came into force (`Policy::is_uniform`).
     debug_assert!(!goes_on || guard.allows(real, access), "{}", guard_policy::text::shown(real));
     goes_on.then_some(Ok(Reply::Continue(ContinueReason::Floored)))
 }

@@ -1,5 +1,5 @@
-//! Acting on processes: only on members of the tree. The target is in a register, so the kernel acts on the one that
-//! was checked.
+//! Acting on processes: only on members of the tree. The target is in a register, so the kernel acts on the process
+//! that was checked.
 
 use std::os::fd::AsRawFd;
 
@@ -12,7 +12,8 @@ use crate::reply::{ContinueReason, HandlerResult, Reply};
 const BY_REGISTERS: HandlerResult = Ok(Reply::Continue(ContinueReason::Registers));
 
 fn refuse(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
-    // The kernel says first that there is nobody; it is not asked, for there may be somebody by then.
+    // Reply ESRCH here: the kernel would do the same now, but a process with this number may exist by the time it
+    // looks.
     if pid > 0
         && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
     {
@@ -23,13 +24,13 @@ fn refuse(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
         .guard
         .refuse(request.caller, Operation::Signal, path.as_bytes(), "not a process of the guarded tree")
         .map_err(
-            // What the kernel says of a process that is not the caller's to act on.
+            // The kernel's errno for a process that the caller may not act on.
             |_| Errno::PERM,
         )?;
     BY_REGISTERS
 }
 
-/// ptrace, where it is not let through.
+/// ptrace, if the filter does not let it through.
 pub fn trace(request: &Request<'_, '_>) -> HandlerResult {
     if request.guard.lets_trace() && request.caller.int(0) == libc::PTRACE_TRACEME as i32 {
         return trace_me(request);
@@ -40,12 +41,13 @@ pub fn trace(request: &Request<'_, '_>) -> HandlerResult {
         (true, Some(_)) => "exec.allowPtrace was not set when the guard was started",
     };
     let _ = request.guard.refuse(request.caller, Operation::Trace, b"a process", text);
-    // Also when only observing: a process that is traced could start nothing.
+    // Even when only observing: a traced process could not start any program.
     Err(Errno::PERM)
 }
 
-/// The caller is to be traced by its parent. An orphan's and the first command's is the guard's, which would take the
-/// stops for those of a job. A parent that ends meanwhile leaves the caller to the reaper, who looks at ends alone.
+/// PTRACE_TRACEME: the caller asks to be traced by its parent. The parent of an orphan and of the first command is the
+/// guard, which would mistake the stops for job control. If the parent ends meanwhile, the caller falls to the reaper,
+/// which looks only at exits.
 fn trace_me(request: &Request<'_, '_>) -> HandlerResult {
     if request.guard.tree.contains(request.caller.status()?.ppid) {
         return BY_REGISTERS;
@@ -55,13 +57,13 @@ fn trace_me(request: &Request<'_, '_>) -> HandlerResult {
     Err(Errno::PERM)
 }
 
-/// kill and its relatives, where the kernel does not scope signals by Landlock (before ABI 6).
+/// kill and its relatives, on kernels where Landlock does not scope signals (before ABI 6).
 pub fn signal(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
     let allowed = match pid {
         0 => group_is_ours(request, request.caller.process()?),
-        // Everything that the user runs.
+        // All processes of the user.
         -1 => false,
-        // It has no opposite, and no group has it.
+        // It cannot be negated, and no process group has this number.
         i32::MIN => return Err(Errno::SRCH),
         _ if pid < 0 => group_is_ours(request, -pid),
         _ => request.guard.tree.contains(pid),
@@ -69,8 +71,8 @@ pub fn signal(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
     if allowed { BY_REGISTERS } else { refuse(request, pid) }
 }
 
-/// Whether every process in the group of `member` belongs to the tree, or is the front, which ends with the command's
-/// group as the operator would expect. A process may join any group of its session, so its own is no exception.
+/// Whether every process in the group of `member` belongs to the tree, or is the front, which is meant to end with the
+/// command's group. A process may join any group of its session, so the caller's own group gets no exception.
 fn group_is_ours(request: &Request<'_, '_>, member: i32) -> bool {
     let group_of = |pid| nix::unistd::getpgid(Some(nix::unistd::Pid::from_raw(pid))).ok();
     let Some(group) = group_of(member) else { return false };
@@ -83,7 +85,7 @@ fn group_is_ours(request: &Request<'_, '_>, member: i32) -> bool {
         .all(|pid| pid == tree.front || tree.contains(pid))
 }
 
-/// pidfd_send_signal: the descriptor could be swapped for another after CONTINUE, so the supervisor does it.
+/// pidfd_send_signal: another thread could replace the descriptor after CONTINUE, so the supervisor sends the signal.
 pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> HandlerResult {
     let pidfd = request.caller.descriptor(fd)?;
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))
@@ -102,19 +104,19 @@ pub fn signal_by_descriptor(request: &Request<'_, '_>, fd: i32) -> HandlerResult
     Ok(Reply::Value(0))
 }
 
-/// Limits and scheduling of one process.
+/// Changes the limits or scheduling of one process.
 pub fn adjust(request: &Request<'_, '_>, pid: i32) -> HandlerResult {
-    // No process has a number below 0: the kernel has an errno for each call.
+    // No process has a negative number. Each call has its own errno for one, so the kernel replies.
     if pid <= 0 || request.guard.tree.contains(pid) { BY_REGISTERS } else { refuse(request, pid) }
 }
 
-/// The same where the number may also be a group's or a user's: those reach beyond the tree.
+/// As [`adjust`], if the number may also name a group or a user, which reach beyond the tree.
 pub fn adjust_group(request: &Request<'_, '_>, process: bool, who: i32) -> HandlerResult {
     if process { adjust(request, who) } else { refuse(request, who) }
 }
 
-/// Setting the limit on core files, of the caller or another process. It is as low as it may be: with a lower one the
-/// kernel would start the program of core_pattern(5). So nothing is done.
+/// Sets the limit on core files, of the caller or another process. It is already at the useful minimum: with a lower
+/// limit the kernel would start the program in core_pattern(5). So this changes nothing.
 pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> HandlerResult {
     if pid > 0 && !request.guard.tree.contains(pid) {
         return refuse(request, pid);
@@ -129,7 +131,7 @@ pub fn limit_core(request: &Request<'_, '_>, pid: i32, limit: u64, old: u64) -> 
     if soft > hard {
         return Err(Errno::INVAL);
     }
-    // Nobody here can write to the caller what the limit was.
+    // The supervisor cannot write the old limit into the caller's memory.
     if hard > guard_shim::NO_CORE || old != 0 {
         return Err(Errno::PERM);
     }

@@ -1,4 +1,4 @@
-//! rename and link: what is judged by its path gets another path, and must not gain rights by it.
+//! rename and link: an object judged by its path gets another path, and must not gain rights by it.
 
 use std::os::fd::AsFd;
 
@@ -14,12 +14,13 @@ use crate::resolve::{DirEntry, Last, Object, Target, link_to, mount_of};
 /// A directory descriptor and the address of a path.
 type At = (i32, u64);
 
-/// One move at a time, from judgement to operation: two that interleave could each be right alone.
+/// Locks out other moves, from judgement to operation: two that interleave could each be correct alone but not
+/// together.
 pub fn alone<'g>(request: &Request<'g, '_>) -> MutexGuard<'g, ()> {
     request.guard.moving.lock()
 }
 
-/// A name in a directory, or what a path leads to that ends in none.
+/// Resolves to a name in a directory, or to an object if the path does not end in a name.
 fn name(request: &Request<'_, '_>, (dirfd, path): At) -> Result<Target, Errno> {
     let path = request.caller.path(path)?;
     request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)
@@ -29,7 +30,7 @@ fn judge(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     request.guard.judge_change(request.caller, &entry.path, entry.object.as_ref())
 }
 
-/// A link that is moved leads elsewhere at its new place.
+/// Judges the move of a link: a relative link leads elsewhere from its new place.
 fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result<(), Errno> {
     match entry.there()?.kind() {
         FileType::Symlink => request.guard.judge_link(request.caller, new),
@@ -37,8 +38,8 @@ fn judge_link(request: &Request<'_, '_>, entry: &DirEntry, new: &[u8]) -> Result
     }
 }
 
-/// Refuses to take away a name by which an approved script is about to be opened, and one that must go on leading to what
-/// the floor grants, as the kernel does for what is mounted upon.
+/// Refuses to take away a name by which an approved script is about to be opened, or one that must keep leading to what
+/// the floor grants. The kernel refuses to move a mount point in the same way.
 ///
 /// # Errors
 /// EBUSY.
@@ -48,11 +49,11 @@ pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
     if must_stay { Err(Errno::BUSY) } else { Ok(()) }
 }
 
-/// Refuses what would gain rights by its new path, as the kernel refuses a move between file systems: mv(1) and the
-/// like then copy, and the copy is judged.
+/// Refuses a move if the object would gain rights by its new path, as the kernel refuses a move between file systems.
+/// mv(1) and similar tools then copy, and the copy is judged.
 fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
     let guard = request.guard;
-    // What the floor grants moves along, and may be more than is allowed there.
+    // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
     let may_move =
         || guard.policy().may_move(old, new, directory) && guard.floor.may_move(guard.policy(), old, new);
     if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
@@ -71,7 +72,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
 
     let mounts = [&old, &new].map(|target| mount_of(target.directory()));
     let (mut old, mut new) = both(old, new, flags).map_err(|error| match mounts {
-        // What the kernel finds out first.
+        // The kernel reports these errors first.
         [Ok(old), Ok(new)] if old != new => Errno::XDEV,
         _ => error,
     })?;
@@ -87,9 +88,9 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     keep_rights(request, &old.path, &new.path, is_directory(&old)?)?;
     stay(request, &old)?;
     stay(request, &new)?;
-    // What is held open is replaced in another way: NFS renames it.
+    // Close the objects first: NFS renames an open file instead of replacing it.
     (old.object, new.object) = (None, None);
-    // Slashes behind what is no directory, a directory below itself and the like are for the kernel to refuse.
+    // The kernel reports a trailing slash on a non-directory, a directory moved below itself, and the like.
     let outcome = request
         .perform(|| rustix::fs::renameat_with(&old.parent, old.written(), &new.parent, new.written(), flags));
     let grants = request.guard.floor.grants();
@@ -104,7 +105,7 @@ pub fn rename(request: &Request<'_, '_>, old: At, new: At, flags: u32) -> Handle
     outcome
 }
 
-/// The names of a rename, if there is something to move and somewhere to move it (fs/namei.c, do_renameat2).
+/// Both names of a rename, if the source exists and the target can be moved to (fs/namei.c, do_renameat2).
 fn both(old: Target, new: Target, flags: RenameFlags) -> Result<(DirEntry, DirEntry), Errno> {
     let Target::Entry(old) = old else { return Err(Errno::BUSY) };
     let Target::Entry(new) = new else {
@@ -135,7 +136,7 @@ pub fn link(request: &Request<'_, '_>, old: At, new: At, flags: i32) -> HandlerR
         request.guard.judge_link(request.caller, &new.path)?;
     }
     keep_rights(request, &old, &new.path, false)?;
-    // By the descriptor: the name that was judged may be another file's by now.
+    // Link through the descriptor: the name that was judged may be another file's by now.
     let source = link_to(object.fd.as_fd());
     request.perform(|| rustix::fs::linkat(CWD, source, &new.parent, new.written(), AtFlags::SYMLINK_FOLLOW))
 }

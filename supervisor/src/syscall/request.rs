@@ -1,4 +1,4 @@
-//! What a handler works with.
+//! The context of a handler.
 
 use crate::caller::Caller;
 use crate::judge::guard::Guard;
@@ -7,6 +7,6 @@ use crate::judge::guard::Guard;
 pub struct Request<'r, 'k> {
     /// The guard.
     pub guard: &'r Guard,
-    /// Who calls.
+    /// The caller.
     pub caller: &'r Caller<'k>,
 }

@@ -1,4 +1,4 @@
-//! The broker on a real directory, with a caller of the test's making.
+//! The broker on a real directory, with a scripted caller.
 
 use std::fs;
 use std::path::Path;
@@ -21,10 +21,10 @@ use crate::resolve::Resolver;
 
 const AT_FDCWD: u64 = libc::AT_FDCWD as u64;
 
-/// A directory with `open/` that may be read and written, and `shut/` that may not.
+/// A directory with `open/`, which may be read and written, and `shut/`, which may not.
 pub struct SyscallFixture {
     directory: TempDir,
-    /// With a policy that says so.
+    /// A guard with that policy.
     pub guard: Guard,
 }
 
@@ -33,7 +33,7 @@ impl SyscallFixture {
         SyscallFixture::with_tree(Tree { reaper: 1, supervisor: 1, front: 1, leader: None })
     }
 
-    /// For callers of this tree.
+    /// Creates the fixture for callers of this tree.
     pub fn with_tree(tree: Tree) -> SyscallFixture {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
@@ -63,7 +63,7 @@ impl SyscallFixture {
         self.directory.path()
     }
 
-    /// What a caller in this directory gets for a call.
+    /// The reply to a call from a caller in this directory.
     fn answer(&self, kernel: &Fake, call: Notification) -> Result<Reply, Errno> {
         let caller = Caller::new(kernel, call);
         handle(&Request { guard: &self.guard, caller: &caller })
@@ -201,9 +201,9 @@ fn openat2_refuses_what_it_does_not_know() {
     assert_eq!(how(0, 0, 1 << 30, 24), Some(Errno::INVAL));
     assert_eq!(how(1, 0, 0, 32), Some(Errno::TOOBIG));
     assert_eq!(how(1, 0, 0, 40), Some(Errno::TOOBIG));
-    // Memory ends behind 32 bytes.
+    // Only 32 bytes are mapped.
     assert_eq!(how(0, 0, 0, 40), Some(Errno::FAULT));
-    // The kernel would read the flags again, and there is no floor here to catch what they become.
+    // The kernel would read the flags again, and there is no floor here to restrict what they become.
     assert_eq!(how(libc::O_PATH as u64, 0, 0, 24), Some(Errno::NOSYS));
 }
 
@@ -219,7 +219,7 @@ fn a_group_that_cannot_be_is_esrch() {
     let ground = SyscallFixture::new();
     for number in [libc::SYS_kill, libc::SYS_rt_sigqueueinfo] {
         assert_eq!(ground.errno(&[], number, &[i32::MIN as u64, 15]), libc::ESRCH);
-        // Process groups that nobody has.
+        // A process group that does not exist.
         assert_eq!(ground.errno(&[], number, &[i32::MIN as u64 + 1, 15]), libc::EPERM);
     }
 }

@@ -35,7 +35,7 @@ pub fn truncate(request: &Request<'_, '_>, path: u64, length: i64) -> HandlerRes
         limits::exceed_size(request.caller.process()?, || request.caller.check().is_ok());
         return Err(Errno::FBIG);
     }
-    // Not by opening it, which watchers of the file would be told of.
+    // By path, not by opening it: file watchers would see the open.
     request.perform(|| {
         blocking(request.caller, || nix::unistd::truncate(&link[..], length).map_err(errno::from_nix))
     })

@@ -1,5 +1,5 @@
-//! What a worker does that may take long: another one is to wait for calls meanwhile, and this one is to be woken when its
-//! caller no longer waits.
+//! Blocking work of a worker: another worker must wait for calls meanwhile, and this one must be woken when its caller
+//! no longer waits.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::caller::Caller;
 
-/// What one worker is blocked in; all zero when it is not.
+/// The call that a worker is blocked in; all zero if it is not blocked.
 #[derive(Debug, Default)]
 pub struct Slot {
     /// The worker's own thread.
@@ -22,24 +22,24 @@ pub struct Slot {
     pub caller: AtomicU64,
     /// Whether the blocking call is under way.
     pub blocked: AtomicBool,
-    /// What ends the waiting for a human, while that is under way.
+    /// Cancels waiting for a human, while that is in progress.
     asks: Mutex<Option<Cancel>>,
 }
 
 impl Slot {
-    /// For whom this worker is about to wait.
+    /// Sets the caller for which this worker is about to wait.
     fn set_caller(&self, caller: &Caller<'_>) {
         self.call.store(caller.call().id, Ordering::Relaxed);
         self.caller.store(caller.tid() as u64, Ordering::Relaxed);
     }
 
-    /// What ends the waiting for a human.
+    /// Cancels waiting for a human, if set.
     pub fn asks(&self) -> MutexGuard<'_, Option<Cancel>> {
         self.asks.lock()
     }
 }
 
-/// How a worker calls another one.
+/// Ensures that another worker waits for calls.
 type MakeWay = Box<dyn Fn()>;
 
 thread_local! {
@@ -47,13 +47,13 @@ thread_local! {
     static MAKE_WAY: RefCell<Option<MakeWay>> = const { RefCell::new(None) };
 }
 
-/// Makes this thread a worker: what it is blocked in is in `slot`, and `make_way` sees to it that another one waits.
+/// Makes this thread a worker: `slot` shows what it is blocked in, and `make_way` ensures that another worker waits.
 pub fn enter(slot: Arc<Slot>, make_way: impl Fn() + 'static) {
     SLOT.set(Some(slot));
     MAKE_WAY.set(Some(Box::new(make_way)));
 }
 
-/// What this thread is blocked in counts no more.
+/// Clears this thread's slot.
 pub fn clear() {
     SLOT.with_borrow(|slot| {
         if let Some(slot) = slot {
@@ -63,7 +63,7 @@ pub fn clear() {
     });
 }
 
-/// Sees to it that the next call finds a worker, before this one does what may take long.
+/// Ensures that another worker waits for the next call, before this one does something that may take long.
 pub fn make_way() {
     MAKE_WAY.with_borrow(|make_way| {
         if let Some(make_way) = make_way {
@@ -72,7 +72,7 @@ pub fn make_way() {
     });
 }
 
-/// Does a call that may block for long. EINTR when the caller died or has a signal to take.
+/// Runs a call that may block for long. EINTR if the caller died or has a pending signal.
 pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     make_way();
     SLOT.with_borrow(|slot| {
@@ -85,7 +85,7 @@ pub fn blocking<T>(caller: &Caller<'_>, call: impl FnOnce() -> Result<T, Errno>)
     })
 }
 
-/// Waits for a human. The waiting is cancelled when the caller died or has a signal to take.
+/// Waits for a human. The wait is cancelled if the caller died or has a pending signal.
 pub fn asking<T>(caller: &Caller<'_>, cancel: Cancel, wait: impl FnOnce() -> T) -> T {
     make_way();
     SLOT.with_borrow(|slot| {

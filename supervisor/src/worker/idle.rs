@@ -1,20 +1,20 @@
-//! Workers that sleep until one is needed again.
+//! Idle workers, asleep until they are needed again.
 
 use parking_lot::{Condvar, Mutex};
 
-/// More than so many do not sleep, but end.
+/// The maximum number of sleeping workers. Any more end instead.
 const MAX_IDLE: usize = 4;
 
-/// Workers that sleep.
+/// The sleeping workers.
 #[derive(Default)]
 pub struct IdleWorkers {
-    /// How many sleep, and how many of them are to get up.
+    /// How many sleep, and how many of them are to wake up.
     count: Mutex<(usize, usize)>,
     called: Condvar,
 }
 
 impl IdleWorkers {
-    /// Sleeps until called. False where enough sleep already.
+    /// Sleeps until called. Returns false if enough workers sleep already.
     pub fn sleep(&self) -> bool {
         let mut count = self.count.lock();
         if count.0 >= MAX_IDLE {
@@ -28,7 +28,7 @@ impl IdleWorkers {
         true
     }
 
-    /// Calls one. False when none sleeps.
+    /// Wakes one worker. Returns false if none sleeps.
     pub fn call(&self) -> bool {
         let mut count = self.count.lock();
         let sleeps = count.0 > count.1;

@@ -1,24 +1,24 @@
-//! How many calls come, and how they meet: whether one worker is enough.
+//! Measures how many calls arrive and overlap, to decide whether one worker is enough.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A call that is received sooner was there already.
+/// A call received faster than this was already waiting.
 const IMMEDIATE_INTERVAL: Duration = Duration::from_nanos(1500);
 
-/// What calls there were.
+/// Counts calls.
 #[derive(Debug, Default)]
 pub struct Load {
     calls: AtomicU64,
-    /// Those that came while another was being answered.
+    /// Calls that arrived while another was being handled.
     crowded: AtomicU64,
-    /// Those that made way.
+    /// Calls that took long, so that another worker was made to wait.
     ways: AtomicU64,
-    /// Workers that are answering one, but for those that have made way.
+    /// Workers that are handling a call, except those in a long one.
     answering: AtomicUsize,
 }
 
-/// The same at one time.
+/// The counts at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     calls: u64,
@@ -27,7 +27,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The calls since then, and how many of them met another or made way.
+    /// The calls since `before`, and how many of them overlapped or took long.
     pub fn since(self, before: Counts) -> (u64, u64) {
         let met = (self.crowded - before.crowded).max(self.ways - before.ways);
         (self.calls - before.calls, met)
@@ -35,7 +35,7 @@ impl Counts {
 }
 
 impl Load {
-    /// A call was received, after so long a wait.
+    /// A call was received after waiting for `waited`.
     pub fn begin(&self, waited: Duration) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if self.answering.fetch_add(1, Ordering::Relaxed) > 0 || waited < IMMEDIATE_INTERVAL {
@@ -43,7 +43,7 @@ impl Load {
         }
     }
 
-    /// It was answered, or makes way.
+    /// The call was replied to, or is about to take long.
     pub fn end(&self) {
         self.answering.fetch_sub(1, Ordering::Relaxed);
     }
@@ -53,7 +53,7 @@ impl Load {
         self.ways.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What there was so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Counts { calls: of(&self.calls), crowded: of(&self.crowded), ways: of(&self.ways) }

@@ -1,8 +1,8 @@
-//! The workers: plain threads, for a notification is a blocking ioctl and ptrace belongs to a thread.
+//! The workers: plain threads, because receiving a notification is a blocking ioctl and ptrace belongs to a thread.
 //!
-//! As a rule one waits for the next call: a call wakes all that wait (kernel/seccomp.c, recv_wait_event). One that is about
-//! to do what may take long sees to it that another waits, and where calls come while others are being answered more go
-//! on waiting, so that callers on several processors are answered there. A worker that is stuck in a blocking open or
+//! Usually one worker waits for the next call, because a call wakes all that wait (kernel/seccomp.c, recv_wait_event).
+//! A worker about to do something that may take long ensures that another one waits. If calls overlap, more workers
+//! keep waiting, so that callers on several processors are served on their own. A worker stuck in a blocking open or
 //! connect is woken when its caller dies or gets a signal.
 
 mod blocking;
@@ -33,24 +33,24 @@ use blocking::Slot;
 use idle::IdleWorkers;
 use load::{Counts, Load};
 
-/// Workers that wait where calls come at the same time, at most: one for each processor.
+/// The maximum number of waiting workers if calls overlap: one per processor up to this.
 const BUSY_CALLS: usize = 4;
-/// Several wait where more than one call in so many meets another, or makes way: to call one each time takes longer than to
-/// wake one too many.
+/// Several workers wait if more than one in this many calls overlaps another or takes long: then waking one each time
+/// costs more than sometimes waking one too many.
 const CROWDED_CALLS: u64 = 16;
-/// More than this many calls at once wait for a worker: a bound on threads.
+/// The maximum number of workers, which bounds the threads. More calls than this at once must wait for a worker.
 const MAX_WORKERS: usize = 4096;
-/// How often a blocked worker is looked at: the delay of a signal to a program that waits in open(2).
+/// How often a blocked worker is checked: the delay of a signal to a program that waits in open(2).
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);
-/// So often in a row nothing is there to be received without a pause.
+/// Empty receives in a row before the worker backs off.
 const MAX_EMPTY_RECEIVES: u32 = 16;
-/// How often it is looked whether any is blocked.
+/// How often to check whether any worker is blocked.
 const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Callers that wait for a human and are looked at in one glance: with hundreds of them each is looked at less often.
+/// Callers checked per poll among those that wait for a human: with hundreds of them, each is checked less often.
 const MAX_POLLS: usize = 32;
 
 thread_local! {
-    /// Whether this worker is counted among those that answer.
+    /// Whether this worker is counted as handling a call.
     static ANSWERS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -60,9 +60,9 @@ pub struct Pool {
     current: Arc<Current>,
     waiting: AtomicUsize,
     running: AtomicUsize,
-    /// How many may wait for calls.
+    /// How many workers may wait for calls.
     wanted: AtomicUsize,
-    /// How many may where several are wanted.
+    /// The value of `wanted` if calls overlap.
     busy: usize,
     parked: IdleWorkers,
     pulse: Load,
@@ -73,7 +73,7 @@ impl Pool {
     /// Starts the first workers and the watcher.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// The kernel's, if no thread can be started.
     pub fn start(kernel: Arc<dyn Kernel>, current: Arc<Current>) -> std::io::Result<Arc<Pool>> {
         requests::handle_wake()?;
         let pool = Arc::new(Pool {
@@ -117,10 +117,11 @@ impl Pool {
         self.slots.lock().push(Arc::clone(&slot));
         let pool = Arc::clone(self);
         blocking::enter(Arc::clone(&slot), move || pool.make_way());
-        // A umask and a directory of its own. Without them, workers would give each other's callers their modes.
+        // Give the worker its own umask and directory. Otherwise workers would apply their callers' umasks to each
+        // other.
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok() {
             if let Err(fault) = caught(|| self.serve()) {
-                // No handler: what is counted, and whether the call was answered, nobody knows.
+                // The panic was outside a handler: the counts, and whether the call was replied to, are unknown.
                 self.end(&fault);
             }
         } else {
@@ -138,8 +139,8 @@ impl Pool {
         loop {
             let call = match self.kernel.receive() {
                 Ok(call) => call,
-                // The caller died before we looked, or a wake-up came late. When nobody is left who could call, this comes
-                // at once each time, until the process ends.
+                // The caller died before the receive, or a wake-up came late. Once no caller is left, this returns at
+                // once each time, until the process ends.
                 Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => {
                     vain += 1;
                     if vain > MAX_EMPTY_RECEIVES {
@@ -181,7 +182,7 @@ impl Pool {
         }
     }
 
-    /// Ends the call of a handler that panicked, if that had not.
+    /// Refuses the call of a handler that panicked, unless it has replied already.
     fn refuse(&self, caller: &Caller<'_>, fault: &Panic) {
         send(caller, Err(Errno::ACCESS));
         let call = (caller.tid(), name(caller.call().number));
@@ -192,11 +193,11 @@ impl Pool {
         self.current.guard().reporter.fault(fault, None);
     }
 
-    /// Starts a worker in the place of this one, whose thread the panic may have left in any state: its locals, its umask,
-    /// a process that it traces. False when none can be started: then this one goes on.
+    /// Starts a replacement for this worker, whose thread may be in any state after the panic: its thread locals, its
+    /// umask, a process that it traces. Returns false if none can be started: then this worker goes on.
     fn replace(self: &Arc<Self>) -> bool {
         if self.spawn().is_ok() {
-            // As if it waited: so it is counted when it ends.
+            // Counted as waiting, so that the count is right when it ends.
             self.waiting.fetch_add(1, Ordering::AcqRel);
             return true;
         }
@@ -204,7 +205,7 @@ impl Pool {
         false
     }
 
-    /// Ends the supervisor: the kernel answers every call with ENOSYS then.
+    /// Ends the supervisor: then the kernel answers every call with ENOSYS.
     fn end(&self, fault: &Panic) -> ! {
         print(&format!("openclaw-guard: {fault}; nothing is let any more"));
         let reporter = &self.current.guard().reporter;
@@ -213,7 +214,8 @@ impl Pool {
         quit()
     }
 
-    /// Counts one more that waits, unless enough do. In one step: who makes way must not see one that then goes to sleep.
+    /// Counts one more waiting worker, unless enough wait. This is one atomic step: a worker about to block must not
+    /// rely on one that then goes to sleep.
     fn wait_again(&self) -> bool {
         let wanted = self.wanted.load(Ordering::Relaxed);
         let more = |waiting| (waiting < wanted).then_some(waiting + 1);
@@ -229,13 +231,13 @@ impl Pool {
             return;
         }
         if !self.parked.call() && self.running.load(Ordering::Relaxed) < MAX_WORKERS {
-            // If no thread can be had, the next call waits for this one.
+            // If no thread can be started, the next call waits for this one.
             let _ = self.spawn();
         }
     }
 
-    /// How many are to wait, by the calls since the last look; and helps where none waits and none gets on: something takes
-    /// long that nobody expected to.
+    /// Adapts the number of waiting workers to the calls since `before`. Also adds one if none waits and none makes
+    /// progress: something takes unexpectedly long.
     fn adapt(self: &Arc<Self>, before: Counts) -> Counts {
         let now = self.pulse.counts();
         let (calls, met) = now.since(before);
@@ -252,7 +254,7 @@ impl Pool {
 
     /// Wakes workers whose caller no longer waits.
     fn watch(self: &Arc<Self>) {
-        // Calls that were under way at the last look: most opens are over before anybody could be waiting for them.
+        // Calls that were in progress at the last check: most opens are over before a wake-up could be needed.
         let mut seen = Vec::new();
         let mut glanced = Instant::now();
         let mut turn = 0;
@@ -278,21 +280,22 @@ impl Pool {
         }
     }
 
-    /// Takes back what was asked for callers that no longer wait. Looks at some, from this one on; returns where the next
-    /// turn begins.
+    /// Cancels questions for callers that no longer wait. Checks some of them, starting at `turn`; returns where the
+    /// next check starts.
     fn cancel_moot(&self, slots: &[Arc<Slot>], turn: usize) -> usize {
         let mut looks = 0;
         for at in 0..slots.len() {
             let at = (turn + at) % slots.len();
             let slot = &slots[at];
-            // Not under its lock: whoever cancels is told of what ends by it.
+            // Not under its lock: cancelling notifies others.
             let asks = slot.asks().clone();
             let Some(cancel) = asks else { continue };
             looks += 1;
             if looks > MAX_POLLS {
                 return at;
             }
-            // Of another call that the worker has come to meanwhile nothing is cancelled: the handle is for this one.
+            // If the worker has moved on to another call, nothing of that is cancelled: the handle is for this
+            // question.
             let (call, caller) =
                 (slot.call.load(Ordering::Relaxed), slot.caller.load(Ordering::Relaxed) as i32);
             if !self.kernel.valid(call) {
@@ -304,7 +307,7 @@ impl Pool {
         0
     }
 
-    /// Whether the caller is gone, or has a signal to take.
+    /// Whether the caller is gone, or has a pending signal.
     fn is_moot(&self, call: u64, caller: i32) -> bool {
         !self.kernel.valid(call) || self.kernel.is_signalled(caller)
     }

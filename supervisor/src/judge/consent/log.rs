@@ -1,4 +1,4 @@
-//! What happens to questions, for the audit log and, where no prompt can be shown, for the operator's eyes.
+//! Reports what happens to questions: to the audit log and, if no prompt can be shown, to the operator.
 
 use guard_approvals::{Event, Log, Question, QuestionChange, Subject};
 use guard_policy::text::shown;
@@ -6,23 +6,23 @@ use guard_policy::text::shown;
 use crate::audit::QuestionRecord;
 use crate::audit::report::Reporter;
 
-/// Tells the reporter.
+/// Reports to a [`Reporter`].
 #[derive(Debug)]
 pub struct ApprovalLog {
     reporter: Reporter,
     manner: Announce,
 }
 
-/// Whether a line says that something waits.
+/// Whether a waiting question is announced with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announce {
-    /// There is no terminal for a prompt: how it is answered.
+    /// There is no terminal for a prompt: print how to answer.
     Lines(AnswerHint),
-    /// A prompt says it.
+    /// No line: a prompt shows the question.
     Nothing,
 }
 
-/// How what waits can be answered.
+/// How a waiting question can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerHint {
     /// By `openclaw-guard approvals`.
@@ -32,7 +32,7 @@ pub enum AnswerHint {
 }
 
 impl ApprovalLog {
-    /// Tells this reporter.
+    /// Creates a log that reports to this reporter.
     pub fn new(reporter: Reporter, manner: Announce) -> ApprovalLog {
         ApprovalLog { reporter, manner }
     }
@@ -49,7 +49,7 @@ impl Log for ApprovalLog {
     }
 }
 
-/// Enough of the id to tell it from others, as git(1) shows commits.
+/// Enough of the ID to distinguish it from others, like git(1)'s short commit IDs.
 fn short(event: &Event) -> String {
     event.id.to_string().chars().take(8).collect()
 }

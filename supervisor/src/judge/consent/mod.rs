@@ -1,8 +1,8 @@
 //! Holds a call while a human decides.
 //!
-//! A handler does not wait. It notes what it would have to ask, refuses, and is done: no lock, descriptor or judgement of
-//! it lasts while a human reads. Then the human is asked, and the call is handled once more, from the beginning and under
-//! the policy that is in force by then. What it is now is compared with what was approved.
+//! A handler does not wait. It notes its question, refuses, and is done: no lock, descriptor or judgement of it lasts
+//! while a human reads. Then the human is asked, and the call is handled again from the start, under the policy that is
+//! in force by then. The call as it is now is compared with what was approved.
 
 mod log;
 mod question;
@@ -29,22 +29,22 @@ use crate::reply::{HandlerResult, Reply};
 use crate::syscall::{Request, handle};
 use crate::worker;
 
-/// A call names two paths at most, and a program has few interpreters. One that goes on finding something else to ask is
+/// A call names two paths at most, and a program has few interpreters. A call that keeps raising new questions is
 /// refused.
 const MAX_QUESTIONS: usize = 8;
 
 /// How long a call waits for its "always" to be saved.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What came of asking.
+/// The result of asking.
 enum ConsentOutcome {
-    /// How the call stands now.
+    /// The call's consent.
     Stands(ConsentState),
-    /// The caller has a signal to take: the kernel starts the call again after it, or ends it.
+    /// The caller has a pending signal: the kernel restarts the call after it, or ends it.
     Interrupted,
 }
 
-/// Does the held call, or refuses it, after a human where it needs one.
+/// Performs the held call, or refuses it, after asking a human if needed.
 ///
 /// # Errors
 /// As [`handle`].
@@ -54,7 +54,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
         let guard = current.guard();
         let outcome = handle(&Request { guard, caller });
         let Some(approvals) = guard.approvals() else { return outcome };
-        // Whatever else is wrong needs no human.
+        // A human is asked only if nothing else is wrong with the call.
         let question = caller.consent().take_question().filter(|_| matches!(outcome, Err(Errno::ACCESS)));
         let Some(question) = question else {
             if let Some(program) = program {
@@ -69,7 +69,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
             continue;
         }
         let command = question.command();
-        // All that is kept while it waits: thousands may, each with long arguments.
+        // Only the binding is kept while the call waits: thousands may wait, each with long arguments.
         let binding = Binding::from_question(&question);
         let (id, reply) = ask(&approvals, caller, question)?;
         match reply {
@@ -77,7 +77,7 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
             ConsentOutcome::Interrupted => return Ok(Reply::Interrupted),
         }
         if let Some(command) = command {
-            // Now, as long as it cannot have ended.
+            // Open it now, while the caller is held and cannot have ended.
             let process = caller.process().and_then(pidfd::ProcessHandle::open).ok();
             caller.check()?;
             program = Some(AskedProgram { id, command, process });
@@ -89,14 +89,14 @@ pub fn answer(current: &mut View, caller: &mut Caller<'_>) -> HandlerResult {
     Err(Errno::ACCESS)
 }
 
-/// A program that was asked for.
+/// A program that a human was asked about.
 struct AskedProgram {
     id: Id,
     command: String,
     process: Option<pidfd::ProcessHandle>,
 }
 
-/// Tells how it goes on.
+/// Reports how the call goes on after the human was asked: the program runs, or was denied.
 fn report(approvals: &Approvals, caller: &Caller<'_>, program: AskedProgram, outcome: &HandlerResult) {
     let AskedProgram { id, command, process } = program;
     match (outcome, process, caller.consent().reason()) {
@@ -148,13 +148,14 @@ fn wait(manager: &Manager, caller: &Caller<'_>, ticket: Ticket) -> Result<Consen
         }
     }
     if matches!(end, Resolution::Resolved(Decision::AllowAlways(_))) {
-        // The next call is not to be asked. One that cannot be saved, or not so soon, was approved all the same.
+        // The next call must not ask again. If the answer cannot be saved, or not in time, this call is approved all
+        // the same.
         manager.wait_for_save(call, SAVE_TIMEOUT);
     }
     Ok(ConsentOutcome::Stands(consent_state(end, || manager.consume(call))))
 }
 
-/// `consume` says whether a yes is this call's to use.
+/// The consent that a resolution gives. `consume` claims an approval for this call, and returns whether that succeeded.
 fn consent_state(end: Resolution, consume: impl FnOnce() -> bool) -> ConsentState {
     match end {
         Resolution::Resolved(Decision::Deny) => {

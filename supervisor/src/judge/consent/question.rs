@@ -1,4 +1,4 @@
-//! What a human is asked about a held call.
+//! The question that a human is asked about a held call.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use guard_policy::{Access, Policy, Reason, Request};
 use crate::caller::Caller;
 use crate::syscall::number::name;
 
-/// What of the guard is in a question.
+/// The guard's part of a question.
 pub struct Background<'g> {
     /// The policy that asks.
     pub policy: &'g Policy,
@@ -21,7 +21,7 @@ pub struct Background<'g> {
     pub tree: &'g Tree,
 }
 
-/// Of a file.
+/// A question about a file.
 pub fn about_file(
     background: &Background<'_>,
     caller: &Caller<'_>,
@@ -33,7 +33,8 @@ pub fn about_file(
     about(background, caller, subject, because, &[Request::File { path, access }])
 }
 
-/// Of a program; `asked` is what the policy is asked about the files that need a human, `because` why the first does.
+/// A question about a program. `asked` are the policy queries for the files that need a human, `because` is the reason
+/// for the first.
 pub fn about_exec(
     background: &Background<'_>,
     caller: &Caller<'_>,

@@ -1,25 +1,25 @@
-//! What has been asked and answered for one held call.
+//! The questions and answers of one held call.
 
 use std::cell::RefCell;
 
 use guard_approvals::{Binding, DenyReason, Question};
 use guard_policy::{Outcome, Reason, Verdict};
 
-/// How a call stands with a human.
+/// A human's decision on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConsentState {
     /// Nobody was asked yet.
     Unasked,
-    /// It may go on; how that came.
+    /// It may go on; contains how it was approved.
     Approved(&'static str),
-    /// Nobody answered, why: what `exec.askFallback` says holds.
+    /// Nobody answered, and why: `exec.askFallback` applies.
     Unanswered(DenyReason, String),
-    /// It may not, why.
+    /// It may not go on, and why.
     Refused(DenyReason, String),
 }
 
 impl ConsentState {
-    /// What becomes of a verdict that asks; `unanswered` is what the policy says then.
+    /// The final verdict for one that asks; `unanswered` is the policy's verdict if nobody answers.
     pub fn verdict<'p>(
         &self,
         asks: Verdict<'p>,
@@ -46,21 +46,21 @@ impl ConsentState {
     }
 }
 
-/// Of one call, from its beginning to its end: nothing of it holds for another one.
+/// The consent of one call, from beginning to end. None of it applies to another call.
 #[derive(Debug, Default)]
 pub struct Consent(RefCell<StateInner>);
 
 #[derive(Debug, Default)]
 struct StateInner {
     question: Option<Box<Question>>,
-    /// What was approved, or not answered: each for what was asked, and for nothing else.
+    /// The decisions that were no refusal, each for exactly what was asked.
     asked: Vec<(Binding, ConsentState)>,
-    /// The answer that was a no: there is no other question after it.
+    /// The refusal, after which there are no more questions.
     end: Option<ConsentState>,
 }
 
 impl Consent {
-    /// How the call stands with what it wants now. Where nobody was asked, the question is kept.
+    /// The decision on what the call wants now. If nobody was asked about it, the question is kept.
     pub fn state_of(&self, question: Question) -> ConsentState {
         let mut inner = self.0.borrow_mut();
         let binding = Binding::from_question(&question);
@@ -70,7 +70,7 @@ impl Consent {
         if let Some(end) = &inner.end {
             return end.clone();
         }
-        // One call starts one program.
+        // One call starts only one program.
         if inner.asked.iter().any(|(asked, _)| asked.is_exec() && binding.is_exec()) {
             let changed =
                 ConsentState::Refused(DenyReason::Changed, "changed while waiting for an answer".to_owned());
@@ -81,12 +81,12 @@ impl Consent {
         ConsentState::Unasked
     }
 
-    /// What is to be asked.
+    /// Takes the question to ask, if any.
     pub fn take_question(&self) -> Option<Question> {
         self.0.borrow_mut().question.take().map(|question| *question)
     }
 
-    /// Why it may not go on; None where it may, or might.
+    /// Why the call may not go on; `None` if it may, or still might.
     pub fn reason(&self) -> Option<DenyReason> {
         let inner = self.0.borrow();
         let mut stands = inner.end.iter().chain(inner.asked.iter().map(|(_, stand)| stand));
@@ -96,7 +96,7 @@ impl Consent {
         })
     }
 
-    /// Keeps what came of a question with this binding.
+    /// Stores the decision on a question with this binding.
     pub fn settle(&self, binding: Binding, stand: ConsentState) {
         let mut inner = self.0.borrow_mut();
         match stand {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn another_program_is_not_what_was_approved() {
-        // Nor what nobody has answered, which the policy may let go.
+        // Nor is it if nobody has answered, when the policy may allow the call.
         for stand in [YES, late()] {
             let consent = Consent::default();
             consent.settle(Binding::from_question(&question(&["/bin/a", "x"])), stand.clone());

@@ -1,4 +1,4 @@
-//! What an address is, as the kernel reads it.
+//! Socket addresses, parsed as the kernel does.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -6,23 +6,23 @@ use rustix::net::AddressFamily;
 
 /// `sizeof(sa_family_t)`.
 pub(super) const FAMILY: usize = 2;
-/// `sizeof(struct sockaddr_un)`: the kernel takes no longer address of this family.
+/// `sizeof(struct sockaddr_un)`: the kernel accepts no longer address of this family.
 const UNIX_MAX: usize = 110;
-/// `sizeof(struct sockaddr_in)`: it takes no shorter one.
+/// `sizeof(struct sockaddr_in)`: the kernel accepts no shorter one.
 const IPV4_MIN: usize = 16;
-/// The structure of RFC 2133, which ends before the zone: no shorter one of this family (`SIN6_LEN_RFC2133`).
+/// The structure of RFC 2133, which ends before the scope ID: the kernel accepts no shorter one (`SIN6_LEN_RFC2133`).
 const IPV6_MIN: usize = 24;
-/// Where the addresses are in their structures.
+/// Offsets of the addresses in their structures.
 pub(super) const IPV4_AT: usize = 4;
 pub(super) const IPV6_AT: usize = 8;
 const ZONE_AT: usize = 24;
 
-/// What is to be done with an address.
+/// The use of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// connect(2), to which AF_UNSPEC is the end of a connection.
+    /// connect(2), for which AF_UNSPEC dissolves the connection.
     Connect,
-    /// bind(2), to which AF_UNSPEC is AF_INET on a socket of that; and a socket may become one of that while it is judged
+    /// bind(2), for which AF_UNSPEC means AF_INET on an AF_INET socket. A socket may become AF_INET while it is judged
     /// (IPV6_ADDRFORM).
     Bind,
 }
@@ -32,17 +32,17 @@ pub enum Use {
 pub enum Address<'a> {
     /// A socket in the file system.
     Path(&'a [u8]),
-    /// A socket with a name that is no path.
+    /// An abstract socket: its name is not a path.
     Abstract,
-    /// Of TCP or UDP.
+    /// An address of TCP or UDP.
     Internet(SocketAddr),
-    /// Everything else: an address without a name, or one that the kernel will refuse.
+    /// Anything else: an unnamed address, or one that the kernel will refuse.
     Other,
 }
 
 impl<'a> Address<'a> {
-    /// Reads the bytes for a socket of this family. An IPv6 socket takes some addresses of IPv4: both are read on every
-    /// socket, and what does not fit the kernel refuses.
+    /// Parses the bytes for a socket of this family. An IPv6 socket accepts some IPv4 addresses, so both are parsed on
+    /// every socket; the kernel refuses what does not fit.
     pub fn parse(raw: &'a [u8], socket: AddressFamily, to: Use) -> Address<'a> {
         let Some(family) = raw.first_chunk().map(|family| u16::from_ne_bytes(*family)) else {
             return Address::Other;
@@ -60,7 +60,7 @@ impl<'a> Address<'a> {
 }
 
 fn unix(raw: &[u8], family: u16) -> Address<'_> {
-    // The kernel fails with EINVAL for another family, but AF_UNSPEC, which disconnects.
+    // The kernel fails with EINVAL for any other family except AF_UNSPEC, which disconnects.
     if raw.len() <= FAMILY || raw.len() > UNIX_MAX || family != libc::AF_UNIX as u16 {
         return Address::Other;
     }
@@ -93,7 +93,7 @@ fn port(raw: &[u8]) -> u16 {
     u16::from_be_bytes(bytes(raw, FAMILY))
 }
 
-/// So many bytes from there, which the caller has seen to be there.
+/// `N` bytes at offset `at`. The caller has checked that they exist.
 fn bytes<const N: usize>(raw: &[u8], at: usize) -> [u8; N] {
     std::array::from_fn(|index| raw[at + index])
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever the bytes are, they are read without a panic, and an address is no more than what stands there.
+        /// No input causes a panic, and an address holds only what the bytes contain.
         #[test]
         fn any_bytes_are_read(mut raw in prop::collection::vec(any::<u8>(), 0..=128), family in 0u16..12, inner in 0usize..3) {
             if let Some(place) = raw.first_chunk_mut() {
@@ -172,7 +172,7 @@ mod tests {
             };
             assert_eq!(read, expected, "{length}");
         }
-        // Longer than the structure is as long as it.
+        // Bytes after the structure are ignored.
         let long = [v4.clone(), vec![0xff; 112]].concat();
         assert_eq!(Address::parse(&long, AddressFamily::INET, Use::Connect), internet("127.0.0.1:18789"));
     }

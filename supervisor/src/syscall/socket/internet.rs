@@ -12,7 +12,7 @@ use crate::kernel::requests;
 use crate::reply::HandlerResult;
 use crate::syscall::Request;
 
-/// Connects to the address, if the policy lets it.
+/// Connects to the address, if the policy allows it.
 pub fn connect(
     request: &Request<'_, '_>,
     socket: BorrowedFd<'_>,
@@ -24,19 +24,19 @@ pub fn connect(
     let page = request.guard.page(transport);
     judge(page)?;
     let done = request.connect(socket, &readdressed(raw, to.ip()));
-    // One may have begun to be served there meanwhile.
+    // The approvals page may have started listening there meanwhile.
     let now = request.guard.page(transport);
     if now != page
         && let Err(error) = judge(now)
     {
-        // What did not connect is not connected.
+        // Fails with ENOTCONN if the socket did not connect.
         let _ = rustix::net::shutdown(socket, Shutdown::Both);
         return Err(error);
     }
     done
 }
 
-/// Binds to the address, if the policy lets it.
+/// Binds to the address, if the policy allows it.
 pub fn bind(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8], at: SocketAddr) -> HandlerResult {
     request.guard.judge_bind(request.caller, at, transport(socket)?)?;
     request.perform(|| requests::bind(socket, raw))
@@ -47,15 +47,15 @@ fn transport(socket: BorrowedFd<'_>) -> Result<Transport, Errno> {
     Ok(if is_stream { Transport::Tcp } else { Transport::Udp })
 }
 
-/// The address that the socket has; none in particular where it has none yet.
+/// The local address of the socket; the unspecified address if it is not bound.
 fn bound(socket: BorrowedFd<'_>) -> Result<IpAddr, Errno> {
     let own = SocketAddr::try_from(rustix::net::getsockname(socket)?);
     Ok(own.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |own| own.ip()))
 }
 
-/// Where the kernel goes from a socket with this address of its own: to no address in particular means to this host
-/// (net/ipv4/route.c, `ip_route_output_key_hash_rcu`; net/ipv6/tcp_ipv6.c, `tcp_v6_connect`). It is said here, since the
-/// socket may be bound by another thread until the kernel looks.
+/// The destination that the kernel would choose for a socket with this local address: the unspecified address means
+/// this host (net/ipv4/route.c, `ip_route_output_key_hash_rcu`; net/ipv6/tcp_ipv6.c, `tcp_v6_connect`). It is made
+/// explicit because another thread may bind the socket before the kernel looks.
 fn aimed(mut to: SocketAddr, own: IpAddr) -> SocketAddr {
     let v4 = match own.to_canonical() {
         IpAddr::V4(v4) if !v4.is_unspecified() => v4,
@@ -76,7 +76,7 @@ fn aimed(mut to: SocketAddr, own: IpAddr) -> SocketAddr {
     to
 }
 
-/// The structure with this address in it, which is of its family.
+/// The address structure `raw` with its IP address replaced by `ip`, which has the same family.
 fn readdressed(raw: &[u8], ip: IpAddr) -> Vec<u8> {
     let mut raw = raw.to_vec();
     match ip {
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(aimed("[::ffff:0.0.0.0]:1", "::ffff:10.0.0.1"), "[::ffff:10.0.0.1]:1");
     }
 
-    /// Where it is said to go is where the kernel goes that is told nothing.
+    /// For a wildcard address, `aimed` returns the destination that the kernel would choose.
     #[test]
     fn the_kernel_aims_there_too() {
         let owns: [(AddressFamily, Option<&str>); 6] = [
@@ -156,11 +156,12 @@ mod tests {
                 }
             }
         }
-        // Each of them at one listener of three at least, but for addresses that do not fit their socket.
+        // Each of them with at least one of three listeners, except addresses that do not fit their socket.
         assert!(checked >= 16, "{checked}");
     }
 
-    /// Whether the kernel connected both with and without our word; the same way, then.
+    /// Whether the kernel connected both with and without the explicit address. Asserts that both reached the same
+    /// place.
     fn is_aimed_right(family: AddressFamily, kind: SocketType, own: Option<&str>, to: SocketAddr) -> bool {
         let new = || -> OwnedFd {
             let new = socket(family, kind, None).unwrap();

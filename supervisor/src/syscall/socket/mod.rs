@@ -1,4 +1,4 @@
-//! connect and bind. The supervisor does both on the caller's own socket, with the address that it read.
+//! connect and bind. The supervisor performs both on the caller's own socket, with the address that it read.
 
 pub mod address;
 mod internet;
@@ -16,13 +16,13 @@ use crate::reply::HandlerResult;
 use crate::worker::blocking;
 use address::{Address, Use};
 
-/// `sizeof(struct sockaddr_storage)`: the kernel takes no longer address.
+/// `sizeof(struct sockaddr_storage)`: the kernel accepts no longer address.
 const ADDRESS_MAX: u64 = 128;
 
-/// The address in the caller's memory, not yet looked at.
+/// Reads the raw address from the caller's memory.
 ///
 /// # Errors
-/// EINVAL for a length that no address has, EFAULT; ESRCH when the caller is gone.
+/// EINVAL for a length that no address has, EFAULT, and ESRCH if the caller is gone.
 pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
     let length = length as u32 as i32;
     if length < 0 || length as u64 > ADDRESS_MAX {
@@ -38,7 +38,7 @@ pub fn read_address(request: &Request<'_, '_>, address: u64, length: u64) -> Res
 pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
     let raw = match read_address(request, address, length) {
-        // What can only be named is no descriptor to connect(2), and it looks at that first.
+        // connect(2) rejects an O_PATH descriptor before anything else.
         Err(_) if rustix::fs::fcntl_getfl(&socket)?.contains(OFlags::PATH) => return Err(Errno::BADF),
         read => read?,
     };
@@ -52,7 +52,7 @@ pub(crate) fn connect(request: &Request<'_, '_>, fd: i32, address: u64, length: 
 
 pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64) -> HandlerResult {
     let socket = request.caller.descriptor(fd)?;
-    // Unlike connect(2), bind looks whether it is a socket before it looks at the address.
+    // Unlike connect(2), bind(2) checks that it is a socket before it looks at the address.
     let domain = sockopt::socket_domain(&socket)?;
     let raw = read_address(request, address, length)?;
     match Address::parse(&raw, domain, Use::Bind) {
@@ -67,7 +67,7 @@ pub(crate) fn bind(request: &Request<'_, '_>, fd: i32, address: u64, length: u64
 }
 
 impl Request<'_, '_> {
-    /// Connects to what was judged, which may take long.
+    /// Connects to the judged address; may block for long.
     fn connect(&self, socket: BorrowedFd<'_>, address: &[u8]) -> HandlerResult {
         self.perform(|| blocking(self.caller, || requests::connect(socket, address)))
     }

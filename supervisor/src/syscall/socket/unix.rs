@@ -1,4 +1,4 @@
-//! Sockets of this machine: in the file system, and by abstract names.
+//! AF_UNIX sockets: paths in the file system, and abstract names.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -33,7 +33,7 @@ pub fn connect_path(request: &Request<'_, '_>, socket: BorrowedFd<'_>, path: &[u
     request.connect(socket, &unix_address(link_to(there.fd.as_fd()).as_bytes()))
 }
 
-/// Connects to a socket whose name is no path.
+/// Connects to a socket by its abstract name.
 pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8]) -> HandlerResult {
     let name = &raw[FAMILY..];
     match request.guard.servers.of_name(name) {
@@ -42,7 +42,7 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
         Whose::Others => refuse_outsider(request, name)?,
     }
     let done = request.connect(socket, raw)?;
-    // The name may be another server's by now.
+    // Another server may have the name by now.
     if !request.guard.tree.contains(peer(socket)?)
         && let Err(error) = refuse_outsider(request, name)
     {
@@ -52,8 +52,9 @@ pub fn connect_name(request: &Request<'_, '_>, socket: BorrowedFd<'_>, raw: &[u8
     Ok(done)
 }
 
-/// The socket at a path. Most sockets of a host act for whoever speaks to them, outside the tree: so a right to write
-/// where they lie is not enough, unless the tree made the socket or a rule names it.
+/// Resolves a path to the socket that the caller may connect to. Most sockets of a host act for their clients, outside
+/// the tree. So the right to write to the path is not enough: the tree must have made the socket, or a rule must name
+/// it.
 fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> {
     fail_point(Fallible::Connect, path);
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Follow)?;
@@ -67,11 +68,11 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
         request.guard.saw(&path, Used::WRITTEN);
     } else {
         if !may_be_served(&object, &path) {
-            // A server left it behind. There is nobody who could be reached, and a program makes its own.
+            // A stale socket without a server: nothing can be reached, and the program will create its own.
             rustix::fs::accessat(CWD, link_to(object.fd.as_fd()), Mode::WRITE_OK, AtFlags::EACCESS)?;
             return Err(Errno::CONNREFUSED);
         }
-        // Recorded, it goes on: what is learned from is trusted so far.
+        // When recording, the connection is let through: a learning session is trusted that far.
         if !request.guard.saw(&path, Used::SPOKEN_TO) {
             let text = "a socket that the tree did not make; a rule must name it, not only its directory";
             request.guard.refuse(request.caller, Operation::Connect, &path, text)?;
@@ -80,24 +81,24 @@ fn find_server(request: &Request<'_, '_>, path: &[u8]) -> Result<Object, Errno> 
     Ok(object)
 }
 
-/// An abstract socket has no path that could be judged: only the tree's own servers may be reached.
+/// An abstract socket has no path to judge: only the tree's own servers may be reached.
 ///
 /// # Errors
-/// ECONNREFUSED, as where nobody listens.
+/// ECONNREFUSED, as if nothing listened.
 fn refuse_outsider(request: &Request<'_, '_>, name: &[u8]) -> Result<(), Errno> {
     let path = [b"@", &name[1..]].concat();
     let text = "a socket of a process that is not guarded";
     request.guard.refuse(request.caller, Operation::Connect, &path, text).map_err(|_| Errno::CONNREFUSED)
 }
 
-/// The process that listens at the other end; 0 for one of another pid namespace.
+/// The process that listens at the other end; 0 if it is in another pid namespace.
 fn peer(socket: BorrowedFd<'_>) -> Result<i32, Errno> {
     nix::sys::socket::getsockopt(&socket, nix::sys::socket::sockopt::PeerCredentials)
         .map(|peer| peer.pid())
         .map_err(errno::from_nix)
 }
 
-/// Makes a socket in the file system.
+/// Creates a socket in the file system.
 pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: &[u8]) -> HandlerResult {
     let target = request.guard.resolver.resolve(request.caller, libc::AT_FDCWD, path, Last::Name)?;
     let entry = match target {
@@ -111,7 +112,7 @@ pub fn bind_path(request: &Request<'_, '_>, socket: &OwnedFd, raw: &[u8], path: 
     Ok(done)
 }
 
-/// Binds at the entry that was judged, by the name that the caller wrote where that is safe.
+/// Binds at the judged entry, by the name that the caller wrote if that is safe.
 fn bind_at(
     request: &Request<'_, '_>,
     socket: &OwnedFd,
@@ -121,7 +122,7 @@ fn bind_at(
 ) -> Result<(), Errno> {
     let name = entry.written();
     if path == name {
-        // This worker's directory is its own (CLONE_FS).
+        // The worker's current directory is its own (CLONE_FS).
         rustix::process::fchdir(&entry.parent)?;
         let bound = requests::bind(socket.as_fd(), &unix_address(&name));
         rustix::process::chdir(c"/")?;
@@ -129,15 +130,16 @@ fn bind_at(
     }
     let parent = parent_of(&entry.path);
     let here = request.caller.directory(libc::AT_FDCWD)?;
-    // Only where everything below may be written: should the name change meanwhile, it leads no further. Or where the
-    // name leads down through directories alone: what has a place below it that may not be written cannot be moved away.
+    // Safe in two cases. Either everything below the directory may be written: if the name changes meanwhile, it leads
+    // no further. Or the name leads down through directories alone: a directory with a place below it that may not be
+    // written cannot be moved away.
     if (request.guard.policy().may_move(parent, parent, true)
         || leads_straight(&real_path(here.as_fd())?, path, &entry.path))
         && let Some(Ok(())) = bind_as_written(&here, socket, address, entry)
     {
         return Ok(());
     }
-    // A name that means something else to us, as those through /proc/self do, comes here too.
+    // A name that means something else to the supervisor, such as one through /proc/self, also ends up here.
     requests::bind(
         socket.as_fd(),
         &unix_address(&[link_to(entry.parent.as_fd()).as_bytes(), b"/", &name].concat()),
@@ -151,14 +153,14 @@ fn parent_of(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a name is, letter for letter, the way down to `real`: no link and no `..` is part of it.
+/// Whether the name is literally the way down to `real`: it has no link and no `..` in it.
 fn leads_straight(directory: &[u8], written: &[u8], real: &[u8]) -> bool {
     spelled(directory, written) == real
 }
 
-/// Binds by the name that the caller wrote, which is what getsockname(2) and every peer will see. The kernel walks that
-/// name again, so a thread does it that Landlock lets make sockets below the judged directory and nowhere else.
-/// None where there is no Landlock.
+/// Binds by the name that the caller wrote, which getsockname(2) and every peer will see. The kernel walks that name
+/// again, so a separate thread binds, which Landlock restricts to making sockets below the judged directory. Returns
+/// `None` without Landlock.
 fn bind_as_written(
     directory: &OwnedFd,
     socket: &OwnedFd,
@@ -166,7 +168,7 @@ fn bind_as_written(
     entry: &DirEntry,
 ) -> Option<Result<(), Errno>> {
     let bind = || {
-        // A directory of its own, for names that are relative. The umask is the worker's.
+        // The thread gets its own current directory, for relative names. The umask is the worker's.
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).ok()?;
         rustix::process::fchdir(directory).ok()?;
         floor::bind_only_below(&entry.parent).ok()?;
@@ -189,7 +191,7 @@ mod tests {
         {
             assert!(leads_straight(directory.as_bytes(), written.as_bytes(), real.as_bytes()), "{written}");
         }
-        // By way of a link, or up: what they lead to can change.
+        // Names through a link or `..`: their target can change.
         for (directory, written, real) in [
             ("/d", "link/s", "/d/a/s"),
             ("/d", "a/../s", "/d/s"),
