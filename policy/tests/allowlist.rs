@@ -1,4 +1,4 @@
-//! Entries of the allowlist: names, arguments, order, skills.
+//! Tests of allowlist entries: names, arguments, order, skills.
 #![allow(missing_docs)]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{HOME, compile, exec, exec_as, host};
 use guard_policy::{Document, Exec, Outcome, Overrides, Policy, Request, Role, cwd_argv_pattern, decide};
 use serde_json::{Value, json};
 
-/// All that is allowed may run, only the list decides; nothing is asked.
+/// The file map lets everything run, so only the allowlist decides; nothing is asked.
 fn policy(entries: Value) -> Policy {
     compile(&json!({
         "version": 1,
@@ -35,7 +35,7 @@ fn a_name_is_for_what_was_called_by_its_name() {
     assert!(allowed(&policy, "/opt/rg", &["rg"]));
     assert!(!allowed(&policy, "/usr/bin/rg", &["/usr/bin/rg", "x"]));
     assert!(!allowed(&policy, "/usr/bin/rg", &[]));
-    // The file's own name counts, not the one it was called by.
+    // The file's own name counts, not the name by which it was called.
     assert!(!allowed(&policy, "/usr/bin/sh", &["rg"]));
     assert!(allowed(&policy, "/usr/bin/python3.11", &["python3"]));
     // The tree could have put anything there.
@@ -120,7 +120,7 @@ fn an_entry_with_arguments_is_the_reason_before_one_without() {
     assert_eq!(by(&policy, "/opt/x", &["x"]), "agents.main.allowlist[2]");
 }
 
-/// Without a kernel, a path is what the asker wrote.
+/// Without a kernel, the path is as the caller wrote it.
 #[test]
 fn a_written_path_is_compared_as_written_by_a_pattern_without_wildcards() {
     let policy =
@@ -178,7 +178,7 @@ fn skills_count_where_they_are_and_when_asked_for() {
 
 #[test]
 fn what_only_looks_like_a_star_is_none() {
-    // ECMAScript leaves U+0085 where it is: this is a name, and no program has it.
+    // ECMAScript does not trim U+0085, so this is a name, which no program has.
     assert!(!allowed(&policy(json!([{ "pattern": "\u{85}*" }])), "/usr/bin/rg", &["/usr/bin/rg"]));
     assert!(allowed(&policy(json!([{ "pattern": "\u{feff}* " }])), "/usr/bin/rg", &["/usr/bin/rg"]));
 }
@@ -224,7 +224,7 @@ fn each_entry_can_be_looked_at_by_itself() {
     assert_eq!(shown[..5], [limited, entry("/usr/bin/rg"), entry("rg"), entry("/opt/*"), entry("*")]);
     assert_eq!(shown.len(), 6, "the blank one is shown too, as one that is not in force");
 
-    // Only a file that is named whole can be missing.
+    // Only a pattern without wildcards can name a missing file.
     let missing = |exists: &dyn Fn(&[u8]) -> bool| policy.lint(&document, exists);
     assert_eq!(missing(&|_| true), [""; 0]);
     assert_eq!(

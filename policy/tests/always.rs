@@ -1,4 +1,4 @@
-//! What "allow always" saves, and what is never saved.
+//! Tests of what "allow always" saves, and what it never saves.
 #![allow(missing_docs)]
 
 mod common;
@@ -8,7 +8,7 @@ use guard_policy::approval::{Always, Repeat, Saving, always};
 use guard_policy::{Access, Exec, Policy, Request, Role};
 use serde_json::{Value, json};
 
-/// Everything in /usr may run, /open may be read and written, and the rest is asked for.
+/// Everything in /usr may run, /open may be read and written, and everything else is asked about.
 fn policy(exec: &Value) -> Policy {
     compile(&json!({"version": 1, "exec": exec, "permissions": {"base": false, "filesystem": {
         "rules": {"/usr/**": "r-x", "/open/**": "rw-", "/kept/**": "?--"}, "deny": ["/secret/**"], "default": "---"}},
@@ -19,7 +19,7 @@ fn argv(argv: &[&str]) -> Vec<Vec<u8>> {
     argv.iter().map(|argument| argument.as_bytes().to_vec()).collect()
 }
 
-/// Its texts, then those of the second choice; or why nothing is saved.
+/// The texts of the savings, then those of the second choice; or the reason why nothing is saved.
 fn told(always: &Always) -> Result<(Vec<String>, Vec<String>), &str> {
     let texts = |savings: &[Saving]| savings.iter().map(ToString::to_string).collect();
     match always {
@@ -56,9 +56,9 @@ fn a_file_is_saved_with_the_bits_that_are_asked() {
         ("/srv/a", Access::READ, false, "\"/srv/a\" r", "\"/srv/**\" r"),
         ("/srv/a", both, false, "\"/srv/a\" rw", "\"/srv/**\" rw"),
         ("/srv/a/lib.so", Access::READ | Access::MAP, false, "\"/srv/a/lib.so\" rx", "\"/srv/a/**\" rx"),
-        // Of a directory the second choice is what is in it, not what is beside it.
+        // The second choice for a directory is its contents, not its siblings.
         ("/srv/a", Access::READ, true, "\"/srv/a\" r", "\"/srv/a/**\" r"),
-        // Only the home directory, and what contains it, is too much for one answer.
+        // Only the home directory and the directories around it are too broad for one answer.
         ("/home/u/x/a", Access::READ, false, "\"/home/u/x/a\" r", "\"/home/u/x/**\" r"),
         ("/home/u/a", Access::READ, false, "\"/home/u/a\" r", ""),
         ("/home/u", Access::READ, true, "\"/home/u\" r", ""),
@@ -107,10 +107,10 @@ fn several_files_of_one_question_are_all_saved() {
             paths.iter().map(|path| Request::File { path: path.as_bytes(), access: Access::WRITE }).collect();
         always(&policy, &requests, &|_| false)
     };
-    // What is allowed anyway needs nothing.
+    // A request that is already allowed needs nothing.
     let moved = of(&["/srv/a", "/open/x", "/srv/b", "/srv/a"]);
     assert_eq!(told(&moved), saves(&["\"/srv/a\" w", "\"/srv/b\" w"], &["\"/srv/**\" w"]));
-    // One without a second choice takes it from all.
+    // If one request has no second choice, the question has none.
     assert_eq!(told(&of(&["/srv/a", "/b"])), saves(&["\"/srv/a\" w", "\"/b\" w"], &[]));
     assert!(told(&of(&["/srv/a", "/srv/b*"])).is_err());
 }
@@ -131,7 +131,7 @@ fn a_program_is_saved_with_entry_and_bit() {
     let both = of_exec(&json!({}), &[script, runner]);
     let Ok((narrow, _)) = told(&both) else { panic!("both are saved") };
     assert_eq!(narrow.len(), 2);
-    // An interpreter is never saved, and the script alone would be asked for all the same.
+    // An interpreter is never saved, and with the script alone the question would be asked again.
     let python: (&str, &[&str], Role) = ("/usr/bin/python3", &["python3", "/usr/bin/s"], Role::Interpreter);
     let why = Err("it runs what a file says, which may change");
     assert_eq!(told(&of_exec(&json!({}), &[script, python])), why);
@@ -157,7 +157,7 @@ fn what_is_asked_each_time_is_never_saved() {
     assert_eq!(each(&always_asked, "/opt/listed", &["listed"]), (true, false));
     assert_eq!(each(&strict, "/opt/python3", &["python3", "-c", "1"]), (true, false));
     assert_eq!(each(&strict, "/opt/python3", &["python3", "x.py"]), (false, true));
-    // `ask: always` does not ask for what only starts others.
+    // `ask: always` does not ask about carriers.
     assert!(each(&always_asked, "/srv/bash", &["bash"]).0);
     assert_eq!(each(&always_asked, "/usr/bin/bash", &["bash"]), (false, false));
     let file = Request::File { path: b"/srv/a", access: Access::READ };

@@ -1,4 +1,4 @@
-//! The guard's own approvals store in a policy: it turns an ask into a yes, and nothing else.
+//! Tests of the guard's own approvals store in a policy: it turns an ask into an allow, and changes nothing else.
 #![allow(missing_docs)]
 
 mod common;
@@ -111,7 +111,7 @@ fn entries_count_in_either_store() {
     assert_eq!(of("/usr/own"), (Outcome::Allow, Source::Saved));
     assert_eq!(of("/usr/theirs"), (Outcome::Allow, Source::Openclaw));
     assert_eq!(of("/usr/other").0, Outcome::Ask);
-    // A list is no way around a mode.
+    // An allowlist does not override a mode.
     for theirs in [json!({"version": 1, "defaults": {"security": "deny"}}), json!({"version": 1})] {
         let closes = theirs.get("defaults").is_some();
         let theirs = Store::parse("exec-approvals.json", &theirs.to_string(), &mut common::ids()).unwrap();
@@ -173,7 +173,7 @@ fn a_rule_is_added_beside_what_is_there() {
     let rules: Vec<_> = store.rules("main").into_iter().map(|(_, rule)| rule).collect();
     assert_eq!(rules, [rule("/a", "rw")]);
     assert_eq!(store.rules("other"), []);
-    // OpenClaw's store may have anything under these keys, which it does not know.
+    // OpenClaw does not know these keys, so its store may hold anything under them.
     for text in [r#"{"permissions": 1}"#, r#"{"permissions": {"filesystem": {"rules": {"/a": 1}}}}"#] {
         let text = format!(r#"{{"version": 1, "agents": {{"main": {text}}}}}"#);
         let mut store = Store::parse("x", &text, &mut common::ids()).unwrap().store;
@@ -224,7 +224,7 @@ fn a_directory_is_not_moved_to_where_an_answer_gives_it_more() {
     assert_eq!([may(&json!({}), true), may(&below, true), may(&below, false)], [true, false, true]);
     assert!(!may(&json!({"/new/d": "x"}), false));
     assert!(may(&json!({"/old/**": "x", "/new/d/tool": "r"}), true));
-    // What an answer lets be read below a directory is not all of it.
+    // The saved rule lets only a part of the directory be read.
     let uniform = |saved: &Value| {
         let asked = json!({"version": 1, "permissions": {"base": false, "filesystem": {"default": "???"}}});
         with_own(&asked, &rules(saved)).is_uniform(b"/d", Access::READ)
@@ -252,7 +252,7 @@ fn validate_says_which_answers_are_denied() {
     assert!(found[0].contains(said), "{found:?}");
 }
 
-/// Saves all of it, as "always" does.
+/// Saves all items, as "allow always" does.
 fn saved(savings: &[Saving]) -> StoreContents {
     let mut reading = own(&json!({"version": 1}));
     for saving in savings {
@@ -264,7 +264,7 @@ fn saved(savings: &[Saving]) -> StoreContents {
             }
         }
     }
-    // As it is read again.
+    // Read the saved text again.
     own(&serde_json::from_str(&reading.store.to_text()).unwrap())
 }
 
@@ -342,7 +342,7 @@ proptest! {
                     prop_assert!(new.outcome != Outcome::Deny, "{:?}", request);
                 }
             }
-            // Bit by bit: granted are those that were, and those that were asked and are saved.
+            // Bit by bit: granted are the bits granted before, and the bits that were asked for and saved.
             let (old, new) = (before.rights(path.as_bytes()), after.rights(path.as_bytes()));
             let covers = |pattern: &str, bit: char| {
                 let alone = json!({"version": 1, "exec": {"ask": "off"}, "permissions": {"base": false,
@@ -374,7 +374,7 @@ proptest! {
         }
     }
 
-    /// The saved rule is for that file and nothing else; the second choice for its directory and nothing else.
+    /// The saved rule covers only that file; the second choice covers only its directory.
     #[test]
     fn a_saved_file_is_that_file(
         path in path(), others in prop::collection::vec(path(), 1..12), below in component(),
@@ -413,7 +413,7 @@ proptest! {
         }
     }
 
-    /// What is offered is enough: the same call is not asked for again.
+    /// The saved items are enough: the same call is not asked about again.
     #[test]
     fn what_is_saved_answers_the_question(
         name in "[a-z?*]{1,6}", arguments in prop::collection::vec("[ -~]{0,4}", 0..4), ask in any::<bool>(),

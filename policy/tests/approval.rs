@@ -1,4 +1,4 @@
-//! What is shown of a command for approval, against OpenClaw's own answers; see `data/README.md`.
+//! Compares the text of a command for approval with OpenClaw's own output; see `data/README.md`.
 #![allow(missing_docs)]
 
 mod common;
@@ -12,7 +12,7 @@ const NEWEST: &str = "2026.9.6";
 
 #[test]
 fn displays() {
-    // A lone surrogate, which JSON can write and a string of Rust cannot hold: its WTF-8 is put in afterwards.
+    // A lone surrogate: JSON can express it, a Rust string cannot. Its WTF-8 form is inserted afterwards.
     let (written, mark, wtf8) = (r"\ud800", "<a lone surrogate>", b"\xed\xa0\x80");
     let file = data_text("approval-display-sanitize.json");
     assert_eq!(file.matches(written).count(), 1);
@@ -32,7 +32,7 @@ fn displays() {
 }
 
 proptest! {
-    /// Whatever comes in, nothing that acts on a terminal comes out, and not too much.
+    /// For any input, the output contains nothing that acts on a terminal, and is not too long.
     #[test]
     fn nothing_invisible_is_shown(text in proptest::collection::vec(any::<u8>(), 0..80)) {
         let shown = display_text(&text);
@@ -40,13 +40,13 @@ proptest! {
         prop_assert!(!shown.chars().any(acts));
     }
 
-    /// The same with text, which random bytes seldom are.
+    /// As above, with valid text, which random bytes seldom are.
     #[test]
     fn nothing_invisible_is_shown_of_text(text in any::<String>()) {
         prop_assert!(!display_text(text.as_bytes()).chars().any(char::is_control));
     }
 
-    /// What means something to a shell is shown, whatever stands beside it.
+    /// Characters with a meaning to a shell are always shown, whatever is next to them.
     #[test]
     fn a_mask_hides_no_command(parts in proptest::collection::vec(
         prop_oneof!["(TOKEN=|--password |sk-abcdefgh|Bearer |https://a:b@|[a-z]{1,20}|\\n|\u{200b})", "[;|&$`()<> ]"], 0..12)

@@ -1,4 +1,4 @@
-//! Programs that are named, and what holds the same as they do.
+//! Tests of rules that name a program, and of copies of that program.
 #![allow(missing_docs)]
 
 mod common;
@@ -83,7 +83,7 @@ fn a_copy_is_judged_as_what_it_is_a_copy_of() {
         (Outcome::Ask, "copy of /a/ask, which is asked for: \"/a/ask\" grants read, and asks for execute")
     );
     assert_eq!(asked(&policy, "/w/c", "/a/no").0, Outcome::Deny);
-    // What is withheld from the program itself stays so, and what it may do itself needs no other reason.
+    // A right withheld from the program itself stays withheld, and a right that it has itself needs no other reason.
     let (outcome, text, _) = asked(&policy, "/w/no", "/a/ask");
     assert_eq!((outcome, text.as_str()), (Outcome::Deny, "\"/w/no\" grants read and write"));
     let (outcome, text, _) = asked(&policy, "/w/c", "/a/yes");
@@ -93,7 +93,7 @@ fn a_copy_is_judged_as_what_it_is_a_copy_of() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Neither the place nor the name gives a program more than the other does.
+    /// A copy may do no more than its own path allows, and no more than the program that it copies.
     #[test]
     fn a_copy_may_do_no_more_than_either(
         own in "[r-][w?-][x?-]", named in "[r-][w?-][x?-]", security in "full|allowlist|deny", ask in "off|on-miss|always",

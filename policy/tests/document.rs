@@ -1,4 +1,4 @@
-//! What is said about a `guard.json` that cannot be read, and about one that can.
+//! Tests of the messages about a `guard.json`, valid or not.
 #![allow(missing_docs)]
 
 mod common;

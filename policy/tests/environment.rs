@@ -1,4 +1,4 @@
-//! The environment that a command gets, against OpenClaw's own samples and lists; see `data/README.md`.
+//! Compares the environment of a command with OpenClaw's own samples and lists; see `data/README.md`.
 #![allow(missing_docs)]
 
 mod common;
@@ -83,7 +83,7 @@ fn lists_of_the_newest_release() {
     compare("2026.9.6", &data("../../data/host-env-2026.9.6.json"), &[]);
 }
 
-/// Compares every name of a release's lists; `now_inherited` are the names of which it says otherwise.
+/// Compares every name of a release's lists. `now_inherited` holds names that its lists block and the guard passes on.
 fn compare(release: &str, list: &Value, now_inherited: &[&str]) {
     let everywhere = names(list, "blockedEverywhereKeys");
     let overrides = names(list, "blockedOverrideOnlyKeys");
@@ -248,7 +248,7 @@ proptest! {
         prop_assert!(strict.iter().all(|var| sandbox.contains(var)));
     }
 
-    /// What is neither blocked nor invalid is set, and nothing else changes.
+    /// Every variable that is neither blocked nor invalid is set, and nothing else changes.
     #[test]
     fn an_override_is_set_or_rejected(name in any_bytes(), value in any_bytes()) {
         let base = vec![(b"A".to_vec(), b"B".to_vec())];

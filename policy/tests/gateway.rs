@@ -1,4 +1,4 @@
-//! `approvals.gateway` and `approvals.exec`.
+//! Tests of `approvals.gateway` and `approvals.exec`.
 #![allow(missing_docs)]
 
 mod common;
@@ -14,7 +14,7 @@ fn with(gateway: Value) -> Value {
     json!({ "version": 1, "approvals": { "gateway": gateway } })
 }
 
-/// The lines that an operator sees of a document that is refused.
+/// The lines that an operator sees if a document is refused.
 fn problems(document: &Value) -> Vec<String> {
     parse(&document.to_string()).expect_err("should be refused").iter().map(ToString::to_string).collect()
 }
@@ -99,7 +99,7 @@ fn the_tree_does_not_reach_the_gateway_that_is_asked() {
     for address in ["10.0.0.5:443", "[::ffff:10.0.0.5]:443"] {
         assert!(denied(&remote, address), "{address}");
     }
-    // Elsewhere that port is what it always is.
+    // On other hosts, that port has no special meaning.
     for address in ["10.0.0.5:444", "10.0.0.6:443", "127.0.0.1:443"] {
         assert!(!denied(&remote, address), "{address}");
     }
@@ -168,7 +168,7 @@ fn a_token_that_rules_open_is_not_used() {
     assert_eq!(place(json!({}), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
     assert_eq!(place(json!({}), &nothing, "~/l/token").as_deref(), Ok("/data/token"));
     assert_eq!(place(json!({ "~/work/**": "rwx" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
-    // What would be asked for nobody has opened yet, and now nobody can be asked.
+    // A path that would be asked about is not open yet, and now nobody can be asked.
     assert_eq!(place(json!({ "~/**": "???" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
     assert_eq!(place(json!({ "~/**": "--x" }), &nothing, "~/token").as_deref(), Ok("/home/u/token"));
     let denied = json!(["~/token"]);

@@ -1,4 +1,4 @@
-//! A policy together with the approvals that OpenClaw's gateway keeps: as with its file, and with both.
+//! Tests of a policy with the approvals store of OpenClaw's gateway, alone and together with OpenClaw's file.
 #![allow(missing_docs)]
 
 mod common;
@@ -129,7 +129,7 @@ fn nothing_starts_while_it_is_not_known() {
             "{warning}"
         );
     }
-    // Both are told of, and the file is the reason.
+    // Both cause a warning, and the file is the reason.
     let policy = compile(&open, OpenclawStore::Broken("x"), gateways);
     assert_eq!(
         exec(&policy, &["/usr/bin/ls"]).because.rule(),

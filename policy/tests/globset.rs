@@ -1,5 +1,5 @@
-//! The patterns of paths beside globset's, an implementation of others: where both dialects can say a thing, both say it
-//! of the same paths.
+//! Compares path patterns with globset, an independent implementation: a pattern that both dialects can express must
+//! match the same paths in both.
 #![allow(missing_docs)]
 
 mod common;
@@ -15,7 +15,7 @@ use serde_json::json;
 /// `**` of OpenClaw's dialect: any text, wherever it stands.
 const ANY_TEXT: &str = "{*,*/**/*}";
 
-/// What a pattern says in globset's dialect, for absolute paths.
+/// Translates a pattern to globset's dialect, for absolute paths.
 fn in_globset(pattern: &str) -> String {
     let mut written = String::new();
     let mut rest = pattern;
@@ -54,7 +54,7 @@ fn set<'p>(patterns: impl Iterator<Item = &'p String>) -> (GlobSet, Vec<usize>) 
     (set.build().unwrap(), numbers)
 }
 
-/// A character for globset is a byte.
+/// To globset, a character is a byte.
 fn both_speak(pattern: &str, path: &[u8]) -> bool {
     !pattern.contains('?') || path.is_ascii()
 }

@@ -1,4 +1,4 @@
-//! `network.connect`: whom TCP may reach.
+//! Tests of `network.connect`: the destinations that TCP may reach.
 #![allow(missing_docs)]
 
 mod common;
@@ -116,7 +116,7 @@ fn nobody_listens_in_the_gateways_place() {
             "{address}"
         );
     }
-    // What may not be connected to may be listened on.
+    // A denied destination may still be listened on.
     assert_eq!(bind(&guarded, "127.0.0.1:8080", Transport::Tcp), Outcome::Allow);
     assert_eq!(bind(&guarded, "127.0.0.1:0", Transport::Tcp), Outcome::Allow);
 }
@@ -358,7 +358,7 @@ proptest! {
         let mut near: Vec<u8> = own.clone().into_bytes();
         near[flipped] ^= 1;
         let near = u128::from_str_radix(str::from_utf8(&near).unwrap(), 2).unwrap();
-        // What a prefix of IPv6 covers of the mapped addresses is IPv4's, unless it is of them alone.
+        // An IPv6 prefix does not cover mapped addresses, which count as IPv4, unless it covers only mapped addresses.
         let is_mapped = |ip: IpAddr| bits(ip).starts_with(&bits(IpAddr::V4(Ipv4Addr::UNSPECIFIED))[..96]);
         let is_of_v4 = is_mapped(IpAddr::V6(beginning)) && kept >= 96;
         for ip in [network, IpAddr::V6(Ipv6Addr::from_bits(near)), other] {
@@ -373,7 +373,7 @@ proptest! {
         }
     }
 
-    /// Whatever is written is read or refused, and what is read denies no less for another line beside it.
+    /// Any text is either parsed or refused, and adding a line to the denials never denies less.
     #[test]
     fn denials_only_add(texts in prop::collection::vec("(\\*|localhost|[0-9.]{1,9}|\\[[0-9a-f:]{1,9}\\])(/[0-9]{1,3})?(:[0-9*]{1,5})?", 1..4), ip in address(), port: u16) {
         let read: Vec<&String> = texts.iter()

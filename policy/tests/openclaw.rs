@@ -1,4 +1,4 @@
-//! A policy together with OpenClaw's own store: its entries count, otherwise it only tightens.
+//! Tests of a policy with OpenClaw's own store: its entries count; otherwise the store only tightens.
 #![allow(missing_docs)]
 
 mod common;
@@ -23,7 +23,7 @@ fn with_store(guard: &Value, store: &Value, agent: &str) -> Policy {
     compile_with(guard, agent, &host, &Overrides::default())
 }
 
-/// A guard.json in which all that lies in /usr may run.
+/// A guard.json that lets everything in /usr run.
 fn guard(exec: &Value, allowlist: &[&str]) -> Value {
     let allowlist: Vec<Value> = allowlist.iter().map(|pattern| json!({"pattern": pattern})).collect();
     json!({"version": 1, "exec": exec, "agents": {"main": {"allowlist": allowlist}},
@@ -63,7 +63,7 @@ fn modes_compose_by_the_definition() {
                 let ask = MAX_ASK[ours.1][theirs.1];
                 let mut fallback = MIN_SECURITY[MIN_SECURITY[ours.2][theirs.2]][security];
                 if ours.1 == 0 && ask != 0 {
-                    // What is not asked at all without the store is not allowed for want of an answer.
+                    // The store makes the policy ask, so nobody answering must not allow more than the allowlist.
                     fallback = MIN_SECURITY[fallback][1];
                 }
                 let found = (policy.security(), policy.ask(), policy.ask_fallback());
@@ -101,7 +101,7 @@ fn the_reason_says_who_tightened() {
     let always = with_store(&open, &json!({"version": 1, "defaults": {"ask": "always"}}), "main");
     let because = exec(&always, &["/usr/bin/ls"]).because;
     assert_eq!((because.source, &*because.path), (Source::Openclaw, "openclaw.defaults.ask"));
-    // The same is not tighter.
+    // An equal value does not tighten.
     let always = guard(&json!({"security": "full", "ask": "always"}), &[]);
     let same = with_store(&always, &json!({"version": 1, "defaults": {"ask": "always"}}), "main");
     assert_eq!(exec(&same, &["/usr/bin/ls"]).because.source, Source::Global);
@@ -242,7 +242,7 @@ fn patterns() -> impl Strategy<Value = Vec<&'static str>> {
     prop::collection::vec(pattern, 0..3)
 }
 
-/// What becomes of a request where nobody can be asked.
+/// The outcome of a request if nobody can be asked.
 fn ends(policy: &Policy, request: &Request<'_>) -> Outcome {
     policy.fallback(request, decide(policy, request)).outcome
 }

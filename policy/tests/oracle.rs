@@ -1,4 +1,4 @@
-//! The cases that OpenClaw's own code answered; see `data/README.md`.
+//! Compares verdicts with the recorded answers of OpenClaw's own code; see `data/README.md`.
 #![allow(missing_docs)]
 
 mod common;

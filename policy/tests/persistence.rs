@@ -1,4 +1,4 @@
-//! What may not be left behind: `permissions.persistence`.
+//! Tests of `permissions.persistence`: files that would run later and may not be written.
 #![allow(missing_docs)]
 
 mod common;
@@ -11,7 +11,7 @@ use guard_policy::{
 };
 use serde_json::{Value, json};
 
-/// All is allowed but for that.
+/// Allows everything except what persistence protects.
 fn open(persistence: Value) -> Value {
     json!({"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions":
         {"persistence": persistence, "filesystem": {"rules": {"/**": "rwx"}}}})

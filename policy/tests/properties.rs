@@ -1,4 +1,4 @@
-//! What holds of every policy.
+//! Properties of every policy.
 #![allow(missing_docs)]
 
 mod common;

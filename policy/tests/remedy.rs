@@ -1,4 +1,4 @@
-//! What would allow something: patterns that fit, and the rule that comes nearest.
+//! Tests of suggestions that would allow a request: fitting patterns, and the nearest rule.
 #![allow(missing_docs)]
 
 use guard_policy::remedy::{Coverage, FileKind, Near, exactly, fitting, sample, width};
@@ -110,7 +110,7 @@ proptest! {
         }
     }
 
-    /// Told the naive way: no rule that grants as much has more of the way in common.
+    /// Compares with a naive search: no rule that grants as much shares more leading components.
     #[test]
     fn the_nearest_rule_has_most_of_the_way_in_common(
         rules in prop::collection::btree_map("/[a-b]/([a-b]/){0,2}(\\*\\*|[a-b*])", "[r-][w-]-", 0..6),

@@ -1,4 +1,4 @@
-//! What the schema accepts the reader accepts, as far as a schema can say.
+//! Tests that the reader accepts what the schema accepts, as far as a schema can express the rules.
 #![allow(missing_docs)]
 
 use guard_policy::{Document, schema};
@@ -136,7 +136,7 @@ fn places() -> (Schema, Vec<Vec<Step>>) {
     (schema, places)
 }
 
-/// Values of every kind, right somewhere and wrong elsewhere.
+/// Values of every kind, each valid in some places and invalid in others.
 fn values() -> Vec<Value> {
     let words = [
         "",

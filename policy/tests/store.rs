@@ -1,4 +1,4 @@
-//! OpenClaw's own store: what is made of a document, and what is written.
+//! Tests of OpenClaw's own store: how a document is normalised and written.
 #![allow(missing_docs)]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What holds for every store.
+//! Properties of every store.
 #![allow(missing_docs)]
 
 mod common;
@@ -129,7 +129,7 @@ fn parse(document: &Value) -> Store {
     Store::parse("f", &document.to_string(), &mut ids()).unwrap_or_else(|problem| panic!("{problem}")).store
 }
 
-/// A store that is read is the same as the one that was written, needs no id, and leaves nothing out.
+/// Reading a written store gives the same store, needs no new id, and leaves nothing out.
 fn survives(store: &Store) -> Result<(), TestCaseError> {
     let text = store.to_text();
     let again = Store::parse("f", &text, &mut || panic!("an id was missing")).expect("a store");

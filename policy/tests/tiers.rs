@@ -1,4 +1,4 @@
-//! What the kernel may be left to decide.
+//! Tests of what may be left to the kernel to decide.
 #![allow(missing_docs)]
 
 mod common;
@@ -50,7 +50,7 @@ fn what_is_allowed_as_a_whole_is_granted_as_a_whole() {
     let disk = Disk::new("/a/ /a/b/ /a/b/c/ /usr/ /usr/bin/ /z/");
     let tiers = disk.tiers(&rules(json!({"/usr/**": "r-x", "/a/b/**": "rw-"})));
     assert_eq!(granted(&tiers), ["r /usr", "rw /a/b"]);
-    // All is granted at once where nothing is kept apart.
+    // A hierarchy without exceptions is granted as a whole.
     let all = bare(&guard(json!({"default": "r--"})));
     assert_eq!(granted(&disk.tiers(&all)), ["r /"]);
     // /proc and /dev are not, whatever they are said to be.
@@ -69,10 +69,10 @@ fn a_denial_splits_a_hierarchy() {
         granted(&disk.tiers(&policy))
     };
     assert_eq!(split(json!(["/w/b/secret"])), ["rw /w/a", "rw /w/c", "rw /w/b/plain"]);
-    // One that may match anywhere leaves nothing whole.
+    // A denial that may match anywhere leaves no hierarchy whole.
     assert_eq!(split(json!(["**/.env"])), [""; 0]);
     assert_eq!(split(json!(["/w/b/**/x", "/w/b*"])), ["rw /w/a", "rw /w/c"]);
-    // One that is about the names in a directory leaves the others whole.
+    // A denial of names in one directory leaves other directories whole.
     assert_eq!(split(json!(["/w/*.key", "/w/b*/**"])), ["rw /w/a", "rw /w/c"]);
     // A rule that says less is one, too, and a question.
     for less in ["---", "r--", "r?-"] {
@@ -181,7 +181,7 @@ fn a_directory_that_cannot_be_listed_is_granted_whole_or_not_at_all() {
     assert_eq!(granted(&policy.tiers(&names)), ["r /b"]);
     assert_eq!(asked.get(), 2);
     assert_eq!(granted(&policy.tiers(&|_| None)), [""; 0]);
-    // Names that are none, from whoever lists.
+    // Invalid names in a listing.
     let odd = |_: &[u8]| {
         Some(
             ["", ".", "..", "a/b"]

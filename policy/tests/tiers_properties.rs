@@ -1,4 +1,4 @@
-//! What holds of every plan, over policies and disks by chance.
+//! Properties of every plan, for random policies and disks.
 #![allow(missing_docs)]
 
 mod common;
@@ -299,7 +299,7 @@ fn what_is_named_and_whole_is_granted(
     Ok(())
 }
 
-/// How often the properties had something to say.
+/// How often each property's condition was met.
 #[derive(Default)]
 struct Counts {
     exact: AtomicUsize,
@@ -314,7 +314,7 @@ struct Counts {
 fn hold(documents: impl Strategy<Value = Doc>) -> (Counts, usize) {
     let counts = Counts::default();
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    // What is rare has to come at all.
+    // Rare cases must occur at least once.
     let mut runner = TestRunner::new(ProptestConfig { cases: config.cases.max(1024), ..config });
     let strategy = (
         documents,

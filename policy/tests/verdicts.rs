@@ -1,4 +1,4 @@
-//! What a policy says, and why.
+//! Tests of verdicts and their reasons.
 #![allow(missing_docs)]
 
 mod common;
@@ -85,7 +85,7 @@ fn what_has_no_real_path_is_denied() {
     for path in ["memfd:x", "", "pipe:[1]", "a/b"] {
         assert_eq!(outcomes(&policy, path), "ddd", "{path}");
     }
-    // Whoever asks about a program without a kernel may write it so; files have been resolved.
+    // A caller without a kernel may ask about a program by such a path; files have been resolved.
     for path in ["/a/../b", "/a/./b", "//a"] {
         assert_eq!(outcomes(&policy, path), "dda", "{path}");
     }
@@ -445,7 +445,7 @@ fn many_rules_decide_as_few_do() {
     assert_eq!(policy.rights(b"/z/y").to_string(), "---");
 }
 
-/// Programs of the system may be run, but only by an entry or as safe bins.
+/// System programs may run, but only with an entry or as safe bins.
 fn with_safe_bins(exec: Value) -> Policy {
     let mut section = json!({ "ask": "off" });
     section.as_object_mut().unwrap().extend(exec.as_object().unwrap().clone());
@@ -567,7 +567,7 @@ fn code_in_arguments_is_asked_for_each_time() {
     };
     assert_eq!(decide(&policy, &request("/usr/bin/python3")).outcome, Outcome::Ask);
     assert_eq!(exec_as(&policy, "/usr/bin/busybox", &["awk", "1"], Role::Program).outcome, Outcome::Ask);
-    // What starts others is judged by what it starts; a script is a file.
+    // A carrier is judged by what it starts; a script is a file.
     for argv in [
         &["/usr/bin/bash", "-c", "x"][..],
         &["/usr/bin/xargs", "python3", "-c", "1"],

@@ -1,4 +1,4 @@
-//! The policy where there is no `guard.json`.
+//! Tests of the policy that applies without a `guard.json`.
 #![allow(missing_docs)]
 
 mod common;

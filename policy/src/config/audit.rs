@@ -1,15 +1,15 @@
-//! What a policy says of the audit log.
+//! `audit`: the settings of the audit log.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::schema_patterns::FILE;
 
-/// How long the log's file may become where `audit.maxBytes` is left out.
+/// The default of `audit.maxBytes`.
 const MAX_BYTES: u64 = 64 << 20;
-/// The least that it may be: room for a line or two.
+/// The lower limit of `audit.maxBytes`: room for a line or two.
 pub(crate) const MIN_BYTES: u64 = 4096;
-/// How many older files are kept where `audit.keep` is left out.
+/// The default of `audit.keep`.
 const KEEP: usize = 8;
 
 /// `audit.onError`: what becomes of a call whose line cannot be written.
@@ -61,18 +61,18 @@ pub(crate) struct Audit {
     pub(crate) journald: Option<bool>,
 }
 
-/// `audit`, with what holds where something is left out.
+/// `audit` with the defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditSettings {
     /// `audit.path`, as written: `~` is not expanded.
     pub path: Option<String>,
     /// What becomes of a call whose line cannot be written.
     pub on_error: OnError,
-    /// How long the file may become before it is put away, in bytes.
+    /// The size at which the file is rotated, in bytes.
     pub max_bytes: u64,
-    /// How many files that were put away are kept.
+    /// The number of rotated files to keep.
     pub keep: usize,
-    /// Whether each line goes to systemd's journal, too.
+    /// Whether each line is also sent to systemd's journal.
     pub journald: bool,
 }
 

@@ -146,13 +146,13 @@ pub(crate) struct Mode {
 }
 
 impl Mode {
-    /// `security` or what `mode` says of it, with the key; with both the stricter.
+    /// The stricter of `security` and the security that `mode` implies, with the key that sets it.
     pub(crate) fn security(&self) -> Option<(Security, &'static str)> {
         let preset = self.preset.map(|preset| (preset.security(), "mode"));
         self.security.map(|security| (security, "security")).into_iter().chain(preset).min_by_key(|s| s.0)
     }
 
-    /// `ask` or what `mode` says of it, with the key; with both the one that asks more.
+    /// Whichever asks more of `ask` and the ask that `mode` implies, with the key that sets it.
     pub(crate) fn ask(&self) -> Option<(Ask, &'static str)> {
         let preset = self.preset.map(|preset| (preset.ask(), "mode"));
         preset.into_iter().chain(self.ask.map(|ask| (ask, "ask"))).max_by_key(|a| a.0)
@@ -283,7 +283,7 @@ impl GatewayAccess {
 impl Document {
     /// The document as plain JSON, without comments.
     pub fn to_json(&self) -> String {
-        // Strings, numbers and string-keyed maps: nothing here can fail to serialize.
+        // Serializing strings, numbers and string-keyed maps cannot fail.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
@@ -292,7 +292,7 @@ impl Document {
         &self.approvals
     }
 
-    /// The agents that have a section, `*` included.
+    /// The agents that have a section, including `*`.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.agents.keys().map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Examples in a policy: questions with the answers that it must give.
+//! The examples in a policy: requests with the outcomes that the policy must give.
 
 use serde_json::Value;
 
@@ -11,11 +11,11 @@ use crate::{Document, Exec, Outcome, Policy};
 pub struct Example {
     /// `examples[0]`
     pub key: String,
-    /// For which agent, if it says.
+    /// The agent, if the example names one.
     pub agent: Option<String>,
-    /// As `openclaw-guard check --batch` takes it.
+    /// The request, as `openclaw-guard check --batch` takes it.
     pub question: Value,
-    /// What the answer must be.
+    /// The outcome that the policy must give.
     pub outcome: Outcome,
 }
 
@@ -28,9 +28,9 @@ pub struct EntryExample {
     pub agent: String,
     /// `agents.main.allowlist[0]`
     pub entry: String,
-    /// A command line, its first word an absolute path.
+    /// A command line that starts with an absolute path.
     pub command: String,
-    /// Whether the entry must let it run.
+    /// Whether the entry must let the command run.
     pub matches: bool,
 }
 
@@ -76,8 +76,8 @@ fn of_entry(agent: &str, key: &str, entry: &AllowlistEntry) -> Vec<EntryExample>
 }
 
 impl Policy {
-    /// Whether one allowlist entry, `agents.main.allowlist[0]`, lets this program start by itself. False for an entry
-    /// that can match nothing, or that is not among those of the policy's agent.
+    /// Whether one allowlist entry (`agents.main.allowlist[0]`) is enough to let this program start. False if the entry
+    /// can match nothing or does not belong to the policy's agent.
     pub fn entry_matches(&self, entry: &str, exec: &Exec<'_>) -> bool {
         self.programs.allowlist.only(entry).allow(exec, !self.writable(exec.path)).is_some()
     }

@@ -1,4 +1,4 @@
-//! Everything that is in force, and who said so.
+//! Lists every setting in force, with its source.
 
 use serde::Serialize;
 
@@ -23,36 +23,36 @@ pub enum Section {
     Values,
     /// Programs that may start.
     Programs,
-    /// Where programs may start at all.
+    /// The directories from which programs may start.
     Roots,
-    /// What is denied before every rule.
+    /// Denials, which come before every rule.
     Denied,
-    /// What may not be written, whatever the rules say.
+    /// Paths that may not be written, whatever the rules say.
     Persistence,
     /// Rules, the longest pattern first.
     Rules,
     /// The built-in base.
     Base,
-    /// What no rule covers.
+    /// The default for paths that no rule covers.
     Rest,
-    /// What is not asked for any more, where the files before it ask.
+    /// Saved answers: they allow what the settings above would ask about.
     Saved,
 }
 
-/// One thing that is in force, or that was written and is not.
+/// One setting that is in force, or that was written and has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// What it is about.
+    /// The section that it belongs to.
     pub section: Section,
-    /// What is set: `exec.ask`, or a pattern as it is compared.
+    /// The name of the setting, such as `exec.ask`, or a pattern as it is compared.
     pub name: String,
-    /// To what.
+    /// The value.
     pub value: String,
-    /// Who says so.
+    /// Who set it.
     pub source: Source,
-    /// Where: `agents.main.exec.ask`; empty where nobody wrote it.
+    /// The key that sets it, such as `agents.main.exec.ask`; empty if no file sets it.
     pub path: String,
-    /// A sentence, where there is more to say.
+    /// An explanation, if one is needed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
@@ -74,7 +74,7 @@ impl Setting {
 }
 
 impl Policy {
-    /// All settings of this policy, which was compiled from `document`, or without one.
+    /// All settings of this policy. `document` is the one that it was compiled from, if any.
     pub fn explain(&self, document: Option<&Document>) -> Vec<Setting> {
         let nothing = Document::default();
         let document = document.unwrap_or(&nothing);
@@ -180,7 +180,7 @@ impl Policy {
         Setting::new(Section::Values, "network.connect.gateway", value, (source, path)).noted(note)
     }
 
-    /// Programs that may start, apart from the map's `x`.
+    /// Programs that may start, apart from those that a file rule grants `x`.
     fn started(&self, document: &Document) -> Vec<Setting> {
         let programs = &self.programs;
         let of = |name: String, value: &str, reason: &CompiledReason| {
@@ -237,11 +237,11 @@ impl Policy {
                     entry.rights.to_string(),
                     (*source, path.as_str()),
                 );
-                // What a rule grants, and where a link has led, is in its name and value.
+                // For a rule, name and value already show what it grants and where a link leads.
                 if section == Section::Denied { setting.noted(text) } else { setting }
             }
         };
-        // A denied path is compared by itself and with all below it: the second covers the first.
+        // A denied path is compiled to itself and to everything below it. List only the second, which covers the first.
         let is_covered = |entry: &&CompiledPattern| {
             let below = format!("{}/**", entry.glob.text().trim_end_matches('/'));
             map.denies
@@ -270,7 +270,7 @@ impl Policy {
         settings
     }
 
-    /// The sets that the document switches off, with who does.
+    /// The persistence sets that are switched off, with the source and key of each switch.
     fn not_kept(&self, document: &Document) -> Vec<(Set, Source, String)> {
         let layers = layers(document, &self.agent);
         let off = |set| {

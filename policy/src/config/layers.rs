@@ -1,11 +1,11 @@
-//! The sections of a document that speak for one agent: its own, that of every agent, the top level.
+//! The sections of a document that apply to one agent: its own, that of `*`, and the top level.
 
 use super::document::{Agent, Document, Mode, Permissions};
 use super::persistence::Persistence;
 use super::reader::join;
 use crate::verdict::Source;
 
-/// A section of the document that speaks for the agent.
+/// A section of the document that applies to the agent.
 pub(crate) struct Layer<'d> {
     pub(crate) source: Source,
     /// `agents.main.`, or nothing for the top level.
@@ -16,7 +16,7 @@ pub(crate) struct Layer<'d> {
 }
 
 impl<'d> Layer<'d> {
-    /// What it says of persistence, and who it is.
+    /// Its `permissions.persistence`, with its source and prefix.
     pub(crate) fn persistence(&self) -> (Option<&'d Persistence>, Source, &str) {
         (self.permissions.persistence.as_ref(), self.source, &self.prefix)
     }

@@ -1,4 +1,5 @@
-//! What an operator may have meant otherwise. Told by `openclaw-guard policy validate`, not at every start.
+//! Warnings about settings that may not do what the operator meant. Printed by `openclaw-guard policy validate`, not
+//! at every start.
 
 use crate::paths::glob::Glob;
 use crate::programs::safe_bins::runs_its_input;
@@ -6,8 +7,8 @@ use crate::verdict::CompiledReason;
 use crate::{Document, Grant, Policy, Rights, Source};
 
 impl Policy {
-    /// Sentences that begin with a key of the document, as [`Policy::warnings`]. `exists` says whether there is a file
-    /// at a path.
+    /// Returns warnings that begin with a key of the document, like [`Policy::warnings`]. `exists` reports whether a
+    /// file exists at a path.
     pub fn lint(&self, document: &Document, exists: &dyn Fn(&[u8]) -> bool) -> Vec<String> {
         let mut found = Vec::new();
         let written =
@@ -32,19 +33,19 @@ impl Policy {
                 ));
             }
         }
-        // A rule has two forms where a link was resolved.
+        // A rule has two forms if a link in it was resolved.
         found.sort();
         found.dedup();
         found
     }
 
-    /// That a pattern has no effect, if all of it is denied.
+    /// Warns if a denial covers everything that a pattern matches.
     fn denied(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let deny = self.map.denies.iter().find(|deny| deny.glob.covers_all_of(glob))?;
         Some(format!("{}: has no effect, for all of it is denied ({})", reason.path, deny.reason.rule))
     }
 
-    /// What a rule is without effect for, if persistence takes its `w` from all that it names.
+    /// Warns if persistence withholds `w` from everything that a rule matches.
     fn kept(&self, glob: &Glob, reason: &CompiledReason) -> Option<String> {
         let kept = self.map.kept.all_of(glob)?;
         Some(format!("{}: grants no w, for {} takes it away", reason.path, kept.reason.path))

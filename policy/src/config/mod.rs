@@ -1,4 +1,4 @@
-//! `guard.json`: what it says, how it is read, changed and explained.
+//! `guard.json`: its data model, and how it is read, edited and explained.
 
 pub(crate) mod allowlist_entry;
 pub(crate) mod approvals;

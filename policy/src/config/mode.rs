@@ -1,4 +1,5 @@
-//! The two scales of OpenClaw's exec policy, ordered so that a composition can only tighten, and the words for both at once.
+//! The two scales of OpenClaw's exec policy, `security` and `ask`, and the presets that set both. The scales are
+//! ordered so that combining two values can only tighten.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ impl Ask {
     }
 }
 
-/// What the command line and the environment ask for. Only ever tightens.
+/// The modes set by the command line or the environment. They can only tighten the policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overrides {
     /// `--exec-security`, `OC_EXEC_SECURITY`.
@@ -107,7 +108,7 @@ impl Preset {
         Self::ALL.into_iter().find(|preset| preset.as_str() == name)
     }
 
-    /// Its security.
+    /// The security that the preset sets.
     pub fn security(self) -> Security {
         match self {
             Preset::Deny => Security::Deny,
@@ -116,7 +117,7 @@ impl Preset {
         }
     }
 
-    /// Its ask.
+    /// The ask that the preset sets.
     pub fn ask(self) -> Ask {
         match self {
             Preset::Deny | Preset::Allowlist | Preset::Full => Ask::Off,
@@ -124,7 +125,7 @@ impl Preset {
         }
     }
 
-    /// The word for a security and an ask, as OpenClaw shows one.
+    /// The preset that OpenClaw shows for a security and an ask.
     pub fn from_modes(security: Security, ask: Ask) -> Preset {
         match (security, ask) {
             (Security::Deny, _) => Preset::Deny,

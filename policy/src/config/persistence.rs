@@ -1,4 +1,4 @@
-//! `permissions.persistence`: which places that run by themselves may not be written.
+//! `permissions.persistence`: protects files that would run later, outside the guard, from being written.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ impl JsonSchema for Persistence {
     }
 }
 
-/// Who has switched a set off, and where; `None` where it is on. `said` is what the sections of a document say, the most
-/// specific first.
+/// Returns the source and key that switch a set off; `None` if the set is on. `said` holds the settings of a document's
+/// sections, the most specific first.
 pub(crate) fn switched_off<'d>(
     said: impl IntoIterator<Item = (Option<&'d Persistence>, Source, &'d str)>,
     set: Set,

@@ -1,6 +1,6 @@
-//! What is wrong with a `guard.json`, and where.
+//! Errors in a `guard.json`, with their position.
 
-/// One mistake, with its place. Its `Display` is the line an operator reads.
+/// One error with its position. `Display` prints the line that the operator reads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {}{message}{}", fmt_key(.key), fmt_nearest(.nearest))]
 pub struct Problem {
@@ -10,11 +10,11 @@ pub struct Problem {
     pub line: usize,
     /// From 1, in characters.
     pub column: usize,
-    /// The key from the top, `exec.securty`; empty where the text cannot be read at all.
+    /// The full key, such as `exec.securty`; empty if the text cannot be parsed.
     pub key: String,
     /// What is wrong.
     pub message: String,
-    /// For an unknown key or value, the valid one that comes nearest.
+    /// For an unknown key or value: the most similar valid one.
     pub nearest: Option<String>,
 }
 
@@ -26,14 +26,14 @@ fn fmt_nearest(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default()
 }
 
-/// Line and column, from 1 and in characters, of an offset in bytes.
+/// Converts a byte offset to a line and a column, both from 1. The column counts characters.
 pub(crate) fn place(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |i| i + 1);
     (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
-/// The candidate with the smallest edit distance, if it is near enough to be meant.
+/// The candidate with the smallest edit distance, if it is close enough to be a typo.
 pub(crate) fn nearest(found: &str, candidates: &[&str]) -> Option<String> {
     let limit = found.chars().count().max(3) / 2 + 1;
     candidates
@@ -44,7 +44,7 @@ pub(crate) fn nearest(found: &str, candidates: &[&str]) -> Option<String> {
         .map(|(_, c)| (*c).to_owned())
 }
 
-/// Levenshtein, one row.
+/// The Levenshtein distance, computed with one row.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

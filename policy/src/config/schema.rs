@@ -1,6 +1,6 @@
 //! The JSON Schema of `guard.json`, for editors.
 //!
-//! It says what a schema can say. That a pattern has no `..`, or that a key occurs once, only the reader sees.
+//! A schema cannot express every rule: only the reader rejects a `..` in a pattern or a duplicate key.
 
 use schemars::Schema;
 use schemars::generate::SchemaSettings;
@@ -11,7 +11,7 @@ use crate::Document;
 
 /// The schema of `guard.json`, JSON Schema 2020-12.
 pub fn schema() -> Value {
-    // What is left out is absent: `null` stands for nothing.
+    // A setting that is left out is absent, never `null`.
     let settings = SchemaSettings::draft2020_12()
         .for_serialize()
         .with_transform(RecursiveTransform(no_null))
@@ -19,7 +19,7 @@ pub fn schema() -> Value {
     settings.into_generator().into_root_schema_for::<Document>().into()
 }
 
-/// Takes `null` from the types that a value may have.
+/// Removes `null` from the types of a value.
 fn no_null(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     if let Some(Value::Array(types)) = object.get_mut("type") {
@@ -39,7 +39,7 @@ fn no_null(schema: &mut Schema) {
     }
 }
 
-/// Comments are broken where the source is; an editor breaks lines itself.
+/// Joins the lines of descriptions: editors wrap text themselves.
 fn one_line(schema: &mut Schema) {
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace('\n', " ");

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::builtin;
 use crate::Reason;
 
-/// Data of OpenClaw 2026.9.6 (MIT), as that release has it. Names are in capitals.
+/// The unchanged data of OpenClaw 2026.9.6 (MIT). Names are in capitals.
 static HOST: LazyLock<Host<'static>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../../data/host-env-2026.9.6.json"))
         .expect("the data is part of the guard")
@@ -29,16 +29,16 @@ struct Host<'d> {
     blocked_prefixes: Vec<&'d str>,
 }
 
-/// What every login sets, and nobody misses: programs take the shell from the password entry.
+/// Set by every login, so dropping it needs no notice. Programs can read the shell from the password entry.
 const EVERYWHERE: &str = "SHELL";
 
 const CODE: &str = "it makes programs load, run or trust something else; OpenClaw passes it to no command";
 const SETTING: &str =
     "it holds a secret, or says which programs or files others use; OpenClaw does not pass it on";
 
-/// Why the name, in capitals, is not inherited, if it is not.
+/// The reason not to inherit a variable, if there is one. `name` is in capitals.
 pub(super) fn inherited_reason(name: &[u8]) -> Option<Reason<'static>> {
-    // All names and prefixes of the data are ASCII: what is no text equals none, and may still begin with one.
+    // All names and prefixes in the data are ASCII. A name that is not UTF-8 equals none, but may begin with a prefix.
     let name = &*String::from_utf8_lossy(name);
     if is_narrowed(name) {
         return None;
@@ -53,7 +53,7 @@ pub(super) fn inherited_reason(name: &[u8]) -> Option<Reason<'static>> {
     })
 }
 
-/// Why a single command may not set the name, in capitals, if it may not.
+/// The reason why a single command may not set a variable, if there is one. `name` is in capitals.
 pub(super) fn override_reason(name: &str) -> Option<Reason<'static>> {
     anywhere(name).or_else(|| {
         let key = HOST.blocked_override_only_keys.get(name).copied();
@@ -70,7 +70,7 @@ fn anywhere(name: &str) -> Option<Reason<'static>> {
     Some(builtin(key.or_else(prefix)?, CODE))
 }
 
-/// `CARGO_TARGET_TRIPLE_LINKER` and `_RUNNER`.
+/// Matches `CARGO_TARGET_TRIPLE_LINKER` and `CARGO_TARGET_TRIPLE_RUNNER`.
 fn starts_a_program_of_cargo(name: &str) -> bool {
     let triple = name
         .strip_prefix("CARGO_TARGET_")
@@ -81,12 +81,13 @@ fn starts_a_program_of_cargo(name: &str) -> bool {
     })
 }
 
-/// What git lets protocols do. Without these two it would let more: they are passed on with the safe part of their value.
+/// Variables that restrict git's protocols. Dropping them would allow git more, so only the safe part of the value is
+/// passed on.
 fn is_narrowed(name: &str) -> bool {
     matches!(name, "GIT_ALLOW_PROTOCOL" | "GIT_PROTOCOL_FROM_USER")
 }
 
-/// The value that is passed on.
+/// The value to pass on.
 pub(super) fn narrowed(name: &[u8], value: Vec<u8>) -> Vec<u8> {
     match name {
         b"GIT_ALLOW_PROTOCOL" => {
@@ -94,7 +95,7 @@ pub(super) fn narrowed(name: &[u8], value: Vec<u8>) -> Vec<u8> {
             let words = value.trim_ascii().split(|byte| *byte == b':').filter(|word| safe.contains(word));
             words.collect::<Vec<_>>().join(&b':')
         }
-        // Anything but a plain no is a yes to git, or an error that names the value.
+        // Git treats any value but a plain no as a yes, or prints an error with the value.
         b"GIT_PROTOCOL_FROM_USER" => b"0".to_vec(),
         _ => value,
     }

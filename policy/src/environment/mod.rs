@@ -1,8 +1,8 @@
-//! What the guarded command inherits of the operator's environment, and what a single command may set.
+//! Filters the environment: what the guarded command inherits from the operator, and what a single command may set.
 //!
 //! A variable can decide what runs as well as an argument can: `LD_PRELOAD` and `NODE_OPTIONS` load code into every
-//! program, `BASH_ENV` into every shell. The rules are those of OpenClaw 2026.9.6. They are about what is handed in:
-//! what a program of the tree sets for its own children is judged at their exec like everything else there.
+//! program, `BASH_ENV` into every shell. The rules are those of OpenClaw 2026.9.6. They cover only variables passed in
+//! from outside: variables that a program of the tree sets for its children are judged at their exec.
 
 mod host;
 mod overrides;
@@ -21,10 +21,10 @@ pub use path::prepended;
 
 use crate::{Reason, Source};
 
-/// A variable: its name, without `=`, and its value. Neither need be text.
+/// A variable: its name, without `=`, and its value. Neither needs to be UTF-8.
 pub type Variable = (Vec<u8>, Vec<u8>);
 
-/// What OpenClaw sets for every command that it runs.
+/// The variable that OpenClaw sets for every command that it runs.
 const MARK: (&[u8], &[u8]) = (b"OPENCLAW_CLI", b"1");
 
 /// `exec.environment`: which of the operator's variables the command inherits.
@@ -41,33 +41,33 @@ pub enum Inherit {
 }
 
 impl Inherit {
-    /// The words of `exec.environment`.
+    /// The values of `exec.environment`.
     pub const NAMES: [&'static str; 3] = ["host", "sandbox", "strict"];
 
-    /// The word.
+    /// The value's name in `guard.json`.
     pub fn as_str(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// What a word means.
+    /// Parses the name used in `guard.json`.
     pub fn from_name(name: &str) -> Option<Inherit> {
         let all = [Inherit::Host, Inherit::Sandbox, Inherit::Strict];
         Self::NAMES.iter().position(|known| *known == name).map(|at| all[at])
     }
 }
 
-/// What is left of an environment.
+/// A filtered environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inherited {
-    /// What the command gets, in the order in which it came, with `OPENCLAW_CLI=1` at the end.
+    /// The variables that the command gets, in their original order, with `OPENCLAW_CLI=1` at the end.
     pub env: Vec<Variable>,
-    /// What it does not get.
+    /// The variables that are dropped.
     pub dropped: Vec<Dropped>,
-    /// What it gets although it looks odd, with OpenClaw's sentence.
+    /// Variables that are passed on although their value looks odd, with OpenClaw's warning.
     pub suspicious: Vec<(Vec<u8>, &'static str)>,
 }
 
-/// A variable that is not passed on. Its value is nobody's business.
+/// A variable that is not passed on. The value is left out because it may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// As it was given.
@@ -76,7 +76,7 @@ pub struct Dropped {
     pub because: Reason<'static>,
 }
 
-/// What a command inherits of `vars`.
+/// Filters `vars` to what a command inherits.
 pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> Inherited {
     let mut result = Inherited::default();
     for (name, value) in vars {
@@ -103,7 +103,8 @@ pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> 
     result
 }
 
-/// Variables beside OpenClaw's by which what sets them for one command makes another of it. A command inherits them.
+/// Variables, beyond OpenClaw's list, that change what a program does if they are set for one command. A command still
+/// inherits them.
 const TELLING: &[&[u8]] = &[
     b"CVS_RSH",
     b"ELECTRON_RUN_AS_NODE",
@@ -116,8 +117,8 @@ const TELLING: &[&[u8]] = &[
     b"TAR_OPTIONS",
 ];
 
-/// Whether a variable can make another program of the one that gets it, as far as the name tells. One that the operator
-/// has and a command inherits says nothing, as long as it `is_inherited` as it is.
+/// Whether a variable can, judged by its name, change what a program does. `is_inherited`: the command inherits it
+/// unchanged from the operator, in which case it counts only if it should never have been inherited.
 pub fn tells(name: &[u8], is_inherited: bool) -> bool {
     let judged = judged_name(name);
     if judged == MARK.0 {
@@ -129,18 +130,18 @@ pub fn tells(name: &[u8], is_inherited: bool) -> bool {
     is_never_inherited || (!is_inherited && is_set())
 }
 
-/// The form of a name that is compared: without white space around it, in capitals. Rules are never about case, for
-/// curl and many others read `http_proxy` as well as `HTTP_PROXY`.
+/// The form in which a name is compared: trimmed and in capitals. Rules ignore case because curl and many others read
+/// `http_proxy` as well as `HTTP_PROXY`.
 fn judged_name(name: &[u8]) -> Vec<u8> {
     name.trim_ascii().to_ascii_uppercase()
 }
 
-/// A reason that lies in the guard itself.
+/// A reason that is built into the guard.
 fn builtin(rule: impl Into<Cow<'static, str>>, text: &'static str) -> Reason<'static> {
     Reason::new(Source::Builtin, "builtin.environment", rule, text)
 }
 
-/// A reason that the operator has chosen by a word of `exec.environment`.
+/// A reason that follows from the operator's `exec.environment`.
 fn chosen(rule: &'static str, text: &'static str) -> Reason<'static> {
     Reason::new(Source::Global, "exec.environment", rule, text)
 }

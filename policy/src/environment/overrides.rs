@@ -1,33 +1,33 @@
-//! What a single command may set, over what it inherits.
+//! Overrides: variables that a single command sets on top of what it inherits.
 
 use super::{MARK, Variable, builtin, host, judged_name, own};
 use crate::Reason;
 
-/// What OpenClaw says when a command wants a `PATH` of its own.
+/// OpenClaw's message if a command tries to set `PATH`.
 pub const PATH_REASON: &str =
     "Security Violation: Custom 'PATH' variable is forbidden during host execution.";
 
-/// An environment with what a command wanted to set, as far as it may.
+/// An environment with the permitted overrides applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overridden {
-    /// What the command gets.
+    /// The variables that the command gets.
     pub env: Vec<Variable>,
-    /// What it may not set, sorted, each name once.
+    /// The overrides that were rejected, sorted, each name once.
     pub blocked: Vec<Rejected>,
-    /// What is no name of a variable, sorted, each once.
+    /// Names that are not valid for a variable, sorted, each once.
     pub invalid: Vec<Vec<u8>>,
 }
 
 /// A variable that a command may not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// In capitals.
+    /// The name, in capitals.
     pub name: String,
     /// Why.
     pub because: Reason<'static>,
 }
 
-/// Applies what a command wants to set.
+/// Applies the overrides of a command.
 pub fn with_overrides(env: Vec<Variable>, overrides: impl IntoIterator<Item = Variable>) -> Overridden {
     let mut result = Overridden { env, ..Overridden::default() };
     for (name, value) in overrides {
@@ -66,7 +66,7 @@ fn set(env: &mut Vec<Variable>, name: &[u8], value: Vec<u8>) {
     }
 }
 
-/// The overrides that OpenClaw leaves to a command that a shell interprets: how text is shown, and nothing else.
+/// The overrides that OpenClaw permits for a command run by a shell: only those for how text is shown.
 pub fn for_shell(overrides: impl IntoIterator<Item = Variable>) -> Vec<Variable> {
     const ALLOWED: [&str; 5] = ["TERM", "LANG", "COLORTERM", "NO_COLOR", "FORCE_COLOR"];
     overrides
@@ -80,8 +80,8 @@ pub fn for_shell(overrides: impl IntoIterator<Item = Variable>) -> Vec<Variable>
         .collect()
 }
 
-/// The name, without white space around it, if it is one that systems agree on: `[A-Za-z_][A-Za-z0-9_()]*`, with the
-/// parentheses of Windows' `ProgramFiles(x86)`.
+/// The trimmed name, if it is portable: `[A-Za-z_][A-Za-z0-9_()]*`. Parentheses occur in Windows'
+/// `ProgramFiles(x86)`.
 pub fn portable(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name).ok()?.trim();
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');

@@ -1,16 +1,16 @@
-//! What no command may have: the variables that speak for the gateway, or for the guard.
+//! Variables that no command may have: credentials and settings of the gateway and the guard.
 
 use super::MARK;
 use crate::Reason;
 
-/// Variables of OpenClaw, under the names that it has had, and of this guard.
+/// Prefixes of OpenClaw's variables, including its former names, and of the guard's.
 const PREFIXES: &[&[u8]] = &[b"OPENCLAW_", b"CLAWDBOT_", b"MOLTBOT_", b"OC_EXEC_"];
 
-/// Words that make a variable a secret of the gateway when they follow one another in its name.
+/// Sequences of words that mark a variable as a secret of the gateway.
 const GATEWAY_SECRETS: &[&[u8]] =
     &[b"GATEWAY_TOKEN", b"GATEWAY_PASSWORD", b"GATEWAY_AUTH_TOKEN", b"GATEWAY_SECRET"];
 
-/// Why a variable of this name stays outside, if it does. Whoever holds it could approve his own requests.
+/// The reason to withhold a variable, if there is one. A command that had it could approve its own requests.
 pub(super) fn reason(name: &[u8]) -> Option<Reason<'static>> {
     if name == MARK.0 {
         return None;

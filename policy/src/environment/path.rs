@@ -4,11 +4,11 @@ use super::Variable;
 use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Paths, expand_home, replaceable_link};
 
-/// Where execvp(3) looks when there is no PATH.
+/// The directories that execvp(3) searches if PATH is not set.
 const WITHOUT_PATH: &[u8] = b"/bin:/usr/bin";
 
-/// The directories as written in `guard.json`, with `~` expanded, and a warning for each in which the tree decides what
-/// a program's name means.
+/// The directories from `guard.json` with `~` expanded, and a warning for each one that the tree can write: there it
+/// could choose the program behind a name.
 pub(crate) fn path_directories(
     written: &[String],
     paths: &Paths<'_>,
@@ -37,7 +37,7 @@ pub(crate) fn path_directories(
     written.iter().map(directory).collect()
 }
 
-/// The environment with directories before those of `PATH`.
+/// Prepends directories to `PATH`.
 pub fn prepended(mut env: Vec<Variable>, directories: &[Vec<u8>]) -> Vec<Variable> {
     if directories.is_empty() {
         return env;
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(prepended(path(b"/bin"), &directories), path(b"/a:/b \xff:/bin"));
         assert_eq!(prepended(Vec::new(), &directories), path(b"/a:/b \xff:/bin:/usr/bin"));
         assert_eq!(prepended(Vec::new(), &[]), Vec::new());
-        // An empty PATH means the current directory, as it did before.
+        // An empty PATH keeps its meaning: the current directory.
         assert_eq!(prepended(path(b""), &directories[..1]), path(b"/a:"));
     }
 }

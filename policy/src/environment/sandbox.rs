@@ -1,24 +1,24 @@
-//! OpenClaw's rule for what a container inherits, and its strict form.
+//! OpenClaw's rule for the environment of a container, and its strict form.
 
 use super::{Inherit, chosen};
 use crate::Reason;
 
-/// Names that are those of secrets: these, and what ends in one of [`SECRET_ENDINGS`].
+/// Names of secrets, in addition to all names that end in one of [`SECRET_ENDINGS`].
 const SECRETS: &[&[u8]] = &[b"AWS_SECRET_ACCESS_KEY", b"AWS_SECRET_KEY"];
 
 const SECRET_ENDINGS: &[&[u8]] =
     &[b"API_KEY", b"TOKEN", b"PASSWORD", b"PRIVATE_KEY", b"SECRET", b"_ADMIN_KEY"];
 
-/// All that the strict form passes on, beside `LC_*`.
+/// The only variables that the strict form passes on, besides `LC_*`.
 const STRICT: &[&[u8]] = &[b"LANG", b"PATH", b"HOME", b"USER", b"SHELL", b"TERM", b"TZ", b"NODE_ENV"];
 
-/// Above that a value is suspicious. In bytes.
+/// A longer value is suspicious. In bytes.
 const MAX_LEN: usize = 32_768;
 
-/// From that on, a value of base64 alone is suspicious. In bytes.
+/// A value of this length or more is suspicious if it is all base64. In bytes.
 const MIN_BASE64: usize = 80;
 
-/// Why a variable, its name in capitals, is not inherited, if it is not.
+/// The reason not to inherit a variable, if there is one. `name` is in capitals.
 pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Reason<'static>> {
     if inherit == Inherit::Host {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn reason(name: &[u8], value: &[u8], inherit: Inherit) -> Option<Reas
     value.contains(&0).then(|| chosen("exec.environment: a NUL byte", "its value contains a NUL byte"))
 }
 
-/// OpenClaw's warning about a value that is passed on.
+/// OpenClaw's warning about a suspicious value. The variable is still passed on.
 pub(super) fn suspicion(value: &[u8]) -> Option<&'static str> {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
     if value.len() > MAX_LEN {
@@ -50,7 +50,7 @@ pub(super) fn suspicion(value: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// The names that OpenClaw 2026.4.12 and 2026.9.6 write out.
+    /// The names that OpenClaw 2026.4.12 and 2026.9.6 list.
     #[test]
     fn secrets_that_openclaw_names_are_secrets() {
         let vendors = [

@@ -1,7 +1,7 @@
-//! A proposal beside a policy that an operator has: what of it is missing there, and what they have said no to.
+//! Merges a proposal into the operator's policy.
 //!
-//! What a rule or a denial of theirs withholds stays withheld: a rule that would grant it is not written, however much of
-//! it is asked for.
+//! A permission that the operator's rules or denials withhold stays withheld: a rule that would grant it is not added,
+//! but reported as a conflict.
 
 use std::collections::BTreeSet;
 
@@ -15,47 +15,47 @@ use crate::{
     Security, Source, Verdict, decide, matches_allowlist_pattern,
 };
 
-/// Something that is written into the policy.
+/// Something to add to the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Addition {
     /// A rule.
     Rule(String, Permission),
-    /// A denial of a secret that a new rule would open.
+    /// A denial of a secret that a new rule would expose.
     Deny(String),
-    /// A program of the allowlist.
+    /// A program for the allowlist.
     Program(String),
 }
 
-/// Something that is not written.
+/// Something that is not added because the policy withholds it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
-    /// What would have been added.
+    /// The rule or entry that is not added.
     pub wanted: String,
-    /// Where the policy withholds it: `permissions.filesystem.deny["~/x"]`.
+    /// The key that withholds it: `permissions.filesystem.deny["~/x"]`.
     pub by: String,
 }
 
-/// A policy with what is missing added.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merge {
-    /// The new text; the old one where nothing is added.
+    /// The new text; unchanged if nothing is added.
     pub text: String,
-    /// What is added.
+    /// The additions.
     pub added: Vec<Addition>,
-    /// What is not, because the operator has said no.
+    /// Additions left out because the operator's policy withholds them.
     pub conflicts: Vec<Conflict>,
-    /// What the policy refuses or asks for as it is, of what was proposed.
+    /// The number of proposed observations that the old policy denies or asks about.
     pub missing: usize,
-    /// What the new text would still refuse or ask for.
+    /// The observations that the new policy would still deny or ask about.
     pub refused: Vec<LeftOut>,
-    /// The operator's rules and entries that nothing of the session needed.
+    /// The operator's rules and entries that the session did not use.
     pub unused: Vec<String>,
 }
 
-/// Adds to a policy what a proposal has and it has not. `name` is only for messages.
+/// Adds to a policy what a proposal has and the policy lacks. `name` is only for messages.
 ///
 /// # Errors
-/// Every problem of the text.
+/// Every problem in the text.
 pub fn merge(
     name: &str,
     text: &str,
@@ -98,7 +98,7 @@ pub fn merge(
     })
 }
 
-/// Where rules go: for everybody, where there is nobody else.
+/// The section for new rules: the top level if no other agent has a section.
 fn scope(document: &Document, agent: &str) -> Scope {
     let is_alone = agent == "main" && document.agents().all(|other| other == agent);
     if is_alone { Scope::Everyone } else { Scope::Agent(agent.to_owned()) }
@@ -108,23 +108,23 @@ fn is_allowed(policy: &Policy, seen: &Observation) -> bool {
     first_refusal(policy, seen).is_none()
 }
 
-/// Why the policy does not allow a use.
+/// The reason of the first verdict that does not allow an observation.
 fn first_refusal(policy: &Policy, seen: &Observation) -> Option<String> {
     let refused = verdicts(policy, seen).find(|verdict| verdict.outcome != Outcome::Allow)?;
     Some(refused.because.text.into_owned())
 }
 
-/// The answers to everything that a use comes down to.
+/// The verdicts on all requests of an observation.
 fn verdicts<'p>(policy: &'p Policy, seen: &'p Observation) -> impl Iterator<Item = Verdict<'p>> {
     seen.requests().map(|request| decide(policy, &request))
 }
 
-/// The operator's rules and entries by which nothing was allowed.
+/// The operator's rules and entries that allowed nothing in the session.
 fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     let mut used: BTreeSet<String> = BTreeSet::new();
     for seen in &proposal.kept {
         used.extend(verdicts(policy, seen).map(|verdict| verdict.because.path.into_owned()));
-        // What lets a program start is an entry, and a rule all the same.
+        // A program needs an entry to start, and also a rule that grants x.
         if seen.used.meets(Used::STARTED) {
             let because = decide(policy, &Request::File { path: &seen.path, access: Access::MAP }).because;
             used.insert(because.path.into_owned());
@@ -132,7 +132,7 @@ fn unused(policy: &Policy, proposal: &Proposal) -> Vec<String> {
     }
     let rules =
         policy.map.rules.iter().filter(|entry| entry.rights != Rights::NONE).map(|entry| &*entry.reason);
-    // With which arguments a program ran was not seen.
+    // The session does not record arguments, so it cannot show whether an entry with an `argPattern` was used.
     let entries = policy
         .programs
         .allowlist
@@ -163,7 +163,7 @@ impl Merging<'_> {
         expand(pattern, self.session.host.home).glob(true)
     }
 
-    /// Adds the rules that what is missing needs: of those that cover it the longest, which is the one that would count.
+    /// Adds the rules that the missing observations need: for each the longest rule that covers it, which would decide.
     fn rules(&mut self, proposal: &Proposal, missing: &[&Observation]) {
         let rules: Vec<(Glob, (&String, Permission))> = proposal
             .rules
@@ -196,7 +196,7 @@ impl Merging<'_> {
                 opened.push(glob.clone());
             }
         }
-        // What keeps a home apart from the temporary directory that it lies in comes with the rule for that.
+        // If a new rule opens a temporary directory that contains a home, also add the rule that closes the home.
         let walls = rules.iter().filter(|(_, (_, permission))| permission.0 == Rights::NONE);
         for (glob, (pattern, permission)) in walls {
             let is_opened = opened.iter().any(|open| open.below(glob.literal()) == Below::Everything);
@@ -207,7 +207,7 @@ impl Merging<'_> {
         for pattern in &proposal.deny {
             let secret = self.glob(pattern);
             let is_opened = opened.iter().any(|open| open.covers(secret.literal()));
-            // What the operator lets be read is no secret to them.
+            // A file that the policy already lets the agent read needs no denial.
             let is_closed = self.policy.rights(secret.literal()).r != Grant::Yes;
             if is_opened && is_closed && self.draft.add_deny(&self.at, pattern) == Ok(crate::Change::Made) {
                 self.added.push(Addition::Deny(pattern.clone()));
@@ -215,7 +215,7 @@ impl Merging<'_> {
         }
     }
 
-    /// A new rule takes the place of shorter ones and of the default, and is not to take away what these grant.
+    /// Adds what shorter rules or the default grant already: a new rule overrides them and must not take anything away.
     fn with_what_is_granted(&self, new: &Glob, permission: Permission) -> Permission {
         let directory = new.literal().strip_suffix(b"/").unwrap_or(new.literal());
         if permission.0 == Rights::NONE {
@@ -232,7 +232,7 @@ impl Merging<'_> {
         Permission(permission.0.join(Rights { r: yes(granted.r), w: yes(granted.w), x: yes(granted.x) }))
     }
 
-    /// The rule or denial of the operator that a new rule would speak over.
+    /// The operator's rule or denial that conflicts with a new rule.
     fn withholding(&self, new: &Glob, rights: Rights) -> Option<String> {
         let directory = new.literal().strip_suffix(b"/").unwrap_or(new.literal());
         let takes = |entry: &&CompiledPattern| {
@@ -248,7 +248,7 @@ impl Merging<'_> {
             entry.reason.source != Source::Builtin && withholds && is_over && meets()
         };
         let rule = self.policy.map.rules.iter().find(takes).map(|entry| entry.reason.path.clone());
-        // A denial comes before every rule; one of all that the rule is about leaves it without effect.
+        // A denial comes before every rule. If it covers all that the new rule matches, the rule would have no effect.
         rule.or_else(|| {
             let all = |entry: &&CompiledPattern| {
                 if new.is_literal() {
@@ -286,7 +286,7 @@ impl Merging<'_> {
                 self.conflicts.insert(Conflict { wanted: format!("program {}", show(path)), by });
                 continue;
             }
-            // A new rule gives it x, and an entry lets it start already.
+            // An entry already lets it start; the new rule only adds x.
             let is_listed = self.policy.programs.allowlist.allow(&exec, true).is_some();
             if !is_listed {
                 let pattern =
@@ -306,7 +306,7 @@ impl Merging<'_> {
         path.contains("permissions.filesystem.rules") || path.contains("permissions.filesystem.deny")
     }
 
-    /// The entry by which the operator limits a program to some arguments.
+    /// The operator's entry that limits a program to certain arguments.
     fn limited(&self, path: &[u8]) -> Option<String> {
         [self.session.agent, "*"].into_iter().find_map(|agent| {
             let mut entries = self.document.agents.get(agent)?.allowlist.iter().enumerate();

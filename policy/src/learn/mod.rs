@@ -1,9 +1,9 @@
-//! From what a session did to the smallest readable policy that lets it do that again.
+//! Learns a policy from a session: the smallest readable policy that lets the session run again.
 //!
-//! [`propose`] sorts what was seen by where it lies (`zone`), leaves out what no policy should be learned to open
-//! (`sort`), widens the rest to patterns as far as the [`Width`] says (`widen`), and writes a `guard.json` (`text`). What
-//! comes out is put to [`crate::decide`], and what that refuses is added or left out: so a proposal allows what was seen
-//! by the answers that will hold, and not by what this module thinks of them.
+//! [`propose`] sorts the observed paths by zone (`zone`), leaves out what no learned policy should open (`sort`),
+//! widens the rest to patterns as far as the [`Width`] allows (`widen`), and writes a `guard.json` (`text`). It then
+//! tests the proposal with [`crate::decide`] and adds or leaves out whatever is denied. So the real policy decides what
+//! a proposal allows, not this module's own idea of it.
 
 mod against;
 mod patterns;
@@ -22,19 +22,19 @@ pub use against::{Addition, Conflict, Merge, merge};
 pub use proposal::{Proposal, propose};
 pub use sort::{LeftOut, Why};
 
-/// How much is proposed.
+/// How far a proposal widens the observed paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
-    /// What was seen, and directories of which much was.
+    /// The observed paths, and directories of which many names were observed.
     Tight,
-    /// The project, the directories of the system and of toolchains, temporary directories and caches that were seen; of
-    /// programs those that were seen, and what is built in the project.
+    /// Whole directories: the project, and the system, toolchain, temporary and cache directories that were observed.
+    /// Of programs, those that were observed and those built in the project.
     Normal,
-    /// The same with the programs beside those that were seen, and whole caches.
+    /// As normal, plus the programs beside the observed ones, and whole caches.
     Wide,
 }
 
-/// What was done with a path: a set, to be combined with `|`.
+/// The uses of a path: a set, combined with `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Used(u8);
 
@@ -43,26 +43,26 @@ impl Used {
     pub const READ: Used = Used(1);
     /// Written, removed, renamed, or its mode changed.
     pub const WRITTEN: Used = Used(2);
-    /// Made: there was nothing of that name before. Goes with [`Used::WRITTEN`].
+    /// Created: the name did not exist before. Always set together with [`Used::WRITTEN`].
     pub const MADE: Used = Used(4);
-    /// Mapped as code.
+    /// Mapped as executable code.
     pub const MAPPED: Used = Used(8);
-    /// Started: as a program, or as what interprets one.
+    /// Started, as a program or as the interpreter of one.
     pub const STARTED: Used = Used(16);
     /// Started as the loader of a program.
     pub const LOADED: Used = Used(32);
-    /// A socket that was connected to, and that the session did not make.
+    /// A socket that was connected to and that the session did not create.
     pub const SPOKEN_TO: Used = Used(64);
 
     const ALL: u8 = 127;
 
-    /// The set as one byte, for a record of it.
+    /// Encodes the set as one byte.
     #[must_use]
     pub fn to_byte(self) -> u8 {
         self.0
     }
 
-    /// The set that a byte stands for; `None` where it stands for none.
+    /// Decodes a set from one byte; `None` if the byte is not a valid set.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Used> {
         (byte != 0 && byte & !Used::ALL == 0).then_some(Used(byte))
@@ -80,19 +80,19 @@ impl Used {
         self.0 & other.0 != 0
     }
 
-    /// What is in `self` and not in `other`.
+    /// The members of `self` that are not in `other`.
     #[must_use]
     pub fn without(self, other: Used) -> Used {
         Used(self.0 & !other.0)
     }
 
-    /// True when it holds nothing.
+    /// True when the set is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The accesses that a use comes down to.
+    /// The accesses that these uses need.
     pub(super) fn accesses(self) -> impl Iterator<Item = Access> {
         let all = [
             (Used::READ, Access::READ),
@@ -102,7 +102,7 @@ impl Used {
         all.into_iter().filter(move |(of, _)| self.meets(*of)).map(|(_, access)| access)
     }
 
-    /// For messages: `read, written`.
+    /// The uses in words, for messages: `read, written`.
     #[must_use]
     pub fn words(self) -> String {
         let words = [
@@ -126,7 +126,7 @@ impl BitOr for Used {
     }
 }
 
-/// What stands at a path when the session is over.
+/// What exists at a path at the end of the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stands {
     /// A directory.
@@ -137,19 +137,19 @@ pub enum Stands {
     Nothing,
 }
 
-/// Something that a session did.
+/// One path that a session used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// The real path.
     pub path: Vec<u8>,
-    /// What was done with it.
+    /// How it was used.
     pub used: Used,
-    /// What is there now.
+    /// What exists there at the end of the session.
     pub stands: Stands,
 }
 
 impl Observation {
-    /// What a policy is asked before this may be done.
+    /// The requests that a policy must allow for this use.
     pub fn requests(&self) -> impl Iterator<Item = Request<'_>> {
         let path = &*self.path;
         let accesses =
@@ -164,15 +164,15 @@ impl Observation {
     }
 }
 
-/// What was seen, and where.
+/// A recorded session and its host.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
-    /// What it did, each path once.
+    /// The observations, each path once.
     pub observations: &'a [Observation],
-    /// The host, without stores: a proposal holds by itself.
+    /// The host, without approvals stores: a proposal must work without them.
     pub host: &'a Host<'a>,
-    /// Real directories that hold caches, beside those that are known: `$XDG_CACHE_HOME`.
+    /// Real paths of further cache directories, such as `$XDG_CACHE_HOME`.
     pub caches: &'a [Vec<u8>],
-    /// Whose allowlist is to hold the programs.
+    /// The agent whose allowlist gets the programs.
     pub agent: &'a str,
 }

@@ -1,7 +1,7 @@
-//! Paths and whole directories, each with the bits that it is to grant.
+//! Patterns for single paths and whole directories, each with the bits to grant.
 //!
-//! Of two of these one holds the other, or they have nothing in common: so the longest match of the map, which takes
-//! nothing from shorter ones, can be made to grant what all grant together.
+//! Two such patterns are either nested or disjoint. The file map uses the longest match alone, so each pattern must
+//! also grant the bits of the patterns that contain it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::zone::around;
 use crate::paths::exec_roots::is_below;
 use crate::{Grant, Permission, Rights};
 
-/// A path, or a directory with everything that is in it.
+/// A path, or a directory with everything below it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Pattern {
     pub(super) path: Vec<u8>,
@@ -25,8 +25,9 @@ impl Pattern {
         Pattern { path: path.into(), is_deep: true }
     }
 
-    /// As guard.json has it; `None` where no pattern means just this. A pattern counts over one that is shorter: `beaten` is how
-    /// long the longest is that covers all names of its directory. With `/**` behind it, it means the same file, and is longer.
+    /// The pattern as written in guard.json; `None` if no pattern matches exactly this. The longest match counts, and
+    /// `beaten` is the length of the longest pattern that covers every name in this directory. A path that is not
+    /// longer gets a trailing `/**`: it still matches the same file, and is longer.
     pub(super) fn text(&self, home: &[u8], beaten: usize) -> Option<String> {
         let text = std::str::from_utf8(&self.path).ok()?;
         if text.contains(['*', '?', '\0']) {
@@ -66,7 +67,7 @@ impl Bits {
     }
 }
 
-/// What is to be granted.
+/// The patterns to grant, with their bits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WantedRights(BTreeMap<Pattern, Bits>);
 
@@ -80,8 +81,8 @@ impl WantedRights {
         self.0.iter_mut()
     }
 
-    /// Gives a directory in which names come and go all that is granted anywhere in it and of the same kind: what is moved
-    /// there from one name to another must not gain rights by it.
+    /// Gives each writable directory every bit that is granted below it within the same kind of zone. Otherwise
+    /// renaming a file in such a directory could gain it rights.
     pub(super) fn level<K: PartialEq>(&mut self, kind: impl Fn(&[u8]) -> K) {
         let inner: Vec<(Pattern, Bits)> =
             self.0.iter().map(|(pattern, bits)| (pattern.clone(), *bits)).collect();
@@ -96,13 +97,13 @@ impl WantedRights {
         }
     }
 
-    /// Whether a whole directory is wanted that `home` lies in.
+    /// Whether a whole directory that contains `home` is wanted.
     pub(super) fn is_around(&self, home: &[u8]) -> bool {
         holding(&Pattern::exact(home)).any(|holder| holder.is_deep && self.0.contains_key(&holder))
     }
 
-    /// Each with what all that hold it grant, too, and without those that grant nothing more than the innermost of these.
-    /// What is around `home` grants nothing in it.
+    /// Adds to each pattern the bits of all patterns that contain it, then drops each pattern that grants no more than
+    /// the innermost one around it. A pattern around `home` grants nothing inside `home`.
     pub(super) fn settled(&self, home: &[u8]) -> BTreeMap<Pattern, Bits> {
         let counts = |pattern: &Pattern, holder: &Pattern| {
             holder == pattern
@@ -126,7 +127,7 @@ impl WantedRights {
     }
 }
 
-/// The patterns that hold all that this one does, itself first and then from the inside out.
+/// The patterns that contain this one: itself first, then outwards.
 fn holding(pattern: &Pattern) -> impl Iterator<Item = Pattern> {
     let path = pattern.path.clone();
     let own = (!pattern.is_deep).then(|| pattern.clone());
@@ -135,18 +136,18 @@ fn holding(pattern: &Pattern) -> impl Iterator<Item = Pattern> {
     own.into_iter().chain(inner.map(move |end| Pattern::deep(&path[..end])))
 }
 
-/// How many names of one directory are enough to take the whole of it.
+/// A directory with at least this many used names is granted as a whole.
 const MANY_FILES: usize = 4;
-/// How many of its names that are directories with something of use in them.
+/// As [`MANY_FILES`], but also counts subdirectories that contain used names.
 const MANY_BELOW: usize = 12;
 
-/// The paths, with whole directories in place of those of which many names are there. Only directories at or below one for
-/// which `may_be_whole` is true are taken.
+/// Replaces the names of a directory by the whole directory if there are many of them. Only directories for which
+/// `may_be_whole` is true are replaced.
 pub(super) fn collapsed(
     patterns: BTreeSet<Pattern>,
     may_be_whole: impl Fn(&[u8]) -> bool,
 ) -> BTreeSet<Pattern> {
-    // The deepest first: what is taken as a whole is one name of the directory around it.
+    // The deepest first: a directory taken as a whole counts as one name in its parent.
     let mut directories: BTreeMap<(std::cmp::Reverse<usize>, Vec<u8>), Names> = BTreeMap::new();
     let depth = |path: &[u8]| std::cmp::Reverse(path.iter().filter(|byte| **byte == b'/').count());
     for pattern in &patterns {
@@ -165,18 +166,18 @@ pub(super) fn collapsed(
             directories.entry((depth(&outer), outer)).or_default().touched.insert(directory);
         }
     }
-    // What lies in one that is whole needs no line.
+    // Patterns inside a whole directory are redundant.
     let is_outermost =
         |pattern: &&Pattern| !holding(pattern).any(|holder| holder != **pattern && done.contains(&holder));
     done.iter().filter(is_outermost).cloned().collect()
 }
 
-/// The names of a directory.
+/// The used names of a directory.
 #[derive(Debug, Default)]
 struct Names {
     /// Used by themselves or as a whole.
     whole: BTreeSet<Vec<u8>>,
-    /// Directories in which something is.
+    /// Subdirectories that contain used names.
     touched: BTreeSet<Vec<u8>>,
 }
 

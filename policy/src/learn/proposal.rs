@@ -1,4 +1,4 @@
-//! A proposal: made, tried, and made again of what did not pass.
+//! Makes a proposal, tests it, and makes it again to cover what it still denied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,15 +13,15 @@ use crate::paths::exec_roots::is_below;
 use crate::paths::pattern::expand;
 use crate::{Access, Document, Exec, Outcome, Overrides, Permission, Policy, Request, Rights, Role, decide};
 
-/// What always stands in `deny`, for whoever adds rules later.
+/// Patterns that are always in `deny`, so that rules added later do not open them.
 const ALWAYS: [&str; 3] = ["~/.ssh", "~/.gnupg", "~/.aws"];
-/// How often what did not pass is added.
+/// The maximum number of rounds of testing and adding.
 const MAX_ROUNDS: usize = 4;
 
-/// A policy that lets a session do again what it did, but for what is left out.
+/// A policy that lets a session run again, except for what is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// As a guard.json, with comments.
+    /// The text of a guard.json, with comments.
     pub text: String,
     /// Pattern and permission of each rule, in the order of the text.
     pub rules: Vec<(String, Permission)>,
@@ -29,22 +29,22 @@ pub struct Proposal {
     pub deny: Vec<String>,
     /// The allowlist.
     pub programs: Vec<String>,
-    /// What was touched and is not proposed, by path.
+    /// What was used but is not proposed, by path.
     pub left_out: Vec<LeftOut>,
-    /// What is, as it was seen.
+    /// The observations that the proposal covers.
     pub kept: Vec<Observation>,
 }
 
-/// Proposes a policy. The same session gives the same text, whatever the order of what was seen.
+/// Proposes a policy. The text does not depend on the order of the observations.
 ///
-/// `None` where no policy can be compiled for the host.
+/// `None` if no policy can be compiled for the host.
 #[must_use]
 pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     let zones = Zones::new(session);
     let bounds = Bounds::from_session(session)?;
     let Sorted { mut kept, mut left_out } = sort(session, &bounds, &zones, width);
     let standing = Inventory::new(session.observations.iter());
-    // What needs no rule gets one only where another rule takes it away.
+    // A path that needs no rule gets one only if another rule would take it away.
     let mut counted: BTreeSet<usize> = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
     let mut exact: BTreeMap<Pattern, Bits> = BTreeMap::new();
     let mut round = 0;
@@ -52,7 +52,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
         let wanted: Vec<&Observation> = counted.iter().map(|i| &kept[*i]).collect();
         let mut widened = widen(&wanted, &standing, &zones, width);
         exact.iter().for_each(|(pattern, bits)| widened.wanted.add(pattern.clone(), *bits));
-        // A rule takes the place of what needs none, and must not take it away.
+        // A rule overrides what a path grants without one, so it must grant that as well.
         for (pattern, bits) in widened.wanted.patterns_mut() {
             *bits = bits.join(if pattern.is_deep { Bits::default() } else { bounds.given(&pattern.path) });
         }
@@ -89,7 +89,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
             }
         }
         if is_last {
-            // Indices move; what needs no rule is found out again.
+            // `retain` moves the indices, so start over with the paths that need no rule.
             kept.retain(|seen| !seen.used.is_empty());
             counted = (0..kept.len()).filter(|i| !bounds.lets(&kept[*i])).collect();
         }
@@ -113,7 +113,7 @@ pub fn propose(session: &Session<'_>, width: Width) -> Option<Proposal> {
     })
 }
 
-/// The starts that a use comes down to.
+/// The exec roles that these uses need.
 fn roles(used: Used) -> impl Iterator<Item = Role> {
     [(Used::STARTED, Role::Program), (Used::LOADED, Role::Loader)]
         .into_iter()
@@ -121,7 +121,7 @@ fn roles(used: Used) -> impl Iterator<Item = Role> {
         .map(|(_, role)| role)
 }
 
-/// What of a use a policy does not allow, and why.
+/// The uses of an observation that a policy does not allow, with the reason.
 fn fails(policy: &Policy, seen: &Observation, session: &Session<'_>) -> Option<(Used, String)> {
     let mut failed = Used::default();
     let mut why = String::new();
@@ -162,7 +162,7 @@ impl ProposalLines {
         let home = session.host.home;
         let settled = widened.wanted.settled(home);
         let mut rules: Vec<(Pattern, RuleLine)> = Vec::new();
-        // A home below a temporary directory is still a home.
+        // A home inside a granted temporary directory needs a rule that closes it.
         let wall = widened.wanted.is_around(home);
         for (pattern, bits) in &settled {
             let beaten = match around(&pattern.path) {
@@ -200,7 +200,7 @@ impl ProposalLines {
         };
         programs.retain(|(_, pattern)| !is_held(pattern));
         let programs = programs.into_iter().filter_map(|(kind, pattern)| {
-            // Patterns of programs match no line breaks.
+            // Allowlist patterns match no line breaks.
             let text =
                 pattern.text(home, 0).filter(|text| !text.contains(['\n', '\r', '\u{2028}', '\u{2029}']))?;
             Some((kind, text))
@@ -228,10 +228,10 @@ impl ProposalLines {
     }
 }
 
-/// What must be denied because a rule would open it, and what always is.
+/// The denials: secrets that a rule would expose, and those that are always denied.
 fn deny(home: &[u8], settled: &BTreeMap<Pattern, Bits>, left_out: &[LeftOut]) -> Vec<String> {
     let opened = |path: &[u8]| {
-        // The base opens none of these.
+        // The built-in base opens none of these.
         let opens = |(pattern, bits): (&Pattern, &Bits)| {
             let reaches =
                 is_below(path, &pattern.path) && (!is_below(path, home) || is_below(&pattern.path, home));
@@ -250,7 +250,7 @@ fn deny(home: &[u8], settled: &BTreeMap<Pattern, Bits>, left_out: &[LeftOut]) ->
     }
     for left in left_out.iter().filter(|left| left.why == Why::Secret && opened(&left.path)) {
         let is_denied = |other: &String| expand(other, home).glob(true).covers(&left.path);
-        // A wildcard in a name means that name, too.
+        // A name with a wildcard still matches itself as a pattern.
         let Ok(path) = std::str::from_utf8(&left.path) else { continue };
         let home = std::str::from_utf8(home).unwrap_or_default();
         let shown = match path.strip_prefix(home).filter(|rest| home.len() > 1 && rest.starts_with('/')) {

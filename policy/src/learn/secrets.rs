@@ -1,4 +1,4 @@
-//! Files that hold secrets by their names.
+//! Recognises files with secrets by their names.
 
 use crate::programs::name::basename;
 
@@ -9,10 +9,10 @@ const NAMES: &str = ".env .netrc .pgpass .htpasswd .git-credentials .pypirc .vau
 
 const ENDS: &str = ".pem .key .p12 .pfx .jks .keystore .kdbx .ppk .ovpn .agekey";
 
-/// Beginnings of `.env.*` that are templates and not filled in.
+/// What follows `.env.` in the name of a template, which holds no real values.
 const TEMPLATES: [&str; 4] = ["example", "sample", "template", "dist"];
 
-/// Directories of what was fetched: certificates and the like come with packages, and everybody has them.
+/// Directories of downloaded packages: the certificates in them are public.
 const FETCHED: [&[u8]; 5] = [b"node_modules", b"site-packages", b"dist-packages", b"vendor", b"testdata"];
 
 /// Whether the name says that the file holds a secret.
@@ -28,7 +28,7 @@ pub(crate) fn is_named_so(path: &[u8]) -> bool {
     if lower.starts_with("service-account") && lower.ends_with(".json") {
         return true;
     }
-    // Public halves and bundles of authorities are read by everything that speaks TLS.
+    // Every TLS client reads public keys and CA bundles.
     let is_public = lower.contains("cert")
         || lower.starts_with("ca-")
         || lower.starts_with("ca.")

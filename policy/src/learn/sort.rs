@@ -1,4 +1,4 @@
-//! What a proposal leaves out, and why.
+//! Decides what a proposal leaves out, and why.
 
 use super::patterns::Bits;
 use super::zone::{ZoneKind, Zones, is_gone};
@@ -6,35 +6,35 @@ use super::{Observation, Session, Stands, Used, Width, secrets};
 use crate::compile::builtin::system::DENIED;
 use crate::{Access, Document, Grant, Outcome, Overrides, Policy, Request, Rights, decide};
 
-/// Why something that a session did is not proposed.
+/// Why an observation is not proposed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
     /// It holds secrets.
     Secret,
-    /// It is the guard's or OpenClaw's own.
+    /// It belongs to the guard or to OpenClaw.
     Guard,
-    /// What is written there runs later, outside the guard: the set of `permissions.persistence`.
+    /// A file written there would run later, outside the guard. Holds the set of `permissions.persistence`.
     Persistence(String),
-    /// It is written, and lies in no project, cache or temporary directory.
+    /// It was written outside every project, cache and temporary directory.
     Outside,
-    /// A directory that was made for the caches in it, and is there from now on.
+    /// It is a directory that was created for caches in it. It exists now, so the next session need not create it.
     There,
-    /// It belongs to the home of somebody else.
+    /// It is in another user's home.
     OtherHome,
-    /// It was started from a temporary directory and is gone: the next one has another name.
+    /// It is a program in a temporary directory, gone now. The next one will have another name.
     Temporary,
-    /// What listens there acts outside the guard for whoever speaks to it.
+    /// It is a socket. The server behind it acts outside the guard for any client.
     Socket,
-    /// It is another process, which has another number next time.
+    /// It is another process, which will have another number next time.
     Process,
-    /// No pattern means its name alone.
+    /// No pattern matches its path alone.
     Unnamable,
-    /// The proposal would still refuse it: its words.
+    /// The proposal would still deny it, for this reason.
     Refused(String),
 }
 
 impl Why {
-    /// A few words for a person.
+    /// A short explanation for a human.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -56,29 +56,29 @@ impl Why {
     }
 }
 
-/// Something that was touched and is not proposed.
+/// Uses of a path that are not proposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The real path.
     pub path: Vec<u8>,
-    /// What of its use is left out.
+    /// The uses that are left out.
     pub used: Used,
     /// Why.
     pub why: Why,
 }
 
-/// What is to be allowed, and what is left out.
+/// The observations to allow, and those left out.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
     pub(super) kept: Vec<Observation>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
-/// Says what no rule should open, and what needs none.
+/// Knows what no rule may open, and what needs no rule.
 pub(super) struct Bounds {
-    /// Allows all that a rule may open.
+    /// Allows everything that a rule may open.
     most: Policy,
-    /// Allows what needs no rule.
+    /// Allows only what needs no rule.
     least: Policy,
 }
 
@@ -91,7 +91,7 @@ impl Bounds {
             "permissions": { "filesystem": { "rules": { "/**": "rwx" }, "deny": denied } },
         });
         let least = serde_json::json!({ "version": 1, "exec": { "ask": "off" } });
-        // Of constants: they are right.
+        // The documents are constants, so compiling them cannot fail.
         let compile = |document: serde_json::Value| {
             let document = Document::parse("bounds", &document.to_string()).ok()?;
             Policy::compile(&document, "main", session.host, &Overrides::default()).ok()
@@ -110,13 +110,13 @@ impl Bounds {
         Bits { r: r == Grant::Yes, w: w == Grant::Yes, x: x == Grant::Yes }
     }
 
-    /// Whether nothing that was done with it needs a rule. Programs always do.
+    /// Whether none of its uses needs a rule. Programs always need one.
     pub(super) fn lets(&self, seen: &Observation) -> bool {
         !seen.used.meets(Used::STARTED)
             && seen.used.accesses().all(|access| self.needs_none(&seen.path, access))
     }
 
-    /// Why this access is not to be learned, if it is not.
+    /// The reason not to learn this access, if there is one.
     fn refuse(&self, path: &[u8], access: Access) -> Option<Why> {
         let verdict = decide(&self.most, &Request::File { path, access });
         if verdict.outcome == Outcome::Allow {
@@ -135,7 +135,7 @@ impl Bounds {
     }
 }
 
-/// Sorts everything.
+/// Sorts all observations.
 pub(super) fn sort(session: &Session<'_>, bounds: &Bounds, zones: &Zones, width: Width) -> Sorted {
     let mut sorted = Sorted::default();
     for seen in session.observations {
@@ -152,7 +152,7 @@ pub(super) fn sort(session: &Session<'_>, bounds: &Bounds, zones: &Zones, width:
             sorted.kept.push(Observation { used: rest, ..seen.clone() });
         }
     }
-    // Whatever the order in which it was seen.
+    // The result must not depend on the order of the observations.
     sorted.kept.sort_by(|a, b| a.path.cmp(&b.path));
     sorted.left_out.sort_by(|a, b| (&a.path, &a.why).cmp(&(&b.path, &b.why)));
     sorted
@@ -171,8 +171,8 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
     if is_process(path) {
         return vec![(ALL, Why::Process)];
     }
-    // Programs and certificates of the system are everybody's, as is what needs no rule; what the session has made is its
-    // own.
+    // These hold no secrets of the operator: system programs and certificates, paths that need no rule, and files that
+    // the session created.
     let may_hold =
         !zone.kind.holds_programs() && zone.kind != ZoneKind::Cache && !seen.used.meets(Used::MADE);
     let may_hold = may_hold && seen.stands == Stands::File && !bounds.needs_none(path, Access::READ);
@@ -199,7 +199,7 @@ fn left_out(seen: &Observation, bounds: &Bounds, zones: &Zones, width: Width) ->
     left
 }
 
-/// `/proc/N`: what is asked of a process of the session has the path /proc/self.
+/// Whether the path is below `/proc/N`: another process. Processes of the session appear as /proc/self.
 fn is_process(path: &[u8]) -> bool {
     let number = path.strip_prefix(b"/proc/").and_then(|rest| rest.split(|byte| *byte == b'/').next());
     number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))

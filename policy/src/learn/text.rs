@@ -1,4 +1,4 @@
-//! A proposal as a guard.json for people.
+//! Formats a proposal as a readable guard.json.
 
 use std::fmt::Write as _;
 
@@ -12,26 +12,26 @@ pub(super) struct RuleLine {
     pub(super) permission: String,
 }
 
-/// What the text is made of.
+/// The contents of the text.
 #[derive(Debug)]
 pub(super) struct Parts<'p> {
     pub(super) agent: &'p str,
     pub(super) rules: &'p [RuleLine],
     pub(super) deny: &'p [String],
-    /// With the kind of place that it lies in.
+    /// The allowlist, each program with the kind of its zone.
     pub(super) programs: &'p [(ZoneKind, String)],
-    /// `None` for those of every policy.
+    /// `None` for the default carriers.
     pub(super) carriers: Option<&'p [String]>,
-    /// Where programs start from; none where the rules say it.
+    /// `exec.roots`; empty if the rules determine them.
     pub(super) roots: &'p [String],
 }
 
 fn quoted(text: &str) -> String {
-    // A string: nothing can fail.
+    // Serializing a string cannot fail.
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// Strings with commas, as many in a line as are easily read.
+/// Joins strings with commas and wraps them into readable lines.
 fn filled(items: &[String], indent: &str) -> String {
     const WIDTH: usize = 100;
     let mut lines = vec![String::new()];

@@ -1,4 +1,4 @@
-//! From what was used to the patterns that a width makes of it.
+//! Widens used paths to patterns, as far as the width allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,29 +9,29 @@ use crate::paths::exec_roots::is_below;
 use crate::programs::DEFAULT_CARRIERS;
 use crate::programs::name::basename;
 
-/// What is to be granted: files, and programs.
+/// The files and programs to grant.
 #[derive(Debug, Default)]
 pub(super) struct Widened {
     pub(super) wanted: WantedRights,
     pub(super) programs: BTreeSet<Pattern>,
     /// Programs that only start others, by name.
     pub(super) carriers: BTreeSet<String>,
-    /// Where programs start from, where the rules would name files that are built anew.
+    /// `exec.roots`, needed if the rules would name program files that a build replaces.
     pub(super) roots: BTreeSet<Vec<u8>>,
 }
 
-/// The bits, each for itself: a directory of which much is read is not one of which much is written.
+/// The bits, each widened by itself: many reads in a directory must not open it for writing.
 const BITS: [(Used, Bits); 3] = [
     (Used::READ, Bits::R),
     (Used::WRITTEN, Bits::W),
     (Used(Used::MAPPED.0 | Used::STARTED.0 | Used::LOADED.0), Bits::X),
 ];
 
-/// Widens everything.
+/// Widens all observations.
 pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zones, width: Width) -> Widened {
     let mut widened = Widened::default();
     for (used, bits) in BITS {
-        // Those that are collapsed below one directory.
+        // Patterns to collapse, by the topmost directory that may replace them.
         let mut loose: BTreeMap<Vec<u8>, BTreeSet<Pattern>> = BTreeMap::new();
         for seen in kept.iter().filter(|seen| seen.used.meets(used)) {
             let zone = zones.find(&seen.path);
@@ -54,7 +54,7 @@ pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zon
             }
         }
     }
-    // Libraries and programs lie side by side there, and neither is the tree's to write.
+    // Libraries and programs lie side by side there, and the tree writes neither.
     for (pattern, bits) in widened.wanted.patterns_mut() {
         let is_settings = is_below(&pattern.path, b"/etc");
         bits.x |= pattern.is_deep && !is_settings && zones.find(&pattern.path).kind.holds_programs();
@@ -64,7 +64,7 @@ pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zon
     if width == Width::Tight {
         widened.roots = roots(kept, zones);
     }
-    // What is built in the project is tried there, if not in this session then in the next.
+    // Programs that are built in the project are run there, if not in this session then in the next.
     let is_built = kept
         .iter()
         .any(|seen| seen.used.meets(Used::WRITTEN) && zones.find(&seen.path).kind == ZoneKind::Project);
@@ -75,11 +75,11 @@ pub(super) fn widen(kept: &[&Observation], standing: &Inventory<'_>, zones: &Zon
     widened
 }
 
-/// What becomes of one path.
+/// How one path is widened.
 enum Widening {
-    /// This.
+    /// To this pattern.
     Settled(Pattern),
-    /// This, or a directory around it that is at or below the second.
+    /// To this pattern, or to a directory around it that is at or below the given one.
     Loose(Pattern, Vec<u8>),
 }
 
@@ -108,15 +108,15 @@ fn pattern(seen: &Observation, bits: Bits, zone: &Zone, standing: &Inventory<'_>
     }
 }
 
-/// What a path is, or lies in, right below a directory.
+/// The first component of a path below a directory.
 enum First {
     Directory(Vec<u8>),
-    /// A file, or the directory above itself.
+    /// A file, or the path is the directory itself.
     File,
     Gone,
 }
 
-/// What stands where when the session is over, as far as it was seen.
+/// What exists at each path at the end of the session, as far as it was observed.
 #[derive(Debug)]
 pub(super) struct Inventory<'s>(BTreeMap<&'s [u8], Stands>);
 
@@ -125,8 +125,8 @@ impl<'s> Inventory<'s> {
         let seen: Vec<_> = observations.collect();
         let mut standing: BTreeMap<&[u8], Stands> =
             seen.iter().map(|seen| (&*seen.path, seen.stands)).collect();
-        // What stands, stands in directories, whatever was there when they were seen. A file in whose place a directory was
-        // may be one again.
+        // The parents of an existing path are directories now, whatever was observed of them. A file that replaced a
+        // directory may become a directory again.
         for seen in &seen {
             for end in (1..seen.path.len()).filter(|at| seen.path[*at] == b'/') {
                 let directory = &seen.path[..end];
@@ -146,10 +146,11 @@ impl<'s> Inventory<'s> {
         self.0.get(path) == Some(&Stands::Nothing)
     }
 
-    /// The path itself; where names come and go, the directory in which they do, at or below `top`.
+    /// The pattern for the path itself. For a temporary name, the pattern for its nearest lasting directory at or below
+    /// `top`.
     fn pattern(&self, seen: &Observation, bits: Bits, kind: ZoneKind, top: &[u8]) -> Pattern {
         if !kind.is_written() || !is_gone(seen.stands) {
-            // What is made in a new directory has other names next time.
+            // A new directory will hold other names next time.
             let is_filled = bits.w && seen.used.meets(Used::MADE) && seen.stands == Stands::Directory;
             return Pattern { path: seen.path.clone(), is_deep: kind.is_written() && is_filled };
         }
@@ -190,7 +191,7 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
         let beside = || Pattern::deep(zone.top.clone());
         let is_temporary = is_gone(seen.stands);
         match (zone.kind, width) {
-            // Nothing lies beside it.
+            // The zone is this one file.
             _ if seen.path == zone.top => widened.programs.insert(itself),
             (ZoneKind::Project, Width::Tight) if is_temporary => {
                 built.insert(Pattern::deep(around(&seen.path)))
@@ -206,7 +207,7 @@ fn programs(kept: &[&Observation], zones: &Zones, width: Width, widened: &mut Wi
     widened.programs.extend(collapsed(built, whole));
 }
 
-/// The directories of all programs, where one of them is the project's.
+/// The directories of all programs, if one of the programs is in the project.
 fn roots(kept: &[&Observation], zones: &Zones) -> BTreeSet<Vec<u8>> {
     let started = kept.iter().filter(|seen| seen.used.meets(Used::STARTED));
     let places: Vec<(&Zone, &Vec<u8>)> = started.map(|seen| (zones.find(&seen.path), &seen.path)).collect();

@@ -1,4 +1,4 @@
-//! Where a path lies: what an operator would call the place.
+//! Zones: kinds of places that an operator has a name for, such as the project or a cache.
 
 use super::{Session, Stands, Used};
 use crate::compile::builtin::system::{PROGRAMS, RULES};
@@ -6,33 +6,33 @@ use crate::compile::builtin::templates;
 use crate::paths::exec_roots::is_below;
 use crate::paths::pattern::expand;
 
-/// A kind of place, in the order in which a proposal names them.
+/// The kinds of zones, in the order of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum ZoneKind {
-    /// Where the work is.
+    /// The project's directory.
     Project,
-    /// The repository that the project is a part of.
+    /// The repository that contains the project.
     Repository,
-    /// What an operator has installed for work.
+    /// Tools that the operator has installed.
     Toolchain,
-    /// What tools keep and could fetch or make again.
+    /// Files that tools keep and can fetch or make again.
     Cache,
     /// Temporary files.
     Temporary,
-    /// What belongs to the system.
+    /// The system's directories.
     System,
     /// /proc, /sys and /dev.
     Kernel,
     /// The rest of the home.
     Home,
-    /// A home of somebody else.
+    /// Another user's home.
     OtherHome,
-    /// The rest.
+    /// Everywhere else.
     Elsewhere,
 }
 
 impl ZoneKind {
-    /// The comment over its rules.
+    /// The comment above its rules.
     pub(super) fn title(self) -> &'static str {
         match self {
             ZoneKind::Project => "project",
@@ -46,7 +46,7 @@ impl ZoneKind {
         }
     }
 
-    /// Whether a proposal lets anything be written there.
+    /// Whether a proposal may grant writing there.
     pub(super) fn is_written(self) -> bool {
         matches!(self, ZoneKind::Project | ZoneKind::Cache | ZoneKind::Temporary)
     }
@@ -57,23 +57,23 @@ impl ZoneKind {
     }
 }
 
-/// What a place is made of.
+/// The extent of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A directory that belongs to one thing.
     Whole,
     /// A directory in which each name belongs to something else: /etc, ~/.cache.
     Shared,
-    /// The files whose paths begin so.
+    /// All files whose paths begin with `top`.
     Prefix,
 }
 
-/// A place.
+/// A zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Zone {
     pub(super) kind: ZoneKind,
     pub(super) shape: Shape,
-    /// Its directory, or what the paths of its files begin with.
+    /// Its directory, or the prefix of its files' paths.
     pub(super) top: Vec<u8>,
 }
 
@@ -94,12 +94,12 @@ impl Zone {
     }
 }
 
-/// All places of a host that have a name.
+/// All zones of a host.
 #[derive(Debug)]
 pub(super) struct Zones {
     zones: Vec<Zone>,
     pub(super) home: Vec<u8>,
-    /// The directory of the work; None where that would be the home or more.
+    /// The project's directory; `None` if that would be the home or a directory around it.
     pub(super) project: Option<Vec<u8>>,
 }
 
@@ -155,7 +155,7 @@ impl Zones {
                 .filter(|dir| dir.len() > 1)
                 .map(|dir| Zone::new(ZoneKind::Temporary, dir.clone())),
         );
-        // What stands beside a directory of PATH belongs to it, as libraries do.
+        // The siblings of a PATH directory, such as lib, belong to the same toolchain.
         for dir in &host.path_dirs {
             let around = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin"));
             let around =
@@ -167,7 +167,7 @@ impl Zones {
                 zones.push(Zone::new(ZoneKind::Toolchain, top));
             }
         }
-        // What lies in the work is the work.
+        // Everything inside the project belongs to the project.
         zones.retain(|zone| project.as_ref().is_none_or(|project| !is_below(&zone.top, project)));
         let tops = host.premises.workspaces.iter().filter(|top| {
             project
@@ -179,18 +179,18 @@ impl Zones {
         Zones { zones, home: home.to_vec(), project }
     }
 
-    /// The place that a path lies in: the innermost.
+    /// The innermost zone that contains a path.
     pub(super) fn find(&self, path: &[u8]) -> &Zone {
         find(&self.zones, path)
     }
 
-    /// Whether a directory is there for caches in it.
+    /// Whether a directory contains a cache zone.
     pub(super) fn is_around_a_cache(&self, dir: &[u8]) -> bool {
         self.zones.iter().any(|zone| zone.kind == ZoneKind::Cache && is_below(&zone.top, dir))
     }
 
-    /// Whether a directory is too much to be opened as a whole: the root, what lies right below it, a home, what lies right
-    /// below that, what is around any of these, and what begins with a dot in the home.
+    /// Whether a directory is too broad to be opened as a whole: the root, a home, their direct children, everything
+    /// around these, and hidden names in the home.
     pub(super) fn is_too_much(&self, dir: &[u8]) -> bool {
         let depth = |path: &[u8]| path.iter().filter(|byte| **byte == b'/').count();
         if depth(dir) < 2 || is_below(&self.home, dir) {
@@ -209,11 +209,12 @@ fn is_wide_for(dir: &[u8], home: &[u8]) -> bool {
 
 fn find<'z>(zones: &'z [Zone], path: &[u8]) -> &'z Zone {
     let holding = zones.iter().filter(|zone| zone.holds(path));
-    // Of two with the same directory the later one says more.
+    // Of two zones with the same directory, the later one is more specific.
     holding.max_by_key(|zone| zone.top.len()).unwrap_or(&zones[0])
 }
 
-/// The start directory; the top of its repository where the session wrote there outside of it. Neither a home nor more.
+/// The start directory, or the top of its repository if the session wrote to the repository outside the start
+/// directory. `None` for a home or a directory around one.
 fn project(session: &Session<'_>) -> Option<Vec<u8>> {
     let host = session.host;
     if is_wide_for(host.cwd, host.home) {
@@ -235,12 +236,12 @@ fn project(session: &Session<'_>) -> Option<Vec<u8>> {
     Some(top.map_or(host.cwd, Vec::as_slice).to_vec())
 }
 
-/// Whether a directory's name could be another one next time: nothing stands there.
+/// Whether the path is temporary: nothing exists there at the end, so the next session may use another name.
 pub(super) fn is_gone(stands: Stands) -> bool {
     stands == Stands::Nothing
 }
 
-/// The directory around a path; `/` for what lies in it.
+/// The parent directory of a path; `/` for a direct child of the root.
 pub(super) fn around(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(end) if end > 0 => &path[..end],

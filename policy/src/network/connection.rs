@@ -1,36 +1,36 @@
-//! A connection as the policy is asked about it.
+//! A connection, as a request to the policy.
 
 use std::net::SocketAddr;
 
 use super::page::Page;
 
-/// What a socket speaks.
+/// The transport protocol of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Transport {
-    /// A stream: TCP, and MPTCP, which is TCP to a server that does not know it.
+    /// Streams: TCP, and MPTCP, which falls back to TCP.
     Tcp,
-    /// Datagrams: UDP, and what has no ports, as the echo of ICMP.
+    /// Datagrams: UDP, and protocols without ports such as ICMP echo.
     Udp,
 }
 
-/// Whether an address belongs to an interface of this host. Only somebody with a look at them can tell.
+/// Whether an address belongs to an interface of this host. The caller must look at the interfaces to find out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interface {
-    /// It does: what connects there arrives here.
+    /// It does: a connection to it arrives at this host.
     Own,
-    /// It does not, or nobody has looked.
+    /// It does not, or the caller has not looked.
     Unknown,
 }
 
-/// A socket is about to be connected.
+/// A connection that a socket is about to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Connection {
-    /// To whom. An IPv4-mapped address is an IPv4 address; none in particular (`0.0.0.0`, `::`) is this host.
+    /// The destination. An IPv4-mapped address counts as IPv4; an unspecified one (`0.0.0.0`, `::`) is this host.
     pub address: SocketAddr,
-    /// What it speaks.
+    /// The transport protocol.
     pub transport: Transport,
-    /// Whose address that is.
+    /// Whether the address belongs to this host.
     pub interface: Interface,
-    /// Where the operator's approvals page is.
+    /// The port of the operator's approvals page.
     pub page: Page,
 }

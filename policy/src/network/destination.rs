@@ -1,11 +1,11 @@
-//! `10.0.0.0/8:443`: whom a line of `network.connect.deny` is about.
+//! A destination in `network.connect.deny`, such as `10.0.0.0/8:443`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::config::problem::nearest;
 
-/// Addresses, and a port or every port.
+/// A set of addresses, with one port or all ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Destination {
     hosts: Hosts,
@@ -17,11 +17,11 @@ enum Hosts {
     All,
     /// `localhost`: every address at which this host reaches itself.
     Local,
-    /// An address is a prefix of its full length.
+    /// A prefix; a single address is a prefix of full length.
     Prefix(Prefix),
 }
 
-/// One family's addresses that begin alike. Never an IPv4-mapped one: that is written as IPv4.
+/// A prefix of IPv4 or IPv6 addresses. IPv4-mapped addresses are converted to IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Prefix {
     network: IpAddr,
@@ -32,10 +32,10 @@ const LOCALHOST: &str = "localhost";
 const EXPECTED: &str = "an address, a prefix (10.0.0.0/8), localhost or *, and perhaps :PORT";
 
 impl Destination {
-    /// Reads it. IPv6 with a port needs brackets, as in a URL: `[fd00::]/8:443`.
+    /// Parses a destination. IPv6 with a port needs brackets, as in a URL: `[fd00::]/8:443`.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A sentence that says what is wrong.
     pub(crate) fn parse(text: &str) -> Result<Destination, String> {
         let Parts { host, length, port } = split(text)?;
         let port = match port {
@@ -52,7 +52,7 @@ impl Destination {
         Ok(Destination { hosts, port })
     }
 
-    /// Whether it covers an address; `is_local` says whether this host reaches itself there.
+    /// Whether it covers an address. `is_local` says whether the address is this host's own.
     pub(crate) fn covers(&self, address: SocketAddr, is_local: bool) -> bool {
         let ip = address.ip().to_canonical();
         self.port.is_none_or(|port| port == address.port())
@@ -63,31 +63,31 @@ impl Destination {
             }
     }
 
-    /// Whether it can only be told with a look at this host's interfaces.
+    /// Whether the caller must look at this host's interfaces to decide about a port.
     pub(crate) fn needs_interfaces(&self, port: u16) -> bool {
         self.hosts == Hosts::Local && self.port.is_none_or(|own| own == port)
     }
 }
 
-/// At which addresses the kernel arrives that is told to connect there: none in particular is this host.
+/// The addresses that the kernel may connect to for this address. An unspecified address means this host.
 fn meant(ip: IpAddr) -> [IpAddr; 3] {
     const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     match ip {
         IpAddr::V4(v4) if v4.is_unspecified() => [ip, V4, V4],
-        // A socket that is bound to an IPv4-mapped address goes to the IPv4 one.
+        // A socket that is bound to an IPv4-mapped address connects to the IPv4 loopback address.
         IpAddr::V6(v6) if v6.is_unspecified() => [ip, IpAddr::V6(Ipv6Addr::LOCALHOST), V4],
         _ => [ip; 3],
     }
 }
 
-/// Whether this host reaches itself at an address, by the address alone: `127.0.0.0/8`, `::1`, none in particular, and the
-/// IPv4-mapped forms of those.
+/// Whether an address alone shows that it is this host: `127.0.0.0/8`, `::1`, an unspecified address, or an IPv4-mapped
+/// form of these.
 pub(crate) fn is_loopback(ip: IpAddr) -> bool {
     let ip = ip.to_canonical();
     ip.is_loopback() || ip.is_unspecified()
 }
 
-/// A line in its parts, none of them read yet.
+/// The parts of a destination, not parsed yet.
 struct Parts<'t> {
     host: &'t str,
     length: Option<&'t str>,
@@ -103,7 +103,7 @@ fn split(text: &str) -> Result<Parts<'_>, String> {
             }
             (address, after)
         }
-        // Colons of IPv6 without brackets are its own.
+        // Without brackets, the colons of an IPv6 address do not start a port.
         None => {
             let end = if text.matches(':').count() > 1 { text.find('/') } else { text.find(['/', ':']) };
             text.split_at(end.unwrap_or(text.len()))
@@ -159,7 +159,7 @@ impl Prefix {
     }
 }
 
-/// The address with all bits zero that come after so many.
+/// The address with all bits after the first `length` set to zero.
 fn masked(ip: IpAddr, length: u8) -> IpAddr {
     match ip {
         IpAddr::V4(v4) => {
@@ -183,12 +183,12 @@ fn unknown(host: &str) -> String {
     format!("\"{host}\" is no address: write {EXPECTED}")
 }
 
-/// A port that can be connected to.
+/// Parses a port, which must not be 0.
 pub(crate) fn port(text: &str) -> Option<u16> {
     digits(text).and_then(|port| u16::try_from(port).ok()).filter(|port| *port > 0)
 }
 
-/// A number of digits alone: no sign.
+/// Parses a number that consists of digits only: no sign.
 fn digits(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

@@ -1,4 +1,5 @@
-//! Where OpenClaw's gateway listens. Whoever reaches it with its token can answer what the guard asks.
+//! The ports of OpenClaw's gateway. A process that reaches the gateway and has its token can answer the guard's
+//! questions.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -11,22 +12,22 @@ use crate::config::approvals::{GatewayHost, GatewayUrl, Scheme};
 pub struct Gateway {
     pub(crate) ports: Vec<u16>,
     likeliest: u16,
-    /// What could not be read, a sentence each.
+    /// Warnings about what could not be read.
     pub(crate) warnings: Vec<String>,
 }
 
 /// The operator's `openclaw.json`, as it was found.
 #[derive(Clone, Copy, Debug)]
 pub enum GatewayConfig<'a> {
-    /// There is none.
+    /// The file does not exist.
     Absent,
-    /// It is there and cannot be read, for this reason.
+    /// The file exists but cannot be read, for this reason.
     Unreadable(&'a str),
-    /// What it says: JSON5.
+    /// The contents, in JSON5.
     Text(&'a str),
 }
 
-/// What it listens on where nobody says otherwise (OpenClaw 2026.9.6).
+/// The default port of the gateway (OpenClaw 2026.9.6).
 const DEFAULT: u16 = 18789;
 const VARIABLE: &str = "OPENCLAW_GATEWAY_PORT";
 
@@ -37,15 +38,15 @@ impl Default for Gateway {
 }
 
 impl Gateway {
-    /// By `OPENCLAW_GATEWAY_PORT` of the operator's environment and `gateway.port` of the configuration, which `file`
-    /// names. OpenClaw takes the variable where both say something; here both count.
+    /// Finds the ports by `OPENCLAW_GATEWAY_PORT` in the operator's environment and `gateway.port` in the
+    /// configuration. OpenClaw prefers the variable; here both count. `file` names the configuration in messages.
     pub fn find(variable: Option<&str>, config: GatewayConfig<'_>, file: &str) -> Gateway {
         let mut warnings = Vec::new();
         let mut warn = |text: String| {
             warnings.push(format!("{text}, so network.connect.gateway denies port {DEFAULT} as well"));
         };
         let variable = variable.map(str::trim).filter(|value| !value.is_empty());
-        // OpenClaw takes `127.0.0.1:18789`, too, as docker compose writes it.
+        // OpenClaw also accepts `127.0.0.1:18789`, as docker compose writes it.
         let named = variable.and_then(|value| port(value.rsplit(':').next().unwrap_or_default()));
         if variable.is_some() && named.is_none() {
             warn(format!("{VARIABLE} of the guard's environment is no port"));
@@ -63,15 +64,15 @@ impl Gateway {
         if ports.is_empty() || !warnings.is_empty() {
             ports.push(DEFAULT);
         }
-        // What OpenClaw itself would take: the variable, then what the configuration says last.
+        // OpenClaw itself uses the variable, then the last `gateway.port` of the configuration.
         let likeliest = named.or(ports.last().copied()).unwrap_or(DEFAULT);
         ports.sort_unstable();
         ports.dedup();
         Gateway { ports, likeliest, warnings }
     }
 
-    /// And where a client of it is told to go on this host, be it to the mouth of a tunnel. Without TLS it goes to no other
-    /// host, whatever the name.
+    /// Adds the port of a gateway URL if it leads to this host, perhaps into a tunnel. A `ws` URL with a host name
+    /// counts as this host, because the client does not leave the host without TLS.
     pub fn and(mut self, url: &GatewayUrl) -> Gateway {
         let is_here = match url.host() {
             GatewayHost::Name(_) => url.is_loopback() || url.scheme() == Scheme::Ws,
@@ -84,16 +85,16 @@ impl Gateway {
         self
     }
 
-    /// The port that OpenClaw itself takes of them.
+    /// The port that OpenClaw itself would use.
     pub fn likeliest(&self) -> u16 {
         self.likeliest
     }
 }
 
-/// `gateway.port` of a configuration: none, or several where the key occurs twice.
+/// Every `gateway.port` of a configuration: none, or several if a key is duplicated.
 fn configured(text: &str) -> Result<Vec<u16>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // All that JSON5 allows is the parser's default.
+    // The parser's default accepts all of JSON5.
     let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let Some(Value::Object(top)) = tree.map_err(|error| error.to_string())?.value else {
         return Err("it is no object".to_owned());
@@ -125,7 +126,7 @@ fn has(object: &Object<'_>, name: &'static str) -> bool {
     all(object, name).next().is_some()
 }
 
-/// A number of JSON5 that is a port.
+/// Parses a JSON5 number as a port.
 fn number(value: &Value<'_>) -> Option<u16> {
     let Value::NumberLit(number) = value else { return None };
     let text = number.value.strip_prefix('+').unwrap_or(number.value);
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(ports(Some("127.0.0.1:20001"), "{}"), (vec![20001], 0));
         assert_eq!(ports(Some("[::1]:20001"), "{}"), (vec![20001], 0));
         assert_eq!(ports(Some(""), "{}"), (vec![DEFAULT], 0));
-        // JavaScript takes the last.
+        // JavaScript uses the last.
         assert_eq!(ports(None, "{gateway: {port: 1}, gateway: {port: 2, port: 3}}"), (vec![1, 2, 3], 0));
     }
 
@@ -186,7 +187,7 @@ mod tests {
                 "{variable}"
             );
         }
-        // An include that says nothing of the port beside one that does.
+        // An include without a port, beside a port.
         assert_eq!(ports(None, "{$include: './base.json', gateway: {port: 20000}}"), (vec![20000], 0));
         let unreadable =
             Gateway::find(None, GatewayConfig::Unreadable("Permission denied"), "/x/openclaw.json");

@@ -1,4 +1,4 @@
-//! TCP: whom the tree may connect to, and where it may not listen.
+//! Network rules: where the tree may connect, and where it may not listen.
 
 mod connection;
 mod destination;
@@ -16,16 +16,16 @@ use crate::config::approvals::{GatewayHost, GatewayUrl};
 use crate::config::document::{Connect, GatewayAccess};
 use crate::verdict::{ABSOLUTE, CompiledReason, Outcome, Source, Verdict};
 
-/// `network.connect`, compiled. Reasons are made once, so that a decision allocates nothing.
+/// `network.connect`, compiled. The reasons are built in advance, so that a decision allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     denies: Vec<(Destination, CompiledReason)>,
-    /// The only TCP ports, where there are such, in order.
+    /// The only allowed TCP ports, sorted; `None` if all are allowed.
     ports: Option<Vec<u16>>,
     by_port: CompiledReason,
-    /// The gateway's; empty where it may be reached.
+    /// The gateway's ports; empty if it may be reached.
     gateway: Vec<u16>,
-    /// Where a gateway is that guard.json names by an address of another host.
+    /// The gateway's address, if guard.json names one on another host.
     gateway_elsewhere: Option<SocketAddr>,
     by_gateway: CompiledReason,
     by_page: CompiledReason,
@@ -34,7 +34,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Of a section of a document, or of none; `asked` is the gateway that guard.json names.
+    /// Compiles a section of a document, if there is one; `asked` is the gateway that guard.json names.
     pub(crate) fn compile(
         section: &Connect,
         gateway: &Gateway,
@@ -47,7 +47,7 @@ impl Network {
                 rule: format!("network.connect.deny \"{text}\""),
                 text: format!("\"{text}\" is denied"),
             };
-            // What does not read is refused with the document.
+            // An invalid destination has already been reported with the document.
             Destination::parse(text).ok().map(|destination| (destination, reason))
         });
         let ports = section.ports.as_ref().map(|ports| {
@@ -123,8 +123,9 @@ impl Network {
         }
     }
 
-    /// Whoever listens where the gateway does, while that is down, is told its token; whoever listens beside the page, at
-    /// another address, could be taken for it. Every address to which a socket can be bound is this host's.
+    /// Decides about listening. A process on the gateway's port would receive the gateway's token while the gateway is
+    /// down; a process on the page's port at another address could pass for the page. Only the port matters, because a
+    /// socket can only be bound to an address of this host.
     pub(crate) fn bind(&self, address: SocketAddr, transport: Transport, page: Page) -> Verdict<'_> {
         let port = address.port();
         if transport != Transport::Tcp {
@@ -147,34 +148,34 @@ impl Network {
             .is_some_and(|gateway| gateway == SocketAddr::new(address.ip().to_canonical(), address.port()))
     }
 
-    /// The denials as they are compared.
+    /// The denied destinations, in the form in which they are compared.
     pub(crate) fn denials(&self) -> impl Iterator<Item = String> {
         self.denies.iter().map(|(destination, _)| destination.to_string())
     }
 
-    /// The only TCP ports, in order; None where every port will do.
+    /// The only allowed TCP ports, sorted; `None` if all are allowed.
     pub(crate) fn ports(&self) -> Option<&[u16]> {
         self.ports.as_deref()
     }
 
-    /// Whether what is said of a port depends on whose address it is.
+    /// Whether the verdict on a port depends on this host's interfaces.
     pub(crate) fn needs_interfaces(&self, port: u16) -> bool {
         self.gateway.contains(&port)
             || self.denies.iter().any(|(destination, _)| destination.needs_interfaces(port))
     }
 
-    /// The ports that are denied as the gateway's.
+    /// The ports that are denied because they are the gateway's.
     pub(crate) fn gateway(&self) -> &[u16] {
         &self.gateway
     }
 
-    /// Where another host's is denied.
+    /// The gateway's denied address on another host, if any.
     pub(crate) fn gateway_elsewhere(&self) -> Option<SocketAddr> {
         self.gateway_elsewhere
     }
 }
 
-/// Why the page is out of reach.
+/// The reason to deny the approvals page.
 fn page(text: String) -> CompiledReason {
     CompiledReason {
         source: Source::Builtin,
@@ -184,7 +185,7 @@ fn page(text: String) -> CompiledReason {
     }
 }
 
-/// Numbers as they are written in guard.json.
+/// Ports, as written in guard.json.
 pub(crate) fn listed(ports: &[u16]) -> String {
     ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,23 +1,24 @@
-//! Where the operator's approvals page listens. Whoever reaches it with its link can answer what the guard asks.
+//! The port of the operator's approvals page. A process that reaches the page and has its link can answer the guard's
+//! questions.
 
-/// The page of this host, as far as somebody could tell.
+/// The state of this host's approvals page, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Page {
-    /// None is served.
+    /// No page is served.
     Down,
-    /// One is, at this port.
+    /// A page is served at this port.
     At(u16),
-    /// One is, and nobody can tell where: it may be anywhere on this host.
+    /// A page is served at an unknown port of this host.
     Somewhere,
 }
 
 impl Page {
-    /// Whether it may be what listens at a port of this host.
+    /// Whether the page may be served at this port of this host.
     pub fn may_be_at(self, port: u16) -> bool {
         match self {
             Page::Down => false,
             Page::At(own) => own == port,
-            // A socket that is bound to no port in particular gets one that is free.
+            // Binding to port 0 gets a free port, which cannot be the page's.
             Page::Somewhere => port != 0,
         }
     }

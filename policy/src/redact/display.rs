@@ -1,4 +1,4 @@
-//! A command's text for the person who approves it: nothing in it hides or acts, and no secret leaves with it.
+//! Formats a command for the person who approves it: no hidden characters, no terminal control, no secrets.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -7,42 +7,42 @@ use regex::Regex;
 
 use super::secrets;
 
-/// Longer texts are not shown at all. In UTF-16 units, as OpenClaw counts.
+/// A longer text is not shown at all. In UTF-16 units, as OpenClaw counts.
 const MAX_INPUT: usize = 262_144;
 
-/// What is shown of a longer text. In UTF-16 units.
+/// A longer text is truncated to this length. In UTF-16 units.
 const MAX_OUTPUT: usize = 16_384;
 
-/// Stands at the end of a text of which the rest is not shown.
+/// Marks the end of a truncated text.
 pub const TRUNCATED: &str = "…[truncated]";
-/// Stands for a text of which nothing is shown.
+/// Replaces a text that is too long to show.
 pub const OVERSIZED: &str = "[exec approval command exceeds display size limit; full text suppressed]";
 
-/// A secret shorter than this is not shown at all; of a longer one the first 6 and the last 4 characters are.
+/// A secret shorter than this is masked completely. A longer one shows its first 6 and last 4 characters.
 const MIN_SHOWN_SECRET: usize = 18;
 
-/// What is written as its number: controls, formats, line breaks, spaces that are not the ordinary one, and letters
-/// without a shape.
+/// Characters that are shown by their code: control and format characters, line breaks, unusual spaces, and letters
+/// without a visible shape.
 static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| {
     let class = r"[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u{A0}\u{1680}\u{2000}-\u{200A}\u{202F}\u{205F}\u{3000}\u{115F}\u{1160}\u{3164}\u{FFA0}]";
     Regex::new(class).expect("the class is tested")
 });
 
-/// What has no width, and so can stand inside a word unseen.
+/// Characters without width, which can hide inside a word.
 static WIDTHLESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[\p{Cf}\u{115F}\u{1160}\u{3164}\u{FFA0}]").expect("the class is tested"));
 
-/// One sign of the text.
+/// One unit of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
     Char(char),
     /// Half of a pair of UTF-16, alone.
     Surrogate(u32),
-    /// A byte of no text.
+    /// A byte that is not valid UTF-8.
     Byte(u8),
 }
 
-/// The text as it is shown, at most 16,384 units of UTF-16 and a mark where there was more.
+/// Formats a text for display: at most 16,384 UTF-16 units, and a mark if it was truncated.
 ///
 /// The text is UTF-8. Lone surrogates, which JSON and JavaScript allow and Rust's strings do not, are recognised in the
 /// form that UTF-8 would give them (WTF-8), and are shown as `\u{D800}`. Other bytes, which OpenClaw cannot receive, are
@@ -71,7 +71,7 @@ impl Sign {
         }
     }
 
-    /// As a character that can be searched: what is none is no part of any word.
+    /// The character to search in its place. A surrogate or a byte becomes one that is part of no word.
     fn searched(self) -> char {
         match self {
             Sign::Char(character) => character,
@@ -80,7 +80,7 @@ impl Sign {
     }
 
     fn is(self, class: &Regex) -> bool {
-        // Most text is ASCII, and the only such signs in question are controls.
+        // A fast path: most text is ASCII, where only control characters can match.
         match self {
             Sign::Char(' '..='~') => false,
             Sign::Char(character) => class.is_match(character.encode_utf8(&mut [0; 4])),
@@ -121,8 +121,8 @@ fn signs(text: &[u8]) -> Vec<Sign> {
     signs
 }
 
-/// Where the secrets are. They are looked for in the text as written, and without what has no width: a secret with such
-/// a character in it would be missed.
+/// Finds the secrets. Searches the text as written and again without zero-width characters, which could otherwise hide
+/// a secret from the search.
 fn hidden(signs: &[Sign]) -> Vec<Range<usize>> {
     let mut hidden = hidden_among(signs, (0..signs.len()).collect());
     let visible: Vec<usize> = (0..signs.len()).filter(|at| !signs[*at].is(&WIDTHLESS)).collect();
@@ -132,10 +132,10 @@ fn hidden(signs: &[Sign]) -> Vec<Range<usize>> {
     secrets::apart(hidden)
 }
 
-/// The secrets in the text that the signs at `places` make.
+/// Finds the secrets in the text formed by the signs at `places`.
 fn hidden_among(signs: &[Sign], places: Vec<usize>) -> Vec<Range<usize>> {
     let mut text = String::with_capacity(places.len());
-    // The place of each byte of the text.
+    // For each byte of the text, the index of its sign.
     let mut place_of = Vec::with_capacity(places.len());
     for place in places {
         text.push(signs[place].searched());
@@ -190,7 +190,7 @@ mod tests {
     fn a_secret_cannot_hide_behind_what_has_no_width() {
         assert_eq!(display_text("echo sk-abc\u{200b}defghijkl".as_bytes()), "echo ***");
         assert_eq!(display_text("x\u{200b}sk-abcdefghijklm".as_bytes()), r"x\u{200B}***");
-        // A line break ends a word for a shell, too: what follows is the next command.
+        // A line break also ends a word for the shell: the rest is the next command.
         assert_eq!(display_text(b"TOKEN=abc\nrm -rf /"), r"TOKEN=***\u{A}rm -rf /");
     }
 

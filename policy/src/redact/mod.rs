@@ -1,7 +1,7 @@
-//! Text for a log: what is secret in it is masked.
+//! Masks secrets in text for a log.
 //!
-//! Unlike a text that is shown for approval (`display`), where what is masked must be no more than a token,
-//! nothing is decided by this one: more is masked rather than less.
+//! Nobody approves a command by its log line. So this module masks too much rather than too little, unlike `display`,
+//! which may mask no more than a token.
 
 pub(crate) mod display;
 mod secrets;
@@ -13,20 +13,21 @@ use regex::Regex;
 
 use crate::programs::name::basename;
 
-/// Stands for a secret.
+/// Replaces a secret.
 const MASK: &str = "***";
-/// What ends a value in a shell's command line. Others may well be in a password.
+/// Characters that end a value in a shell command line. Any other may be part of a password.
 const ENDS: [char; 7] = [';', '&', '|', '<', '>', '(', ')'];
-/// How the names of variables and options end whose value is a secret.
+/// Endings of the names of variables and options that hold a secret.
 const NAMES: [&str; 9] =
     ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "COOKIE"];
 
-/// What is masked here and not where a command is shown: the value may hold whatever a shell takes, and end late.
+/// Patterns used for logs but not for display: the value may contain any character that a shell accepts, and may reach
+/// too far.
 const PATTERNS: [&str; 4] = [
     r#"(?i)authorization\s*[:=]\s*(?:[a-z]+\s+)?(?<s>[^\s"']+)"#,
     r#"(?i)cookie\s*:\s*(?<s>[^"'\n]+)"#,
     r#"(?i)(?:password|passwd|secret|token|api_?key)["']?\s*[:=]\s*["']?(?<s>[^\s"'&,;})]+)"#,
-    // A token in the place of a name. Names are shorter.
+    // A token in place of a user name. User names are shorter.
     r#"://(?<s>[^\s"'/:@]{12,})@"#,
 ];
 
@@ -34,7 +35,7 @@ static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     PATTERNS.iter().map(|pattern| Regex::new(pattern).expect("the patterns are tested")).collect()
 });
 
-/// Programs (or words of theirs) with the short option that takes a secret, and how that stands there.
+/// Programs or subcommands, with their short option that takes a secret and the form of its value.
 const SHORT: [(&str, &str, Stands); 12] = [
     ("mysql", "-p", Stands::Joined),
     ("mysqldump", "-p", Stands::Joined),
@@ -50,16 +51,16 @@ const SHORT: [(&str, &str, Stands); 12] = [
     ("smbclient", "-U", Stands::Either),
 ];
 
-/// Where an option's value stands.
+/// How an option's value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stands {
     /// `-pVALUE`
     Joined,
-    /// The same or `-p VALUE`.
+    /// `-pVALUE` or `-p VALUE`
     Either,
 }
 
-/// Whether a variable or an option of this name has a secret for its value: `GITHUB_TOKEN`, `--api-key`.
+/// Whether a variable or an option of this name holds a secret: `GITHUB_TOKEN`, `--api-key`.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_uppercase();
     let word = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
@@ -67,16 +68,16 @@ pub fn is_secret_name(name: &str) -> bool {
         || matches!(word, "PASS" | "PAT" | "PWD") && word != name
 }
 
-/// A text without its secrets.
+/// Masks the secrets in a text.
 pub fn redacted_text(text: &str) -> String {
     let mut ranges = found(text);
     ranges.extend(of_words(text));
     masked(text, &secrets::apart(ranges))
 }
 
-/// The arguments of a program without their secrets.
+/// Masks the secrets in the arguments of a program.
 pub fn redacted(argv: &[String]) -> Vec<String> {
-    // An option and its value are two arguments; between them stands what no value goes on over.
+    // An option and its value may be two arguments. Join with a line break, which no value extends over.
     let joined = argv.join("\n");
     let mut ranges = found(&joined);
     let mut at = 0;
@@ -102,7 +103,7 @@ pub fn redacted(argv: &[String]) -> Vec<String> {
     parts.collect()
 }
 
-/// A value that is an argument, or the end of one.
+/// The range of a secret that is an argument, or the end of one.
 fn of_argument(before: Option<&str>, argument: &str) -> Option<Range<usize>> {
     if let Some(before) = before.filter(|before| before.starts_with('-') && !argument.starts_with('-')) {
         if before.starts_with("--") && is_secret_name(before) {
@@ -113,7 +114,7 @@ fn of_argument(before: Option<&str>, argument: &str) -> Option<Range<usize>> {
             return argument.find(':').map(|colon| colon + 1..argument.len());
         }
     }
-    // `sh -c 'TOKEN=x command'` is a command line.
+    // The argument of `sh -c 'TOKEN=x command'` is a command line.
     if before.is_some_and(|before| {
         before.starts_with('-') && !before.starts_with("--") && before.ends_with(['c', 'e'])
     }) {
@@ -124,14 +125,14 @@ fn of_argument(before: Option<&str>, argument: &str) -> Option<Range<usize>> {
     (is_name && is_secret_name(name)).then(|| name.len() + 1..argument.len())
 }
 
-/// Values in a command line or in several arguments, by the words around them.
+/// Finds secrets in a command line or in joined arguments by the words before them.
 fn of_words(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut before = "";
     let mut short = None;
     for word in text.split_whitespace() {
         let word = word.trim_matches(|c| "\"'".contains(c) || ENDS.contains(&c));
-        // A part of the text.
+        // `word` is a slice of `text`.
         let start = word.as_ptr() as usize - text.as_ptr() as usize;
         let range = start..start + word.len();
         let name = str::from_utf8(basename(word.as_bytes())).unwrap_or_default();
@@ -153,7 +154,7 @@ fn of_words(text: &str) -> Vec<Range<usize>> {
             _ => None,
         };
         if before == short.map_or("", |(_, option, _)| *option) {
-            // It had its value.
+            // The option has had its value.
             short = None;
         }
         found.extend(value.map(|start| start..range.end));
@@ -162,12 +163,12 @@ fn of_words(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the next word is a secret.
+/// Whether the word after this option is a secret.
 fn is_secret_option(option: &str) -> bool {
     is_secret_name(option) || matches!(option, "--pass" | "--oauth2-bearer")
 }
 
-/// Where secrets are, each to its end.
+/// Finds all secrets, each extended to the end of its value.
 fn found(text: &str) -> Vec<Range<usize>> {
     let mut found = secrets::find(text);
     let more = COMPILED.iter().flat_map(|pattern| pattern.captures_iter(text));
@@ -181,7 +182,7 @@ fn found(text: &str) -> Vec<Range<usize>> {
                 text[secret.end..].find(|c: char| c.is_whitespace() || "\"'".contains(c) || ENDS.contains(&c))
             }
         };
-        // In the middle of an address it ends where that says.
+        // In the middle of a URL, the pattern has found the end already.
         if !text[secret.end..].starts_with(['@', '&']) {
             secret.end = more.map_or(text.len(), |more| secret.end + more);
         }

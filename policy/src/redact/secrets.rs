@@ -1,19 +1,19 @@
-//! Where a command's text holds secrets.
+//! Finds secrets in the text of a command.
 //!
-//! Whoever approves a command must see what it does, and a match is what he does not see. So a secret is made of the
-//! characters of tokens only: no space, and nothing that means something to a shell.
+//! A match is hidden from the person who approves the command, and must not hide what the command does. So a secret
+//! consists only of characters of tokens: no spaces, and nothing with a meaning to a shell.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What tokens, keys and passwords are made of, where their name or place tells that they are.
+/// Characters of a token, key or password that is recognised by its name or position.
 const VALUE: &str = "[A-Za-z0-9_.+/=~@%:,-]+";
 
-/// Each has one group `s`: the secret. The words and prefixes are those that OpenClaw redacts, and some more.
+/// The group `s` of each pattern is the secret. The words and prefixes are OpenClaw's, and some more.
 const PATTERNS: [&str; 16] = [
-    // Variables: in capitals, as they are assigned.
+    // Assignments of variables, in capitals.
     r#"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)=["']?(?<s>VALUE)"#,
     // Options.
     r#"--(?:[a-z]+-)*(?:api[-_]?key|token|secret|password|passwd)(?:\s+|=)["']?(?<s>[A-Za-z0-9_.+/=~@%:,]VALUE)"#,
@@ -25,16 +25,16 @@ const PATTERNS: [&str; 16] = [
     r"(?i)\bBearer\s+(?<s>[A-Za-z0-9._+/=-]{18,})",
     r"(?i)[?&](?:api_?key|key|access_token|token|secret|password)=(?<s>[A-Za-z0-9_.+/~%-]+)",
     r"\b[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~%-]*:(?<s>[A-Za-z0-9_.+~%-]+)@",
-    // A private key. Its lines may be joined by what a shell or JSON writes for a line break.
+    // A private key. Its lines may be joined by an escaped line break of a shell or JSON.
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?<s>(?:[A-Za-z0-9+/=\s:,-]|\\n)+?)-----END [A-Z ]*PRIVATE KEY-----",
-    // Tokens known by how they begin.
+    // Tokens with a known prefix.
     r"\b(?<s>(?:sk|pplx|gsk|xapp)[-_][A-Za-z0-9_-]{8,})",
     r"\b(?<s>(?:gh[opsur]|github_pat|npm|hf)_[A-Za-z0-9_]{20,})",
     r"\b(?<s>xox[abprs]-[A-Za-z0-9-]{10,})",
     r"\b(?<s>AIza[0-9A-Za-z_-]{20,})",
     r"\b(?<s>glpat-[A-Za-z0-9_-]{16,})",
     r"\b(?<s>eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})",
-    // A bot of Telegram.
+    // A Telegram bot token.
     r"\b(?<s>[0-9]{6,}:[A-Za-z0-9_-]{20,})",
 ];
 
@@ -44,13 +44,13 @@ static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     PATTERNS.iter().map(compile).collect()
 });
 
-/// Where they are, in bytes, in order and apart from one another.
+/// Finds all secrets: byte ranges, sorted and without overlap.
 pub(crate) fn find(text: &str) -> Vec<Range<usize>> {
     let found = COMPILED.iter().flat_map(|pattern| pattern.captures_iter(text));
     apart(found.filter_map(|captures| captures.name("s").map(|secret| secret.range())).collect())
 }
 
-/// The ranges in order, those that overlap made one.
+/// Sorts the ranges and merges those that overlap.
 pub(crate) fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| (range.start, range.end));
     let mut apart: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! What "allow always" saves: no more than what was missed, and never what would speak for something else.
+//! What "allow always" saves: only what was missing, and never anything that would also allow something else.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use crate::programs::Listed;
 use crate::programs::allow_always::{AllowAlways, BoundEntry, derive};
 use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
 
-/// What "always" saves for one question.
+/// What "allow always" saves for one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Always {
-    /// All of this: a script and its interpreter may both be missed, or an entry and the bit `x`.
+    /// Saves all of these. A question may need several: for a script and its interpreter, or an entry and the bit `x`.
     Saves {
-        /// What just this question needs.
+        /// Exactly what this question needs.
         narrow: Vec<Saving>,
-        /// The second choice, where there is one: the same for the whole directory of each file.
+        /// The second choice: the same for the whole directory of each file. Empty if there is none.
         directory: Vec<Saving>,
     },
-    /// Nothing: why, in a sentence.
+    /// Saves nothing. Holds the reason, in a sentence.
     Never(String),
 }
 
-/// One thing that is saved. Its text says it to a human, exactly.
+/// One item to save. `Display` describes it exactly, for a human.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Saving {
     /// An entry of the allowlist.
@@ -31,10 +31,10 @@ pub enum Saving {
     Rule(FileRule),
 }
 
-/// Whether a yes may hold for later calls.
+/// Whether an approval may hold for later calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// For some time, or always.
+    /// It may, for some time or always.
     Allowed,
     /// The policy asks each time (`ask: always`, `strictInlineEval`).
     AskedEachTime,
@@ -51,7 +51,7 @@ impl fmt::Display for Saving {
     }
 }
 
-/// OpenClaw's words (2026.9.6), behind "allow-always is unavailable".
+/// OpenClaw's words (2026.9.6) after "allow-always is unavailable".
 const EACH_TIME: &str = "the effective policy requires approval every time";
 const NOTHING_MISSED: &str = "nothing that is saved would change the answer";
 const IS_PATTERN: &str = "its path holds * or ?, which a rule would read as a pattern for others";
@@ -59,9 +59,9 @@ const NO_TEXT: &str = "its path is no UTF-8 text, which a rule must be";
 const OF_PROCESS: &str = "another process may have that number later";
 const NO_RULE: &str = "no rule can name its path alone";
 
-/// What "always" saves where these requests, all of one question, are asked for. What is allowed anyway needs nothing;
-/// where one of the others can have nothing, nothing is saved, for it would be asked for all the same. `is_directory`
-/// says whether a real path is a directory: the directory of that is itself.
+/// Returns what "allow always" saves for the requests of one question. Requests that are already allowed need nothing.
+/// If one of the others cannot be saved, nothing is: the question would be asked again anyway. `is_directory` reports
+/// whether a real path is a directory; the second choice for a directory is that directory itself.
 pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&[u8]) -> bool) -> Always {
     let mut savings = Savings::default();
     for request in requests {
@@ -72,7 +72,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
             Request::Exec(exec) => savings.exec(policy, exec),
             Request::File { path, access } => savings.file(policy, path, *access, is_directory(path)),
-            // Never asked for.
+            // The guard never asks about these.
             Request::Connect(_) | Request::Bind { .. } => continue,
         };
         if let Err(why) = added {
@@ -87,7 +87,7 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
 }
 
 impl Policy {
-    /// Whether a yes to this request may hold for later ones.
+    /// Whether an approval of this request may hold for later ones.
     pub fn repeats(&self, request: &Request<'_>) -> Repeat {
         let Request::Exec(exec) = request else { return Repeat::Allowed };
         match self.listed(exec) {
@@ -110,7 +110,7 @@ struct Savings {
     directory: Directory,
 }
 
-/// The second choice so far; gone once a part of the question has none.
+/// The second choice so far; `None` once a part of the question has none.
 struct Directory(Option<Vec<Saving>>);
 
 impl Default for Directory {
@@ -161,7 +161,7 @@ impl Savings {
     }
 }
 
-/// Adds what is not there yet: bits of one pattern are one rule.
+/// Adds an item unless it is there already. Merges rules with the same pattern.
 fn add(savings: &mut Vec<Saving>, new: Saving) {
     if let Saving::Rule(FileRule { pattern, bits }) = &new {
         for saving in savings.iter_mut() {
@@ -178,7 +178,8 @@ fn add(savings: &mut Vec<Saving>, new: Saving) {
     }
 }
 
-/// The pattern that matches this real path and nothing else. The dialect has no way to quote a wildcard.
+/// The pattern that matches this real path and nothing else. Fails for a path with a wildcard: patterns have no way to
+/// quote one.
 pub(crate) fn literal(path: &[u8]) -> Result<String, String> {
     let text = str::from_utf8(path).map_err(|_| NO_TEXT)?;
     if text.contains(['*', '?']) {
@@ -187,7 +188,7 @@ pub(crate) fn literal(path: &[u8]) -> Result<String, String> {
     if text.strip_prefix("/proc/").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
         return Err(OF_PROCESS.to_owned());
     }
-    // A slash at the end would open it to everything below.
+    // A trailing slash would also match everything below.
     if !text.starts_with('/') || text.ends_with('/') || problem(text).is_some() {
         return Err(NO_RULE.to_owned());
     }
@@ -198,7 +199,7 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// The directory with all below it; not for the whole system, nor for all processes.
+/// The pattern for a directory and everything below it. `None` for the whole system and for all processes.
 fn hierarchy(directory: &str) -> Option<String> {
     let pattern = format!("{directory}/**");
     (!matches!(directory, "" | "/proc") && problem(&pattern).is_none()).then_some(pattern)

@@ -1,4 +1,4 @@
-//! Patterns for what was asked for: how much one covers, and which one covers enough.
+//! Suggests a pattern for a path, and measures how much a pattern covers.
 
 use super::always::literal;
 use crate::compile::builtin::system::DENIED;
@@ -6,51 +6,51 @@ use crate::learn::secrets::is_named_so;
 use crate::paths::exec_roots::is_below;
 use crate::paths::pattern::{Expanded, expand, show};
 
-/// What is at a path.
+/// The kind of object at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A directory.
     Directory,
-    /// A file, or nothing yet.
+    /// A file, or a path that does not exist yet.
     File,
-    /// A socket, which a rule must name.
+    /// A socket, which a rule must name exactly.
     Socket,
 }
 
-/// A pattern for a path and what belongs to it.
+/// A suggested pattern for a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fitting {
     /// As an operator writes it: `~/x/**`.
     pub pattern: String,
-    /// The known place of secrets that the path is in, or that its name says so.
+    /// Why the path may be secret: the known place of secrets that it is in, or its name.
     pub secret: Option<&'static str>,
 }
 
 /// How much a pattern covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Some place.
+    /// Some paths.
     Some,
-    /// Whatever comes to stand in the home.
+    /// Everything in the home.
     Home,
-    /// Whatever comes to stand anywhere.
+    /// Everything.
     Everything,
 }
 
-/// Directories that belong to the system with all that is in them.
+/// Directories that belong to the system, with everything below them.
 const SYSTEM: [&str; 13] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
     "/var",
 ];
 
-/// What in those anybody may use as they like.
+/// The exception: anybody may write here.
 const TEMPORARY: &str = "/var/tmp";
 
-/// The pattern that an operator would write for what was asked for: its directory with all below, or where that is too much
-/// (home and above, the system's, what stands right below `/`, where secrets are known to be), it alone.
+/// The pattern that an operator would write for a path: its directory with everything below. If the directory is too
+/// broad, the path alone: the home and above, system directories, direct children of `/`, and known places of secrets.
 ///
 /// # Errors
-/// A sentence where no pattern names it.
+/// A sentence, if no pattern can name the path.
 pub fn fitting(path: &[u8], object: FileKind, home: &[u8]) -> Result<Fitting, String> {
     let whole = literal(path)?;
     let directory = match object {
@@ -75,7 +75,7 @@ fn is_too_much(directory: &[u8], home: &[u8]) -> bool {
     is_top || is_systems || is_below(home, directory) || holds_secrets()
 }
 
-/// A path or a pattern as an operator writes it: with `~` for the home.
+/// Replaces the home in a path or pattern by `~`, as an operator writes it.
 pub fn tilde(pattern: &str, home: &[u8]) -> String {
     let home = show(home.strip_suffix(b"/").unwrap_or(home));
     match pattern.strip_prefix(&home) {
@@ -84,7 +84,7 @@ pub fn tilde(pattern: &str, home: &[u8]) -> String {
     }
 }
 
-/// The places of secrets that everybody has.
+/// The built-in places of secrets.
 fn secrets(home: &[u8]) -> impl Iterator<Item = (Expanded, &'static str)> {
     let all = DENIED.iter().flat_map(|list| list.split_whitespace());
     all.map(move |written| (expand(written, home), written))
@@ -95,14 +95,14 @@ fn covers(place: &Expanded, path: &[u8]) -> bool {
     glob.covers(path) || glob.is_literal() && is_below(path, glob.literal())
 }
 
-/// What stands before the first wildcard.
+/// The part before the first wildcard.
 fn leading(place: &Expanded) -> Vec<u8> {
     place.glob(true).literal().to_vec()
 }
 
-/// How much a pattern covers. By what a name that nobody has would be.
+/// How much a pattern covers. Tests it on names that no file has.
 pub fn width(pattern: &str, home: &[u8]) -> Coverage {
-    /// No file is called so. All hidden ones are as much as all: secrets and settings are among these.
+    /// Names that no file has. Covering all hidden files counts as covering all: they include secrets and settings.
     const UNKNOWN: [&[u8]; 2] = [b"\x01 a name that nobody has", b".\x01 a hidden one"];
     let expanded = expand(pattern, home);
     let glob = expanded.glob(true);
@@ -130,7 +130,7 @@ pub fn sample(pattern: &str, home: &[u8]) -> Vec<u8> {
     while let Some(at) = rest.find(['*', '?']) {
         path.extend(&rest.as_bytes()[..at]);
         let stars = rest[at..].bytes().take_while(|byte| *byte == b'*').count();
-        // `**` at the start stands for directories, too.
+        // A leading `**` also stands for directories, so the sample needs a slash.
         if path.is_empty() {
             path.push(b'/');
         }
@@ -141,10 +141,10 @@ pub fn sample(pattern: &str, home: &[u8]) -> Vec<u8> {
     path
 }
 
-/// An `argPattern` for these arguments and no others. (Two empty ones are to OpenClaw as none.)
+/// An `argPattern` for exactly these arguments. (OpenClaw does not tell two empty arguments from none.)
 ///
 /// # Errors
-/// A sentence where no expression says them.
+/// A sentence, if no expression can match exactly these arguments.
 pub fn exactly(arguments: &[Vec<u8>]) -> Result<String, String> {
     let mut pattern = "^".to_owned();
     for argument in arguments {

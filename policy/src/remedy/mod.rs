@@ -1,5 +1,5 @@
-//! What would have to change for another answer: the nearest rule that says it, and a pattern of files that says it for no
-//! more than is needed. That it would indeed is for [`crate::decide`] to say.
+//! Suggests changes that would allow a request: the nearest existing rule, and a file pattern that covers no more than
+//! needed. Only [`crate::decide`] can say whether a change would really allow it.
 
 pub(crate) mod always;
 mod fitting;

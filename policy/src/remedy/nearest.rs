@@ -1,4 +1,4 @@
-//! The rule that comes nearest to allowing something.
+//! Finds the rule that comes nearest to allowing a request.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use crate::{Access, Exec, Grant, Policy, Reason, Request};
 /// A rule or an entry, and how near it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest<'p> {
-    /// What it says, and where.
+    /// The rule or entry, as a reason.
     pub because: Reason<'p>,
     /// How near.
     pub near: Near,
@@ -17,7 +17,7 @@ pub struct Nearest<'p> {
 /// How near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Near {
-    /// It grants what is wanted in another place.
+    /// It grants the access, but for other paths.
     Elsewhere,
     /// It lets another program start.
     OtherProgram,
@@ -26,12 +26,13 @@ pub enum Near {
 }
 
 impl Policy {
-    /// Of what grants all that is wanted without asking, what has most of the way to it in common; `None` where nothing has
-    /// any. It may be about the very path, where something else has the last word.
+    /// Of the rules or entries that grant the whole request without asking, returns the one that shares the most
+    /// leading path components with it; `None` if none shares any. The result may match the very path and be
+    /// overridden there.
     pub fn nearest(&self, request: &Request<'_>) -> Option<Nearest<'_>> {
         match request {
             Request::File { path, access } => self.nearest_rule(path, *access),
-            // Without x an entry is no use.
+            // An entry has no effect without x.
             Request::Exec(exec) if self.map.find_program(exec.path).rights.x != Grant::Yes => {
                 self.nearest_rule(exec.path, Access::MAP)
             }
@@ -45,7 +46,7 @@ impl Policy {
             Distance::to(leading(entry.glob.literal(), entry.glob.is_literal()), path)
         };
         let granting = self.map.rules.iter().filter(|entry| entry.rights.grants(access));
-        // Of equally near ones the longest pattern, and of those the first.
+        // Ties: the longest pattern, then the first.
         let near = granting.rev().map(|entry| (near(entry), entry)).filter(|(way, _)| way.common > 0);
         let (_, entry) = near.max_by_key(|(way, entry)| (*way, entry.glob.length()))?;
         Some(Nearest { because: entry.reason.to_reason(), near: Near::Elsewhere })
@@ -60,23 +61,23 @@ impl Policy {
         let ways = allowlist
             .literals()
             .map(|(literal, is_whole, reason)| (Distance::to(leading(literal, is_whole), exec.path), reason));
-        // Of equally near ones the first.
+        // Ties: the first.
         let (way, reason) = ways.rev().max_by_key(|(way, _)| *way)?;
         (way.common > 0).then(|| Nearest { because: reason.to_reason(), near: Near::OtherProgram })
     }
 }
 
-/// The directories of what stands before the first wildcard.
+/// The directories before the first wildcard.
 fn leading(literal: &[u8], is_whole: bool) -> &[u8] {
     if is_whole { literal } else { &literal[..literal.iter().rposition(|byte| *byte == b'/').unwrap_or(0)] }
 }
 
-/// How two paths lie to each other. What is greater is nearer.
+/// How near two paths are. Greater is nearer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Distance {
-    /// Components in common from the top.
+    /// The number of leading components in common.
     common: usize,
-    /// How much further the one goes.
+    /// The number of remaining components of the first path; fewer is nearer.
     further: Reverse<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The entries of an allowlist: what one says, and adding one.
+//! The entries of a store's allowlist: reading and adding them.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{Store, key, object};
 use crate::paths::pattern::trim;
 use crate::programs::allowlist::{ARGV_ONLY, COMMANDS, CWD_ARGV};
 
-/// How OpenClaw marks what an "allow always" made.
+/// OpenClaw's mark on an entry that "allow always" made.
 const ALLOW_ALWAYS: &str = "allow-always";
 
 /// An entry of a store's allowlist.
@@ -20,9 +20,9 @@ pub enum Inactive {
     CommandLine,
     /// `sha256:argv:`.
     ArgumentsAlone,
-    /// An "allow always" without the hash of directory and arguments.
+    /// An "allow always" entry without the hash of directory and arguments.
     UnboundAllowAlways,
-    /// An `argPattern` that is no text.
+    /// An `argPattern` that is not a string.
     NoArgPattern,
 }
 
@@ -48,7 +48,7 @@ impl<'s> StoreEntry<'s> {
         StoreEntry(entry)
     }
 
-    /// A UUID, usually.
+    /// The id; usually a UUID.
     pub fn id(self) -> &'s str {
         self.text("id").unwrap_or_default()
     }
@@ -58,17 +58,17 @@ impl<'s> StoreEntry<'s> {
         trim(self.text("pattern").unwrap_or_default())
     }
 
-    /// What the arguments must be like.
+    /// The expression that the arguments must match.
     pub fn arg_pattern(self) -> Option<&'s str> {
         self.text("argPattern").filter(|pattern| !pattern.is_empty())
     }
 
-    /// Whether an "allow always" made it.
+    /// Whether "allow always" made it.
     pub fn is_allow_always(self) -> bool {
         self.text("source") == Some(ALLOW_ALWAYS)
     }
 
-    /// Why it matches nothing, if it matches nothing (OpenClaw 2026.6 and newer).
+    /// Why it matches nothing in OpenClaw 2026.6 and newer; `None` if it is active.
     pub fn inactive(self) -> Option<Inactive> {
         if COMMANDS.iter().any(|prefix| self.pattern().starts_with(prefix)) {
             return Some(Inactive::CommandLine);
@@ -79,7 +79,7 @@ impl<'s> StoreEntry<'s> {
             (Some(Value::String(_) | Value::Null) | None, _) => {
                 self.is_allow_always().then_some(Inactive::UnboundAllowAlways)
             }
-            // Without its condition the entry would say more than was meant.
+            // Without the condition, the entry would allow more than was meant.
             (Some(_), _) => Some(Inactive::NoArgPattern),
         }
     }
@@ -102,38 +102,38 @@ pub struct NewEntry {
 }
 
 impl NewEntry {
-    /// An entry of the operator's own; `None` where the pattern is blank.
+    /// Creates an entry as the operator would write it; `None` if the pattern is blank.
     pub fn new(pattern: &str) -> Option<NewEntry> {
         let pattern = trim(pattern).to_owned();
         (!pattern.is_empty()).then_some(NewEntry { pattern, arguments: None, allow_always: false })
     }
 
-    /// The same, only for arguments like these.
+    /// Limits the entry to matching arguments.
     #[must_use]
     pub fn with_arg_pattern(self, pattern: &str) -> NewEntry {
         NewEntry { arguments: (!pattern.is_empty()).then(|| pattern.to_owned()), ..self }
     }
 
-    /// The same, as an "allow always" makes it.
+    /// Marks the entry as made by "allow always".
     #[must_use]
     pub fn from_allow_always(self) -> NewEntry {
         NewEntry { allow_always: true, ..self }
     }
 }
 
-/// What adding an entry did.
+/// The result of adding an entry or a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is new.
+    /// It was added.
     New,
-    /// It was there, and says more now: that it is an "allow always", or more bits.
+    /// It existed and was extended: with the "allow always" mark, or with more bits.
     Marked,
-    /// It was there.
+    /// It existed already; nothing changed.
     Known,
 }
 
 impl Store {
-    /// Adds an entry to an agent's list, unless one with the same pattern and `argPattern` is there. `now` is in
+    /// Adds an entry to an agent's list, unless the list has one with the same pattern and `argPattern`. `now` is in
     /// milliseconds since 1970.
     pub fn add(&mut self, agent: &str, new: NewEntry, now: u64, id: &mut dyn FnMut() -> String) -> Added {
         let list = self.list_mut(key(agent));
@@ -147,7 +147,7 @@ impl Store {
                 return Added::Known;
             }
             entry.insert("source".to_owned(), ALLOW_ALWAYS.into());
-            // The mark would put what the operator wrote to sleep.
+            // The mark would make an entry of the operator inactive.
             if is_active && StoreEntry(entry).inactive().is_some() {
                 entry.shift_remove("source");
                 return Added::Known;
@@ -168,7 +168,7 @@ impl Store {
         Added::New
     }
 
-    /// An agent's list, made where there is none.
+    /// An agent's list, created if missing.
     fn list_mut(&mut self, agent: &str) -> &mut Vec<Value> {
         let agents = object(self.root.entry("agents"));
         let agent = object(agents.entry(agent));

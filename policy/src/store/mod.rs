@@ -1,9 +1,9 @@
 //! OpenClaw's own approvals store, `exec-approvals.json`, as releases up to 2026.7 keep it.
 //!
-//! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one: what the guard does not
-//! know survives, and so does the order of keys, because nothing is taken apart. Only this module reaches into it.
-//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`, text and hash in
-//! `print`.
+//! A [`Store`] is the JSON document itself, normalised as OpenClaw does when it reads one. Unknown keys and the order
+//! of keys survive, because the document is not converted to another form. Only this module accesses the document.
+//! Reading and normalising are in `read`, `shape` and `normalise`, the allowlist in `entries`, file rules in `rules`,
+//! text and hash in `print`.
 
 mod entries;
 mod normalise;
@@ -20,40 +20,39 @@ pub use read::StoreContents;
 
 use crate::{Ask, Security};
 
-/// The agent that is meant where none is named.
+/// The default agent.
 pub const MAIN: &str = "main";
 
-/// What holds for every agent.
+/// The section for every agent.
 const EVERYONE: &str = "*";
 
-/// What `main` was called once; OpenClaw folds it into that.
+/// The former name of `main`. OpenClaw merges it into `main`.
 const LEGACY_MAIN: &str = "default";
 
-/// A normalised store. Whatever reads or changes it keeps to this: `version` is 1; `socket`, `defaults`, `agents` and
-/// each agent are objects where they are there at all; `security`, `ask`, `askFallback` and `autoAllowSkills` have
-/// one of their values or are absent; an `allowlist` is a list of objects, each with a `pattern` that is not blank
-/// and an `id`; there is no agent `default`.
+/// A normalised store. Its invariants: `version` is 1; `socket`, `defaults`, `agents` and each agent are objects or
+/// absent; `security`, `ask`, `askFallback` and `autoAllowSkills` have a valid value or are absent; an `allowlist` is a
+/// list of objects, each with an `id` and a `pattern` that is not blank; there is no agent `default`.
 #[derive(Clone, PartialEq)]
 pub struct Store {
     root: Map<String, Value>,
 }
 
-/// A value that the store sets, with the place: `openclaw.agents.main.security`.
+/// A value that the store sets, with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// The key that sets it: `openclaw.agents.main.security`.
     pub path: String,
 }
 
 impl Store {
-    /// The agents that have a section, `*` included.
+    /// The agents that have a section, including `*`.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.section("agents").into_iter().flatten().map(|(name, _)| name.as_str())
     }
 
-    /// `security` for an agent: its own, else that of `*`, else the default.
+    /// `security` for an agent: its own, otherwise that of `*`, otherwise that of `defaults`.
     pub fn security(&self, agent: &str) -> Option<Setting<Security>> {
         self.setting(agent, "security", |value| Security::from_name(value.as_str()?))
     }
@@ -73,7 +72,7 @@ impl Store {
         self.setting(agent, "autoAllowSkills", Value::as_bool)
     }
 
-    /// The allowlist of an agent: the entries of `*`, then its own, each with its place
+    /// The allowlist of an agent: the entries of `*`, then its own, each with its key
     /// (`openclaw.agents.main.allowlist[3]`).
     pub fn allowlist(&self, agent: &str) -> Vec<(String, StoreEntry<'_>)> {
         let mut list = Vec::new();
@@ -88,17 +87,17 @@ impl Store {
         list
     }
 
-    /// `socket.path`: where programs listen that ask a human. As it is written: `~` is not expanded.
+    /// `socket.path`: the socket of the program that asks a human. As written: `~` is not expanded.
     pub fn socket_path(&self) -> Option<&str> {
         self.section("socket")?.get("path")?.as_str()
     }
 
-    /// `socket.token`: what opens it. A secret.
+    /// `socket.token`: the token for that socket. A secret.
     pub fn socket_token(&self) -> Option<&str> {
         self.section("socket")?.get("token")?.as_str()
     }
 
-    /// Every entry of every agent that no release from 2026.6 on would match, with its place.
+    /// Every entry, of any agent, that OpenClaw 2026.6 and newer ignore, with its key.
     pub fn inactive(&self) -> Vec<(String, Inactive)> {
         let own = |name: &str| {
             let place = format!("{}.", place(name));
@@ -108,7 +107,7 @@ impl Store {
         entries.filter_map(|(path, entry)| Some((path, entry.inactive()?))).collect()
     }
 
-    /// Whether it says the same, the socket aside.
+    /// Whether two stores are equal, apart from the socket.
     pub fn says_the_same(&self, other: &Store) -> bool {
         let of = |store: &Store| {
             let mut root = store.root.clone();
@@ -135,7 +134,7 @@ impl Store {
     }
 }
 
-/// The name under which the store has an agent.
+/// The store's key for an agent.
 fn key(agent: &str) -> &str {
     match agent {
         "" | LEGACY_MAIN => MAIN,
@@ -143,19 +142,19 @@ fn key(agent: &str) -> &str {
     }
 }
 
-/// The sections that speak for an agent, the general one first.
+/// The sections that apply to an agent, the general one first.
 fn lists(agent: &str) -> impl DoubleEndedIterator<Item = &str> {
     let agent = key(agent);
     std::iter::once(EVERYONE).chain((agent != EVERYONE).then_some(agent))
 }
 
-/// An agent's section as a config path.
+/// The full key of an agent's section.
 fn place(agent: &str) -> String {
     let plain = agent.chars().all(|c| c.is_alphanumeric() || "-_".contains(c));
     if plain { format!("openclaw.agents.{agent}") } else { format!("openclaw.agents[\"{agent}\"]") }
 }
 
-/// A section, made where there is none.
+/// A section, created if missing.
 fn object(entry: serde_json::map::Entry<'_>) -> &mut Map<String, Value> {
     match entry.or_insert_with(|| Value::Object(Map::new())) {
         Value::Object(object) => object,

@@ -1,4 +1,4 @@
-//! What OpenClaw makes of a store when it reads one (2026.4 to 2026.7).
+//! Normalises a store as OpenClaw does when it reads one (2026.4 to 2026.7).
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::{Ask, Security};
 
 type Object = Map<String, Value>;
 
-/// Normalises a document of the right shape; returns what it left out.
+/// Normalises a document of the right shape. Returns what it left out, a sentence each.
 pub(super) fn normalise(root: &mut Object, id: &mut dyn FnMut() -> String) -> Vec<String> {
     let mut ignored = Vec::new();
     root.insert("version".to_owned(), 1.into());
@@ -54,7 +54,7 @@ fn socket(root: &mut Object) {
     }
 }
 
-/// Values outside the enums count as absent.
+/// Removes invalid values of the modes: they count as absent.
 fn scalars(section: &mut Object, place: &str, ignored: &mut Vec<String>) {
     let security: &[&str] = &Security::NAMES;
     for (key, names) in [("security", security), ("ask", &Ask::NAMES), ("askFallback", security)] {
@@ -116,7 +116,7 @@ fn entry(item: Value, id: &mut dyn FnMut() -> String) -> Option<Value> {
     Some(Value::Object(entry))
 }
 
-/// `agents.default` becomes part of `agents.main`, whose own values win.
+/// Merges `agents.default` into `agents.main`, whose own values win.
 fn fold_legacy_main(agents: &mut Object) {
     let Some(Value::Object(legacy)) = agents.shift_remove(LEGACY_MAIN) else { return };
     let Some(Value::Object(main)) = agents.get_mut(MAIN) else {
@@ -136,7 +136,7 @@ fn fold_legacy_main(agents: &mut Object) {
     }
 }
 
-/// What two entries have in common that are the same to OpenClaw when it folds.
+/// The identity of an entry: OpenClaw treats two entries with the same one as duplicates when it merges.
 fn sameness(entry: &Value) -> String {
     let pattern = entry.get("pattern").and_then(Value::as_str).map(|pattern| trim(pattern).to_lowercase());
     let arguments = match entry.get("argPattern") {

@@ -1,4 +1,4 @@
-//! From text to a store.
+//! Parses the text of a store.
 
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
@@ -10,31 +10,31 @@ use super::{Store, rules};
 use crate::Problem;
 use crate::config::problem;
 
-/// A store as read.
+/// A parsed store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreContents {
     /// The store.
     pub store: Store,
-    /// What the operator should know, a sentence each: values that are none and entries without a pattern are left out,
-    /// as OpenClaw leaves them out.
+    /// Notes for the operator, a sentence each: invalid values and entries without a pattern are left out, as in
+    /// OpenClaw.
     pub notes: Vec<String>,
 }
 
 impl Store {
-    /// Reads and normalises a store. `file` is only for messages; `id` makes ids for entries that lack one (OpenClaw's
+    /// Parses and normalises a store. `file` is only for messages; `id` makes ids for entries that lack one (OpenClaw's
     /// are UUIDs, version 4).
     ///
     /// # Errors
-    /// Where the text is no JSON, its `version` is not 1, or a section is no object. OpenClaw up to 2026.7 reads such a
-    /// file as an empty one, and with that allows everything.
+    /// If the text is not JSON, its `version` is not 1, or a section is not an object. OpenClaw up to 2026.7 reads such
+    /// a file as an empty one, which allows everything.
     pub fn parse(file: &str, text: &str, id: &mut dyn FnMut() -> String) -> Result<StoreContents, Problem> {
         Store::parse_as(file, text, shape, id)
     }
 
-    /// The same for the guard's own store, which may have file rules. What else it says does nothing, and is noted.
+    /// Parses the guard's own store, which may have file rules. Other settings have no effect there and cause a note.
     ///
     /// # Errors
-    /// As [`Store::parse`], and where a section on the way to the rules is no object.
+    /// As [`Store::parse`], and if a section on the way to the rules is not an object.
     pub fn parse_own(
         file: &str,
         text: &str,
@@ -78,7 +78,7 @@ impl Store {
     }
 }
 
-/// serde_json counts bytes, and from 0 at the end of a line.
+/// Converts serde_json's position, which counts bytes and starts at 0 at the end of a line.
 fn counted(text: &str, line: usize, column: usize) -> (usize, usize) {
     let line = line.max(1);
     let bytes = text.split('\n').nth(line - 1).unwrap_or_default().as_bytes();
@@ -86,14 +86,14 @@ fn counted(text: &str, line: usize, column: usize) -> (usize, usize) {
     (line, String::from_utf8_lossy(before).chars().count() + 1)
 }
 
-/// Line and column of the value at a path of keys.
+/// The line and column of the value at a path of keys.
 fn place(text: &str, path: &[String]) -> (usize, usize) {
-    // The text is JSON, and not nested too deeply: serde_json has read it.
+    // serde_json has parsed the text, so it is JSON and not nested too deeply.
     let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let mut value = tree.ok().and_then(|tree| tree.value);
     for key in path {
         value = match value {
-            // The last of several is the one that counts.
+            // Of duplicate keys, the last counts.
             Some(ast::Value::Object(object)) => {
                 object.properties.into_iter().rfind(|p| p.name.as_str() == key).map(|p| p.value)
             }

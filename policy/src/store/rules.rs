@@ -1,4 +1,4 @@
-//! File rules of the guard's own store, beside an agent's allowlist:
+//! File rules in the guard's own store, next to an agent's allowlist:
 //! `"permissions": { "filesystem": { "rules": { "/path": "r" } } }`. OpenClaw's store has none.
 
 use serde_json::{Map, Value};
@@ -8,11 +8,11 @@ use super::{Added, Store, key, lists, object, place};
 use crate::Bits;
 use crate::paths::saved_rules::FileRule;
 
-/// Where an agent's section has them.
+/// The keys that lead to the rules in an agent's section.
 const SECTION: [&str; 3] = ["permissions", "filesystem", "rules"];
 
 impl Store {
-    /// The file rules of an agent: those of `*`, then its own, each with its place. What is none is left out.
+    /// The file rules of an agent: those of `*`, then its own, each with its key. Invalid rules are skipped.
     pub fn rules(&self, agent: &str) -> Vec<(String, FileRule)> {
         let mut rules = Vec::new();
         for name in lists(agent) {
@@ -26,8 +26,8 @@ impl Store {
         rules
     }
 
-    /// Adds a file rule to an agent's; bits that are there for the same pattern stay. `None`, and nothing is changed, where
-    /// something else stands in its place.
+    /// Adds a file rule to an agent. An existing rule with the same pattern keeps its bits. `None` if another kind of
+    /// value is in the way; no rule is added then.
     pub fn add_rule(&mut self, agent: &str, rule: &FileRule) -> Option<Added> {
         let agents = object(self.root.entry("agents"));
         let mut section = object(agents.entry(key(agent)));
@@ -47,7 +47,7 @@ impl Store {
     }
 }
 
-/// The first section on the way to rules that is no object.
+/// Checks that every section on the way to the rules is an object.
 pub(super) fn shape(root: &Map<String, Value>) -> Result<(), Misshapen> {
     let agents = root.get("agents").and_then(Value::as_object);
     for (name, agent) in agents.into_iter().flatten() {
@@ -65,11 +65,11 @@ pub(super) fn shape(root: &Map<String, Value>) -> Result<(), Misshapen> {
     Ok(())
 }
 
-/// Keys that have a meaning elsewhere.
+/// Keys that have a meaning in OpenClaw's store but not here.
 const MODES: [&str; 4] = ["security", "ask", "askFallback", "autoAllowSkills"];
 
 impl Store {
-    /// What the guard's own store says to no effect, a sentence each: somebody may count on it.
+    /// Notes on settings that have no effect in the guard's own store, a sentence each: somebody may rely on them.
     pub(super) fn idle(&self) -> Vec<String> {
         let elsewhere =
             |place: &str, key: &str| format!("{place}.{key} does nothing here: it belongs in guard.json");

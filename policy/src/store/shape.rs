@@ -1,20 +1,20 @@
-//! What a store must look like at least.
+//! Checks the minimal shape of a store.
 
 use serde_json::{Map, Value};
 
-/// Where, and what it must be.
+/// The path of a malformed value, and what it must be.
 pub(super) type Misshapen = (Vec<String>, &'static str);
 
-/// What a section must be.
+/// The message for a section that is not an object.
 pub(super) const OBJECT: &str = "must be an object { … }";
 
-/// What no reading could make sense of.
+/// Checks the shape of a document. Fails if it cannot be read as a store.
 pub(super) fn shape(root: Value) -> Result<Map<String, Value>, Misshapen> {
     let Value::Object(root) = root else {
         return Err((vec![], OBJECT));
     };
     match root.get("version") {
-        // 1.0 is the same number to OpenClaw.
+        // To OpenClaw, 1.0 is the same as 1.
         Some(version) if version.as_f64() == Some(1.0) => {}
         Some(_) => return Err((vec!["version".to_owned()], "must be 1: this guard reads no other version")),
         None => return Err((vec![], "\"version\" is missing: it must be 1")),

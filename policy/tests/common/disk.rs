@@ -1,26 +1,26 @@
-//! Disks that are made up, as a supervisor would list them.
+//! Simulated disks, as a supervisor would list them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use guard_policy::{Name, NameKind, Policy, Tiers};
 
-/// What stands at a path.
+/// The object at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thing {
     Directory,
     File,
     Link,
-    /// A procfs and the like.
+    /// A mount of a special file system, such as procfs.
     Apart,
 }
 
-/// Paths with what stands there; parents are directories.
+/// Paths with their objects; parents are directories.
 #[derive(Clone, Debug)]
 pub struct Disk(pub BTreeMap<String, Thing>);
 
 impl Disk {
-    /// Paths behind spaces: a directory has a slash at its end, a link `@`, a place apart `!`.
+    /// Parses paths separated by spaces. A directory ends in a slash, a link in `@`, a special mount in `!`.
     pub fn new(paths: &str) -> Disk {
         let thing = |path: &str| {
             let (rest, thing) = match path.split_at(path.len() - 1) {
@@ -34,7 +34,7 @@ impl Disk {
         Disk(paths.split_whitespace().map(thing).collect())
     }
 
-    /// What a directory holds; None for what is none.
+    /// The entries of a directory; `None` if the path is not a directory.
     pub fn names(&self, dir: &str) -> Option<Vec<Name>> {
         if dir != "/" && self.0.get(dir) != Some(&Thing::Directory) {
             return None;
@@ -50,17 +50,17 @@ impl Disk {
             };
             Some(Name { name: name.into(), kind })
         };
-        // In no order.
+        // The order must not matter.
         Some(self.0.iter().rev().filter_map(name).collect())
     }
 
-    /// Whether a place apart is below a directory.
+    /// Whether a special mount is below a directory.
     pub fn holds_apart(&self, dir: &str) -> bool {
         let top = format!("{}/", dir.trim_end_matches('/'));
         self.0.iter().any(|(path, thing)| *thing == Thing::Apart && path.starts_with(&top))
     }
 
-    /// The plan. No directory is listed twice, and none that was not seen.
+    /// Makes the plan. Checks that no directory is listed twice, and none that was not found before.
     pub fn tiers(&self, policy: &Policy) -> Tiers {
         let asked = RefCell::new(Vec::new());
         let tiers = policy.tiers(&|dir| {

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers shared by the tests.
 #![allow(dead_code)]
 
 pub mod disk;
@@ -10,17 +10,17 @@ use serde_json::Value;
 
 pub const HOME: &[u8] = b"/home/u";
 
-/// The text of a file that says what OpenClaw answered; see `data/README.md`.
+/// The text of a file with OpenClaw's recorded answers; see `data/README.md`.
 pub fn data_text(file: &str) -> String {
     std::fs::read_to_string(format!("{}/../policy/tests/data/{file}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The same as JSON.
+/// A file with OpenClaw's recorded answers, as JSON.
 pub fn data(file: &str) -> Value {
     serde_json::from_str(&data_text(file)).unwrap()
 }
 
-/// Ids that are told apart.
+/// Makes distinct ids.
 pub fn ids() -> impl FnMut() -> String {
     let mut next = 0;
     move || {

@@ -1,4 +1,4 @@
-//! Changes of guard.json's text: what they are not about stays.
+//! Tests of edits of guard.json's text: everything outside the edit stays.
 
 mod properties;
 

@@ -1,4 +1,4 @@
-//! What holds of every change of every text.
+//! Properties of every edit of every text.
 
 use std::ops::Range;
 
@@ -117,7 +117,7 @@ fn section() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A right document, with comments and blanks everywhere.
+/// A valid document, with comments and blanks everywhere.
 fn text() -> impl Strategy<Value = String> {
     let document = (prop::option::of(filesystem()), prop::collection::btree_map(agent(), section(), 0..3));
     let trivia = (prop::collection::vec(any::<u8>(), 1..60), any::<bool>());
@@ -165,7 +165,7 @@ impl Edit {
         }
     }
 
-    /// What the document must say after it.
+    /// The document that the edit must produce.
     fn model(&self, document: &mut Value) {
         match self {
             Edit::Rule(at, pattern, to) => {
@@ -239,7 +239,7 @@ fn comments(text: &str) -> Vec<String> {
     comments.map(|(range, _)| text[range].to_owned()).collect()
 }
 
-/// Where two texts begin to differ, and both without what they begin and end with alike.
+/// The position where two texts begin to differ, and both texts without their common start and end.
 fn difference<'t>(one: &'t str, other: &'t str) -> (usize, &'t str, &'t str) {
     let same = |(a, b): &(char, char)| a == b;
     let start: usize = one.chars().zip(other.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
@@ -265,7 +265,7 @@ fn is_blank_of_an_empty_one(text: &str, start: usize, part: &str) -> bool {
     part.trim().is_empty() && opens && closes
 }
 
-/// Whether one has all that the other has, in that order.
+/// Whether one list contains the other as a subsequence.
 fn has_all_of(one: &str, other: &str) -> bool {
     let mut left = one.chars();
     other.chars().all(|c| left.any(|next| next == c))
@@ -302,7 +302,7 @@ proptest! {
         }
     }
 
-    /// A change is in one place of the text, and around that every byte stays.
+    /// An edit changes one place of the text, and keeps every byte around it.
     #[test]
     fn what_is_not_touched_stays_byte_for_byte(text in text(), edit in edit()) {
         let mut draft = Draft::parse("guard.json", &text).unwrap();
@@ -332,7 +332,7 @@ proptest! {
         }
     }
 
-    /// Nothing of the text is lost by what only adds.
+    /// An edit that only adds loses nothing of the text.
     #[test]
     fn additions_keep_every_byte(text in text(), edits in prop::collection::vec(edit(), 1..4)) {
         let adds = |edit: &&Edit| matches!(edit, Edit::Deny(..) | Edit::Entry(..));

@@ -1,4 +1,4 @@
-//! Proposals: what is in them, and what never is.
+//! Tests of proposals: what they contain, and what they never contain.
 
 mod properties;
 
@@ -230,7 +230,7 @@ fn secrets_and_the_like_are_told_and_left_out() {
     for path in ["/home/u/work/.env", "/home/u/work/deploy/server.pem", "/home/u/.netrc"] {
         assert!(!allows(&policy, path, Access::READ), "{path}");
     }
-    // What the session itself has made is no secret of the operator's.
+    // A file that the session created is not a secret of the operator.
     let own = proposed(&[wrote("/home/u/work/target/test.key")], &host(), Width::Normal);
     assert_eq!(own.left_out, []);
 }
@@ -394,7 +394,7 @@ fn a_merge_adds_what_is_missing_and_keeps_the_rest() {
         merged.unused,
         ["agents.main.allowlist \"/usr/bin/make\"", "permissions.filesystem.rules \"/opt/**\": \"r-x\""]
     );
-    // Once more there is nothing to add.
+    // A second merge adds nothing.
     let again = merge("guard.json", &merged.text, &session, &proposal).expect("a merge");
     assert_eq!((again.text == merged.text, again.added.len()), (true, 0));
 }

@@ -1,4 +1,4 @@
-//! What holds of every session.
+//! Properties of every session.
 
 use guard_policy::learn::{LeftOut, Observation, Session, Stands, Used, Why, merge, propose};
 use guard_policy::{Access, Exec, Outcome, Policy, Request, Role, decide};
@@ -75,7 +75,7 @@ fn observation() -> impl Strategy<Value = Observation> {
     })
 }
 
-/// Each path once, as a session has it: what others lie below is no file, and what is no file is no code.
+/// Each path once, as in a session: a path with others below it is not a file, and only files are mapped as code.
 fn observations() -> impl Strategy<Value = Vec<Observation>> {
     prop::collection::vec(observation(), 0..24).prop_map(|mut all| {
         all.sort_by(|a, b| a.path.cmp(&b.path));
@@ -235,7 +235,7 @@ fn the_same_session_gives_the_same_text() {
         for width in WIDTHS {
             let proposal = proposed(&observations, &host, width);
             prop_assert_eq!(&proposed(&other, &host, width).text, &proposal.text);
-            // What was proposed is proposed again of what it lets through, and adds nothing to itself.
+            // Learning from what a proposal allows gives the same proposal, and merging it into itself adds nothing.
             let session = Session { observations: &observations, host: &host, caches: &[], agent: "main" };
             let merged = merge("guard.json", &proposal.text, &session, &proposal).expect("a merge");
             prop_assert_eq!((merged.missing, merged.conflicts.len(), &merged.text), (0, 0, &proposal.text));

@@ -1,4 +1,4 @@
-//! `approvals.exec`: into which chats a question is forwarded, as OpenClaw 2026.7.35 and 2026.9.6 have it
+//! `approvals.exec`: the chats to which a question is forwarded. Follows OpenClaw 2026.7.35 and 2026.9.6
 //! (src/infra/exec-approval-forwarder.ts, approval-request-filters.ts).
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -102,21 +102,21 @@ impl JsonSchema for ThreadId {
     }
 }
 
-/// To whom a question goes.
+/// The recipient of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipient<'f> {
-    /// To the chat that the gateway knows for the session: the session's key says it all.
+    /// The session's own chat. The gateway finds it by the session's key.
     Session,
-    /// To this one.
+    /// This chat.
     Target(&'f TurnSource),
 }
 
-/// As much of a session's key as OpenClaw tries an expression on, from either end, in UTF-16 units.
+/// OpenClaw matches an expression against at most this much of each end of a session's key. In UTF-16 units.
 const WINDOW: usize = 2048;
 
 impl Forwarding {
-    /// To whom a question of this agent's and session's goes, in OpenClaw's order, each once. Nobody where forwarding is
-    /// off or a filter leaves it out. A request has room for the first only.
+    /// Returns the recipients of a question from this agent and session, in OpenClaw's order and without duplicates.
+    /// Empty if forwarding is off or a filter excludes the question. A request can carry only the first recipient.
     pub fn turns(&self, agent: &str, session_key: Option<&str>) -> Vec<Recipient<'_>> {
         let session_key = session_key.map(trim).filter(|key| !key.is_empty());
         if !self.enabled.unwrap_or(false) || !self.lets(agent, session_key) {
@@ -137,7 +137,7 @@ impl Forwarding {
         turns
     }
 
-    /// Whether the filters let it through. Both take what says nothing (no session) for a no.
+    /// Whether both filters accept the question. A filter rejects a question that lacks the value it tests.
     fn lets(&self, agent: &str, session_key: Option<&str>) -> bool {
         let of_key = session_key.and_then(agent_of);
         let agent = Some(trim(agent)).filter(|agent| !agent.is_empty()).or(of_key.as_deref());
@@ -148,7 +148,7 @@ impl Forwarding {
                 || session_key.is_some_and(|key| sessions.iter().any(|pattern| is_meant(pattern, key))))
     }
 
-    /// `policy show`: what is forwarded in a few words.
+    /// A short summary for `policy show`.
     pub(crate) fn summary(&self) -> String {
         if !self.enabled.unwrap_or(false) {
             return "off".to_owned();
@@ -158,7 +158,7 @@ impl Forwarding {
         std::iter::once(mode).chain(targets).collect::<Vec<_>>().join(", ")
     }
 
-    /// What an operator may have meant otherwise.
+    /// Warnings about settings that may not do what the operator meant.
     pub(crate) fn remarks(&self) -> Vec<String> {
         if !self.enabled.unwrap_or(false) {
             return if *self == Forwarding::default() {
@@ -200,13 +200,13 @@ impl Forwarding {
 const ONE_PLACE: &str = "a request names one place only";
 const ELSEWHERE: &str = "For the others set approvals.exec in OpenClaw's own configuration";
 
-/// Whether a filter means a session: as a part of its key, else as an expression.
+/// Whether a filter matches a session's key, as a substring or as a regular expression.
 fn is_meant(pattern: &str, key: &str) -> bool {
     if key.contains(pattern) {
         return true;
     }
     let pattern = trim(pattern);
-    // What is empty now finds everything, and is no expression to OpenClaw.
+    // An empty expression would match every key; OpenClaw ignores it.
     let Some(regex) = expression::compile(pattern).filter(|_| !pattern.is_empty()) else { return false };
     let units: Vec<char> = expression::subject(key).chars().collect();
     let finds = |units: &[char]| regex.is_match(units.iter().collect::<String>().as_bytes());
@@ -216,7 +216,7 @@ fn is_meant(pattern: &str, key: &str) -> bool {
     }
 }
 
-/// The agent that a session's key names, `agent:NAME:…`, in small letters.
+/// The agent named in a session's key (`agent:NAME:…`), in lower case.
 fn agent_of(key: &str) -> Option<String> {
     let key = key.to_lowercase();
     let (agent, rest) = key.strip_prefix("agent:")?.split_once(':')?;

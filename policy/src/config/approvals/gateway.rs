@@ -1,4 +1,4 @@
-//! `approvals.gateway`: which of OpenClaw's gateways is asked, and as whom.
+//! `approvals.gateway`: the OpenClaw gateway to ask, and the credentials to use.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ impl GatewayRoute {
         self.url.as_ref()
     }
 
-    /// `tokenFile` as written. Where it really is says [`crate::Policy::gateway_token`].
+    /// `tokenFile` as written. [`crate::Policy::gateway_token`] returns the real path.
     pub fn token_file(&self) -> Option<&str> {
         self.token_file.as_deref()
     }
@@ -55,7 +55,7 @@ impl GatewayRoute {
         self.fingerprint
     }
 
-    /// `admin`: whether operator.admin is asked for beside operator.approvals.
+    /// `admin`: whether to request operator.admin in addition to operator.approvals.
     pub fn admin(&self) -> bool {
         self.admin.unwrap_or(false)
     }
@@ -66,12 +66,12 @@ impl GatewayRoute {
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// That digest.
+    /// Wraps a digest.
     pub fn new(bytes: [u8; 32]) -> Fingerprint {
         Fingerprint(bytes)
     }
 
-    /// 64 hexadecimal digits; a colon may stand between two bytes.
+    /// Parses 64 hexadecimal digits, with an optional colon between two bytes.
     pub fn parse(text: &str) -> Option<Fingerprint> {
         let mut bytes = [0; 32];
         let mut rest = text;

@@ -38,13 +38,13 @@ impl Route {
         Self::NAMES[self as usize]
     }
 
-    /// The value of that name.
+    /// Parses the name used in `guard.json`.
     pub fn from_name(name: &str) -> Option<Route> {
         Route::ALL.into_iter().find(|route| route.as_str() == name)
     }
 }
 
-/// Cards that wait for an answer, where guard.json says nothing.
+/// The default of `maxPending`.
 const DEFAULT_MAX_PENDING: usize = 16;
 
 /// `approvals`.
@@ -77,10 +77,10 @@ fn is_empty<T: Default + PartialEq>(section: &T) -> bool {
 }
 
 impl Approvals {
-    /// The most that `maxPending` may say: more cards than anybody reads, and a bound on memory.
+    /// The upper limit of `maxPending`: more cards than anybody reads. It bounds memory use.
     pub const MAX_PENDING: u64 = 1024;
 
-    /// `routes`; `None` stands for every way there is.
+    /// `routes`; `None` means every route.
     pub fn routes(&self) -> Option<&[Route]> {
         self.routes.as_deref()
     }
@@ -95,7 +95,7 @@ impl Approvals {
         self.notify.as_deref()
     }
 
-    /// What an operator may have meant otherwise.
+    /// Warnings about settings that may not do what the operator meant.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = self.exec.remarks();
         let has_no_gateway = self.routes().is_some_and(|routes| !routes.contains(&Route::Gateway));

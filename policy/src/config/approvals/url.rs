@@ -1,4 +1,4 @@
-//! `ws://127.0.0.1:18789`: where a gateway is.
+//! The URL of a gateway, such as `ws://127.0.0.1:18789`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 
 use crate::network::is_loopback;
 
-/// The address of a gateway. What is in it reads the same to every parser of URLs: letters that mean themselves, no
-/// name that could be taken for a number.
+/// The URL of a gateway. It contains only what every URL parser reads alike: unescaped characters, and no host name
+/// that could be taken for a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayUrl {
     scheme: Scheme,
@@ -37,15 +37,15 @@ pub enum GatewayHost {
 }
 
 const LOCALHOST: &str = "localhost";
-/// The longest name that DNS has (RFC 1035, 2.3.4).
+/// The longest DNS name, in bytes (RFC 1035, 2.3.4).
 const MAX_NAME_LEN: usize = 253;
 const EXPECTED: &str = "must be ws://HOST:PORT or wss://HOST:PORT, with a path perhaps";
 
 impl GatewayUrl {
-    /// Reads it.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<GatewayUrl, String> {
         let (scheme, rest) = match text.split_once("://") {
             Some(("ws", rest)) => (Scheme::Ws, rest),
@@ -95,17 +95,17 @@ impl GatewayUrl {
         &self.host
     }
 
-    /// Its TCP port: as written, else 80 or 443.
+    /// The TCP port: as written, otherwise 80 for `ws` and 443 for `wss`.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What is asked for there: `/` where nothing is written.
+    /// The path; `/` if none is written.
     pub fn path(&self) -> &str {
         if self.path.is_empty() { "/" } else { &self.path }
     }
 
-    /// Whether it is on this host, by what is written alone.
+    /// Whether the URL names this host. Looks at the text only and resolves no name.
     pub fn is_loopback(&self) -> bool {
         match &self.host {
             GatewayHost::Address(address) => is_loopback(*address),
@@ -144,7 +144,7 @@ impl GatewayHost {
                 _ => format!("\"{text}\" is no name of a host"),
             });
         }
-        // `127.1`, `0x7f000001`: addresses to some, names to others.
+        // Some parsers read `127.1` and `0x7f000001` as addresses, others as names.
         let last = text.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
         if last.bytes().all(|byte| byte.is_ascii_digit()) || last.starts_with("0x") {
             return Err(format!("\"{text}\" is no address: write all four numbers of it"));
@@ -153,7 +153,7 @@ impl GatewayHost {
     }
 }
 
-/// Unreserved characters, delimiters and percent signs (RFC 3986, 3.3).
+/// Whether a byte may stand in a path: unreserved characters, delimiters and percent signs (RFC 3986, 3.3).
 fn is_of_a_path(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@%/".contains(&byte)
 }

@@ -1,11 +1,11 @@
-//! How values are written: on the lines and with the blanks that the text around them has.
+//! Formats new values with the line ends and indentation of the text around them.
 
 use jsonc_parser::cst::CstRootNode;
 use serde_json::Value;
 
-/// The ways of a text.
+/// The style of a text.
 pub(super) struct Style {
-    /// What a line ends with.
+    /// The line ending.
     pub(super) line_end: &'static str,
     /// One step of indentation.
     pub(super) step: String,
@@ -18,8 +18,8 @@ impl Style {
         Style { line_end: if is_dos { "\r\n" } else { "\n" }, step }
     }
 
-    /// The value on as many lines as a human would give it, all but the first behind `indent`: an object's members each on
-    /// one, but what stands in a list on one.
+    /// Formats a value over several lines, as a human would: one line for each member of an object and for each
+    /// element of a list of objects. Every line but the first starts with `indent`.
     fn lines(&self, value: &Value, indent: &str) -> String {
         let deeper = format!("{indent}{}", self.step);
         let lines = |parts: Vec<String>, open: &str, close: &str| {
@@ -39,14 +39,14 @@ impl Style {
     }
 }
 
-/// What goes into an object or a list.
+/// A new member of an object or element of a list.
 pub(super) enum New<'v> {
     Element(&'v Value),
     Member(&'v str, &'v Value),
 }
 
 impl New<'_> {
-    /// On one line.
+    /// Formats it on one line.
     pub(super) fn compact(&self) -> String {
         match self {
             New::Element(value) => compact(value),
@@ -54,7 +54,7 @@ impl New<'_> {
         }
     }
 
-    /// On as many lines as it wants, all but the first behind `indent`.
+    /// Formats it over as many lines as it needs. Every line but the first starts with `indent`.
     pub(super) fn lines(&self, style: &Style, indent: &str) -> String {
         match self {
             New::Element(value) => compact(value),
@@ -62,7 +62,7 @@ impl New<'_> {
         }
     }
 
-    /// Whether it gets a line of its own where nothing says otherwise.
+    /// Whether it gets a line of its own by default.
     pub(super) fn wants_a_line(&self) -> bool {
         match self {
             New::Element(value) => value.is_object(),

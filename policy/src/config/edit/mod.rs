@@ -1,5 +1,5 @@
-//! `guard.json` as text that a program changes and a human reads: what a change is not about stays byte for byte, with its
-//! comments, blank lines, order, indentation, trailing commas and line ends.
+//! Edits the text of `guard.json`. Everything outside an edit stays byte for byte: comments, blank lines, order,
+//! indentation, trailing commas and line ends.
 
 mod layout;
 mod tree;
@@ -11,7 +11,7 @@ use super::reader::join;
 use crate::paths::pattern::{expand, problem};
 use crate::{Document, Permission, Problem};
 
-/// For whom a section speaks.
+/// The section that an edit changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// The top level: every agent.
@@ -28,7 +28,7 @@ impl Scope {
         }
     }
 
-    /// A key below it, as messages write it: `agents.main.permissions.filesystem.rules`.
+    /// The full name of a key in this section, as messages write it: `agents.main.permissions.filesystem.rules`.
     pub fn key(&self, below: &str) -> String {
         match self {
             Scope::Everyone => below.to_owned(),
@@ -40,13 +40,13 @@ impl Scope {
 /// What an edit did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The text is another one.
+    /// The text changed.
     Made,
-    /// The text says so already.
+    /// The text already said so.
     Needless,
 }
 
-/// Why a pattern cannot be written.
+/// A pattern that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pattern:?}: {why}")]
 pub struct BadPattern {
@@ -59,14 +59,14 @@ pub struct BadPattern {
 const RULES: [&str; 3] = ["permissions", "filesystem", "rules"];
 const DENY: [&str; 3] = ["permissions", "filesystem", "deny"];
 
-/// The text of a `guard.json` that is right, and stays so.
+/// The text of a valid `guard.json`. Every edit keeps it valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     text: String,
 }
 
 impl Draft {
-    /// Takes a text that is right; `name` is only for messages.
+    /// Parses a text; `name` is only for messages.
     ///
     /// # Errors
     /// Every problem that [`Document::parse`] finds.
@@ -75,15 +75,15 @@ impl Draft {
         Ok(Draft { text: text.to_owned() })
     }
 
-    /// A text that says nothing but its version.
+    /// A text that holds only the version.
     pub fn empty() -> Draft {
         Draft { text: "{\n  \"version\": 1\n}\n".to_owned() }
     }
 
-    /// Sets what a pattern grants, in the place of a rule of the same pattern.
+    /// Sets what a pattern grants. Replaces a rule with the same pattern.
     ///
     /// # Errors
-    /// When it is no pattern of the file map.
+    /// If the pattern is not valid in the file map.
     pub fn set_rule(
         &mut self,
         at: &Scope,
@@ -96,22 +96,22 @@ impl Draft {
         Ok(self.becomes(text))
     }
 
-    /// Denies a pattern.
+    /// Adds a pattern to `deny`.
     ///
     /// # Errors
-    /// When it is no pattern of the file map.
+    /// If the pattern is not valid in the file map.
     pub fn add_deny(&mut self, at: &Scope, pattern: &str) -> Result<Change, BadPattern> {
         let text = tree::push(&self.text, &keys(at, DENY), &right(pattern)?.into());
         Ok(self.becomes(text))
     }
 
-    /// Takes every mention of a pattern out of a list of denials.
+    /// Removes every occurrence of a pattern from `deny`.
     pub fn remove_deny(&mut self, at: &Scope, pattern: &str) -> Change {
         let text = tree::remove(&self.text, &keys(at, DENY), pattern);
         self.becomes(text)
     }
 
-    /// Adds an entry to the allowlist of an agent, `*` for every agent's.
+    /// Adds an entry to the allowlist of an agent; `*` stands for every agent.
     pub fn add_entry(&mut self, agent: &str, pattern: &str, arg_pattern: Option<&str>) -> Change {
         let mut entry = json!({ "pattern": pattern });
         if let Some(arguments) = arg_pattern {
@@ -121,7 +121,7 @@ impl Draft {
         self.becomes(text)
     }
 
-    /// The rule that means the same files as a pattern (`~/x/` and `/home/u/x/**`): as it is written, and what it grants.
+    /// The rule for the same files as a pattern (`~/x/` and `/home/u/x/**`): its pattern as written and its permission.
     pub fn rule(&self, at: &Scope, pattern: &str, home: &[u8]) -> Option<(String, Permission)> {
         let document = self.document();
         let permissions = match at {
@@ -133,7 +133,7 @@ impl Draft {
         Some((written.clone(), *granted))
     }
 
-    /// The text, which [`Document::parse`] reads.
+    /// The text. [`Document::parse`] accepts it.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -149,7 +149,7 @@ impl Draft {
     }
 }
 
-/// Whether two patterns are the same text when home is written in full.
+/// Whether two patterns are equal once `~` is expanded.
 fn is_same(one: &str, other: &str, home: &[u8]) -> bool {
     let whole = |pattern: &str| {
         let expanded = expand(pattern, home);

@@ -1,5 +1,5 @@
-//! One change of a text: it is among the children of one object or list, and whatever else the tree holds is printed as it was
-//! read. The tree's own `append` and `remove` are not used, for they tidy up the blanks and comments around them.
+//! Edits one object or list of the syntax tree; the rest of the tree is printed as it was read. The tree's own `append`
+//! and `remove` are not used, because they tidy up the blanks and comments around the change.
 
 use std::iter::successors;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::layout::{New, Style};
 use crate::config::reader::options;
 
-/// Sets what the keys lead to; objects on the way that are not there are made. `None` where it is set so.
+/// Sets the value at a path of keys and creates missing objects on the way. `None` if the value is set already.
 pub(super) fn put(text: &str, keys: &[&str], value: &str) -> Option<String> {
     let root = read(text)?;
     match walk(&root, keys)? {
@@ -21,8 +21,7 @@ pub(super) fn put(text: &str, keys: &[&str], value: &str) -> Option<String> {
     }
 }
 
-/// Adds to the list to which the keys lead what is not in it, and makes the list where it is not there. `None` where it is in
-/// there.
+/// Adds a value to the list at a path of keys and creates a missing list. `None` if the list already holds the value.
 pub(super) fn push(text: &str, keys: &[&str], value: &Value) -> Option<String> {
     let root = read(text)?;
     let style = Style::detect(&root, text);
@@ -37,12 +36,13 @@ pub(super) fn push(text: &str, keys: &[&str], value: &Value) -> Option<String> {
     }
 }
 
-/// Takes every mention of a string out of the list to which the keys lead. `None` where there is none.
+/// Removes every occurrence of a string from the list at a path of keys. `None` if there is no occurrence.
 pub(super) fn remove(text: &str, keys: &[&str], value: &str) -> Option<String> {
     successors(remove_first(text, keys, value), |text| remove_first(text, keys, value)).last()
 }
 
-/// With its line, if nothing else stands on it, else with the blanks before it; and with one comma.
+/// Removes the first occurrence and one comma. Also removes the line if it holds nothing else, otherwise the blanks
+/// before the occurrence.
 fn remove_first(text: &str, keys: &[&str], value: &str) -> Option<String> {
     let root = read(text)?;
     let KeyWalk::Found(list) = walk(&root, keys)? else { return None };
@@ -57,7 +57,7 @@ fn remove_first(text: &str, keys: &[&str], value: &str) -> Option<String> {
             return Some(with(&list, texts.concat()));
         }
         Some(comma) => end = comma,
-        // What stands between that comma and what goes stays: perhaps a comment, which may need the end of its line.
+        // Keep the text between the comma and the element: it may be a comment, which may need its line end.
         None => {
             if let Some(comma) = children[..start].iter().rposition(CstNode::is_comma) {
                 texts[comma].clear();
@@ -68,7 +68,7 @@ fn remove_first(text: &str, keys: &[&str], value: &str) -> Option<String> {
     let to = end + usize::from(children[end + 1].is_whitespace());
     texts.drain(match (children[from - 1].is_newline(), children[to + 1].is_newline()) {
         (true, true) => from - 1..=to,
-        // Where something follows on the line, its blanks go.
+        // Something follows on the line: remove the blanks before that.
         (true, false) => start..=to,
         (false, false) if from == start => start..=to,
         (false, _) => from..=end,
@@ -83,7 +83,7 @@ fn insert_below(style: &Style, object: CstObject, missing: &[&str], value: Value
     Some(insert(style, &object.into(), &New::Member(first, &value)))
 }
 
-/// The whole text with something new at the end of an object or a list.
+/// Returns the whole text with a new item at the end of an object or a list.
 fn insert(style: &Style, into: &CstContainerNode, new: &New<'_>) -> String {
     let texts = match into.children_exclude_trivia_and_tokens().last() {
         Some(last) => insert_after(style, &into.children(), last, new),
@@ -106,7 +106,7 @@ fn insert_after(style: &Style, children: &[CstNode], last: &CstNode, new: &New<'
         texts[after] += &format!(" {}{trailing}", new.compact());
         return texts;
     }
-    // Comments on the line are the old last one's.
+    // Comments on this line belong to the item that was last.
     let on_line = |node: &&CstNode| node.is_whitespace() || node.is_comment();
     let end = after + 1 + children[after + 1..].iter().take_while(on_line).count();
     let comment = (after + 1..end).rfind(|i| children[*i].is_comment());
@@ -119,7 +119,7 @@ fn insert_first(style: &Style, into: &CstContainerNode, new: &New<'_>) -> Vec<St
     let children = into.children();
     let mut texts = texts(&children);
     let close = texts.len() - 1;
-    // The last comment, or the bracket that opens.
+    // The last comment, or the opening bracket.
     let after = children.iter().rposition(CstNode::is_comment).unwrap_or(0);
     let has_lines = texts[1..close].iter().any(|text| has_break(text));
     let begins_its_line = || into.parent().is_some_and(|member| is_blank(&line_before(&member.into())));
@@ -141,19 +141,19 @@ fn insert_first(style: &Style, into: &CstContainerNode, new: &New<'_>) -> Vec<St
     texts
 }
 
-/// `None` where it is no JSON with comments. What is looked at of it needs the root.
+/// Parses JSON with comments; `None` if that fails. Nodes are valid only as long as the returned root lives.
 fn read(text: &str) -> Option<CstRootNode> {
     CstRootNode::parse(text, &options()).ok()
 }
 
-/// Where keys lead.
+/// The result of following a path of keys.
 enum KeyWalk<'k> {
     Found(CstNode),
-    /// The last object on the way, and the keys that are not there.
+    /// The last object that exists, and the missing keys.
     Until(CstObject, &'k [&'k str]),
 }
 
-/// `None` where there is something on the way that has no keys.
+/// Follows a path of keys. `None` if a value on the way is not an object.
 fn walk<'k>(root: &CstRootNode, keys: &'k [&'k str]) -> Option<KeyWalk<'k>> {
     let mut value = root.value()?;
     for (depth, key) in keys.iter().enumerate() {
@@ -170,7 +170,7 @@ fn is(node: &CstNode, value: &str) -> bool {
     node.as_string_lit().and_then(|literal| literal.decoded_value().ok()).as_deref() == Some(value)
 }
 
-/// The whole text, with another one in a node's place.
+/// Returns the whole text with one node replaced.
 fn with(node: &CstNode, mut text: String) -> String {
     let mut node = node.clone();
     while let Some(parent) = node.parent() {
@@ -182,7 +182,7 @@ fn with(node: &CstNode, mut text: String) -> String {
     text
 }
 
-/// What stands before a node on its line.
+/// The text before a node on its line.
 fn line_before(node: &CstNode) -> String {
     let mut before = String::new();
     for node in [node.clone()].into_iter().chain(node.ancestors().map(CstNode::from)) {
@@ -204,7 +204,7 @@ fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
 }
 
-/// Whether a line ends in there.
+/// Whether the text contains a line break.
 fn has_break(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }

@@ -1,4 +1,4 @@
-//! `agents`.
+//! Reads `agents`.
 
 use jsonc_parser::ast::Value;
 

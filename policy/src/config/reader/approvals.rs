@@ -1,4 +1,4 @@
-//! `approvals`.
+//! Reads `approvals`.
 
 use jsonc_parser::ast::Value;
 

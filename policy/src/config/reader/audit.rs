@@ -1,4 +1,4 @@
-//! `audit`.
+//! Reads `audit`.
 
 use jsonc_parser::ast::Value;
 

@@ -1,4 +1,4 @@
-//! `examples`, and those of an allowlist entry.
+//! Reads `examples`, and the examples of an allowlist entry.
 
 use jsonc_parser::ast::Value;
 

@@ -1,4 +1,4 @@
-//! `exec`, at the top and in an agent.
+//! Reads `exec`, at the top level and in an agent.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `approvals.exec`.
+//! Reads `approvals.exec`.
 
 use jsonc_parser::ast::Value;
 

@@ -1,4 +1,4 @@
-//! `approvals.gateway`.
+//! Reads `approvals.gateway`.
 
 use jsonc_parser::ast::Value;
 
@@ -47,7 +47,7 @@ impl Reader<'_> {
                 "would send the token to another host in clear: use wss, or say \"allowInsecure\": true",
             );
         }
-        // One that is wrong in itself was told of already.
+        // An invalid URL has been reported already.
         let is_wrong = url.is_some() && route.url.is_none();
         if let (Some(_), Some((value, key))) = (route.fingerprint, &fingerprint)
             && !is_tls
@@ -58,7 +58,7 @@ impl Reader<'_> {
         route
     }
 
-    /// A string that means something.
+    /// Reads a string and parses it.
     fn read<T>(
         &mut self,
         value: &Value<'_>,

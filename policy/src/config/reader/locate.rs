@@ -1,4 +1,4 @@
-//! From a key as messages write it to its place in the text.
+//! Finds the position of a key that a message names.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
@@ -8,10 +8,10 @@ use super::options;
 use super::syntax::join;
 use crate::config::problem::place;
 
-/// Where a key is.
+/// The position of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The key from the top: `agents.main.allowlist[0]`.
+    /// The full key: `agents.main.allowlist[0]`.
     pub key: String,
     /// From 1.
     pub line: usize,
@@ -19,8 +19,8 @@ pub struct Location {
     pub column: usize,
 }
 
-/// The place of the key with which a message about `text` begins, `exec.roots: …`; the deepest key where several do.
-/// None where the message begins with no key that is there.
+/// The position of the key with which a message about `text` begins (`exec.roots: …`); of several such keys, the
+/// deepest. `None` if the message begins with no key of the text.
 pub fn locate(text: &str, message: &str) -> Option<Location> {
     let tree = parse_to_ast(text, &CollectOptions::default(), &options()).ok()?.value?;
     let (key, offset) = deepest(&tree, "", message)?;
@@ -30,7 +30,7 @@ pub fn locate(text: &str, message: &str) -> Option<Location> {
 
 fn deepest(value: &Value<'_>, key: &str, message: &str) -> Option<(String, usize)> {
     let inside = |key: String, start: usize, value: &Value<'_>| {
-        // What follows a key is the key's end or a deeper one.
+        // The rest of the message must end the key or continue with a deeper one.
         let rest = message.strip_prefix(&key)?;
         let found = deepest(value, &key, message);
         let is_whole = rest.is_empty() || rest.starts_with([':', ' ']);
@@ -45,7 +45,7 @@ fn deepest(value: &Value<'_>, key: &str, message: &str) -> Option<(String, usize
                 .find_map(|key| inside(key, property.start(), &property.value))
         }),
         Value::Array(array) => array.elements.iter().enumerate().find_map(|(i, element)| {
-            // Patterns of a list go by themselves.
+            // A pattern in a list is named by itself, not by its index.
             let itself = match element {
                 Value::StringLit(text) => {
                     inside(format!("{key}[\"{}\"]", text.value), element.start(), element)

@@ -27,13 +27,16 @@ const TOP: [&str; 9] =
     ["$schema", "version", "exec", "permissions", "agents", "approvals", "network", "audit", "examples"];
 
 impl Document {
-    /// Reads a document; `file` is only for messages. Every problem found is reported.
+    /// Parses a document; `file` is only for messages.
+    ///
+    /// # Errors
+    /// Every problem found, in the order of the text.
     pub fn parse(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
         document(file, text)
     }
 }
 
-/// Reads the text.
+/// Reads a document; see [`Document::parse`].
 pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>> {
     let mut reader = Reader { file, text, problems: Vec::new() };
     let tree = match parse_to_ast(text, &CollectOptions::default(), &options()) {
@@ -48,12 +51,12 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Document, Vec<Problem>>
         Some(value) => reader.top(value, &mut document),
         None => reader.at(0, "", "the file is empty; it needs at least {\"version\": 1}".into(), None),
     }
-    // In the order of the text, whatever was looked at first.
+    // Report in the order of the text, not in the order of reading.
     reader.problems.sort_by_key(|problem| (problem.line, problem.column));
     if reader.problems.is_empty() { Ok(document) } else { Err(reader.problems) }
 }
 
-/// JSON with comments and trailing commas, and nothing else.
+/// Accepts JSON with comments and trailing commas, and no other extension.
 pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,

@@ -1,4 +1,4 @@
-//! `network`.
+//! Reads `network`.
 
 use jsonc_parser::ast::Value;
 

@@ -1,4 +1,4 @@
-//! `permissions`, at the top and in an agent.
+//! Reads `permissions`, at the top level and in an agent.
 
 use std::collections::BTreeMap;
 

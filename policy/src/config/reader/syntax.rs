@@ -1,4 +1,4 @@
-//! Walks a syntax tree and notes what is wrong with it, and where.
+//! Walks a syntax tree and collects its errors with their positions.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde_json::Map;
 use crate::config::problem::{nearest, place};
 use crate::{Permission, Problem};
 
-/// What is wrong with a string, if anything.
+/// Checks a string; returns what is wrong with it, if anything.
 pub(super) type Check = fn(&str) -> Option<String>;
 
-/// A property: its name, its path from the top, and itself.
+/// A property: its name, its full key, and its syntax node.
 pub(super) type Property<'v, 'a> = (String, String, &'v ObjectProp<'a>);
 
 pub(super) struct Reader<'t> {
@@ -38,7 +38,7 @@ impl Reader<'_> {
         self.at(value.start(), key, message.into(), None);
     }
 
-    /// The properties of an object: known keys, each once.
+    /// The properties of an object. Reports unknown and duplicate keys.
     pub(super) fn object<'v, 'a>(
         &mut self,
         value: &'v Value<'a>,
@@ -159,7 +159,7 @@ pub(crate) fn join(key: &str, name: &str) -> String {
     }
 }
 
-/// A value as plain JSON.
+/// Converts a syntax node to a JSON value.
 pub(crate) fn plain(value: &Value<'_>) -> serde_json::Value {
     match value {
         Value::StringLit(s) => s.value.to_string().into(),

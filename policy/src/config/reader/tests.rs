@@ -1,4 +1,4 @@
-//! The reader and the schema name the same keys.
+//! Tests that the reader and the schema accept the same keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{TOP, agents, approvals, audit, exec, forwarding, gateway, network, permissions};
 
-/// The reader's keys, by the schema's name for the section that has them.
+/// The keys that the reader accepts, by the schema's name of their section.
 fn lists() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([
         ("guard.json", &TOP[..]),
