@@ -53,7 +53,7 @@ impl Cli {
     /// Reads the command line.
     ///
     /// # Errors
-    /// What is wrong with it; --help and --version come this way, too.
+    /// What is wrong with it. --help and --version are also returned as errors.
     pub fn read() -> Result<Cli, clap::Error> {
         let matches = Cli::command().try_get_matches().map_err(|error| match error.kind() {
             ErrorKind::DisplayHelp => help::asked_for(&Cli::command(), error),
@@ -140,7 +140,7 @@ mod tests {
         assert!(!cli.options.observe);
     }
 
-    /// Every subcommand that does something, with the words that lead to it.
+    /// Collects every subcommand that does something, with the words that select it.
     fn leaves(command: &clap::Command, words: &str, found: &mut Vec<(String, clap::Command)>) {
         let mut below = command.get_subcommands().filter(|below| below.get_name() != "help").peekable();
         if below.peek().is_none() || command.get_name() == "doctor" {
@@ -153,9 +153,9 @@ mod tests {
 
     #[test]
     fn every_subcommand_says_what_it_does_and_how() {
-        /// In columns, as the narrowest of wide terminals.
+        /// The width in columns: a narrow terminal of the wide kind.
         const WIDTH: usize = 100;
-        /// What a screen holds.
+        /// The lines of a screen.
         const HEIGHT: usize = 60;
         let top = help::whole(Cli::command().term_width(WIDTH));
         let mut found = Vec::new();

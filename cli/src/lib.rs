@@ -1,8 +1,8 @@
 //! `openclaw-guard -- bash`: a shell in which the kernel asks the guard about every program and every file.
 //!
-//! The subcommands, and the faces of the queue of approvals. Guarding itself is `guard_supervisor`.
+//! This crate has the subcommands and the views of the approvals queue. `guard_supervisor` does the guarding.
 //!
-//! A library so that the fuzzer can be linked to it; the program is its `main` alone.
+//! It is a library so that the fuzzer can link to it; the program is only its `main`.
 
 pub mod approvals;
 mod audit;
@@ -22,12 +22,12 @@ use guard_supervisor::exit::Exit;
 
 use crate::cli::{Cli, Task};
 
-/// The program: reads the command line, does what it says, and says in which way that ended.
+/// Runs the program: parses the command line, runs the command, and returns the exit code.
 pub fn main() -> std::process::ExitCode {
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
-            // --help and --version come this way too.
+            // --help and --version are also returned as errors.
             let _ = error.print();
             return if error.use_stderr() { Exit::Failure.into() } else { Exit::Success.into() };
         }

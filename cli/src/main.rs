@@ -1,4 +1,4 @@
-//! The program. All of it is in the library.
+//! The program's entry point. Everything else is in the library.
 
 fn main() -> std::process::ExitCode {
     openclaw_guard::main()

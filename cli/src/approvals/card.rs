@@ -1,11 +1,11 @@
-//! A question in words.
+//! The text that describes one question.
 
 use std::time::Duration;
 
 use guard_approvals::protocol::{Approval, Saved};
 use guard_policy::text::shown;
 
-/// A question for a human, each argument on a line of its own. Nothing in it acts on a terminal.
+/// Renders a question for a human, each argument on its own line. Terminal control sequences are escaped.
 pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
     let show = |text: &str| shown(text.as_bytes());
     let left = Duration::from_millis(approval.expires_at_ms.saturating_sub(now_ms)).as_secs();

@@ -1,4 +1,4 @@
-//! The command line's end: asks every guard of this user.
+//! The command line's side of the guard sockets: asks every guard of this user.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-/// How long a guard may take. One that saves an entry may wait for a disk.
+/// How long a guard may take to reply. A guard that saves an entry may have to wait for the disk.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The guards of a state directory.
@@ -20,28 +20,28 @@ pub struct Guards {
     place: Option<SocketDirectory>,
 }
 
-/// What one guard said.
+/// One guard's reply.
 #[derive(Debug)]
 pub struct GuardReply {
-    /// The guard.
+    /// The guard's process id.
     pub pid: u32,
-    /// What it said, or why it said nothing.
+    /// The reply, or why there is none.
     pub said: io::Result<Body>,
 }
 
 impl Guards {
-    /// Those that have a socket in this state directory.
+    /// Finds the guards that have a socket in this state directory.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the directory cannot be opened.
     pub fn find(state: &Path) -> io::Result<Guards> {
         Ok(Guards { place: SocketDirectory::open(state)? })
     }
 
-    /// Asks each of them. Sockets that dead guards left are removed.
+    /// Asks each guard. Removes sockets that dead guards left behind.
     ///
     /// # Errors
-    /// The kernel's, where they cannot be found.
+    /// Returns an I/O error when the sockets cannot be listed.
     pub async fn ask(&self, method: &Method) -> io::Result<Vec<GuardReply>> {
         let mut answers = Vec::new();
         let Some(place) = &self.place else { return Ok(answers) };
@@ -55,10 +55,10 @@ impl Guards {
         Ok(answers)
     }
 
-    /// Asks one of them.
+    /// Asks one guard.
     ///
     /// # Errors
-    /// When it cannot be reached or says nothing that can be read.
+    /// When the guard cannot be reached, or its reply cannot be read.
     pub async fn ask_one(&self, pid: u32, method: &Method) -> io::Result<Body> {
         let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let asked = timeout(IO_TIMEOUT, ask(place.path(pid), method)).await;
@@ -66,26 +66,26 @@ impl Guards {
     }
 }
 
-/// A guard that is followed.
+/// A subscription to one guard's events.
 #[derive(Debug)]
 pub struct Subscription {
-    // Both ends stay open: a guard takes the end of one for a peer that has gone.
+    // Keeps both halves open: a guard treats a half-closed connection as a peer that has gone.
     stream: BufReader<UnixStream>,
 }
 
 impl Guards {
-    /// The guards that have a socket, or had one.
+    /// The process ids of all guards whose socket is there. Some may have ended.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the directory cannot be read.
     pub fn pids(&self) -> io::Result<Vec<u32>> {
         self.place.as_ref().map_or(Ok(Vec::new()), SocketDirectory::pids)
     }
 
-    /// Follows one of them. The socket that a dead guard left is removed.
+    /// Subscribes to one guard. Removes the socket if its guard is dead.
     ///
     /// # Errors
-    /// When it cannot be reached.
+    /// When the guard cannot be reached.
     pub async fn subscribe(&self, pid: u32) -> io::Result<Subscription> {
         let place = self.place.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let mut stream = match UnixStream::connect(place.path(pid)).await {
@@ -101,10 +101,10 @@ impl Guards {
 }
 
 impl Subscription {
-    /// What is said next.
+    /// The next reply or event.
     ///
     /// # Errors
-    /// When the guard has gone, or says what cannot be read.
+    /// When the guard has gone, or its message cannot be read.
     pub async fn next(&mut self) -> io::Result<Body> {
         let mut reply = Vec::new();
         (&mut self.stream).take(MAX_REPLY_LEN).read_until(b'\n', &mut reply).await?;
@@ -126,7 +126,7 @@ async fn ask(path: impl AsRef<Path>, method: &Method) -> io::Result<Body> {
     read_reply(&reply)
 }
 
-/// Reads a reply. What an error says of it can be shown on a terminal.
+/// Parses a reply. Errors quote it with terminal control sequences escaped.
 pub fn read_reply(reply: &[u8]) -> io::Result<Body> {
     if reply.is_empty() {
         return Err(io::Error::other("it has turned this process away"));

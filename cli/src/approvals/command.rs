@@ -64,7 +64,7 @@ pub struct ResolveArguments {
     revision: Option<u64>,
 }
 
-/// Why it was not done.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalsError {
     #[error(transparent)]
@@ -81,10 +81,10 @@ pub enum ApprovalsError {
     Output(#[from] std::io::Error),
 }
 
-/// Does it.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// When guards cannot be asked, or nothing can be written.
+/// When guards cannot be asked, or the output cannot be written.
 pub fn act(options: &Options, action: &ApprovalsCommand) -> Result<Exit, ApprovalsError> {
     let places = Paths::find(options)?;
     match action {
@@ -102,7 +102,7 @@ pub fn act(options: &Options, action: &ApprovalsCommand) -> Result<Exit, Approva
         }
     });
     match done {
-        // Whoever reads has seen enough.
+        // A closed pipe means that the reader has seen enough.
         Err(ApprovalsError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             Ok(Exit::Success)
         }
@@ -155,7 +155,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
         Ok(found) => found,
         Err(error) => return Ok(undone(&arguments.id, &error.to_string())),
     };
-    // By the whole id: another question may have come that begins so.
+    // Answers by the full id: another question that begins alike may have arrived since.
     let decision = arguments.decision.to_string();
     let method = Method::Resolve { id: id.clone(), decision: decision.clone(), revision: arguments.revision };
     match guards.ask_one(pid, &method).await {
@@ -184,7 +184,7 @@ async fn resolve(state: &Path, arguments: &ResolveArguments) -> Result<Exit, App
     }
 }
 
-/// The one question of all guards that begins so: what waits before what has ended.
+/// Finds the one question of all guards whose id begins so. Pending questions take precedence over ended ones.
 async fn find(
     guards: &Guards,
     state: &Path,

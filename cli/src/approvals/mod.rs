@@ -1,5 +1,5 @@
-//! `openclaw-guard approvals`: what waits for an answer, and answering it. [`client`] asks every guard of the user, [`watch`]
-//! holds one queue of all that waits, `tui` shows it on a terminal and `web` on a page.
+//! `openclaw-guard approvals`: lists and answers pending questions. [`client`] asks every guard of the user, [`watch`]
+//! merges all pending questions into one queue, `tui` shows it on a terminal and `web` on a page.
 
 pub mod card;
 pub mod client;

@@ -1,4 +1,4 @@
-//! Sockets in real directories.
+//! Uses real sockets in real directories.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,7 +26,7 @@ fn state() -> TempDir {
     tempfile::Builder::new().prefix("guard-control-").tempdir().expect("a directory")
 }
 
-/// The directory's path as the guard has it: without links.
+/// The directory's path without symbolic links, as the guard resolves it.
 fn real(state: &TempDir) -> PathBuf {
     state.path().canonicalize().expect("a path")
 }
@@ -70,10 +70,10 @@ fn ask(state: &TempDir, method: Method) -> Body {
     answers.remove(0).said.unwrap()
 }
 
-/// Says anything, and reads until the guard closes.
+/// Sends arbitrary bytes, and reads until the guard closes the connection.
 fn raw(state: &TempDir, text: &[u8]) -> String {
     let mut stream = UnixStream::connect(socket(state)).unwrap();
-    // It may be closed before all is written.
+    // The guard may close the connection before everything is written.
     let _ = stream.write_all(text);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut reply = String::new();
@@ -137,7 +137,7 @@ fn the_socket_is_its_owners_alone_and_goes_with_the_guard() {
     assert_eq!((mode(&socket(&state)), mode(&state.path().join("guard/run"))), (0o600, 0o700));
     drop(bound);
     assert!(!socket(&state).exists());
-    // A link in its place is replaced, and one on the way is not followed.
+    // A link in place of the socket is replaced; a link in a parent directory is not followed.
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path().join("victim"), socket(&state)).unwrap();
     drop(Socket::bind(&real(&state)).unwrap());
@@ -194,7 +194,7 @@ fn what_is_no_request_is_no_answer() {
         assert!(reply.starts_with(begins) && (!begins.is_empty() || reply.is_empty()), "{reply}");
     }
     assert!(!approvals.manager().consume(id));
-    // Several requests may follow each other.
+    // Several requests may be sent on one connection.
     let list = "{\"version\":1,\"method\":\"list\"}\n";
     assert_eq!(raw(&state, list.repeat(3).as_bytes()).lines().count(), 3);
 }
@@ -204,7 +204,7 @@ fn peers_that_stay_hold_up_nobody() {
     let state = state();
     let approvals = approvals(&state, false);
     let silent: Vec<_> = (0..31).map(|_| UnixStream::connect(socket(&state)).unwrap()).collect();
-    // One that subscribes and never reads.
+    // A client that subscribes and never reads.
     let mut deaf = UnixStream::connect(socket(&state)).unwrap();
     deaf.write_all(b"{\"version\":1,\"method\":\"subscribe\"}\n").unwrap();
     let long = "x".repeat(60_000);
@@ -261,7 +261,7 @@ fn a_subscriber_is_answered_between_events() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     assert_eq!(lines.next().unwrap()["type"], "approvals");
-    // Half a line, an event, and the other half.
+    // Half a line, then an event, then the other half.
     stream.write_all(b"{\"version\":1,\"meth").unwrap();
     let ticket = waiting(&approvals, &["/bin/a"]);
     let requested = lines.next().unwrap();
@@ -275,7 +275,7 @@ fn a_subscriber_is_answered_between_events() {
     let mut types = [lines.next().unwrap(), lines.next().unwrap()].map(|line| line["type"].to_string());
     types.sort();
     assert_eq!(types, ["\"ended\"", "\"resolved\""]);
-    // What is no request is said to be none, and the rest goes on.
+    // A line that is not a request gets an error, and the connection goes on.
     stream.write_all(b"{}\n").unwrap();
     assert_eq!(lines.next().unwrap()["code"], "INVALID_REQUEST");
     let next = waiting(&approvals, &["/bin/b"]);
@@ -313,7 +313,7 @@ fn the_fronts_answers_are_the_terminals() {
     let ended = lines.find(|line| line["type"] == "ended").unwrap();
     assert_eq!(ended["state"], json!({"resolved": {"decision": "allow-once", "by": "terminal"}}));
     assert_eq!(ticket.wait(), Resolution::Resolved(Decision::AllowOnce));
-    // A front that is gone cannot be asked.
+    // A guard whose front process has gone cannot be asked.
     drop(lines);
     ours.shutdown(std::net::Shutdown::Both).unwrap();
     while let AskOutcome::Waiting(ticket) = approvals.ask(question(&["/bin/b", "x"])).1 {
@@ -328,7 +328,7 @@ fn sockets_of_dead_guards_are_removed() {
     let approvals = approvals(&state, false);
     let _ticket = waiting(&approvals, &["/bin/a"]);
     let run = state.path().join("guard/run");
-    // A listener that is closed leaves its name.
+    // A closed listener leaves its socket file behind.
     drop(UnixListener::bind(run.join("4194305.sock")).unwrap());
     fs::write(run.join("notes"), "").unwrap();
     assert!(matches!(ask(&state, Method::List), Body::Approvals { .. }));

@@ -1,4 +1,4 @@
-//! The lines that come, over rotations.
+//! Follows a log's new lines across rotations.
 
 use std::fs::File;
 use std::io;
@@ -11,14 +11,14 @@ use guard_supervisor::audit::files::{Files, identity};
 use guard_supervisor::audit::lines::Forward;
 use guard_supervisor::audit::reader::{AuditEntry, ReadError};
 
-/// How often it is looked whether there are more.
+/// How often the log is checked for new lines.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reads what is appended to a log.
 #[derive(Debug)]
 pub struct Follow {
     files: Files,
-    /// What is read, and how far it was.
+    /// The file being read, and the offset reached in it.
     file: File,
     at: u64,
     /// The number of the last line that was read.
@@ -26,7 +26,7 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// After the line of this number; 0 for all that there are.
+    /// Starts after the line of this number; 0 starts at the oldest line.
     ///
     /// # Errors
     /// When there is no log, or it cannot be read.
@@ -52,18 +52,18 @@ impl Follow {
         }
     }
 
-    /// The lines that there are by now.
+    /// Reads the lines that have come since.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When the log cannot be read.
     pub fn more(&mut self) -> Result<Vec<AuditEntry>, ReadError> {
         self.read().map_err(|error| ReadError::Unreadable { path: self.files.log().to_owned(), error })
     }
 
-    /// The same, when there are some.
+    /// Like [`Follow::more`], but waits until there is at least one.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Follow::more`].
     pub fn wait(&mut self) -> Result<Vec<AuditEntry>, ReadError> {
         loop {
             let more = self.more()?;
@@ -77,7 +77,7 @@ impl Follow {
     fn read(&mut self) -> io::Result<Vec<AuditEntry>> {
         let mut entries = Vec::new();
         loop {
-            // What was put away does not grow any more: looked at in this order nothing is missed.
+            // A rotated file does not grow. Checking this before reading makes sure that no line is missed.
             let is_last = self.is_last()?;
             self.drain(&mut entries)?;
             if is_last {
@@ -88,7 +88,7 @@ impl Follow {
         }
     }
 
-    /// Whether this is the file that is appended to.
+    /// Whether this is the file that lines are appended to.
     fn is_last(&self) -> io::Result<bool> {
         match self.files.log().symlink_metadata() {
             Ok(found) => Ok((found.dev(), found.ino()) == identity(&self.file)?),
@@ -97,7 +97,7 @@ impl Follow {
         }
     }
 
-    /// The file that begins behind what was read; None while a rotation is under way.
+    /// The file that follows the one just read; None during a rotation.
     fn next(&self) -> io::Result<Option<File>> {
         let next = self
             .files
@@ -114,7 +114,7 @@ impl Follow {
     fn drain(&mut self, entries: &mut Vec<AuditEntry>) -> io::Result<()> {
         let end = self.file.metadata()?.len();
         if end < self.at {
-            // Somebody has cut it: `audit verify` says so.
+            // The file was truncated: `audit verify` reports it.
             self.at = end;
         }
         for line in Forward::new(&self.file, self.at, end) {

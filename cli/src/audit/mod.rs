@@ -1,4 +1,4 @@
-//! `openclaw-guard audit`: what the log says, and whether it is as it was written.
+//! `openclaw-guard audit`: reads the log, and verifies it.
 
 pub mod export;
 pub mod follow;
@@ -112,7 +112,7 @@ pub struct Verify {
     json: bool,
 }
 
-/// Why it was not done.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     #[error(transparent)]
@@ -125,13 +125,13 @@ pub enum AuditError {
     Output(io::Error),
 }
 
-/// Does it. The status is 1 where the log is not as it was written.
+/// Runs the subcommand. The exit status is 1 when the log was altered.
 ///
 /// # Errors
-/// When the log cannot be read, or nothing be said.
+/// When the log cannot be read, or the output cannot be written.
 pub fn act(options: &Options, action: &AuditCommand) -> Result<Exit, AuditError> {
     match done(options, action) {
-        // Whoever reads it has seen enough.
+        // A closed pipe means that the reader has seen enough.
         Err(AuditError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
         done => done,
     }
@@ -164,7 +164,7 @@ fn done(options: &Options, action: &AuditCommand) -> Result<Exit, AuditError> {
         AuditCommand::Verify(Verify { has, json }) => {
             let verified = verify::verify(&path, has.as_deref())?;
             match verified.print(*json) {
-                // What was found stands, read or not.
+                // The exit status stands even when nobody reads the output.
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                     return Err(AuditError::Output(error));
                 }

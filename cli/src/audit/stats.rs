@@ -1,4 +1,4 @@
-//! What a log says, counted.
+//! Statistics of a log.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -9,14 +9,14 @@ use guard_supervisor::audit::reader::{Log, ReadError};
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// How many of the most frequent are told.
+/// How many of the most frequent items are listed.
 const MAX_ROWS: usize = 10;
 
 /// The figures of a log.
 #[derive(Debug, Serialize)]
 pub struct Stats {
     lines: usize,
-    /// When the first and the last line was written.
+    /// When the first and the last line were written.
     from: Option<String>,
     to: Option<String>,
     sessions: usize,
@@ -27,16 +27,16 @@ pub struct Stats {
     programs: Vec<Count>,
 }
 
-/// What was denied most.
+/// What was denied most often.
 #[derive(Debug, Serialize)]
 struct Denied {
     paths: Vec<Count>,
     rules: Vec<Count>,
-    /// Who wanted it.
+    /// The programs that asked.
     by: Vec<Count>,
 }
 
-/// How often there is something.
+/// How often something occurs.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Count {
     name: String,
@@ -54,7 +54,7 @@ impl Counter {
         }
     }
 
-    /// The most frequent ones first; of those that are as frequent, by name.
+    /// The most frequent items first; equally frequent ones by name.
     fn most(self, most: usize) -> Vec<Count> {
         let mut counts: Vec<_> = self.0.into_iter().map(|(name, count)| Count { name, count }).collect();
         counts.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
@@ -66,7 +66,7 @@ impl Counter {
 /// Counts the lines of the log at this path.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the log cannot be read.
 pub fn collect(path: &Path) -> Result<Stats, ReadError> {
     let log = Log::open(path)?;
     let (mut lines, mut span) = (0, None::<(Timestamp, Timestamp)>);
@@ -116,7 +116,7 @@ impl Stats {
     /// Writes it to standard output.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the output cannot be written.
     pub fn print(&self, json: bool) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if json {

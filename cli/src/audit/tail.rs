@@ -9,21 +9,21 @@ use guard_supervisor::audit::reader::{AuditEntry, Log, summary};
 use super::AuditError;
 use super::follow::Follow;
 
-/// In which form.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// One line for people.
+    /// One line of text for people.
     Text,
-    /// The log's line with its id.
+    /// The line of the log with its id added.
     Json,
 }
 
-/// Which lines.
+/// Which lines to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineFilter {
-    /// All.
+    /// All lines.
     All,
-    /// Denials.
+    /// Denials only.
     Denied,
 }
 
@@ -36,16 +36,16 @@ impl LineFilter {
 /// Writes the last lines of the log to standard output.
 ///
 /// # Errors
-/// When it cannot be read or written.
+/// When the log cannot be read or the output cannot be written.
 pub fn last(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Result<(), AuditError> {
     let log = Log::open(path)?;
     print(&latest(&log, number, lines)?, form)
 }
 
-/// The same, and those that come; returns when nobody reads them any more.
+/// Like [`last`], and then new lines as they come. Returns when the output is closed.
 ///
 /// # Errors
-/// When it cannot be read or written.
+/// When the log cannot be read or the output cannot be written.
 pub fn follow(path: &Path, number: usize, lines: LineFilter, form: Shown) -> Result<(), AuditError> {
     let log = Log::open(path)?;
     let end = log.latest().next().transpose()?.and_then(|entry| entry.n).unwrap_or_default();
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever stands in a line, and whatever kind it is.
+        /// Holds for any kind of line with any content.
         #[test]
         fn nothing_of_a_line_acts_on_a_terminal(operation in ".*", path in ".*", argument in ".*", deep in any::<bool>()) {
             let line = if deep {

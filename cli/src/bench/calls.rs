@@ -1,4 +1,4 @@
-//! The calls that are measured, as a caller sees them.
+//! The calls that are measured, made as a guarded program makes them.
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -10,10 +10,10 @@ use std::time::Instant;
 const CALLS: u32 = 2000;
 const PROGRAMS: u32 = 40;
 
-/// Makes them, and prints for each its name and the nanoseconds that it takes, with a tab between.
+/// Makes the calls. Prints each one's name and its duration in nanoseconds, separated by a tab.
 ///
 /// # Errors
-/// When one fails that should not, or nothing can be printed.
+/// When a call fails that should succeed, or the output cannot be written.
 pub fn measure() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     let mut tell = |name: &str, calls: u32, call: &mut dyn FnMut() -> std::io::Result<()>| {
@@ -35,7 +35,7 @@ pub fn measure() -> std::io::Result<()> {
     })?;
     let name = format!(".openclaw-guard-bench.{}", std::process::id());
     let make = || OpenOptions::new().write(true).create(true).truncate(true).open(&name).map(drop);
-    // Where the current directory may not be written there is nothing to measure.
+    // Skipped where the current directory is not writable.
     if make().is_ok() {
         let measured = tell("create and close, here", CALLS, &mut || make());
         std::fs::remove_file(&name)?;

@@ -33,7 +33,7 @@ pub struct BenchArgs {
     calls: bool,
 }
 
-/// How the calls are made.
+/// How the calls are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Mode {
     Native,
@@ -54,7 +54,7 @@ impl Mode {
         }
     }
 
-    /// What `--tiers` says for it.
+    /// The value for `--tiers`.
     fn tiers(self) -> Option<&'static str> {
         match self {
             Mode::Native => None,
@@ -78,10 +78,10 @@ pub enum BenchError {
     Print(#[from] std::io::Error),
 }
 
-/// Nanoseconds of each call, by its name in the order in which they are made.
+/// The name of each call and its nanoseconds, in the order of the calls.
 type Timings = Vec<(String, f64)>;
 
-/// Measures and prints.
+/// Runs the benchmark and prints the results.
 ///
 /// # Errors
 /// When the calls cannot be run, natively or under the policy.

@@ -1,4 +1,4 @@
-//! What `check` is asked on the command line.
+//! The arguments of `check`.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! A command as text: what OpenClaw would say of it before a shell runs it. Nothing is enforced by this.
+//! Predicts OpenClaw's verdict on a command line before a shell runs it. Nothing is enforced here.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -19,16 +19,16 @@ use serde_json::{Value, json};
 use super::output::ReasonOutput;
 use super::{CheckError, lookup};
 
-/// Whether what is no program's name may be a command line: it has what a name does not.
+/// Whether an argument that names no program may be a command line: it has characters that names do not have.
 pub fn is_text(argument: &OsStr) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./+@%:,".contains(byte) || *byte >= 0x80;
     !argument.as_bytes().iter().all(is_plain)
 }
 
-/// Answers `check -- 'string'`, and by the status.
+/// Answers `check -- 'string'`, on stdout and by the exit status.
 ///
 /// # Errors
-/// When the answer cannot be written.
+/// When the output cannot be written.
 pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Paths) -> Result<Exit, CheckError> {
     let text = text.to_str().ok_or_else(|| CheckError::NoText(shown(text.as_bytes())))?;
     let env = environment::of_command(policy, &places.state_directory).env;
@@ -44,7 +44,7 @@ pub fn answer(text: &OsStr, is_json: bool, policy: &Policy, places: &Paths) -> R
     Ok(super::output::status(verdicts.whole.outcome))
 }
 
-/// Reads a command in a directory. Without variables the disk is not looked at, and only paths lead to programs.
+/// Evaluates a command in a directory. Without variables the disk is not read, and only paths resolve to programs.
 fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[Variable]>) -> Evaluation {
     let resolve = |name: &str| match env {
         Some(env) => {
@@ -59,7 +59,7 @@ fn evaluate(policy: &Policy, text: &str, cwd: &Path, home: &Path, env: Option<&[
     command_text::evaluate(policy, text, &around)
 }
 
-/// The whole answer for a human.
+/// Renders the answer for a human.
 fn render(text: &str, evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> String {
     let mut lines = vec![format!("{} command {}", verdicts.whole.outcome.as_str(), shown(text.as_bytes()))];
     if let Some(reason) = evaluation.reason {
@@ -79,7 +79,7 @@ fn render(text: &str, evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> Strin
     lines.join("\n") + "\n"
 }
 
-/// The file that runs, as far as it was found.
+/// The resolved path of the program, as far as it was found.
 fn program(segment: &Segment) -> &str {
     let found = segment.resolved.as_ref().map(|found| found.real.as_str());
     found.unwrap_or_else(|| segment.program.first().map_or("", String::as_str))
@@ -94,7 +94,7 @@ fn why(segment: &Segment, verdict: &Verdict<'_>) -> String {
     why.join("; ")
 }
 
-/// The whole answer, with OpenClaw's names where it has them.
+/// The answer as JSON, with OpenClaw's names where it has them.
 fn value(evaluation: &Evaluation, verdicts: &Verdicts<'_>) -> Value {
     let parts = evaluation.segments.iter().zip(&verdicts.segments);
     let mut answer = json!({
@@ -145,7 +145,7 @@ pub struct CommandQuestion {
     _op: IgnoredAny,
     command: String,
     cwd: Option<String>,
-    /// The `PATH` by which names lead to programs on the disk.
+    /// The `PATH` that resolves names to programs on the disk.
     path: Option<String>,
 }
 

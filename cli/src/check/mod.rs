@@ -1,4 +1,4 @@
-//! `openclaw-guard check`: asks the policy what it would say, by the same function that enforces it.
+//! `openclaw-guard check`: asks the policy for a verdict, by the same function that enforces it.
 
 mod arguments;
 pub mod batch;
@@ -17,7 +17,7 @@ use guard_supervisor::config::options::Options;
 use guard_supervisor::config::{self, Disk, Paths, SetupError};
 use guard_supervisor::exit::Exit;
 
-/// Why `check` gave no answer.
+/// Why `check` has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! An answer for programs: a line of JSON, and an exit status.
+//! The answer for programs: a line of JSON and an exit status.
 
 use guard_policy::text::shown_json;
 use guard_policy::{Outcome, Reason, Source, Verdict};
@@ -11,7 +11,7 @@ struct CheckOutput<'a> {
     because: ReasonOutput<'a>,
 }
 
-/// Why, for a program.
+/// The reason in JSON.
 #[derive(Serialize)]
 pub struct ReasonOutput<'a> {
     source: Source,
@@ -20,13 +20,13 @@ pub struct ReasonOutput<'a> {
 }
 
 impl<'a> ReasonOutput<'a> {
-    /// Of a verdict.
+    /// The reason of a verdict.
     pub fn from_reason(because: &'a Reason<'_>) -> ReasonOutput<'a> {
         ReasonOutput { source: because.source, path: &because.path, text: &because.text }
     }
 }
 
-/// The status that stands for an outcome.
+/// The exit status for an outcome.
 pub fn status(outcome: Outcome) -> Exit {
     match outcome {
         Outcome::Allow => Exit::Success,
@@ -38,7 +38,7 @@ pub fn status(outcome: Outcome) -> Exit {
 /// A verdict as one line of JSON.
 pub fn json(verdict: &Verdict<'_>) -> String {
     let because = ReasonOutput::from_reason(&verdict.because);
-    // Strings and names of enums: there is nothing that could fail.
+    // Serializing strings and enum names cannot fail.
     let json = serde_json::to_string(&CheckOutput { outcome: verdict.outcome, because }).unwrap_or_default();
     shown_json(&json).into_owned()
 }

@@ -1,4 +1,4 @@
-//! One question of the command line, about files and programs as they are on the disk.
+//! One question from the command line, about files and programs on the disk.
 
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -20,10 +20,10 @@ use super::arguments::CheckArgs;
 use super::output::json;
 use super::{CheckError, command, lookup};
 
-/// Answers it on stdout, and by the status.
+/// Answers on stdout and by the exit status.
 ///
 /// # Errors
-/// When nothing was asked, or the command is not found.
+/// When there is no question, or the command is not found.
 pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, places: &Paths) -> Result<Exit, CheckError> {
     if let Some(path) = &question.read {
         return print(question, policy, "read", &file(path), &[], &places.cwd);
@@ -49,7 +49,7 @@ pub fn answer(question: &CheckArgs, policy: &Arc<Policy>, places: &Paths) -> Res
     let name = question.command.first().ok_or(CheckError::NoQuestion)?;
     let env = environment::of_command(policy, &places.state_directory).env;
     let Some(program) = lookup::program(name, &env, &places.cwd) else {
-        // One argument that no program is called is a command as a shell would be given it.
+        // A single argument that names no program is taken for a shell's command line.
         return match &question.command[..] {
             [text] if command::is_text(text) => command::answer(text, question.json, policy, places),
             _ => Err(CheckError::NotFound(shown(name.as_bytes()))),
@@ -63,7 +63,7 @@ fn file(path: &Path) -> PathBuf {
     guard_openclaw::real_path::real(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// The withheld programs that it is a copy of; none where it cannot be opened, and so cannot start.
+/// The withheld programs that the file is a copy of. Empty if it cannot be opened: then it cannot start either.
 pub fn originals(policy: &Arc<Policy>, path: &Path, real: &[u8]) -> Vec<Vec<u8>> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     let copies = ContentMatcher::new(Arc::clone(policy));

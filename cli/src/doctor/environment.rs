@@ -1,4 +1,4 @@
-//! Which secrets of the operator's environment a command would get. Names only, never a value.
+//! Which secrets of the operator's environment a command would get. Reports names, never values.
 
 use std::env;
 use std::os::unix::ffi::OsStringExt;
@@ -11,7 +11,7 @@ use guard_supervisor::config::environment::of_command;
 
 use super::finding::Findings;
 
-/// What is held back, and what is passed on that has the name of a secret.
+/// Reports the variables that are withheld, and those that are passed on although their names look secret.
 pub fn check(policy: Option<&Policy>, places: &Paths, findings: &mut Findings) {
     let Some(policy) = policy else {
         return findings.note("environment", "not known without a policy that is right");
@@ -23,7 +23,7 @@ pub fn check(policy: Option<&Policy>, places: &Paths, findings: &mut Findings) {
     } else {
         findings.ok("environment", format!("held back: {}", kept.join(", ")));
     }
-    // OpenClaw's rule for a container, for what is passed on by a wider one.
+    // Applies OpenClaw's stricter rule for containers to find secrets that a wider rule passes on.
     let secrets = inherited(passed.env, Inherit::Sandbox).dropped;
     let all = env::vars_os().map(|(name, _)| name.into_vec());
     let names: Vec<_> =

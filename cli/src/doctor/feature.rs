@@ -1,14 +1,14 @@
-//! What the kernel offers or lacks, as a finding.
+//! Findings about the kernel's features.
 
 use guard_supervisor::kernel::probe::Probed;
 use rustix::io::Errno;
 
 use super::finding::Findings;
 
-/// What is said of the kernel's features inside of a guard.
+/// The text for a feature that cannot be tested inside a guard.
 pub const INSIDE: &str = "not told inside of a guard, whose filter answers for the kernel";
 
-/// What stands above this process.
+/// Whether a guard supervises this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Above {
     /// No guard.
@@ -17,7 +17,7 @@ pub enum Above {
     Guard,
 }
 
-/// Something that the guard does not do without.
+/// Reports a feature that the guard requires.
 pub fn feature(
     findings: &mut Findings,
     above: Above,
@@ -36,7 +36,7 @@ pub fn feature(
     }
 }
 
-/// What to do where the kernel says no.
+/// The remedy for a missing feature, by the error.
 pub fn lacking(error: Errno, since: &str) -> String {
     match error {
         Errno::PERM | Errno::ACCESS => "start it where no container or sandbox refuses that \

@@ -1,4 +1,5 @@
-//! Who may change what the guard goes by: the policy, the stores, the log, the guard itself, and the way to each.
+//! Who may change the files that the guard relies on: the policy, the stores, the log, its program, and their
+//! directories.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,25 +17,25 @@ use super::finding::{Findings, State};
 use super::owners::{Openness, Owners, user, word};
 use super::reach::Exposure;
 
-/// Who may read it.
+/// Who may read the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Secrecy {
     /// Everybody.
     Open,
-    /// Nobody else, for it may hold a token, or tells what was done.
+    /// Only its owner: it may hold a token, or records what was done.
     Private,
-    /// Nobody else: the guard does not take it where others may.
+    /// Only its owner: otherwise the guard refuses to use it.
     Secret,
 }
 
-/// Something that the guard goes by.
+/// A file that the guard relies on.
 struct GuardFile {
     name: &'static str,
     path: PathBuf,
     secrecy: Secrecy,
 }
 
-/// What there may be.
+/// The files that may exist.
 fn guard_files(places: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
     let of = |name, path: PathBuf, secrecy| GuardFile { name, path, secrecy };
     let state = &places.state_directory;
@@ -58,7 +59,7 @@ fn guard_files(places: &Paths, reach: &Exposure<'_>) -> Vec<GuardFile> {
     all
 }
 
-/// All of them that are there, and the directories on the way.
+/// Checks every file that exists, and the directories that lead to it.
 pub fn check(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     let owners = Owners::find(&places.home);
     let all = guard_files(places, reach);
@@ -75,7 +76,7 @@ pub fn check(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     check_parents(&all, reach, &owners, findings);
 }
 
-/// What its mode and owner let others do.
+/// Reports what the mode and owner let others do.
 fn open(one: &GuardFile, meta: &fs::Metadata, owners: &Owners, findings: &mut Findings) {
     let path = shown(one.path.as_os_str().as_encoded_bytes());
     let is_directory = if meta.is_dir() { "the directory " } else { "" };
@@ -110,7 +111,7 @@ fn open(one: &GuardFile, meta: &fs::Metadata, owners: &Owners, findings: &mut Fi
     }
 }
 
-/// Whether the tree may write it, or set another in its place.
+/// Reports whether the tree may write or replace it.
 fn written(one: &GuardFile, reach: &Exposure<'_>, findings: &mut Findings) {
     let (links, end) = reach.trail(&one.path);
     let fix = "add it to permissions.filesystem.deny of guard.json";
@@ -136,7 +137,7 @@ fn told(outcome: Outcome) -> Option<(State, &'static str)> {
     }
 }
 
-/// Whoever may write a directory may set another file in the place of one that is in it.
+/// A process that may write a directory may replace the files in it.
 fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findings: &mut Findings) {
     let mut directories = BTreeSet::new();
     for one in all {
@@ -145,7 +146,7 @@ fn check_parents(all: &[GuardFile], reach: &Exposure<'_>, owners: &Owners, findi
             directories.extend(place.ancestors().skip(1).map(Path::to_owned));
         }
     }
-    // Those are looked at by themselves.
+    // These directories have been checked themselves.
     let itself: Vec<_> = all.iter().map(|one| reach.trail(&one.path).1).collect();
     directories.retain(|directory| !itself.contains(directory));
     let mut fine = 0;

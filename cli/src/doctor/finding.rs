@@ -1,27 +1,27 @@
-//! What was found, in sections.
+//! Findings, in sections.
 
 use serde::Serialize;
 
-/// What it is about.
+/// The topic of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Section {
     /// What the kernel offers to this process.
     Kernel,
-    /// What is therefore enforced.
+    /// What is enforced as a result.
     Enforcement,
     /// guard.json, and who may change it.
     Policy,
-    /// The machine and the operator's own environment.
+    /// The machine, and the operator's environment.
     Host,
-    /// OpenClaw, where it is.
+    /// OpenClaw, if it is installed.
     Openclaw,
     /// `doctor gateway`.
     Gateway,
 }
 
 impl Section {
-    /// Its title.
+    /// The section's title.
     pub fn title(self) -> &'static str {
         match self {
             Section::Kernel => "Kernel",
@@ -34,26 +34,26 @@ impl Section {
     }
 }
 
-/// How it is.
+/// The state of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// As it should be.
     Ok,
-    /// Neither good nor bad, or it could not be looked at.
+    /// Neutral, or it could not be checked.
     Note,
-    /// It works, and may not be what is meant.
+    /// It works, but may not be intended.
     Warning,
-    /// It does not work, or somebody can get around it.
+    /// It does not work, or can be circumvented.
     Problem,
 }
 
-/// One thing.
+/// One finding.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub section: Section,
     pub state: State,
-    /// Always the same for the same thing.
+    /// A stable identifier.
     pub name: &'static str,
     pub text: String,
     /// What to do.
@@ -61,7 +61,7 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
-/// All of it, in order.
+/// All findings, in order.
 #[derive(Debug)]
 pub struct Findings {
     section: Section,
@@ -69,64 +69,64 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Nothing yet; what comes first is about this.
+    /// An empty list; findings go to this section first.
     pub fn about(section: Section) -> Findings {
         Findings { section, all: Vec::new() }
     }
 
-    /// What comes next is about this.
+    /// Adds the next findings to this section.
     pub fn turn_to(&mut self, section: Section) {
         self.section = section;
     }
 
-    /// It is as it should be.
+    /// Adds a finding: as it should be.
     pub fn ok(&mut self, name: &'static str, text: impl Into<String>) {
         self.add(State::Ok, name, text.into(), String::new());
     }
 
-    /// It is so.
+    /// Adds a note.
     pub fn note(&mut self, name: &'static str, text: impl Into<String>) {
         self.add(State::Note, name, text.into(), String::new());
     }
 
-    /// It works, and may not be what is meant.
+    /// Adds a warning.
     pub fn warning(&mut self, name: &'static str, text: impl Into<String>, fix: impl Into<String>) {
         self.add(State::Warning, name, text.into(), fix.into());
     }
 
-    /// It does not work, or somebody can get around it.
+    /// Adds a problem.
     pub fn problem(&mut self, name: &'static str, text: impl Into<String>, fix: impl Into<String>) {
         self.add(State::Problem, name, text.into(), fix.into());
     }
 
-    /// One of these.
+    /// Adds a finding; an empty `fix` means none.
     pub fn add(&mut self, state: State, name: &'static str, text: String, fix: String) {
         let fix = Some(fix).filter(|fix| !fix.is_empty());
         self.all.push(Finding { section: self.section, state, name, text, fix });
     }
 
-    /// These come next, about what they are about.
+    /// Appends the other findings, which keep their sections.
     pub fn append(&mut self, other: Findings) {
         self.all.extend(other.all);
     }
 
-    /// Each of them.
+    /// All findings.
     pub fn all(&self) -> &[Finding] {
         &self.all
     }
 
-    /// How many are so.
+    /// How many findings have this state.
     pub fn count(&self, state: State) -> usize {
         self.all.iter().filter(|finding| finding.state == state).count()
     }
 
-    /// Whether something does not work.
+    /// Whether there is a problem.
     pub fn has_problem(&self) -> bool {
         self.count(State::Problem) > 0
     }
 }
 
-/// The only finding of a look: how it is, what it says, and what to do.
+/// The only finding of a check: its state, text and fix.
 #[cfg(test)]
 pub fn found(look: impl FnOnce(&mut Findings)) -> (State, String, String) {
     let mut findings = Findings::about(Section::Host);

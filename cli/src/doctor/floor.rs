@@ -1,4 +1,4 @@
-//! What is enforced here, by whom: the tiers and the floor of a tree that would start now.
+//! What would be enforced here: the tiers, and the Landlock domain of a tree started now.
 
 use guard_policy::{Ask, Policy, Security};
 use guard_shim::floor::LandlockStatus;
@@ -7,7 +7,7 @@ use guard_supervisor::landlock::{BuiltDomain, Names, Use};
 
 use super::finding::Findings;
 
-/// What a guarded command would get.
+/// Reports what a guarded command would get.
 pub fn check(options: &Options, policy: Option<&Policy>, findings: &mut Findings) {
     if options.observe {
         return findings.warning(
@@ -43,7 +43,7 @@ pub fn check(options: &Options, policy: Option<&Policy>, findings: &mut Findings
     }
 }
 
-/// What is decided about programs, in a line.
+/// Reports the program policy in one line.
 fn programs(policy: &Policy, findings: &mut Findings) {
     let (security, ask) = (policy.security(), policy.ask());
     let text = format!("exec.security is {}, exec.ask is {}", security.as_str(), ask.as_str());
@@ -54,7 +54,7 @@ fn programs(policy: &Policy, findings: &mut Findings) {
     }
 }
 
-/// Why calls are held that need not be under another policy.
+/// Reports why calls are intercepted that another policy could leave to the kernel.
 fn slower(options: &Options, policy: &Policy, made: &BuiltDomain, findings: &mut Findings) {
     let untrapped = made.plan.untrapped();
     if (untrapped.reads && untrapped.writes) || options.tiers.len() < 3 || made.status == LandlockStatus::None

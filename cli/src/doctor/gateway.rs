@@ -1,4 +1,4 @@
-//! Whether questions reach somebody at OpenClaw's gateway.
+//! Checks whether questions reach anyone at OpenClaw's gateway.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use tokio::time::timeout;
 use super::DoctorError;
 use super::finding::{Findings, Section};
 
-/// How long the gateway may take to say something.
+/// How long the gateway may take to reply.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the question waits there, should it not be taken back.
+/// When the question expires there, if it is not withdrawn.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What is asked. Nothing runs, whatever is answered.
+/// The command in the test question. It never runs, whatever the answer.
 const COMMAND: &str = "true # openclaw-guard doctor: a test, nothing runs";
 
-/// Finds out; `asks` says whether a question is asked.
+/// Connects to the gateway; asks a question only if `asks` is set.
 ///
 /// # Errors
-/// When there is no policy to go by.
+/// When no policy is in force.
 pub fn check(options: &Options, asks: bool) -> Result<Findings, DoctorError> {
     let places = Paths::find(options)?;
     let policy = config::policy(options, &places, Disk::Used)?;
@@ -60,7 +60,7 @@ fn has(policy: &Policy, route: Route) -> bool {
     policy.approvals().routes().is_none_or(|routes| routes.contains(&route))
 }
 
-/// The other routes, for people.
+/// The other approval routes, for people.
 fn others(policy: &Policy) -> String {
     let others = Route::ALL.into_iter().filter(|route| *route != Route::Gateway && has(policy, *route));
     others.map(Route::as_str).collect::<Vec<_>>().join(", ")
@@ -97,7 +97,7 @@ async fn ask(policy: &Policy, access: &Credentials, asks: bool, findings: &mut F
         Err(_) => findings.problem("question", "it is not taken in time", "look at the gateway's log"),
     }
     let resolve = link.call("exec.approval.resolve", json!({"id": id, "decision": "deny"}));
-    // Where nobody was asked there is nothing to take back.
+    // If nobody was asked, there is nothing to withdraw.
     let _ = timeout(IO_TIMEOUT, resolve).await;
 }
 

@@ -9,7 +9,7 @@ use guard_supervisor::config::Paths;
 
 use super::finding::Findings;
 
-/// All of it.
+/// Runs all checks.
 pub fn check(places: &Paths, findings: &mut Findings) {
     let settings = Path::new("/proc/sys/fs");
     protected(settings, findings);
@@ -28,7 +28,8 @@ pub fn check(places: &Paths, findings: &mut Findings) {
     }
 }
 
-/// What keeps users from following each other's links in directories of all (Documentation/admin-guide/sysctl/fs.rst).
+/// Protection against other users' links and files in world-writable directories
+/// (Documentation/admin-guide/sysctl/fs.rst).
 fn protected(settings: &Path, findings: &mut Findings) {
     const NAMES: [&str; 4] =
         ["protected_symlinks", "protected_hardlinks", "protected_fifos", "protected_regular"];
@@ -47,7 +48,7 @@ fn protected(settings: &Path, findings: &mut Findings) {
     );
 }
 
-/// A program that the kernel starts for a core runs outside of the tree (core(5)).
+/// The kernel runs a core-dump helper outside the tree (core(5)).
 fn cores(pattern: &Path, findings: &mut Findings) {
     let Ok(pattern) = fs::read_to_string(pattern) else {
         return findings.note("cores", "kernel.core_pattern cannot be read");
@@ -61,7 +62,7 @@ fn cores(pattern: &Path, findings: &mut Findings) {
     }
 }
 
-/// Programs that the kernel starts for files of other formats. They do not start in a tree.
+/// Interpreters that the kernel starts for other file formats. Such files do not start in a tree.
 fn formats(directory: &Path, findings: &mut Findings) {
     let Ok(entries) = fs::read_dir(directory) else {
         return findings.ok("formats", "no formats are registered (binfmt_misc)");
@@ -84,9 +85,9 @@ fn formats(directory: &Path, findings: &mut Findings) {
     );
 }
 
-/// A clock that is behind what was made by it has lost the time: answers and saved entries are dated by it.
+/// A clock behind this program's own file has been reset: answers and saved entries are dated by it.
 fn clock(program: &Path, now: SystemTime, findings: &mut Findings) {
-    /// Machines differ by that much, and a program may be built on another.
+    /// Tolerates this much: clocks differ, and the program may be built on another machine.
     const APART: Duration = Duration::from_secs(24 * 60 * 60);
     let Ok(made) = fs::metadata(program).and_then(|meta| meta.modified()) else { return };
     if made.duration_since(now).is_ok_and(|ahead| ahead > APART) {

@@ -1,4 +1,4 @@
-//! What the kernel offers to this process: tried, not told from its version.
+//! What the kernel offers to this process, found by trying rather than by its version.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::feature::{Above, INSIDE, feature, lacking};
 use super::finding::Findings;
 use super::listener::{self, Filters};
 
-/// All of it.
+/// Runs all checks.
 pub fn look(above: Above, findings: &mut Findings) {
     system(findings);
     proc(findings);
@@ -79,7 +79,7 @@ fn system(findings: &mut Findings) {
     }
 }
 
-/// Everything about callers is read there.
+/// The guard reads everything about a caller from /proc.
 fn proc(findings: &mut Findings) {
     let is_proc = rustix::fs::statfs("/proc").is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC);
     if !is_proc {
@@ -93,7 +93,7 @@ fn proc(findings: &mut Findings) {
     }
 }
 
-/// How /proc hides processes, if it does (proc(5)). The last mount there counts.
+/// The mount option by which /proc hides processes, if any (proc(5)). The last mount there counts.
 fn hidden(mounts: &str) -> Option<&str> {
     let is_proc = |line: &&str| line.split(' ').nth(4) == Some("/proc");
     let line = mounts.lines().rfind(is_proc)?;
@@ -157,10 +157,10 @@ fn floor(version: io::Result<u8>, above: Above, findings: &mut Findings) {
     }
 }
 
-/// What the supervisor does with processes of the tree.
+/// The operations that the supervisor needs on the tree's processes.
 fn others(above: Above, findings: &mut Findings) {
     if above == Above::Guard {
-        // It would be told as an attempt.
+        // An outer guard would report the attempt as one.
         return ["ptrace", "memory", "pidfd"].into_iter().for_each(|name| findings.note(name, INSIDE));
     }
     let Others { trace, memory, descriptors } = match probe::others() {

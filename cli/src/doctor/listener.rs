@@ -1,4 +1,4 @@
-//! Whether held calls can be heard: the kernel allows one listener above a process (seccomp_unotify(2)).
+//! Whether a seccomp listener is available: the kernel allows one above a process (seccomp_unotify(2)).
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::feature::{Above, feature, lacking};
 use super::finding::Findings;
 
-/// What stands above this process, by its filters and by its line of parents.
+/// Whether a guard is above this process, by its filters and its ancestors.
 pub fn above() -> Above {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let is_filtered = Filters::of_this().is_some_and(|filters| filters.mode == FILTERED);
@@ -20,18 +20,18 @@ pub fn above() -> Above {
 /// `SECCOMP_MODE_FILTER` (linux/seccomp.h).
 const FILTERED: u32 = 2;
 
-/// What `/proc/self/status` says of what this process is held by.
+/// The seccomp fields of `/proc/self/status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
     pub no_new_privs: bool,
-    /// 0 none, 1 strict, 2 by filters.
+    /// 0 none, 1 strict, 2 filters.
     pub mode: u32,
-    /// How many (Linux 5.9).
+    /// The number of filters (Linux 5.9).
     pub count: Option<u32>,
 }
 
 impl Filters {
-    /// None where it cannot be read.
+    /// Those of this process; None when the file cannot be read.
     pub fn of_this() -> Option<Filters> {
         Filters::read(&fs::read_to_string("/proc/self/status").ok()?)
     }
@@ -49,7 +49,7 @@ impl Filters {
     }
 }
 
-/// Whether one can be had, and what it can do.
+/// Reports whether a listener can be installed, and its features.
 pub fn look(above: Above, findings: &mut Findings) {
     let Listening { adds, sends, wakes } = match probe::listener() {
         Ok(listening) => {
@@ -81,7 +81,7 @@ pub fn look(above: Above, findings: &mut Findings) {
     }
 }
 
-/// Who has the listener, as far as that can be told, and what to do. `root` is where the system's files are.
+/// Who probably has the listener, and what to do. `root` is the root of the system's files.
 fn holder(above: Above, root: &Path) -> (&'static str, &'static str) {
     if above == Above::Guard {
         return ("a guard above has a listener", "start it outside of that guard");

@@ -1,7 +1,7 @@
-//! `openclaw-guard doctor`: what is there, what is not, and what to do about it.
+//! `openclaw-guard doctor`: checks what works, what is missing, and what to do about it.
 //!
-//! A room looks at one thing each; what it found goes into [`finding::Findings`], in sections, and `print` says it. Nothing
-//! is changed and nobody is asked, but for the topic `gateway`.
+//! Each module checks one thing and adds to [`finding::Findings`], which `print` shows. Nothing is changed,
+//! and only the topic `gateway` asks anyone.
 
 mod environment;
 mod feature;
@@ -78,7 +78,7 @@ struct DoctorArgs {
     no_question: bool,
 }
 
-/// Why nothing was found out.
+/// Why the checks did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
     #[error(transparent)]
@@ -89,10 +89,10 @@ pub enum DoctorError {
     Output(std::io::Error),
 }
 
-/// Looks, and tells. The status is 1 where something is wrong.
+/// Runs the checks and prints the findings. The exit status is 1 if there is a problem.
 ///
 /// # Errors
-/// When it cannot be looked at.
+/// When the checks cannot run, or the output cannot be written.
 pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
     let (findings, json) = match &doctor.topic {
         None => (all(options)?, doctor.json),
@@ -102,13 +102,13 @@ pub fn act(options: &Options, doctor: &Doctor) -> Result<Exit, DoctorError> {
     };
     let told = if json { print::json(&findings) } else { print::text(&findings, Colours::of_stdout()) };
     match told {
-        // Whoever reads has seen enough.
+        // A closed pipe means that the reader has seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(DoctorError::Output(error)),
         _ => Ok(if findings.has_problem() { Exit::Wrong } else { Exit::Success }),
     }
 }
 
-/// All that can be looked at without asking anybody.
+/// Everything that can be checked without asking anyone.
 fn all(options: &Options) -> Result<Findings, DoctorError> {
     // The probes come first: they need a process with one thread.
     let above = listener::above();
@@ -117,7 +117,7 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
     let places = Paths::find(options)?;
     let policy = match above {
         Above::Nothing => policies(options, &places, &mut findings),
-        // What a guard goes by is out of reach of its tree.
+        // The files that an outer guard relies on are hidden from its tree.
         Above::Guard => {
             findings.turn_to(Section::Policy);
             findings.note("policy", "not looked at inside of a guard, which keeps it from its tree");
@@ -138,7 +138,7 @@ fn all(options: &Options) -> Result<Findings, DoctorError> {
     Ok(findings)
 }
 
-/// What is enforced, by which policy, and who may change that. The policy, where it is right.
+/// Checks what is enforced, by which policy, and who may change that. Returns the policy if it is valid.
 fn policies(options: &Options, places: &Paths, findings: &mut Findings) -> Option<Policy> {
     let mut read = Findings::about(Section::Policy);
     let policy = policy::look(options, places, &mut read);

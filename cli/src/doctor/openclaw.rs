@@ -9,7 +9,7 @@ use procfs::net::TcpState;
 
 use super::finding::Findings;
 
-/// All of it.
+/// Runs all checks.
 pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let state = shown(places.state.as_os_str().as_encoded_bytes());
     if !places.state_directory.is_dir() {
@@ -32,7 +32,7 @@ pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     listening(&config, gateway::find(&file).likeliest(), policy, findings);
 }
 
-/// OpenClaw's own approvals.
+/// Checks OpenClaw's own approvals store.
 fn store(store: &File, state: &str, findings: &mut Findings) {
     const NAME: &str = "store";
     match store {
@@ -54,7 +54,7 @@ fn store(store: &File, state: &str, findings: &mut Findings) {
     }
 }
 
-/// The guard's own, and what it has kept of the gateway's.
+/// Checks the guard's own store, and the copy of the gateway's.
 fn own(stores: &Stores, places: &Paths, findings: &mut Findings) {
     let path = shown(approvals_store::own(&places.state_directory).as_os_str().as_encoded_bytes());
     match &stores.own {
@@ -73,7 +73,7 @@ fn own(stores: &Stores, places: &Paths, findings: &mut Findings) {
     }
 }
 
-/// Whether somebody listens where questions go. Nobody is asked: that is `doctor gateway`.
+/// Checks that the gateway's port is open. It asks nothing: `doctor gateway` does.
 fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut Findings) {
     const NAME: &str = "gateway";
     const ASK: &str = "openclaw-guard doctor gateway says whether questions reach somebody there";
@@ -86,7 +86,7 @@ fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut
     }
     match is_taken(port) {
         Some(true) => findings.ok(NAME, format!("somebody listens on port {port}; {ASK}")),
-        // Without OpenClaw nobody expects it.
+        // Without OpenClaw, no gateway is expected.
         _ if !config.is_there() => findings.note(NAME, format!("none is configured; port {port} is its own")),
         Some(false) if policy.is_some_and(|policy| policy.ask() != Ask::Off) => findings.warning(
             NAME,
@@ -98,7 +98,7 @@ fn listening(config: &Config, port: u16, policy: Option<&Policy>, findings: &mut
     }
 }
 
-/// Whether some process of this host listens on a TCP port. None where that cannot be told.
+/// Whether a process of this host listens on the TCP port. None when that cannot be determined.
 fn is_taken(port: u16) -> Option<bool> {
     let four = procfs::net::tcp().ok()?;
     let six = procfs::net::tcp6().unwrap_or_default();

@@ -7,19 +7,19 @@ use std::path::Path;
 use guard_policy::text::shown;
 use rustix::process::{getegid, geteuid};
 
-/// Whose files may be trusted: this user's, root's, and those of whoever owns the home.
+/// The trusted owners: this user, root and the home's owner.
 #[derive(Clone, Debug)]
 pub struct Owners {
     trusted: Vec<u32>,
     group: u32,
 }
 
-/// What others may do with it.
+/// What other users may do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Openness {
-    /// Nothing but read it.
+    /// Others may only read it.
     Closed,
-    /// A group may write it that is not this user's first.
+    /// A group other than this user's primary one may write it.
     Group,
     /// Everybody may write it.
     Everybody,
@@ -27,26 +27,26 @@ pub enum Openness {
     Other(u32),
 }
 
-/// The user that stands for all who have no number in a user namespace (Documentation/admin-guide/sysctl/fs.rst).
+/// The id shown for users without a mapping in a user namespace (Documentation/admin-guide/sysctl/fs.rst).
 const OVERFLOW: u32 = 65534;
 
 impl Owners {
-    /// For this process, with this home.
+    /// The owners that this process trusts, with this home.
     pub fn find(home: &Path) -> Owners {
         let home = fs::metadata(home).map(|meta| meta.uid()).ok();
         let trusted = [0, geteuid().as_raw()].into_iter().chain(home);
-        // Where root itself has no number, what is root's looks like nobody's.
+        // In a namespace where root is not mapped, root's files appear to belong to the overflow user.
         let is_mapped = fs::metadata("/").is_ok_and(|root| root.uid() == 0);
         let unmapped = (!is_mapped).then_some(OVERFLOW);
         Owners { trusted: trusted.chain(unmapped).collect(), group: getegid().as_raw() }
     }
 
-    /// Who else may change what has this mode and these owners.
+    /// Who else may change a file with this mode and owner.
     pub fn openness(&self, meta: &fs::Metadata) -> Openness {
         if !self.trusted.contains(&meta.uid()) {
             return Openness::Other(meta.uid());
         }
-        // In a sticky directory nobody takes another's files away (/tmp).
+        // In a sticky directory only a file's owner can remove it (/tmp).
         if meta.is_dir() && meta.mode() & 0o1000 != 0 {
             return Openness::Closed;
         }
@@ -58,8 +58,8 @@ impl Owners {
     }
 }
 
-/// Whether anybody may be in a group beside root. Those of the system that list nobody are for administrators to fill
-/// (Debian's `staff`, whose `/usr/local/bin` is).
+/// Whether a group may have members besides root. System groups with no listed members are left to the administrator
+/// (Debian's `staff`, which owns `/usr/local/bin`).
 fn has_members(group: u32) -> bool {
     /// Where the groups of users begin, and `users` itself, in which everybody is on some systems (Debian's policy, 9.2.2).
     const USERS: [std::ops::RangeInclusive<u32>; 2] = [100..=100, 1000..=u32::MAX];
@@ -68,13 +68,13 @@ fn has_members(group: u32) -> bool {
     is_users || found.is_some_and(|found| !found.mem.is_empty() && found.mem != ["root"])
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 pub fn word(path: &Path) -> String {
     let path = path.to_string_lossy();
     shlex::try_quote(&path).map_or_else(|_| shown(path.as_bytes()), |quoted| quoted.into_owned())
 }
 
-/// A user's name with the number, or the number.
+/// A user's name with the number, or the number alone.
 pub fn user(uid: u32) -> String {
     let found = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid)).ok().flatten();
     found.map_or_else(|| format!("user {uid}"), |user| format!("{} ({uid})", user.name))

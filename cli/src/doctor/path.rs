@@ -1,4 +1,4 @@
-//! The operator's PATH: who may leave a program there that the operator starts later, outside of the guard.
+//! Checks the operator's PATH: who may put a program there that the operator later starts outside the guard.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ use super::reach::Exposure;
 
 const DENY: &str = "add it to permissions.filesystem.deny of guard.json, or take it out of PATH";
 
-/// Each directory of PATH.
+/// Checks each directory of PATH.
 pub fn look(places: &Paths, reach: &Exposure<'_>, findings: &mut Findings) {
     let Some(path) = env::var_os("PATH") else {
         return findings.note("path", "there is no PATH");
@@ -78,7 +78,7 @@ fn judge(directory: &Path, reach: &Exposure<'_>, owners: &Owners) -> Judgement {
         }
         Outcome::Deny => {}
     }
-    // A sticky directory takes new files from everybody.
+    // A sticky directory, too, accepts new files from everybody.
     if meta.mode() & 0o002 != 0 {
         return Judgement::Problem(
             format!("everybody may leave programs in {path}"),

@@ -1,4 +1,4 @@
-//! Whether guard.json is there and right.
+//! Checks that guard.json exists and is valid.
 
 use guard_policy::Policy;
 use guard_supervisor::config::options::Options;
@@ -7,10 +7,10 @@ use guard_supervisor::config::{self, Disk, Paths};
 use super::finding::Findings;
 use crate::policy::{PolicyText, ValidationReport, report};
 
-/// The command that shows all of it.
+/// The command that shows every error.
 const VALIDATE: &str = "openclaw-guard policy validate";
 
-/// Looks, and gives the policy that would be in force; None where there is none that is right.
+/// Checks the policy, and returns it; None when there is no valid one.
 pub fn look(options: &Options, places: &Paths, findings: &mut Findings) -> Option<Policy> {
     let source = match PolicyText::read(options, None) {
         Ok(source) => source,
@@ -55,12 +55,12 @@ fn taken<E: std::fmt::Display>(
     policy.map_err(|why| findings.problem("policy", why.to_string(), validate)).ok()
 }
 
-/// What the policy's file is named by.
+/// How the policy's file was selected.
 fn named(options: &Options) -> String {
     options.policy.as_ref().map_or_else(String::new, |path| format!(" {}", super::owners::word(path)))
 }
 
-/// That there is more than the first.
+/// Mentions that there are further errors.
 fn more(count: usize) -> String {
     if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() }
 }

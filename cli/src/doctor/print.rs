@@ -1,4 +1,4 @@
-//! Findings for people, and for programs.
+//! Prints findings for people and for programs.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -15,7 +15,7 @@ pub enum Colours {
 }
 
 impl Colours {
-    /// On a terminal, unless its owner wants none (no-color.org).
+    /// Used on a terminal, unless its owner has disabled colours (no-color.org).
     pub fn of_stdout() -> Colours {
         let unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
@@ -32,7 +32,7 @@ impl Colours {
     }
 }
 
-/// What stands before a finding, and its colour.
+/// The mark before a finding, and its colour.
 fn mark(state: State) -> (&'static str, &'static str) {
     match state {
         State::Ok => ("32", "✓"),
@@ -42,20 +42,20 @@ fn mark(state: State) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes an array of objects to standard output.
+/// Writes the findings as a JSON array to standard output.
 ///
 /// # Errors
-/// The kernel's.
+/// Returns an I/O error when the output cannot be written.
 pub fn json(findings: &Findings) -> io::Result<()> {
-    // Strings and names: nothing that could fail.
+    // Serializing strings and enum names cannot fail.
     let json = serde_json::to_string_pretty(findings.all()).unwrap_or_default();
     writeln!(io::stdout().lock(), "{}", shown_json(&json))
 }
 
-/// Writes it to standard output for somebody who reads.
+/// Writes the findings as text to standard output.
 ///
 /// # Errors
-/// The kernel's.
+/// Returns an I/O error when the output cannot be written.
 pub fn text(findings: &Findings, colours: Colours) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(written(findings, colours).as_bytes())?;

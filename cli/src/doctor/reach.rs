@@ -1,4 +1,4 @@
-//! What the guarded tree may write, by the policy in force: the engine says.
+//! What a guarded tree may write, by the engine's verdicts under the policy in force.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use guard_policy::{Access, Outcome, Policy, Request, decide};
 use guard_supervisor::config::realpath::Links;
 
-/// What it reaches.
+/// What a tree can reach.
 pub struct Exposure<'p> {
     policy: Option<&'p Policy>,
     links: Links,
 }
 
 impl<'p> Exposure<'p> {
-    /// Under this policy; without one nothing is known.
+    /// Under this policy; without one, nothing is known.
     pub fn new(policy: Option<&'p Policy>) -> Exposure<'p> {
         Exposure { policy, links: Links::default() }
     }
@@ -23,16 +23,15 @@ impl<'p> Exposure<'p> {
         self.policy
     }
 
-    /// Whether it may write, replace or remove what is at a real path: [`Outcome::Deny`] where nothing is known.
+    /// Whether the tree may write, replace or remove the file at a real path: [`Outcome::Deny`] if there is no policy.
     pub fn writes(&self, path: &Path) -> Outcome {
         let request = Request::File { path: path.as_os_str().as_bytes(), access: Access::WRITE };
         self.policy.map_or(Outcome::Deny, |policy| decide(policy, &request).outcome)
     }
 
-    /// Whether it may leave a program in a directory, by any name. What the kernel keeps this user from is kept from the
-    /// tree, too.
+    /// Whether the tree may create a program under any name in a directory. It cannot where this user cannot.
     pub fn leaves_in(&self, directory: &Path) -> Outcome {
-        /// A name that no rule is about.
+        /// A name that no rule mentions.
         const NEW: &str = "openclaw-guard-doctor-looks";
         if is_writable(directory) {
             self.writes(&guard_openclaw::real_path::real(directory).join(NEW))
@@ -41,7 +40,7 @@ impl<'p> Exposure<'p> {
         }
     }
 
-    /// Whether it may make a directory that is missing.
+    /// Whether the tree may create a missing directory.
     pub fn makes(&self, directory: &Path) -> Outcome {
         let around = directory.ancestors().find(|around| around.exists());
         if around.is_some_and(is_writable) {
@@ -51,7 +50,7 @@ impl<'p> Exposure<'p> {
         }
     }
 
-    /// The symbolic links on the way to a path, and at last where it leads.
+    /// The symbolic links along a path, and the path that it resolves to.
     pub fn trail(&self, path: &Path) -> (Vec<PathBuf>, PathBuf) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let trail = self.links.trail(path.as_os_str().as_bytes());
@@ -62,7 +61,7 @@ impl<'p> Exposure<'p> {
     }
 }
 
-/// Whether the kernel lets this user change what is in it.
+/// Whether this user may write the directory.
 fn is_writable(directory: &Path) -> bool {
     nix::unistd::access(directory, nix::unistd::AccessFlags::W_OK).is_ok()
 }

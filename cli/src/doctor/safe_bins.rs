@@ -1,4 +1,4 @@
-//! Interpreters where a program is trusted whatever it is told: OpenClaw 2026.9.6's audit rules
+//! Interpreters that may start with any arguments: OpenClaw 2026.9.6's audit rules
 //! `tools.exec.safe_bins_interpreter_unprofiled` and `tools.exec.allowlist_interpreter_without_strict_inline_eval`.
 
 use guard_openclaw::gateway::{self, Config};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::finding::Findings;
 use crate::policy;
 
-/// guard.json, OpenClaw's configuration, and what the policy lets start.
+/// Checks guard.json, OpenClaw's configuration, and the programs that the policy allows.
 pub fn look(options: &Options, places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let before = findings.all().len();
     let source = policy::PolicyText::read(options, None).ok().flatten();
@@ -50,7 +50,7 @@ fn told(place: &str, names: &[&str], findings: &mut Findings) {
     }
 }
 
-/// The interpreters among the safe bins of a section `exec`, without a profile there or in the one around it.
+/// The interpreters among the safe bins of an `exec` section that have no profile in it or in the enclosing one.
 fn unprofiled<'v>(exec: Option<&'v Value>, around: Option<&Value>) -> Vec<&'v str> {
     let has_profile = |name: &str| {
         [exec, around].into_iter().flatten().any(|exec| {
@@ -63,7 +63,7 @@ fn unprofiled<'v>(exec: Option<&'v Value>, around: Option<&Value>) -> Vec<&'v st
     names.filter(|name| runs_its_input(name) && !has_profile(name)).collect()
 }
 
-/// Interpreters that start unasked, with whatever arguments.
+/// Interpreters that start without a question, with any arguments.
 fn entries(policy: &Policy, findings: &mut Findings) {
     let settings = policy.explain(None);
     let programs = settings.iter().filter(|setting| setting.section == Section::Programs);
@@ -104,7 +104,7 @@ fn entries(policy: &Policy, findings: &mut Findings) {
     }
 }
 
-/// Whether one of the patterns is of an interpreter, as far as the name tells.
+/// Whether one of the patterns names an interpreter.
 fn interprets(patterns: &str) -> bool {
     patterns.split(", ").any(|pattern| is_interpreter(pattern.trim_end_matches('*')))
 }

@@ -1,4 +1,4 @@
-//! Room for the audit log, and the guards that write it.
+//! Checks the space for the audit log, and lists the guards that write it.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use rustix::fs::statvfs;
 use super::finding::Findings;
 use crate::approvals::client::Guards;
 
-/// What a day of work may need, in bytes.
+/// The bytes that a day of work may need.
 const ENOUGH: u64 = 64 << 20;
 
-/// Both.
+/// Runs both checks.
 pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     let settings = policy.map(Policy::audit);
     let log = places.audit(settings.and_then(|settings| settings.path.as_deref()));
@@ -21,7 +21,7 @@ pub fn look(places: &Paths, policy: Option<&Policy>, findings: &mut Findings) {
     guards(places, findings);
 }
 
-/// The room on the file system of the log, as far as this user may fill it.
+/// Checks the space that this user may fill on the log's file system.
 fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
     let path = shown(log.as_os_str().as_encoded_bytes());
     let found = log.ancestors().find_map(|place| statvfs(place).ok());
@@ -30,7 +30,7 @@ fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
     };
     let room = found.f_bavail.saturating_mul(found.f_frsize);
     let text = format!("{} MiB for {path}", room >> 20);
-    // Some file systems count no names (btrfs).
+    // Some file systems have no limit on files (btrfs).
     let is_out_of_names = found.f_files > 0 && found.f_favail == 0;
     if room < enough || is_out_of_names {
         let text = if is_out_of_names { format!("no file can be made for {path}") } else { text };
@@ -43,7 +43,7 @@ fn disk(log: &Path, enough: u64, on_error: OnError, findings: &mut Findings) {
     findings.ok("disk", text);
 }
 
-/// What becomes of a call whose line cannot be written.
+/// What happens to a call whose line cannot be written.
 fn becomes(on_error: OnError) -> &'static str {
     match on_error {
         OnError::Deny => "is denied (audit.onError)",
@@ -51,7 +51,7 @@ fn becomes(on_error: OnError) -> &'static str {
     }
 }
 
-/// Other guards of this user.
+/// Lists this user's other guards.
 fn guards(places: &Paths, findings: &mut Findings) {
     match Guards::find(&places.state_directory).and_then(|guards| guards.pids()) {
         Ok(pids) => {

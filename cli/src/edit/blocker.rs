@@ -1,15 +1,15 @@
-//! What keeps something from being allowed though rules and allowlists say so: what would have to change, and why that may be
+//! Finds what blocks a request although rules and allowlists permit it, what would have to change, and why that may be
 //! unwise.
 
 use guard_policy::Source;
 use guard_supervisor::audit::Operation;
 
-/// What would have to change.
+/// What blocks the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockedBy {
-    /// What to do; or that nothing can be done, and what to do instead.
+    /// What to do; or that nothing helps, and what to do instead.
     pub change: String,
-    /// What it would cost.
+    /// The risk of doing it.
     pub unwise: Option<&'static str>,
 }
 
@@ -25,7 +25,7 @@ impl BlockedBy {
 
 const SECRETS: &str = "what the tree can read, it can also send somewhere";
 
-/// By who decided, where and why.
+/// Finds it by the verdict's source, place and text.
 pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operation>) -> BlockedBy {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     match source {
@@ -91,7 +91,7 @@ pub fn obstacle(source: Source, path: &str, text: &str, operation: Option<Operat
     }
 }
 
-/// What was refused without a policy.
+/// For a refusal that no policy made.
 fn refused(text: &str, operation: Option<Operation>) -> BlockedBy {
     if text.starts_with("not below exec.roots") {
         return BlockedBy::new(format!("{text} in guard.json; a guard that runs must be started again"));

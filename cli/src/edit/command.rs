@@ -143,13 +143,13 @@ pub enum CommandError {
     Output(#[from] io::Error),
 }
 
-/// How often a change is begun again when somebody else changes the policy meanwhile.
+/// How often an edit starts over because the policy was changed meanwhile.
 const MAX_TRIES: usize = 16;
 
-/// Allows it.
+/// Edits guard.json so that something is allowed.
 ///
 /// # Errors
-/// When the policy cannot be read or written, or the command line says nothing that could be.
+/// When the policy cannot be read or written, or the command line has nothing to allow.
 pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
     let (how, lift) = match what {
         Allow::Read { files, lift } | Allow::Write { files, lift } => (&files.how, lift),
@@ -164,7 +164,7 @@ pub fn allow(options: &Options, what: &Allow) -> Result<Exit, CommandError> {
     })
 }
 
-/// Denies it.
+/// Edits guard.json so that something is denied.
 ///
 /// # Errors
 /// As [`allow`].
@@ -183,7 +183,7 @@ pub fn deny(options: &Options, what: &Deny) -> Result<Exit, CommandError> {
             Deny::Exec(list) => {
                 let policy = ground.in_force()?;
                 let mut wish = EditRequest::programs(&list.programs, Bits::X, &policy, places, limit)?;
-                // Its interpreter and its loader are other programs'.
+                // Its interpreter and its loader also start other programs: leave them allowed.
                 wish.needs.retain(|need| need.part.is_program());
                 wish
             }
@@ -242,7 +242,7 @@ fn change(
         };
         if !plan.changes.is_empty() && !how.dry_run {
             match ground.write(&plan.draft) {
-                // What others have changed stays, for the change is made again on top of it.
+                // Other changes are kept: this one is made again on top of them.
                 Err(EditError::Changed { .. }) if tries < MAX_TRIES => {
                     tries += 1;
                     continue;
@@ -302,7 +302,7 @@ fn tell(
     Ok(Exit::Success)
 }
 
-/// Says what keeps it as it is.
+/// Reports what blocks the change.
 fn refuse(
     ground: &EditContext,
     how: &EditMode,
@@ -349,7 +349,7 @@ fn refuse(
     Ok(Exit::Wrong)
 }
 
-/// Where a verdict's reason stands: `FILE:3:5: RULE`.
+/// Where a verdict's reason is in the policy: `FILE:3:5: RULE`.
 pub fn place(ground: &EditContext, path: &str, rule: &str) -> String {
     let found = ground.text().ok().flatten().and_then(|text| locate(text, path));
     let rule = shown(rule.as_bytes());
@@ -361,7 +361,7 @@ pub fn place(ground: &EditContext, path: &str, rule: &str) -> String {
     }
 }
 
-/// Whether standard output is a terminal whose user has nothing against colours.
+/// Colour, if standard output is a terminal and its user permits it.
 pub fn colour() -> Colour {
     let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if is_wanted && io::stdout().is_terminal() { Colour::Yes } else { Colour::No }
@@ -370,7 +370,7 @@ pub fn colour() -> Colour {
 /// Prints one JSON value on stdout.
 ///
 /// # Errors
-/// The kernel's.
+/// Returns an I/O error when the output cannot be written.
 pub fn print(value: &Value) -> io::Result<()> {
     let json = serde_json::to_string_pretty(value)?;
     writeln!(io::stdout().lock(), "{}", shown_json(&json))

@@ -1,4 +1,4 @@
-//! The policy that is edited, and where it holds.
+//! The policy that is edited, and the agent that it applies to.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use guard_supervisor::config::{self, Disk, Paths, SetupError};
 
 use super::EditError;
 
-/// A policy's text as it was found, and all that is needed to see what another one would mean here.
+/// A policy's text as read, and everything needed to evaluate a changed one here.
 pub struct EditContext {
     options: Options,
-    /// Where things are.
+    /// The paths of this host.
     pub places: Paths,
     stores: Stores,
     text: Option<Vec<u8>>,
 }
 
 impl EditContext {
-    /// Reads the policy that would be in force.
+    /// Reads the policy in force.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the policy cannot be read.
     pub fn find(options: &Options) -> Result<EditContext, SetupError> {
         let places = Paths::find(options)?;
         let text = config::read(&places, |path| std::fs::read(path))?;
@@ -31,7 +31,7 @@ impl EditContext {
         Ok(EditContext { options: options.clone(), places, stores, text })
     }
 
-    /// The same for another agent.
+    /// The same context for another agent.
     pub fn for_agent(self, agent: &str) -> EditContext {
         EditContext { options: Options { agent: agent.to_owned(), ..self.options }, ..self }
     }
@@ -39,16 +39,16 @@ impl EditContext {
     /// The text of guard.json; None where there is none.
     ///
     /// # Errors
-    /// When it is no text.
+    /// When the text is not UTF-8.
     pub fn text(&self) -> Result<Option<&str>, SetupError> {
         let not_text = |_| SetupError::NotText { path: self.places.policy.clone() };
         self.text.as_deref().map(str::from_utf8).transpose().map_err(not_text)
     }
 
-    /// guard.json to be changed; where there is none, one that says nothing.
+    /// A draft of guard.json; an empty policy if there is none.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The errors in the policy.
     pub fn draft(&self) -> Result<Draft, SetupError> {
         match self.text()? {
             Some(text) => Draft::parse(&self.name(), text).map_err(SetupError::Invalid),
@@ -56,12 +56,12 @@ impl EditContext {
         }
     }
 
-    /// What the policy is called.
+    /// The policy's name for messages.
     pub fn name(&self) -> String {
         self.places.policy.to_string_lossy().into_owned()
     }
 
-    /// For whom: the agent that the command line names, else everybody.
+    /// The scope to edit: the agent from the command line, otherwise everyone.
     pub fn scope(&self) -> Scope {
         match self.options.agent_is_named {
             true => Scope::Agent(self.options.agent.clone()),
@@ -69,7 +69,7 @@ impl EditContext {
         }
     }
 
-    /// The agent for whom the engine is asked.
+    /// The agent that the policy is evaluated for.
     pub fn agent(&self) -> &str {
         &self.options.agent
     }
@@ -80,18 +80,18 @@ impl EditContext {
         self.places.home.as_os_str().as_bytes()
     }
 
-    /// What would be in force by this text.
+    /// Compiles the draft.
     ///
     /// # Errors
-    /// When it cannot be compiled.
+    /// When the draft does not compile.
     pub fn policy(&self, draft: &Draft) -> Result<Arc<Policy>, SetupError> {
         self.compile(Some(draft.text().as_bytes()))
     }
 
-    /// What is in force.
+    /// Compiles the policy in force.
     ///
     /// # Errors
-    /// When it cannot be compiled.
+    /// When the policy does not compile.
     pub fn in_force(&self) -> Result<Arc<Policy>, SetupError> {
         self.compile(self.text.as_deref())
     }
@@ -100,7 +100,7 @@ impl EditContext {
         config::compile(&self.options, &self.places, Disk::Used, text, &self.stores).map(Arc::new)
     }
 
-    /// Writes the draft, if the policy is still what was read.
+    /// Writes the draft, if the policy is still the text that was read.
     ///
     /// # Errors
     /// As [`super::replace`].

@@ -1,18 +1,18 @@
-//! What is different between two texts of a policy.
+//! The differences between two texts of a policy.
 
 use guard_policy::text::shown;
 use similar::{ChangeTag, TextDiff};
 
-/// How lines are told apart.
+/// How added and removed lines are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// By their first character alone.
+    /// By the first character only.
     No,
-    /// By colour, too.
+    /// Also by colour.
     Yes,
 }
 
-/// As diff(1) shows it (`-u`), with what acts on a terminal escaped; nothing where nothing differs.
+/// A unified diff (`diff -u`) with terminal control sequences escaped; empty if the texts are equal.
 pub fn unified(name: &str, old: &str, new: &str, colour: Colour) -> String {
     let diff = TextDiff::from_lines(old, new);
     let mut told = String::new();
@@ -23,7 +23,7 @@ pub fn unified(name: &str, old: &str, new: &str, colour: Colour) -> String {
         }
         told.push_str(&format!("{}\n", hunk.header().to_string().trim_end()));
         for change in hunk.iter_changes() {
-            // A tab is no harm, and an indentation.
+            // Tabs stay: they are harmless indentation.
             let line = change.value().trim_end_matches(['\n', '\r']);
             let line = line.split('\t').map(|part| shown(part.as_bytes())).collect::<Vec<_>>().join("\t");
             let (sign, number) = match change.tag() {

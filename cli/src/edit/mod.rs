@@ -1,7 +1,8 @@
-//! Changing guard.json: all of a change or nothing of it, and no change of anybody else's lost (`replace`).
+//! Edits guard.json: a change is made completely or not at all, and never overwrites another one (`replace`).
 //!
-//! `command` is `allow` and `deny`: what is wanted (`request`) is made of questions (`query`) that the engine must answer so,
-//! and `plan` changes the policy that `context` has read until it does. `blocker` says what keeps it from that.
+//! `command` has `allow` and `deny`. A request (`request`) is a list of questions (`query`) with the verdicts that are
+//! wanted, and `plan` changes the policy that `context` has read until the engine gives them. `blocker` says what
+//! prevents that.
 
 pub mod blocker;
 pub mod command;

@@ -1,4 +1,4 @@
-//! What must be changed until the engine says what is wanted; nothing, where no change of guard.json makes it say so.
+//! Changes the policy until the engine gives the wanted verdict, or finds that no change of guard.json makes it do so.
 
 use std::sync::Arc;
 
@@ -10,80 +10,80 @@ use super::context::EditContext;
 use super::query::PathQuery;
 use super::request::{EditRequest, Need};
 
-/// More than one need takes: a denial of each scope, a rule, an entry.
+/// More steps than one need takes: removing a denial from each scope, a rule, an allowlist entry.
 const MAX_STEPS: usize = 8;
 
-/// What to do with denials of guard.json that are in the way.
+/// What to do with denials in guard.json that block the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denials {
-    /// They are meant.
+    /// Keep them.
     Keep,
     /// `--remove-deny`
     Remove,
 }
 
-/// One change.
+/// One change of the policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
     /// The key.
     pub key: String,
-    /// What it said.
+    /// The old value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
-    /// What it says now.
+    /// The new value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is: Option<String>,
 }
 
-/// A text by which it would be so.
+/// A draft that gives the wanted verdicts.
 #[derive(Debug)]
 pub struct EditPlan {
-    /// The text.
+    /// The changed policy.
     pub draft: Draft,
-    /// In what it differs; nothing where it was so before.
+    /// The changes; empty if the policy gave these verdicts before.
     pub changes: Vec<Changed>,
-    /// When it is in force for a guard that runs.
+    /// When a running guard applies it.
     pub takes_effect: Effect,
 }
 
-/// When a change is in force for a guard that runs.
+/// When a running guard applies a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// With the next call.
+    /// At the next call.
     AtOnce,
-    /// The same, but a guard that has left what is taken away to the kernel refuses the policy.
+    /// At the next call; but a guard that has left the removed rights to the kernel refuses the policy.
     UnlessKernels,
-    /// It must be started again: it keeps the places where programs may start.
+    /// After a restart: a running guard keeps its list of directories with programs.
     AtNextStart,
 }
 
-/// Why no change of guard.json that could be made here is enough.
+/// Why no possible change of guard.json is enough.
 #[derive(Clone, Debug)]
 pub struct Unchangeable {
-    /// About what.
+    /// The question that has the wrong verdict.
     pub part: PathQuery,
-    /// What the engine says with all the changes made.
+    /// The verdict after all changes.
     pub outcome: Outcome,
-    /// Who.
+    /// The verdict's source.
     pub source: Source,
-    /// Where, as [`guard_policy::Reason::path`].
+    /// The place of the rule, as in [`guard_policy::Reason::path`].
     pub path: String,
-    /// The place and what it says, in short.
+    /// The rule in short.
     pub rule: String,
-    /// One sentence.
+    /// The reason, as one sentence.
     pub text: String,
-    /// A denial of guard.json that could be removed.
+    /// A denial in guard.json that could be removed.
     pub denial: Option<(Scope, String)>,
 }
 
 /// Why there is no plan.
 #[derive(Debug)]
 pub enum NoPlan {
-    /// Something keeps it as it is.
+    /// Something blocks the change.
     Kept(Box<Unchangeable>),
-    /// The policy is wrong, or would be.
+    /// The policy is invalid, or would be.
     Setup(SetupError),
-    /// It cannot be written.
+    /// The pattern cannot be written in a policy.
     Pattern(guard_policy::BadPattern),
 }
 
@@ -99,19 +99,19 @@ impl From<guard_policy::BadPattern> for NoPlan {
     }
 }
 
-/// What is to come of it.
+/// The verdict that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// It is allowed, without a question.
+    /// Allowed without a question.
     Allow(Denials),
-    /// It is refused, without a question.
+    /// Denied without a question.
     Deny,
 }
 
-/// Changes the policy as little as it must.
+/// Makes the fewest changes that give the wanted verdicts.
 ///
 /// # Errors
-/// What keeps it as it is.
+/// What blocks the change.
 pub fn plan(ground: &EditContext, scope: &Scope, wish: &EditRequest, aim: Aim) -> Result<EditPlan, NoPlan> {
     let draft = ground.draft()?;
     let before = ground.policy(&draft)?;
@@ -122,7 +122,7 @@ pub fn plan(ground: &EditContext, scope: &Scope, wish: &EditRequest, aim: Aim) -
             Aim::Deny => making.deny(need)?,
         }
     }
-    // What the first need got may not be what the next one left.
+    // A later need may have changed the verdict for an earlier one.
     for need in &wish.needs {
         making.look(need, aim)?;
     }
@@ -142,7 +142,7 @@ struct Making<'g> {
     ground: &'g EditContext,
     scope: &'g Scope,
     draft: Draft,
-    /// The draft's.
+    /// The compiled draft.
     policy: Arc<Policy>,
     changes: Vec<Changed>,
 }
@@ -168,7 +168,7 @@ impl Making<'_> {
 
     fn deny(&mut self, need: &Need) -> Result<(), NoPlan> {
         let verdict = need.part.decide(&self.policy);
-        // What nothing grants may be granted by the next rule, entry or answer.
+        // Denied only because nothing grants it: a later rule, entry or answer could. An explicit rule is needed.
         let is_missed =
             verdict.because.path.ends_with("filesystem.default") || verdict.because.path.contains("exec.");
         if verdict.outcome != Outcome::Deny || is_missed {
@@ -178,7 +178,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// That it is as it was wanted.
+    /// Checks that the verdict is the wanted one.
     fn look(&self, need: &Need, aim: Aim) -> Result<(), NoPlan> {
         let verdict = need.part.decide(&self.policy);
         let wanted = match aim {
@@ -200,7 +200,7 @@ impl Making<'_> {
         })))
     }
 
-    /// Gives the bits, unless the map grants them.
+    /// Adds a rule with the bits, unless they are granted already.
     fn grant(&mut self, need: &Need) -> Result<bool, NoPlan> {
         let rights = self.rights(need);
         let granted = need.bits.grant(rights);
@@ -214,7 +214,7 @@ impl Making<'_> {
         self.rule(need, granted)
     }
 
-    /// Puts it into the allowlist, if it has a place there.
+    /// Adds an allowlist entry, if the need has one.
     fn list(&mut self, need: &Need) -> Result<bool, NoPlan> {
         let Some(entry) = &need.entry else { return Ok(false) };
         let agent = self.ground.agent();
@@ -233,7 +233,7 @@ impl Making<'_> {
         self.changed(change, Changed { key, was: Some(pattern.to_owned()), is: None })
     }
 
-    /// What a rule of the scope says, or where there is none, what holds now.
+    /// The rights of the scope's own rule; if there is none, the rights in force.
     fn rights(&self, need: &Need) -> Rights {
         match self.draft.rule(self.scope, &need.rule, self.ground.home()) {
             Some((_, permission)) => permission.0,
@@ -266,7 +266,7 @@ impl Making<'_> {
         Ok(true)
     }
 
-    /// The denial of guard.json at a place.
+    /// The denial of guard.json at this place, if there is one.
     fn denial(&self, path: &str) -> Option<(Scope, String)> {
         let agent = |name: &str| Scope::Agent(name.to_owned());
         [agent(self.ground.agent()), agent("*"), Scope::Everyone].into_iter().find_map(|scope| {
@@ -277,10 +277,10 @@ impl Making<'_> {
     }
 }
 
-/// Denies files before every rule.
+/// Adds denials that come before every rule.
 ///
 /// # Errors
-/// When a pattern cannot be written.
+/// When a pattern cannot be written in a policy.
 pub fn deny_all(ground: &EditContext, scope: &Scope, wish: &EditRequest) -> Result<EditPlan, NoPlan> {
     let draft = ground.draft()?;
     let policy = ground.policy(&draft)?;

@@ -1,4 +1,4 @@
-//! What the engine is asked: the same questions that a guarded call raises.
+//! The questions for the engine: the same ones that a guarded call raises.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,15 +17,15 @@ use guard_supervisor::judge::local_address::interface_of;
 
 use crate::check::originals;
 
-/// A script may be interpreted by a script, so often (fs/exec.c, exec_binprm).
+/// How many scripts may interpret each other in a row (fs/exec.c, exec_binprm).
 const MAX_SCRIPTS: usize = 5;
 
 /// One question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathQuery {
-    /// May this file be used so?
+    /// May this file be used with this access?
     File { path: Vec<u8>, access: Access },
-    /// May this socket be connected to, which the tree has not made?
+    /// May the tree connect to this socket, which it did not create?
     Socket { path: Vec<u8> },
     /// May this file run?
     Start { path: Vec<u8>, argv: Vec<Vec<u8>>, cwd: Vec<u8>, role: Role },
@@ -36,7 +36,7 @@ pub enum PathQuery {
 }
 
 impl PathQuery {
-    /// The engine's answer, within what the floor lets start at all.
+    /// The engine's verdict; a program that is not below exec.roots is denied.
     pub fn decide<'p>(&self, policy: &'p Arc<Policy>) -> Verdict<'p> {
         match self {
             PathQuery::File { path, access } => decide(policy, &Request::File { path, access: *access }),
@@ -73,7 +73,7 @@ impl PathQuery {
         }
     }
 
-    /// The question as the policy's own, for the rule that comes nearest.
+    /// The rule that comes nearest to allowing it.
     pub fn nearest<'p>(&self, policy: &'p Policy) -> Option<guard_policy::remedy::Nearest<'p>> {
         match self {
             PathQuery::File { path, access } => policy.nearest(&Request::File { path, access: *access }),
@@ -85,7 +85,7 @@ impl PathQuery {
         }
     }
 
-    /// The path that it is about.
+    /// The path in question.
     pub fn path(&self) -> Option<&[u8]> {
         match self {
             PathQuery::File { path, .. } | PathQuery::Socket { path } | PathQuery::Start { path, .. } => {
@@ -95,19 +95,19 @@ impl PathQuery {
         }
     }
 
-    /// Whether it is about the file that is started itself.
+    /// Whether it is about the started program itself.
     pub fn is_program(&self) -> bool {
         matches!(self, PathQuery::Start { role: Role::Program, .. })
     }
 
-    /// Whether it is about the start of something that needs a place in an allowlist.
+    /// Whether it is about a start that needs an allowlist entry.
     pub fn needs_entry(&self) -> bool {
         matches!(self, PathQuery::Start { role: Role::Program | Role::Interpreter, .. })
     }
 }
 
-/// The files that run when this one is started, by its real path: it, its interpreters if it is a script, the loader.
-/// What cannot be read is judged by its path alone.
+/// The files that run when the program at this real path starts: the program, its interpreters if it is a script, and
+/// the loader. A file that cannot be read is judged by its path alone.
 pub fn starts(path: &Path, argv: Vec<Vec<u8>>, cwd: &Path) -> Vec<PathQuery> {
     let (mut path, mut argv, mut role) = (path.to_owned(), argv, Role::Program);
     let cwd = cwd.as_os_str().as_bytes().to_vec();

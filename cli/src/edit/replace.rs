@@ -1,4 +1,4 @@
-//! Putting a new text in place of a policy's.
+//! Replaces the text of a policy atomically.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, ResolveFlags, floc
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-/// Why a policy was not changed. It is then the old one.
+/// Why a policy was not changed. The old text is then still there.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     #[error(
@@ -42,16 +42,16 @@ fn name(path: &Path) -> String {
     shown(path.as_os_str().as_bytes())
 }
 
-/// Replaces the policy at `path` (where that is a symbolic link, what it leads to) if its text is still `was`; `None` is that
-/// there is none. Mode and owner stay; a new file is its owner's alone.
+/// Replaces the policy at `path` (a symbolic link is followed) if its text is still `was`; `None` means that there was
+/// no policy. Mode and owner stay the same; a new file is private to its owner.
 ///
 /// # Errors
-/// [`EditError::Changed`] when somebody else has changed it.
+/// [`EditError::Changed`] when the policy has changed since it was read.
 pub fn replace(path: &Path, was: Option<&[u8]>, text: &[u8]) -> Result<(), EditError> {
     replace_on(&Kernel, path, was, text)
 }
 
-/// The same on a disk of the caller's.
+/// Like [`replace`], on the caller's disk.
 pub(super) fn replace_on(
     disk: &dyn Disk,
     path: &Path,
@@ -66,7 +66,7 @@ pub(super) fn replace_on(
     held.replace(disk, old, text)
 }
 
-/// The directory of a policy, locked.
+/// The locked directory of a policy.
 struct LockedDirectory {
     directory: OwnedFd,
     /// The policy's real path.
@@ -75,7 +75,7 @@ struct LockedDirectory {
     name: String,
 }
 
-/// A policy as it was found.
+/// A policy as it was read.
 struct Old {
     bytes: Vec<u8>,
     owner: Owner,
@@ -94,13 +94,13 @@ impl LockedDirectory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat2(CWD, parent, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
             .map_err(|error| failed("open the directory of", &real)(error.into()))?;
-        // Not the file itself: that is replaced by each change.
+        // Locks the directory, not the file: each change replaces the file.
         lock(&directory, &real)?;
         Ok(LockedDirectory { directory, name, path: real })
     }
 
     fn read(&self) -> Result<Option<Old>, EditError> {
-        // A FIFO would wait for somebody to write.
+        // Without NONBLOCK, opening a FIFO would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match below(self.directory.as_fd(), self.name.as_str(), flags, Mode::empty()) {
             Ok(file) => file,
@@ -120,7 +120,7 @@ impl LockedDirectory {
     fn replace(&self, disk: &dyn Disk, old: Option<Old>, text: &[u8]) -> Result<(), EditError> {
         let (from, to) = (temporary_name(&self.name), &self.name);
         let directory = self.directory.as_fd();
-        // Of a writer that died: nobody else writes while the lock is held.
+        // A writer that died left it: nobody else writes while the lock is held.
         match disk.remove(directory, &from) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(self.failed("make a file beside")(error));
@@ -141,13 +141,13 @@ impl LockedDirectory {
         };
         let written = write();
         if written.is_err() {
-            // Nothing that anybody needs: the policy is the old one, or the new one in its place.
+            // Errors do not matter: the policy is complete with or without this file.
             let _ = disk.remove(directory, &from);
         }
         written
     }
 
-    /// Whose a new policy is: what root makes in a user's directory is the user's.
+    /// The owner of a new policy: a file that root makes in a user's directory belongs to the user.
     fn owner(&self) -> Result<Owner, EditError> {
         let stat = fstat(&self.directory).map_err(|error| self.failed("look beside")(error.into()))?;
         let me = geteuid();
@@ -167,7 +167,7 @@ fn failed(step: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EditErro
     move |error| EditError::Disk { step, path, error }
 }
 
-/// Where the policy is, whether it is there or not.
+/// The policy's real path, whether it exists or not.
 fn real(path: &Path) -> Result<PathBuf, EditError> {
     let absolute = std::path::absolute(path).map_err(failed("find", path))?;
     match absolute.canonicalize() {
@@ -190,8 +190,8 @@ fn real(path: &Path) -> Result<PathBuf, EditError> {
     Ok(parent.join(name))
 }
 
-/// Who holds the lock writes a few kilobytes. A tree that may read the directory can hold it, too, and keep the operator from
-/// changing anything, but not for longer than this from knowing.
+/// Locks the directory, with a timeout. An honest holder writes a few kilobytes. A tree that may read the directory can
+/// also hold the lock and so prevent changes, but the operator learns of it after the timeout.
 fn lock(directory: &OwnedFd, path: &Path) -> Result<(), EditError> {
     const MAX_TRIES: usize = 250;
     const RETRY_INTERVAL: Duration = Duration::from_millis(20);

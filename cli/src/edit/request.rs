@@ -1,4 +1,4 @@
-//! What an operator wants to be allowed or denied, as a policy says it.
+//! Turns the operator's words into rules and allowlist entries.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,7 +14,7 @@ use guard_supervisor::config::{Paths, environment};
 use super::query::{PathQuery, starts};
 use crate::check::lookup;
 
-/// Why words of the command line say nothing that could be written.
+/// Why the operator's words cannot be written as a rule.
 #[derive(Debug, thiserror::Error)]
 pub enum EditRequestError {
     #[error("{}: not UTF-8 text, which a pattern must be", shown(.0.as_bytes()))]
@@ -30,25 +30,25 @@ pub enum EditRequestError {
     NotFound(OsString),
 }
 
-/// Whether a pattern may cover as much as it says.
+/// Whether a pattern may cover everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Not a whole home or system.
+    /// Refuses a pattern that covers a whole home or system.
     Sensible,
     /// `--force`
     None,
 }
 
-/// One thing that is to be another way, and how a policy says so.
+/// One question whose verdict is to change, and the rule that does it.
 #[derive(Clone, Debug)]
 pub struct Need {
     /// The question.
     pub part: PathQuery,
-    /// The pattern of the rule about it.
+    /// The pattern of the rule.
     pub rule: String,
-    /// Of those of the rule.
+    /// The rule's bits that matter.
     pub bits: Bits,
-    /// For what needs one, an entry of the allowlist.
+    /// An allowlist entry, for a program that needs one.
     pub entry: Option<EntryRequest>,
 }
 
@@ -57,31 +57,31 @@ pub struct Need {
 pub struct EntryRequest {
     /// The program.
     pub pattern: String,
-    /// What its arguments must be like.
+    /// An expression that the arguments must match.
     pub arguments: Option<String>,
 }
 
-/// What was understood of the command line.
+/// The parsed request.
 #[derive(Clone, Debug, Default)]
 pub struct EditRequest {
-    /// All of it.
+    /// Every question.
     pub needs: Vec<Need>,
-    /// How words were understood that can be meant in other ways.
+    /// Notes on words that could be read in other ways.
     pub notes: Vec<String>,
 }
 
-/// A word as a pattern.
+/// A word, as a pattern.
 struct Meant {
     pattern: String,
-    /// Where it has no wildcard, the real path.
+    /// The real path, if the word has no wildcard.
     literal: Option<PathBuf>,
 }
 
 impl EditRequest {
-    /// Files of these patterns, with this access, by these bits.
+    /// Adds files of these patterns, with this access and these bits.
     ///
     /// # Errors
-    /// When a word is no pattern, or covers too much.
+    /// When a word is not a pattern, or covers too much.
     pub fn files(
         words: &[OsString],
         access: Access,
@@ -107,10 +107,10 @@ impl EditRequest {
         Ok(wish)
     }
 
-    /// Programs by names, paths or patterns, with any arguments.
+    /// Adds programs by name, path or pattern, with any arguments.
     ///
     /// # Errors
-    /// When a word is no pattern, covers too much, or is the name of no program.
+    /// When a word is not a pattern, covers too much, or names no program.
     pub fn programs(
         words: &[OsString],
         bits: Bits,
@@ -139,10 +139,10 @@ impl EditRequest {
         Ok(wish)
     }
 
-    /// A program with these arguments and no others.
+    /// Adds a program with exactly these arguments.
     ///
     /// # Errors
-    /// When there is no such program, or no expression for its arguments.
+    /// When there is no such program, or its arguments cannot be expressed.
     pub fn command(
         words: &[OsString],
         bits: Bits,
@@ -162,7 +162,7 @@ impl EditRequest {
         Ok(wish)
     }
 
-    /// A program that is there, by its real path: all files of its start.
+    /// Adds all files of a program's start, by its real path.
     pub fn program(
         &mut self,
         program: &Path,
@@ -176,7 +176,7 @@ impl EditRequest {
             let pattern = tilde(&String::from_utf8_lossy(path), home(places));
             let arguments = match role {
                 Role::Program => arguments.clone(),
-                // With the script as it is called, and what else there may be: not for other scripts.
+                // Requires the script among the arguments, with any others: other scripts stay denied.
                 Role::Interpreter => interprets(argv, program),
                 Role::Loader => None,
             };
@@ -191,7 +191,7 @@ impl EditRequest {
         if text.is_empty() {
             return Err(wrong("the pattern is empty"));
         }
-        // Means every place; or the home of somebody else, which is told when it is written.
+        // It covers every path, or is another user's home; writing it reports the error.
         if text.starts_with("**") || text.starts_with('~') && text != "~" && !text.starts_with("~/") {
             return Ok(Meant { pattern: text.to_owned(), literal: None });
         }
@@ -199,7 +199,7 @@ impl EditRequest {
             Some(rest) => format!("{}{rest}", places.home.display()),
             None => places.cwd.join(text).to_string_lossy().into_owned(),
         };
-        // What stands before the first wildcard is a path, and a policy is about real ones.
+        // The part before the first wildcard is a path: resolve it, since rules are about real paths.
         let own = text.strip_prefix('~').unwrap_or(text);
         let wild = own.find(['*', '?']).map(|at| path.len() - own.len() + at);
         let split = match wild {
@@ -228,7 +228,7 @@ impl EditRequest {
         Ok(Meant { pattern, literal })
     }
 
-    /// Where a path really is.
+    /// Resolves a path, and notes when the result differs.
     fn led(&mut self, path: &Path) -> PathBuf {
         let plain: PathBuf = path.components().collect();
         let real = real(path);
@@ -241,7 +241,7 @@ impl EditRequest {
     }
 }
 
-/// An expression for the arguments of an interpreter of this script.
+/// An expression for the arguments of an interpreter that runs this script.
 fn interprets(argv: &[Vec<u8>], script: &Path) -> Option<String> {
     let name = script.file_name()?.as_bytes();
     let at = argv
@@ -250,11 +250,11 @@ fn interprets(argv: &[Vec<u8>], script: &Path) -> Option<String> {
         .position(|argument| argument.rsplit(|byte| *byte == b'/').next() == Some(name))?;
     let one = |argument: &[u8]| Some(exactly(&[argument.to_vec()]).ok()?.trim_matches(['^', '$']).to_owned());
     let before = argv[1..=at].iter().map(|argument| one(argument)).collect::<Option<String>>()?;
-    // However it is called: by its name in PATH, from its directory, from another one.
+    // Matches every way to call it: by name from PATH, or by any path.
     Some(format!("^{before}([^\0]*\\/)?{}", one(name)?))
 }
 
-/// The program of a name, as the guarded command would find it.
+/// Finds the program as the guarded command would.
 fn find(name: &OsStr, policy: &Policy, places: &Paths) -> Result<PathBuf, EditRequestError> {
     let env = environment::of_command(policy, &places.state_directory).env;
     lookup::program(name, &env, &places.cwd).ok_or_else(|| EditRequestError::NotFound(name.to_owned()))

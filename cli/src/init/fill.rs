@@ -1,29 +1,29 @@
-//! A template with what is this operator's own.
+//! Fills in a template with the operator's values.
 //!
-//! A string with `${workspace}` in it gets the workspace. A string that is `${programs}`, `${temporary}`, `${above}` or
-//! `${secrets}` and what belongs to it (`: "r-x"`) is repeated for each pattern; `${secrets but ~/.a ~/.b}` leaves some
-//! out. The line `"${project}",` is that which every template has that is for a project. Comments stay as they are.
+//! `${workspace}` in a string is replaced by the workspace. A string that is `${programs}`, `${temporary}`, `${above}`
+//! or `${secrets}`, with its value (`: "r-x"`), is repeated for each pattern; `${secrets but ~/.a ~/.b}` omits some.
+//! The line `"${project}",` is replaced by the rules that all project templates share. Comments stay as they are.
 
 use guard_policy::known;
 use guard_policy::text::shown_json;
 
-/// What work on a project needs: rules, with comments.
+/// The rules for work on a project, with comments.
 const PROJECT: &str = include_str!("templates/project.part");
-/// Where it stands.
+/// The line that these rules replace.
 pub const PROJECT_LINE: &str = "\"${project}\",";
-/// How long a line may get.
+/// The maximum line width.
 const WIDTH: usize = 120;
 
-/// What is put in. All of it patterns of guard.json.
+/// The values to fill in, all of them patterns of guard.json.
 #[derive(Debug)]
 pub struct Values {
-    /// The workspace, without a slash at its end.
+    /// The workspace, without a trailing slash.
     pub workspace: String,
     /// Directories with programs.
     pub programs: Vec<String>,
     /// Directories for temporary files.
     pub temporary: Vec<String>,
-    /// The directories that the workspace is in, by themselves.
+    /// The parent directories of the workspace, without their contents.
     pub above: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub fn fill(template: &str, values: &Values) -> String {
     text
 }
 
-/// Adds a line.
+/// Appends a line.
 fn add(text: &mut String, indent: &str, content: &str, values: &Values) {
     if content.starts_with("//") {
         text.push_str(indent);
@@ -53,7 +53,7 @@ fn add(text: &mut String, indent: &str, content: &str, values: &Values) {
     text.push('\n');
 }
 
-/// The text between commas that stand between strings: all that may be repeated is one item.
+/// Splits at the commas between strings, so that each part is one item.
 fn items(content: &str) -> Vec<&str> {
     let mut items = Vec::new();
     let mut rest = content;
@@ -65,7 +65,7 @@ fn items(content: &str) -> Vec<&str> {
     items
 }
 
-/// An item, or each that stands for it.
+/// The item, or its copies for each pattern.
 fn filled(item: &str, values: &Values) -> Vec<String> {
     let Some((name, rest)) = item.strip_prefix("\"${").and_then(|item| item.split_once("}\"")) else {
         return vec![item.replace("${workspace}", inner(&quoted(&values.workspace)))];
@@ -76,7 +76,7 @@ fn filled(item: &str, values: &Values) -> Vec<String> {
         "temporary" => values.temporary.iter().map(String::as_str).collect(),
         "above" => values.above.iter().map(String::as_str).collect(),
         "secrets" => known::secrets().filter(|secret| !but.split(' ').any(|left| left == *secret)).collect(),
-        // The tests of the templates would see it.
+        // Unknown placeholders vanish here; the tests of the templates find them.
         _ => Vec::new(),
     };
     let (belongs, comma) = rest.strip_suffix(',').map_or((rest, ""), |belongs| (belongs, ","));
@@ -87,7 +87,7 @@ fn filled(item: &str, values: &Values) -> Vec<String> {
     patterns.iter().enumerate().map(one).collect()
 }
 
-/// As JSON, with nothing in it that acts on a terminal.
+/// A JSON string in which nothing acts on a terminal.
 fn quoted(text: &str) -> String {
     shown_json(&serde_json::Value::from(text).to_string()).into_owned()
 }
@@ -96,7 +96,7 @@ fn inner(quoted: &str) -> &str {
     quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(quoted)
 }
 
-/// Items in lines.
+/// Wraps items into lines.
 fn wrap(text: &mut String, indent: &str, items: impl Iterator<Item = String>) {
     let mut width = 0;
     for item in items {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the workspace is called, every template is a policy that says the same of it.
+        /// Whatever the workspace's name, every template gives a policy that means the same for it.
         #[test]
         fn no_name_says_anything_else(name in "[^/*?\0]{1,40}") {
             prop_assume!(name != "." && name != "..");

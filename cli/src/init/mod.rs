@@ -1,4 +1,4 @@
-//! `openclaw-guard init`: a guard.json to begin with.
+//! `openclaw-guard init`: writes a first guard.json.
 
 mod fill;
 mod place;
@@ -106,10 +106,10 @@ pub enum InitError {
     Output(io::Error),
 }
 
-/// Writes it, or says what there is to be written.
+/// Writes the policy, or prints the list or the text.
 ///
 /// # Errors
-/// When there is no place for it, or something is there that was not to be replaced.
+/// When the policy has no place, or exists and must not be replaced.
 pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     if arguments.list {
         return list(arguments.json).map_err(InitError::Output);
@@ -132,7 +132,7 @@ pub fn act(options: &Options, arguments: &InitArgs) -> Result<Exit, InitError> {
     Ok(Exit::Success)
 }
 
-/// What is written must hold, and let somebody work in the workspace.
+/// Checks that the new policy is valid, and permits work in the workspace.
 fn look_over(
     options: &Options,
     places: &Paths,
@@ -173,7 +173,7 @@ fn list(json: bool) -> io::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// What was written, and what to do with it.
+/// Reports what was written, and how to use it.
 fn tell(
     options: &Options,
     places: &Paths,
@@ -197,7 +197,7 @@ fn tell(
     if let Some(old) = old {
         writeln!(out, "the one that was there is {}", path(old))?;
     }
-    // As a shell takes it: whoever made the directory may have given it a name that says more.
+    // Quoted for a shell: whoever made the directory may have put shell syntax into its name.
     let file = quoted(&places.policy.to_string_lossy());
     let named = if options.policy.is_some() { format!(" --policy {file}") } else { String::new() };
     let next = [

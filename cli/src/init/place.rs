@@ -1,4 +1,4 @@
-//! What is this operator's own in a policy: where the work is, and what lies around it.
+//! The operator's values for a template: the workspace and the directories around it.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -10,15 +10,15 @@ use guard_supervisor::config::Paths;
 use super::InitError;
 use super::fill::Values;
 
-/// The directory of the work, its real path.
+/// The real path of the workspace.
 #[derive(Debug)]
 pub struct Workspace(PathBuf);
 
 impl Workspace {
-    /// The directory that is named, or the current one.
+    /// The named directory, or the current one.
     ///
     /// # Errors
-    /// When it is not there, or is no directory.
+    /// When it does not exist or is not a directory.
     pub fn find(places: &Paths, named: Option<&Path>) -> Result<Workspace, InitError> {
         let Some(named) = named else { return Ok(Workspace(places.cwd.clone())) };
         let real = named
@@ -33,10 +33,10 @@ impl Workspace {
         &self.0
     }
 
-    /// Whether an agent may be given all of it, and can.
+    /// Checks that an agent may be given the whole workspace.
     ///
     /// # Errors
-    /// When not.
+    /// When it may not.
     pub fn check(&self, places: &Paths) -> Result<(), InitError> {
         if places.home.starts_with(&self.0) {
             return Err(InitError::Home(self.0.clone()));
@@ -62,14 +62,16 @@ impl Workspace {
         }
     }
 
-    /// What is put into a template: nothing for a workspace that no pattern can name, which [`Workspace::check`] refuses.
+    /// The values for a template; empty for a workspace that no pattern can express, which [`Workspace::check`]
+    /// refuses.
     pub fn values(&self, places: &Paths) -> Values {
         let pattern = |path: &Path| pattern(path, places);
         let single = |path: &Path| pattern(path)?.strip_suffix("/**").map(str::to_owned);
         let workspace = single(&self.0).unwrap_or_default();
-        // A rule of its own for each; what no pattern can name is asked for. The home itself is no place to begin with.
+        // One rule for each. What no pattern can express stays a question. The home itself is too wide for a first
+        // policy.
         let temporary = places.temp_dirs().filter(|dir| *dir != places.home && *dir != self.0);
-        // `/` alone cannot be named: as a pattern it is everything.
+        // `/` is left out: as a pattern it covers everything.
         let above = self.0.ancestors().skip(1).filter(|dir| dir.parent().is_some());
         let mut above: Vec<String> = above.filter_map(single).collect();
         if !above.iter().any(|dir| dir == "~") {

@@ -1,5 +1,5 @@
-//! What there is to begin with. A template is a guard.json whose first line says what it is for, and whose three next
-//! lines of words say what it allows.
+//! The templates. A template is a guard.json that begins with a comment: its first line says what the template is for,
+//! and the next three lines of text say what it allows.
 
 use clap::ValueEnum;
 
@@ -19,7 +19,7 @@ pub enum Template {
 }
 
 impl Template {
-    /// As guard.json, with places for what differs from operator to operator.
+    /// The guard.json, with placeholders for the operator's values.
     pub fn text(self) -> &'static str {
         match self {
             Template::Coding => include_str!("templates/coding.jsonc"),
@@ -33,7 +33,7 @@ impl Template {
         }
     }
 
-    /// Its name, and what it is for.
+    /// The template's name, and what it is for.
     pub fn title(self) -> (&'static str, &'static str) {
         self.head().next().and_then(|line| line.split_once(": ")).unwrap_or_default()
     }
@@ -43,12 +43,12 @@ impl Template {
         self.head().skip(1).take(3)
     }
 
-    /// Whether it speaks of a workspace.
+    /// Whether it needs a workspace.
     pub fn is_for_a_workspace(self) -> bool {
         self.text().contains("${workspace}") || self.text().contains(PROJECT_LINE)
     }
 
-    /// The words of the comment that it begins with.
+    /// The text of its first comment.
     fn head(self) -> impl Iterator<Item = &'static str> {
         let comment = self.text().lines().map_while(|line| line.strip_prefix("//"));
         comment.map(str::trim).filter(|line| !line.is_empty())

@@ -1,4 +1,4 @@
-//! Where a new policy is put.
+//! Writes a new policy.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -10,20 +10,20 @@ use guard_supervisor::config::Paths;
 use super::InitError;
 use crate::edit::replace;
 
-/// What to do about a policy that is there.
+/// What to do when a policy exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Nothing is written.
+    /// Leave it, and write nothing.
     Left,
-    /// It gets another name, and its place is taken.
+    /// Rename it, and write the new one in its place.
     Kept,
 }
 
-/// Writes the policy of these places, for its owner alone; the state directory is made where there is none. Returns where
-/// the one is now that was there.
+/// Writes the policy, readable by its owner only; creates the state directory if it is missing. Returns the new path of
+/// the policy that was there before.
 ///
 /// # Errors
-/// When there is one and it was not to be replaced, or the disk says no.
+/// When there is one that must not be replaced, or an I/O error occurs.
 pub fn write(places: &Paths, text: &str, existing: Existing) -> Result<Option<PathBuf>, InitError> {
     let path = &places.policy;
     let failed = |path: &Path| {
@@ -34,7 +34,7 @@ pub fn write(places: &Paths, text: &str, existing: Existing) -> Result<Option<Pa
         DirBuilder::new().recursive(true).mode(0o700).create(&places.state).map_err(failed(&places.state))?;
     }
     if !path.is_file() {
-        // What is there and cannot be a policy stays, and is named.
+        // A file that is not a policy stays; the error names it.
         replace(path, None, text.as_bytes())?;
         return Ok(None);
     }
@@ -48,14 +48,14 @@ pub fn write(places: &Paths, text: &str, existing: Existing) -> Result<Option<Pa
     Ok(Some(old))
 }
 
-/// Writes what was there under a name that nothing has.
+/// Saves the old policy under an unused name.
 fn keep(path: &Path, was: &[u8]) -> Result<PathBuf, InitError> {
     loop {
         let old = free_name(path);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&old);
         match file.and_then(|mut file| file.write_all(was).and_then(|()| file.sync_all())) {
             Ok(()) => return Ok(old),
-            // Somebody was faster.
+            // Another process was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(InitError::Write { path: old, error }),
         }

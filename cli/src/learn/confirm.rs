@@ -1,16 +1,16 @@
-//! A yes on the operator's terminal.
+//! Asks for a yes on the operator's terminal.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
-/// The front holds signals for the command; there is none any more.
+/// The front process blocks signals while the command runs; it has ended.
 pub fn let_signals_through() {
     let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&SigSet::all()), None);
 }
 
-/// Asks on the terminal, whatever standard input is. None where there is no terminal; without a word the answer is no.
+/// Asks on the terminal, even if standard input is something else. None without a terminal; an empty answer means no.
 pub fn yes(question: &str) -> Option<bool> {
     let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?;
     write!(terminal, "{question} [y/N] ").ok()?;

@@ -1,4 +1,4 @@
-//! `openclaw-guard learn -- CMD`: what a command does, as a policy that lets it do that again.
+//! `openclaw-guard learn -- CMD`: records what a command does, and proposes a policy that allows it.
 
 mod confirm;
 mod print;
@@ -103,10 +103,10 @@ impl From<Vec<Problem>> for LearnError {
     }
 }
 
-/// Runs the command, and proposes.
+/// Runs the command, and proposes a policy.
 ///
 /// # Errors
-/// When it cannot be run, or there is nothing to write to.
+/// When the command cannot be run, or the proposal cannot be written.
 pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError> {
     let mut places = Paths::find(options)?;
     let target = OutputTarget::find(arguments.output.as_deref())?;
@@ -146,7 +146,7 @@ pub fn act(options: &Options, arguments: &LearnArgs) -> Result<Exit, LearnError>
     })
 }
 
-/// What stands at a path by now.
+/// The use of a path, with the file that is there now.
 fn observation((path, used): (Vec<u8>, learn::Used)) -> Observation {
     let stands = match std::fs::symlink_metadata(OsStr::from_bytes(&path)) {
         Ok(meta) if meta.is_dir() => Stands::Directory,
@@ -156,7 +156,7 @@ fn observation((path, used): (Vec<u8>, learn::Used)) -> Observation {
     Observation { path, used, stands }
 }
 
-/// Where caches are by the operator's environment, which the command has, too.
+/// The caches that the operator's environment names; the command has the same environment.
 fn caches() -> Vec<Vec<u8>> {
     let home = std::env::var_os("XDG_CACHE_HOME").filter(|home| Path::new(home).is_absolute());
     home.into_iter()

@@ -1,4 +1,4 @@
-//! What the operator sees: what was seen, what of it is left out, what changes, and what to do next.
+//! What the operator sees: what was observed, what is left out, what changes, and what to do next.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use super::LearnArgs;
 use super::target::{OutputTarget, TargetOutcome};
 
-/// How many lines of a list are shown to a person.
+/// How many entries of a list are shown.
 const MAX_SHOWN: usize = 25;
 
-/// Everything that there is to tell.
+/// The data of the report.
 pub struct Summary<'t> {
     pub ended: Exit,
     pub is_cut: bool,
@@ -31,7 +31,7 @@ pub struct Summary<'t> {
     pub home: &'t Path,
 }
 
-/// Says what is about to happen.
+/// Announces the run.
 pub fn start(options: &Options, command: &[OsString]) {
     if !options.quiet {
         eprintln!(
@@ -53,12 +53,12 @@ impl Summary<'_> {
         self.observations.iter().filter(|seen| seen.used.meets(used)).count()
     }
 
-    /// What is left out and would be missed.
+    /// Entries left out that the command would miss.
     fn touched(&self) -> impl Iterator<Item = &LeftOut> {
         self.proposal.left_out.iter().filter(|left| left.why != Why::There)
     }
 
-    /// A path as patterns have it.
+    /// A path, written as patterns are.
     fn path(&self, path: &[u8]) -> String {
         let home = self.home.as_os_str().as_bytes();
         match path
@@ -70,7 +70,7 @@ impl Summary<'_> {
         }
     }
 
-    /// How many of what was seen the policy in force would have refused, and how many asked about.
+    /// How many observations the policy in force would deny, and how many it would ask about.
     fn of_policy_in_force(&self) -> (usize, usize) {
         let mut counts = (0, 0);
         for seen in &self.proposal.kept {
@@ -83,7 +83,7 @@ impl Summary<'_> {
         counts
     }
 
-    /// What was seen, on standard error.
+    /// Prints the observations to standard error.
     pub fn summary(&self, options: &Options, places: &Paths) {
         let line = |text: String| eprintln!("openclaw-guard: {text}");
         let how = match self.ended {
@@ -151,10 +151,10 @@ impl Summary<'_> {
         }
     }
 
-    /// What became of it; on standard output what belongs there.
+    /// Prints the result; a policy or JSON goes to standard output.
     ///
     /// # Errors
-    /// When standard output cannot be written to.
+    /// When standard output cannot be written.
     pub fn result(
         &self,
         options: &Options,
@@ -164,7 +164,7 @@ impl Summary<'_> {
     ) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if arguments.json {
-            // Strings and numbers: nothing that could fail.
+            // Serializing strings and numbers cannot fail.
             let json = serde_json::to_string_pretty(&self.json(written)).unwrap_or_default();
             writeln!(out, "{}", shown_json(&json))?;
         } else if matches!(target, OutputTarget::Stdout) {
@@ -176,7 +176,7 @@ impl Summary<'_> {
                 eprintln!("openclaw-guard: {text}");
             }
         };
-        // As it was written: that is what is typed again.
+        // As the operator wrote it, since it is part of the next command to type.
         let Some(name) = arguments.output.as_ref().filter(|_| !matches!(target, OutputTarget::Stdout)) else {
             return Ok(());
         };
@@ -232,12 +232,12 @@ impl Summary<'_> {
     }
 }
 
-/// What a policy says of all that was done with a path: the strictest.
+/// The strictest outcome of all that was done with a path.
 fn outcome(policy: &Policy, seen: &Observation) -> Outcome {
     seen.requests().map(|request| decide(policy, &request).outcome).min().unwrap_or(Outcome::Allow)
 }
 
-/// One line for many that are left out for the same reason and lie in one directory: the first, and how many more.
+/// Groups paths left out for the same reason in the same directory: the first one, and how many more.
 fn left_out<'l>(all: impl Iterator<Item = &'l LeftOut>) -> Vec<(&'l LeftOut, usize)> {
     let mut lines: Vec<(&LeftOut, usize)> = Vec::new();
     let mut known: BTreeMap<(&[u8], &Why), usize> = BTreeMap::new();
@@ -246,7 +246,7 @@ fn left_out<'l>(all: impl Iterator<Item = &'l LeftOut>) -> Vec<(&'l LeftOut, usi
         let place = match left.why {
             Why::Outside => &left.path[..end],
             Why::Process => b"/proc",
-            // Each is told by itself.
+            // Listed separately.
             _ => &left.path[..],
         };
         match known.get(&(place, &left.why)) {

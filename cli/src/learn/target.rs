@@ -1,4 +1,4 @@
-//! Where a proposal goes.
+//! The target of a proposal.
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -13,35 +13,34 @@ use guard_supervisor::config::{SetupError, temporary};
 use super::{LearnError, confirm};
 use crate::edit::{Colour, replace, unified};
 
-/// What `-o` names.
+/// The target that `-o` names.
 #[derive(Debug)]
 pub enum OutputTarget {
-    /// Nothing, or `-`.
+    /// No `-o`, or `-`.
     Stdout,
-    /// A file that is not there.
+    /// A file that does not exist yet.
     New(Spot),
-    /// A policy.
+    /// An existing policy.
     Existing {
         spot: Spot,
-        /// As it was before the command ran.
+        /// Its text before the command ran.
         text: String,
     },
 }
 
-/// Where a file is to be. The command may write around it, and put another directory or a link on the way there: what it
-/// did would be written to a place that it has chosen.
+/// The place of the file. The command could replace a parent directory, or put a link there, to redirect the proposal.
 #[derive(Debug)]
 pub struct Spot {
-    /// As it is called.
+    /// The path as given.
     pub path: PathBuf,
-    /// Where that was before the command ran.
+    /// Its real path before the command ran.
     real: PathBuf,
-    /// Its directory, held open so that no other one is taken for it.
+    /// Its directory, held open so that no other directory can be taken for it.
     directory: File,
 }
 
 impl Spot {
-    /// Where the path leads by now.
+    /// Resolves the path.
     ///
     /// # Errors
     /// When its directory cannot be opened.
@@ -53,7 +52,7 @@ impl Spot {
         }
     }
 
-    /// That the path leads where it led.
+    /// Checks that the path still resolves to the same place.
     ///
     /// # Errors
     /// When it does not.
@@ -70,22 +69,22 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-/// What became of it.
+/// What became of the proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetOutcome {
-    /// It was written, or shown where that was asked for.
+    /// Written, or shown if that was requested.
     Done,
-    /// The policy has all of it.
+    /// The policy contains all of it already.
     Needless,
-    /// Nobody said yes.
+    /// The operator did not say yes.
     Refused,
 }
 
 impl OutputTarget {
-    /// Looks before the command runs what there is, so that a long session is not in vain.
+    /// Checks the target before the command runs, so that a long session is not wasted.
     ///
     /// # Errors
-    /// When what is there is no right policy, or there is no directory for it.
+    /// When the existing policy is invalid, or the directory does not exist.
     pub fn find(output: Option<&Path>) -> Result<OutputTarget, LearnError> {
         let Some(path) = output.filter(|path| *path != Path::new("-")) else {
             return Ok(OutputTarget::Stdout);
@@ -106,7 +105,7 @@ impl OutputTarget {
         }
     }
 
-    /// What the command must not reach, for it would say what it is allowed.
+    /// The files that the command must not reach: they decide what it may do.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
             OutputTarget::Stdout => Vec::new(),
@@ -116,10 +115,10 @@ impl OutputTarget {
         }
     }
 
-    /// Writes what is to be written, where that may be.
+    /// Writes the proposal, asking first where needed.
     ///
     /// # Errors
-    /// When it cannot be written, or somebody else has changed the policy meanwhile.
+    /// When it cannot be written, or the policy was changed meanwhile.
     pub fn write(
         &self,
         yes: bool,

@@ -1,4 +1,4 @@
-//! `openclaw-guard completions`: what a shell completes after the program's name.
+//! `openclaw-guard completions`: prints the completion script for a shell.
 
 use std::io;
 
@@ -31,8 +31,8 @@ enum ShellArg {
     Fish,
 }
 
-/// The first lines of a function that clap_complete writes, and what is to stand after them or at the script's end: after
-/// `--` there is a command of the user's, which is completed as it would be without the guard.
+/// Lines to insert into the function that clap_complete writes, after its first line or at the script's end. They
+/// complete the user's command after `--` as it would be without the guard.
 struct Patch {
     after: &'static str,
     lines: &'static str,
@@ -83,10 +83,10 @@ complete -c openclaw-guard -n "contains -- -- (commandline -opc)" -f -a "(__fish
 "#,
 };
 
-/// Prints the script for `program`.
+/// Prints the completion script.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the output cannot be written.
 pub fn act(program: &Command, arguments: &CompletionsArgs) -> io::Result<Exit> {
     let (shell, patch) = match arguments.shell {
         ShellArg::Bash => (Shell::Bash, BASH),
@@ -97,14 +97,14 @@ pub fn act(program: &Command, arguments: &CompletionsArgs) -> io::Result<Exit> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
-    // Where the program's name has a hyphen, clap_complete gives a subcommand two names in bash (clap's issue 6421).
+    // clap_complete gives a subcommand two names in bash if the program's name has a hyphen (clap issue 6421).
     let script = String::from_utf8_lossy(&script)
         .replace("openclaw__subcmd__guard__subcmd__", "openclaw__guard__subcmd__");
     print(&(script.replacen(patch.after, &format!("{}{}", patch.after, patch.lines), 1) + patch.end))?;
     Ok(Exit::Success)
 }
 
-/// The command without what stands after `--`: zsh would take a subcommand for that.
+/// Removes the argument after `--`, which zsh would take for a subcommand.
 fn before_command(command: &Command) -> Command {
     Command::new(env!("CARGO_PKG_NAME"))
         .version(env!("CARGO_PKG_VERSION"))

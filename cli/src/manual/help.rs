@@ -1,17 +1,17 @@
-//! What `-h` and `--help` print: the first what is needed daily, the second all of it. clap would give each option of the
-//! second lines of its own, and no screen holds that; the manual has what is left out here.
+//! The output of `-h` and `--help`: the first has what is needed daily, the second everything. clap's long help would
+//! give each option several lines, too many for a screen; the manual has the texts that are left out here.
 
 use clap::builder::PossibleValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-/// The heading of what holds for every command.
+/// The heading for options that every command has.
 const GLOBAL: &str = "Global options";
 
-/// The help that the command line of `program` asks for, where clap has found that it asks for one.
+/// Replaces clap's help by ours where the command line asks for the full help.
 pub fn asked_for(program: &Command, found: clap::Error) -> clap::Error {
     let is_help = |error: &clap::Error| error.kind() == ErrorKind::DisplayHelp;
-    // Only -h is known here: the other ways to ask are errors.
+    // Only -h is defined here, so that other ways to ask for help are errors.
     let brief = Arg::new("brief").short('h').global(true).action(ArgAction::HelpShort);
     let brief = program.clone().disable_help_flag(true).disable_help_subcommand(true).arg(brief);
     if brief.try_get_matches().is_err_and(|error| is_help(&error)) {
@@ -20,14 +20,14 @@ pub fn asked_for(program: &Command, found: clap::Error) -> clap::Error {
     whole(program.clone()).try_get_matches().err().filter(is_help).unwrap_or(found)
 }
 
-/// The same command with everything in its short help, and built.
+/// The command with everything in its short help, and built.
 pub fn whole(command: Command) -> Command {
     let mut command = short(command);
     command.build();
     command.mut_subcommands(headed)
 }
 
-/// With no text that would make the long help another one.
+/// Removes the texts that would make the long help differ.
 fn short(command: Command) -> Command {
     let after = command.get_after_long_help().or(command.get_after_help()).cloned();
     let command = command
@@ -38,7 +38,7 @@ fn short(command: Command) -> Command {
     command.mut_subcommands(short)
 }
 
-/// With its values in the line of its help, where each has a text of its own.
+/// Lists the values after the help text, if any of them has a text of its own.
 fn values_named(argument: Arg) -> Arg {
     let values = argument.get_possible_values();
     if argument.is_hide_possible_values_set() || values.iter().all(|value| value.get_help().is_none()) {
@@ -51,7 +51,7 @@ fn values_named(argument: Arg) -> Arg {
     argument.hide_possible_values(true).help(help)
 }
 
-/// With what holds for every command below what is its own.
+/// Puts the options that every command has under a heading of their own.
 fn headed(command: Command) -> Command {
     let command = command
         .mut_args(|argument| if argument.is_global_set() { argument.help_heading(GLOBAL) } else { argument });

@@ -1,4 +1,4 @@
-//! What explains the program, made from the definition of its command line: `--help`, pages of the manual, completions.
+//! Everything that is generated from the command line's definition: `--help`, manual pages, completions.
 
 pub mod completions;
 pub mod help;
@@ -40,10 +40,10 @@ pub enum ManualError {
     Output(io::Error),
 }
 
-/// Prints a page of `program` as roff, or writes all of them.
+/// Prints one page as roff, or writes all pages.
 ///
 /// # Errors
-/// When there is none of this name, or it cannot be written.
+/// When there is no command of this name, or the output cannot be written.
 pub fn act(program: Command, arguments: &ManArgs) -> Result<Exit, ManualError> {
     let top = page::built(program);
     if let Some(directory) = &arguments.directory {
@@ -75,13 +75,13 @@ fn write_all(top: &Command, directory: &Path) -> Result<(), ManualError> {
     Ok(())
 }
 
-/// The command itself and all below it that are shown.
+/// The command and all its visible subcommands.
 fn every(command: &Command) -> Vec<&Command> {
     let below = command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help");
     std::iter::once(command).chain(below.flat_map(every)).collect()
 }
 
-/// Prints a text on standard output; whoever reads may have seen enough.
+/// Prints a text to standard output; ignores a closed pipe.
 fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -6,11 +6,11 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::top;
 
-/// When the pages last changed in what they say.
+/// The date of the pages' last change of content.
 const CHANGED: &str = "2026-11-22";
 const SECTION: &str = "1";
 
-/// The command with all names that its pages need, and each page below its own without the options of all.
+/// Builds the command with its full names; subcommands get no copies of the global options.
 pub fn built(command: Command) -> Command {
     let mut command = command.disable_help_subcommand(true);
     command.build();
@@ -30,7 +30,7 @@ pub fn name(command: &Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }
 
-/// The page of a command that is below `top` or `top` itself, as roff that begins with `.TH`.
+/// The page of `top` or one of its subcommands, as roff that begins with `.TH`.
 pub fn page(top: &Command, command: &Command) -> String {
     let is_top = name(command) == name(top);
     let man = Man::new(command.clone())
@@ -64,7 +64,7 @@ pub fn page(top: &Command, command: &Command) -> String {
     page + &headed("SEE ALSO", &texts(&[see_also(top, command)]))
 }
 
-/// What mangen writes, as [`plain`] has it.
+/// The output of mangen, simplified by [`plain`].
 fn written(render: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
     // Writing to a vector does not fail.
@@ -78,15 +78,15 @@ fn rendered(fill: impl FnOnce(&mut Roff)) -> String {
     plain(&roff.render())
 }
 
-/// Without the two lines before it that define a string for the apostrophe, whose name every roff in use knows; without
-/// empty lines, of which mandoc and groff make different things; and in ASCII, which groff reads without being told.
+/// Removes the two lines that define a string for the apostrophe, which every roff in use has; removes empty lines,
+/// which mandoc and groff render differently; and escapes what is not ASCII, for groff assumes ASCII.
 fn plain(roff: &str) -> String {
     let defines = |line: &&str| line.starts_with(r".ie \n(.g .ds Aq") || line.starts_with(".el .ds Aq");
     let lines: Vec<&str> = roff.lines().skip_while(defines).collect();
     let mut text = String::new();
     for (index, line) in lines.iter().enumerate() {
         let line = match line.is_empty() {
-            // Between paragraphs of an option's text.
+            // Separates paragraphs of an option's text.
             true if lines.get(index + 1).is_some_and(|next| !next.starts_with('.')) => ".sp",
             true => continue,
             false => line,
@@ -107,7 +107,7 @@ fn headed(heading: &str, text: &str) -> String {
     let heading = rendered(|roff| {
         roff.control("SH", [heading]);
     });
-    // No paragraph begins below a heading: the heading begins it.
+    // The heading itself starts the paragraph.
     heading + text.strip_prefix(".PP\n").unwrap_or(text)
 }
 
@@ -124,7 +124,7 @@ fn synopsis(command: &Command) -> String {
     })
 }
 
-/// Terms and what they mean.
+/// A list of terms and their meanings.
 fn list<T: AsRef<str>>(items: &[(&str, T)]) -> String {
     rendered(|roff| {
         for (term, meaning) in items {
@@ -135,7 +135,7 @@ fn list<T: AsRef<str>>(items: &[(&str, T)]) -> String {
     })
 }
 
-/// How each command ends that does something itself.
+/// The exit statuses of every command that does something.
 fn statuses(top: &Command) -> String {
     let commands = super::every(top);
     let items: Vec<(&str, String)> = commands
@@ -147,7 +147,7 @@ fn statuses(top: &Command) -> String {
     texts(&["Of the other commands:".to_owned()]) + &list(&items)
 }
 
-/// What a command says of its exit status, or the one above it.
+/// The exit statuses in a command's help, or its parent's.
 pub fn status(top: &Command, command: &Command) -> String {
     let mut line = vec![top];
     for word in command.get_bin_name().unwrap_or_default().split(' ').skip(1) {
@@ -167,7 +167,7 @@ fn see_also(top: &Command, command: &Command) -> String {
     pages.join(", ")
 }
 
-/// The text below a command's help, by what it is about.
+/// The text after a command's help, by topic.
 #[derive(Default)]
 struct AfterHelp {
     examples: Vec<String>,
@@ -200,7 +200,7 @@ fn sentence(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Paragraphs; what is indented in them stays as it is.
+/// Paragraphs; indented text stays as it is.
 fn texts(paragraphs: &[String]) -> String {
     rendered(|roff| {
         for paragraph in paragraphs {

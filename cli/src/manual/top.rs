@@ -1,6 +1,6 @@
-//! What only the page of the program itself has.
+//! Sections that only the program's main page has.
 
-/// The guard's own ends.
+/// The guard's own exit statuses.
 pub const STATUS: &[(&str, &str)] = &[
     (
         "125",
@@ -15,7 +15,7 @@ pub const STATUS: &[(&str, &str)] = &[
     ("any other", "The command's own."),
 ];
 
-/// Where ~/.openclaw stands, OPENCLAW_STATE_DIR may name another directory.
+/// OPENCLAW_STATE_DIR replaces ~/.openclaw in these paths.
 pub const FILES: &[(&str, &str)] = &[
     ("~/.openclaw/guard.json", "The policy. Without it the built-in one holds."),
     (
@@ -28,7 +28,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("~/.openclaw/openclaw.json", "OpenClaw's configuration: where its gateway is, and how it is reached."),
 ];
 
-/// What the guard itself looks at. The command's environment is another matter.
+/// Variables that the guard itself reads. The command's environment is separate.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("OPENCLAW_STATE_DIR", "OpenClaw's state directory, instead of ~/.openclaw."),
     ("OPENCLAW_HOME, HOME", "What ~ means, in this order; --home comes before both."),
@@ -47,5 +47,5 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("TMPDIR", "One more directory for temporary files that the built-in policy opens, where it can be one."),
 ];
 
-/// Pages of others that explain what the guard is made of.
+/// Related manual pages.
 pub const SEE_ALSO: &[&str] = &["seccomp_unotify(2)", "landlock(7)", "ptrace(2)"];

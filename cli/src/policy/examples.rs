@@ -37,7 +37,7 @@ pub struct ExamplesArgs {
     json: bool,
 }
 
-/// What the examples of one policy came to.
+/// The results of a policy's examples.
 #[derive(Debug, Default, Serialize)]
 pub struct ExampleResults {
     pub examples: usize,
@@ -66,7 +66,7 @@ pub fn test(options: &Options, arguments: &ExamplesArgs) -> Result<Exit, PolicyE
     Ok(if asked.failures.is_empty() { Exit::Success } else { Exit::Wrong })
 }
 
-/// Asks every example of a document.
+/// Evaluates every example of a document.
 ///
 /// # Errors
 /// When the policy cannot be compiled.
@@ -98,14 +98,14 @@ fn policy_of<'p>(
     source: &PolicyText,
     agent: &str,
 ) -> Result<&'p Policy, PolicyError> {
-    // Compiled once an agent; the entry API cannot pass an error on.
+    // Compiles once for each agent; the entry API cannot return an error.
     if !policies.contains_key(agent) {
         policies.insert(agent.to_owned(), source.policy(agent, Disk::Unused)?);
     }
     Ok(&policies[agent])
 }
 
-/// What `check --batch` answers.
+/// The answer of `check --batch`.
 #[derive(Deserialize)]
 struct BatchOutput {
     outcome: String,
@@ -118,7 +118,7 @@ struct BatchReason {
     text: String,
 }
 
-/// How the answer differs from what it must be.
+/// How the answer differs from the expected one.
 fn differs(policy: &Policy, source: &PolicyText, example: &Example) -> Option<String> {
     let asked = shown_question(&example.question);
     let answer = batch::ask(policy, &source.places.home, example.question.to_string().as_bytes());
@@ -144,7 +144,7 @@ fn shown_question(question: &Value) -> String {
     format!("{} {about}", text("op").unwrap_or_default())
 }
 
-/// How what the entry says differs from what it must say.
+/// How the entry's answer differs from the expected one.
 fn entry_differs(policy: &Policy, example: &EntryExample) -> Option<String> {
     let command = &example.command;
     let Some(words) = shlex::split(command) else {
@@ -153,7 +153,7 @@ fn entry_differs(policy: &Policy, example: &EntryExample) -> Option<String> {
     let Some(path) = words.first().filter(|word| word.starts_with('/')) else {
         return Some(format!("\"{command}\" must begin with the absolute path of a program"));
     };
-    // As if it had been found by its name, the way commands are written.
+    // As if the program had been found by its name, as commands usually are.
     let name = path.rsplit('/').next().unwrap_or(path);
     let argv: Vec<Vec<u8>> = std::iter::once(name)
         .chain(words[1..].iter().map(String::as_str))

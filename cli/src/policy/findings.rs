@@ -1,4 +1,4 @@
-//! What was found in a policy, for people and for programs.
+//! Findings about a policy, for people and for programs.
 
 use std::io::Write;
 
@@ -6,24 +6,24 @@ use guard_policy::text::{shown, shown_json};
 use guard_policy::{Problem, locate};
 use serde::Serialize;
 
-/// Something at a place.
+/// A finding, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// The key from the top; empty where it is about the whole.
+    /// The key's path from the top; empty for the whole document.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub key: String,
     pub message: String,
-    /// The valid key or word that comes nearest.
+    /// The valid key or word that is most similar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
 }
 
 impl Finding {
-    /// A sentence that begins with a key of the text.
+    /// Makes a finding of a sentence that begins with a key of the text.
     pub fn new(text: &str, sentence: &str) -> Finding {
         let (mut finding, sentence) = match locate(text, sentence) {
             Some(place) => {

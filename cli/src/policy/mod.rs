@@ -1,4 +1,4 @@
-//! `openclaw-guard policy`: what an operator does with guard.json before anything runs under it.
+//! `openclaw-guard policy`: inspects guard.json before anything runs under it.
 
 mod examples;
 mod findings;
@@ -30,7 +30,7 @@ pub enum PolicyCommand {
     Test(examples::ExamplesArgs),
 }
 
-/// Why it was not done.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     #[error(transparent)]
@@ -41,10 +41,10 @@ pub enum PolicyError {
     Output(#[from] std::io::Error),
 }
 
-/// Does it.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// When the policy cannot be read, or nothing can be written.
+/// When the policy cannot be read, or the output cannot be written.
 pub fn act(options: &Options, action: &PolicyCommand) -> Result<Exit, PolicyError> {
     let done = match action {
         PolicyCommand::Schema(arguments) => schema::print(arguments),
@@ -53,7 +53,7 @@ pub fn act(options: &Options, action: &PolicyCommand) -> Result<Exit, PolicyErro
         PolicyCommand::Test(arguments) => examples::test(options, arguments),
     };
     match done {
-        // Whoever reads has seen enough.
+        // A closed pipe means that the reader has seen enough.
         Err(PolicyError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
             Ok(Exit::Success)
         }

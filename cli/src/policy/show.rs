@@ -37,10 +37,10 @@ pub struct ShowArgs {
     json: bool,
 }
 
-/// What is in force.
+/// The policy in force.
 #[derive(Debug, Serialize)]
 pub struct Effective {
-    /// For whom.
+    /// The agent that it applies to.
     pub agent: String,
     /// The policy's file.
     pub file: String,
@@ -75,10 +75,10 @@ pub fn show(options: &Options, arguments: &ShowArgs) -> Result<Exit, PolicyError
     Ok(Exit::Success)
 }
 
-/// What a guard that starts now has in force.
+/// The policy that a guard started now would enforce.
 ///
 /// # Errors
-/// When the policy cannot be read, or is wrong.
+/// When the policy cannot be read, or is invalid.
 pub fn effective(options: &Options) -> Result<Effective, PolicyError> {
     effective_from(options, PolicyText::read(options, None)?.as_ref())
 }
@@ -157,7 +157,7 @@ fn line(setting: &Setting) -> String {
     format!("{said}  ({by}){note}")
 }
 
-/// Who says so, and where: `agent, agents.main.exec.mode`.
+/// The source and place of a setting: `agent, agents.main.exec.mode`.
 pub fn by(setting: &Setting) -> String {
     let source = serde_json::to_value(setting.source).ok().and_then(|word| word.as_str().map(str::to_owned));
     let mut by = source.unwrap_or_default();
@@ -168,7 +168,7 @@ pub fn by(setting: &Setting) -> String {
     by
 }
 
-/// Takes out what has the name of a secret: what others note beside their entries may hold some.
+/// Removes values whose keys look secret: other programs' notes beside their entries may hold some.
 fn redact(value: &mut Value) {
     const SECRETS: [&str; 5] = ["token", "password", "secret", "credential", "apikey"];
     match value {

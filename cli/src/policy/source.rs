@@ -1,4 +1,4 @@
-//! The text that an action is about.
+//! The policy text that a subcommand works on.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use guard_supervisor::config::{self, Disk, Paths, SetupError};
 
 use super::PolicyError;
 
-/// What a policy that comes from standard input is called.
+/// The name for a policy from standard input.
 const STDIN: &str = "<stdin>";
-/// What is looked at where there is no guard.json.
+/// The name for the policy without a guard.json.
 pub const BUILT_IN: &str = "the built-in policy";
 
-/// A policy as text, and where it would hold.
+/// A policy's text, and the host that it is for.
 pub struct PolicyText {
     options: Options,
     pub places: Paths,
@@ -23,10 +23,10 @@ pub struct PolicyText {
 }
 
 impl PolicyText {
-    /// Reads `file`, `-` for standard input, or the policy that would be in force; None where that is the built-in one.
+    /// Reads `file` (`-` for standard input), or else the policy in force; None for the built-in policy.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the policy cannot be read.
     pub fn read(options: &Options, file: Option<&Path>) -> Result<Option<PolicyText>, PolicyError> {
         let is_stdin = file == Some(Path::new("-"));
         let mut options = options.clone();
@@ -45,7 +45,7 @@ impl PolicyText {
         Ok(text.map(|text| PolicyText { options, places, text }))
     }
 
-    /// What it is called.
+    /// The policy's name for messages.
     pub fn name(&self) -> String {
         self.places.policy.to_string_lossy().into_owned()
     }
@@ -58,21 +58,21 @@ impl PolicyText {
     /// The text.
     ///
     /// # Errors
-    /// When it is no text.
+    /// When the text is not UTF-8.
     pub fn text(&self) -> Result<&str, PolicyError> {
         let path = || self.places.policy.clone();
         str::from_utf8(&self.text).map_err(|_| SetupError::NotText { path: path() }.into())
     }
 
-    /// The document, or what is wrong with it.
+    /// Parses the document; the inner error lists what is wrong.
     ///
     /// # Errors
-    /// When it is no text.
+    /// When the text is not UTF-8.
     pub fn document(&self) -> Result<Result<Document, Vec<Problem>>, PolicyError> {
         Ok(Document::parse(&self.name(), self.text()?))
     }
 
-    /// The document of a policy that must be right.
+    /// Parses a document that must be valid.
     ///
     /// # Errors
     /// When it is not.
@@ -80,11 +80,11 @@ impl PolicyText {
         Ok(self.document()?.map_err(SetupError::Invalid)?)
     }
 
-    /// The policy for one agent. Where the disk is not looked at, the approvals stores are not either: what a policy says
-    /// by itself is the same on every machine.
+    /// Compiles the policy for one agent. If the disk is not used, the approvals stores are not read either, so that
+    /// the result is the same on every machine.
     ///
     /// # Errors
-    /// When the document, or what the command line says, is wrong.
+    /// When the document or the command line is invalid.
     pub fn policy(&self, agent: &str, disk: Disk) -> Result<Policy, PolicyError> {
         let options = Options { agent: agent.to_owned(), ..self.options.clone() };
         let stores = match disk {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::PolicyError;
 use super::findings::print_json;
 
-/// The plan, for programs.
+/// The plan in JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TiersOutput<'a> {
@@ -19,7 +19,7 @@ struct TiersOutput<'a> {
     file: &'a str,
     classes: BTreeMap<&'static str, Class>,
     hierarchies: Vec<Granted>,
-    /// There are more than the floor grants.
+    /// Whether there are more than Landlock is given.
     is_cut: bool,
 }
 
@@ -37,10 +37,10 @@ struct Granted {
     kind: &'static str,
 }
 
-/// Prints the plan of a policy that is in force for `agent`, by `file`.
+/// Prints the plan of the policy in `file` for `agent`.
 ///
 /// # Errors
-/// When nothing can be written.
+/// When the output cannot be written.
 pub fn print(policy: &Policy, file: &str, as_json: bool) -> Result<(), PolicyError> {
     let names = Names::read();
     let tiers = policy.tiers(&|directory| names.list(directory));

@@ -37,7 +37,7 @@ pub struct ValidateArgs {
     strict: bool,
 }
 
-/// What there is to say of one policy.
+/// The report on one policy.
 #[derive(Debug, Serialize)]
 pub struct ValidationReport {
     pub file: String,
@@ -59,10 +59,10 @@ pub fn validate(options: &Options, arguments: &ValidateArgs) -> Result<Exit, Pol
     Ok(if is_wrong { Exit::Wrong } else { Exit::Success })
 }
 
-/// What there is to say of a policy that was read.
+/// Makes the report on a policy.
 ///
 /// # Errors
-/// When it is no text, or what the command line says is wrong.
+/// When the text is not UTF-8, or the command line is invalid.
 pub fn report(source: &PolicyText) -> Result<ValidationReport, PolicyError> {
     let mut report = ValidationReport { file: source.name(), errors: Vec::new(), warnings: Vec::new() };
     match source.document()? {
@@ -72,7 +72,7 @@ pub fn report(source: &PolicyText) -> Result<ValidationReport, PolicyError> {
     Ok(report)
 }
 
-/// Everything that is worth a look, for each agent that the document speaks of.
+/// All warnings, for each agent that the document names.
 fn warnings(source: &PolicyText, document: &Document) -> Result<Vec<Finding>, PolicyError> {
     let text = source.text()?;
     let exists = |path: &[u8]| {
@@ -98,7 +98,7 @@ fn warnings(source: &PolicyText, document: &Document) -> Result<Vec<Finding>, Po
         finding.message.push_str(" (openclaw-guard policy test)");
         finding
     }));
-    // In the order of the text; what has no place comes last.
+    // In the order of the text; findings without a place come last.
     findings.sort_by_key(|finding| (finding.line.is_none(), finding.line, finding.column));
     Ok(findings)
 }

@@ -1,4 +1,4 @@
-//! What the engine says now, what comes nearest, and what would change it.
+//! The engine's verdict now, the nearest rule, and the change that would allow it.
 
 use guard_policy::Outcome;
 use guard_policy::remedy::{Near, Nearest};
@@ -10,31 +10,31 @@ use super::reason::LocatedReason;
 use super::remedy::{Remedy, remedy};
 use crate::edit::{EditContext, PathQuery, obstacle};
 
-/// What the engine says now.
+/// The engine's verdict now.
 #[derive(Clone, Debug)]
 pub struct Now {
-    /// What.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why.
+    /// The reason.
     pub because: LocatedReason,
-    /// About which file of a start, where that is not the program itself.
+    /// The file of a start that it is about, if not the program itself.
     pub about: Option<String>,
 }
 
-/// All of the answer.
+/// The complete answer.
 #[derive(Debug)]
 pub struct Explanation {
     /// The question.
     pub asked: WhyQuery,
-    /// What was decided then; now, where nothing was.
+    /// The recorded outcome; for a question without a record, the current one.
     pub outcome: Outcome,
-    /// Why.
+    /// The reason for it.
     pub because: LocatedReason,
-    /// What the engine says now; `None` where no policy decides.
+    /// The verdict now; `None` where no policy decides.
     pub now: Option<Now>,
-    /// What comes nearest to allowing it.
+    /// The rule that comes nearest to allowing it.
     pub nearest: Option<(Near, LocatedReason)>,
-    /// What would change it; `None` where it is allowed.
+    /// The change that would allow it; `None` if it is allowed.
     pub remedy: Option<Remedy>,
 }
 
@@ -44,7 +44,7 @@ pub struct Explanation {
 /// When the policy cannot be compiled.
 pub fn answer(ground: &EditContext, options: &Options, asked: WhyQuery) -> Result<Explanation, SetupError> {
     let policy = ground.in_force()?;
-    // The first file that keeps a start from being allowed says more than the others.
+    // Reports the first file that blocks the start.
     let mut decided: Option<(&PathQuery, Now)> = None;
     for part in &asked.parts {
         let verdict = part.decide(&policy);

@@ -1,4 +1,4 @@
-//! What the question is about.
+//! What `why` is asked about.
 
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -19,36 +19,36 @@ use super::{WhyArgs, WhyError};
 use crate::check::lookup;
 use crate::edit::{EditContext, PathQuery, starts};
 
-/// What is asked about.
+/// The question.
 #[derive(Debug)]
 pub struct WhyQuery {
-    /// What somebody wanted, or would want.
+    /// The operation.
     pub operation: Operation,
     /// The real path, or the address.
     pub path: String,
-    /// The program's arguments; where no program was to start, of the process that asked.
+    /// The program's arguments; for other operations, those of the process that asked.
     pub argv: Vec<String>,
-    /// The same for the engine: all files of a start. Nothing where no policy decides.
+    /// The questions for the engine: all files of a start. Empty where no policy decides.
     pub parts: Vec<PathQuery>,
-    /// The line of the audit log.
+    /// The line of the audit log, if it is about one.
     pub line: Option<Recorded>,
 }
 
-/// A line of the audit log.
+/// A line of the audit log with its decision.
 #[derive(Debug)]
 pub struct Recorded {
     /// The line.
     pub entry: AuditEntry,
-    /// What it says.
+    /// The decision in it.
     pub decision: LoggedDecision,
 }
 
 type ParsedQuestion = Result<(EditContext, WhyQuery), String>;
 
-/// Finds it; the inner error is that there is none.
+/// Finds what is asked about; the inner error says that there is nothing.
 ///
 /// # Errors
-/// When the audit log cannot be read, or nothing was asked.
+/// When the audit log cannot be read, or there is no question.
 pub fn find(ground: EditContext, options: &Options, question: &WhyArgs) -> Result<ParsedQuestion, WhyError> {
     if question.last {
         let log = Log::open(&audit_log(options)?)?;
@@ -69,7 +69,7 @@ pub fn find(ground: EditContext, options: &Options, question: &WhyArgs) -> Resul
     Ok(Ok((ground, asked)))
 }
 
-/// The last denial; of those that an operator was told of, where there is one.
+/// The last denial that was reported to an operator; if there is none, the last one of all.
 fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
     let mut untold = None;
     for entry in log.latest() {
@@ -83,7 +83,7 @@ fn last(log: &Log) -> Result<Option<AuditEntry>, ReadError> {
     Ok(untold)
 }
 
-/// The line of that name, or what was decided on a question of that name.
+/// The line with this id, or the decision on the question with this id.
 fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
     match log.find(id) {
         Ok(entry) => match entry.what {
@@ -99,12 +99,12 @@ fn named(log: &Log, id: &str) -> Result<Result<AuditEntry, String>, WhyError> {
     asked_of(log, id, "")
 }
 
-/// What was decided when a question had its end: the next decision of that session on that file.
+/// The decision that ended a question: the next one of that session on that file.
 fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, String>, WhyError> {
     let is_it = |said: &Map<String, Value>| {
         said.get("id").and_then(Value::as_str).is_some_and(|own| !id.is_empty() && own.starts_with(id))
     };
-    // The latest first, so that what was decided after it is known when it comes.
+    // From the latest line backwards, so that later decisions are known when the question is found.
     let mut later: Vec<AuditEntry> = Vec::new();
     let mut question = None;
     for entry in log.latest() {
@@ -148,7 +148,7 @@ fn asked_of(log: &Log, id: &str, operation: &str) -> Result<Result<AuditEntry, S
 }
 
 fn recorded(ground: EditContext, options: &Options, entry: AuditEntry) -> (EditContext, WhyQuery) {
-    // Whoever names an agent asks about that one.
+    // An agent from the command line takes precedence.
     let ground = match options.agent_is_named || entry.agent.is_empty() {
         true => ground,
         false => ground.for_agent(&entry.agent),
@@ -167,12 +167,12 @@ fn recorded(ground: EditContext, options: &Options, entry: AuditEntry) -> (EditC
     (ground, asked)
 }
 
-/// The question that the engine had; none where no policy was asked.
+/// The question that the engine had; None if no policy was asked.
 fn part(ground: &EditContext, decision: &LoggedDecision) -> Option<PathQuery> {
     let path = decision.path.as_bytes().to_vec();
     let is_path = path.starts_with(b"/");
     let because = &decision.because;
-    // Refused by what the file is, or by what it is to the caller.
+    // Refused because of the file's type, or its relation to the caller.
     let is_refused = because.path.is_empty() && !because.text.starts_with("not below exec.roots");
     let is_socket = decision.operation == Operation::Connect && is_path;
     if is_refused && !(is_socket && because.text.contains("a rule must name it")) {
@@ -222,7 +222,7 @@ fn program(ground: &EditContext, question: &WhyArgs) -> Result<WhyQuery, WhyErro
     let policy = ground.in_force()?;
     let env = environment::of_command(&policy, &ground.places.state_directory).env;
     let program = lookup::program(name, &env, &ground.places.cwd)
-        // What may not be run may be asked about.
+        // A file that may not be executed can still be asked about.
         .or_else(|| {
             Some(ground.places.cwd.join(name)).filter(|path| name.as_bytes().contains(&b'/') && path.exists())
         })

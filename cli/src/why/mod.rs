@@ -1,7 +1,7 @@
-//! `openclaw-guard why`: why something was refused, or would be, and what would have to change.
+//! `openclaw-guard why`: why something was denied, or would be, and what would have to change.
 //!
-//! `asked` finds what it is about, on the command line or in the audit log. The engine that refused it is asked again
-//! (`answer`), and every change that is proposed was tried on it (`remedy`). `print` says it to people and programs.
+//! `asked` finds the subject, on the command line or in the audit log. `answer` asks the engine again, and `remedy`
+//! tries every change that it proposes. `print` shows the answer to people and programs.
 
 mod answer;
 mod asked;
@@ -75,7 +75,7 @@ pub enum WhyError {
 /// Answers on stdout.
 ///
 /// # Errors
-/// When the policy or the audit log cannot be read, or nothing was asked.
+/// When the policy or the audit log cannot be read, or there is no question.
 pub fn act(options: &Options, question: &WhyArgs) -> Result<Exit, WhyError> {
     let ground = EditContext::find(options)?;
     let (ground, asked) = match asked::find(ground, options, question)? {

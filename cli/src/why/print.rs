@@ -1,4 +1,4 @@
-//! The answer, for people and for programs.
+//! Prints the answer, for people and for programs.
 
 use std::io::{self, Write};
 
@@ -12,10 +12,10 @@ use super::reason::LocatedReason;
 use super::remedy::{Command, Remedy};
 use crate::edit::{Colour, EditContext, colour, place};
 
-/// Prints it.
+/// Prints the answer.
 ///
 /// # Errors
-/// The kernel's.
+/// Returns an I/O error when the output cannot be written.
 pub fn print(ground: &EditContext, answer: &Explanation) -> io::Result<()> {
     io::stdout().lock().write_all(text(ground, answer, colour()).as_bytes())
 }

@@ -1,22 +1,22 @@
-//! Why something is so, as `why` says it.
+//! The reason of a verdict, as `why` shows it.
 
 use guard_policy::{Reason, Source};
 
-/// A reason, with its place where it has one.
+/// A reason, with its place if it has one.
 #[derive(Clone, Debug)]
 pub struct LocatedReason {
-    /// Who wrote it.
+    /// The source of the rule.
     pub source: Source,
-    /// Where; empty where it was no policy's.
+    /// The place of the rule; empty if no policy made the decision.
     pub path: String,
-    /// In short.
+    /// The rule in short.
     pub rule: String,
-    /// One sentence.
+    /// The reason, as one sentence.
     pub text: String,
 }
 
 impl LocatedReason {
-    /// Of a verdict.
+    /// The reason of a verdict.
     pub fn new(because: &Reason<'_>) -> LocatedReason {
         LocatedReason {
             source: because.source,

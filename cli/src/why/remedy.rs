@@ -1,4 +1,4 @@
-//! The change that would allow something: tried on the policy before it is proposed.
+//! Finds a change that would allow something, and tries it on the policy first.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -17,36 +17,36 @@ use crate::edit::{
     Aim, BlockedBy, Denials, EditContext, EditRequest, Effect, Limit, NoPlan, PathQuery, obstacle, plan,
 };
 
-/// What would change it.
+/// A remedy.
 #[derive(Clone, Debug)]
 pub enum Remedy {
-    /// This command.
+    /// This command allows it.
     Command(Command),
-    /// No command does.
+    /// No command allows it.
     Obstacle(BlockedBy),
 }
 
 /// A command that allows it.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// Its words.
+    /// The command's words.
     pub words: Vec<String>,
-    /// What it costs.
+    /// The risk of it.
     pub caution: Option<String>,
-    /// Whether a guard that runs must be started again for it.
+    /// Whether a running guard must be restarted.
     pub takes_restart: bool,
-    /// Whether there is no guard.json yet.
+    /// Whether guard.json must be created first.
     pub needs_init: bool,
 }
 
-/// A way to say it.
+/// A possible command.
 struct Candidate {
     words: Vec<String>,
     wish: EditRequest,
     caution: Option<String>,
 }
 
-/// Finds it.
+/// Finds the remedy.
 ///
 /// # Errors
 /// When a policy cannot be compiled.
@@ -60,7 +60,7 @@ pub fn remedy(
 ) -> Result<Remedy, SetupError> {
     let candidates = candidates(ground, asked, part, near);
     let agent = Scope::Agent(ground.agent().to_owned());
-    // Without --agent it is about everybody, and about main's allowlist.
+    // Without --agent: everyone's rules, and main's allowlist.
     let scopes = match options.agent_is_named || ground.agent() != "main" {
         true => vec![agent],
         false => vec![Scope::Everyone, agent],
@@ -71,7 +71,7 @@ pub fn remedy(
             for candidate in &candidates {
                 match tried(ground, options, asked, scope, candidate, denials)? {
                     Tried::Allows(command) => return Ok(Remedy::Command(command)),
-                    // What is in the way when rules and lists allow it.
+                    // What still blocks it once rules and lists allow it.
                     Tried::Kept(by) => kept = kept.or(Some(by)),
                     Tried::No => {}
                 }
@@ -82,14 +82,14 @@ pub fn remedy(
     Ok(Remedy::Obstacle(kept.unwrap_or_else(|| obstacle(*source, path, text, Some(asked.operation)))))
 }
 
-/// What came of a candidate.
+/// The result of a try.
 enum Tried {
     Allows(Command),
     Kept(BlockedBy),
     No,
 }
 
-/// The command, if the engine allows what was asked with it.
+/// The command, if the engine then allows what was asked.
 fn tried(
     ground: &EditContext,
     options: &Options,
@@ -142,7 +142,7 @@ fn tried(
     }))
 }
 
-/// The ways to say it, the best one first.
+/// The possible commands, the best one first.
 fn candidates(
     ground: &EditContext,
     asked: &WhyQuery,
@@ -152,7 +152,7 @@ fn candidates(
     let places = &ground.places;
     let mut found = Vec::new();
     let mut file = |path: &[u8], verb: &str, access: Access, bits: Bits| {
-        // The directory, and where that does not do, the file.
+        // The directory; if that is not enough, the file.
         for object in [object(path), FileKind::Socket] {
             let Ok(fitting) = fitting(path, object, ground.home()) else { continue };
             let words = vec![verb.to_owned(), fitting.pattern.clone()];
@@ -182,7 +182,7 @@ fn candidates(
     found
 }
 
-/// A program with any arguments; where another command of it is listed, with these.
+/// The program with any arguments; if the allowlist has another command of it, with these arguments only.
 fn starting(ground: &EditContext, asked: &WhyQuery, near: Option<Near>) -> Vec<Candidate> {
     let Ok(policy) = ground.in_force() else { return Vec::new() };
     let (places, bits) = (&ground.places, Bits::R.union(Bits::X));

@@ -1,4 +1,4 @@
-//! What stands where.
+//! The layout of the screen.
 
 use std::time::Duration;
 
@@ -27,10 +27,10 @@ j k, arrows  move
 v  all of it, over the whole screen; Page Up, Page Down, Space scroll
 q, Ctrl-C  quit: what waits goes on waiting
 ";
-/// A list and details stand side by side where there is so much room, else one above the other.
+/// From this width on, the list and the details stand side by side; below it, one above the other.
 const WIDE: u16 = 90;
 
-/// Draws, and returns how far the details are scrolled: not further than they go.
+/// Draws the screen. Returns the scroll offset of the details, limited to the length of the text.
 pub fn draw(frame: &mut Frame<'_>, screen: &Screen, queue: &Queue, now_ms: u64) -> usize {
     let [top, main, asked, keys] = Layout::vertical([
         Constraint::Length(1),
@@ -66,7 +66,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen, queue: &Queue, now_ms: u64) 
     };
     let mut lines = wrapped(text, usize::from(asked.width).max(1));
     if lines.len() > usize::from(asked.height) && question.is_some() {
-        // What Enter would do is said whole, or where to read it.
+        // Shows in full what Enter would do, or where to read it.
         lines = vec!["Enter: allow always, and save what stands at \"always\" (v shows all)".to_owned()];
     }
     let lines: Vec<_> = lines.into_iter().map(|line| Line::styled(line, style)).collect();
@@ -117,7 +117,8 @@ fn details(frame: &mut Frame<'_>, area: Rect, screen: &Screen, queue: &Queue, no
     pane(frame, area, " details ", &text, screen.scroll)
 }
 
-/// Text in a frame, which says how much of it stands further down: nobody is to answer what they think they have read.
+/// Text in a frame. The frame says how many lines are hidden below, so that nobody answers a text that they have read
+/// only in part.
 fn pane(frame: &mut Frame<'_>, area: Rect, title: &str, text: &str, scroll: usize) -> usize {
     let block = Block::new().borders(Borders::TOP).title(title);
     let inside = block.inner(area);

@@ -1,7 +1,7 @@
-//! The queue on a screen. `draw` says what stands where, `terminal` puts it there; here is what keys do.
+//! The queue on a terminal screen: what each key does. `draw` has the layout, `terminal` the output.
 //!
-//! An answer needs a key and Enter, and is for what was shown when the key was pressed: it names the row, not its place,
-//! and is void when the row changes or goes.
+//! An answer needs a key and then Enter. It holds for the row that was shown when the key was pressed: it names the row
+//! rather than its position, and is void when the row changes or goes.
 
 mod draw;
 mod terminal;
@@ -24,19 +24,19 @@ use terminal::Terminal;
 #[cfg(test)]
 pub use draw::draw;
 
-/// For so long nothing is taken for an answer after something else has come under the cursor by itself: what was typed
-/// was meant for what stood there before.
+/// How long answers are ignored after another row has come under the cursor by itself: what is typed then was meant for
+/// the row before it.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(700);
-/// Enter that comes faster was typed by nobody: it is of a text that was pasted.
+/// An Enter that follows a key sooner than this is part of a pasted text.
 const MIN_KEY_INTERVAL: Duration = Duration::from_millis(80);
-/// Columns and rows without which not enough can be seen to answer.
+/// The smallest size, in columns and rows, that shows enough to answer.
 const SMALLEST: (u16, u16) = (30, 10);
 
-/// What is on the screen.
+/// The state of the screen.
 #[derive(Default)]
 pub struct Screen {
     selected: Option<Key>,
-    /// Where it stands among the rows: when it goes, what comes into its place is selected.
+    /// Position of the selected row. When that row goes, the row that takes its position is selected.
     place: usize,
     armed: Option<Armed>,
     page: View,
@@ -55,32 +55,32 @@ struct Armed {
     since: Instant,
 }
 
-/// What is shown.
+/// Which view is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum View {
-    /// The list, and what is selected beside it.
+    /// The list, with the details of the selected row beside it.
     #[default]
     List,
-    /// What is selected, all of it.
+    /// The selected row in full.
     Details,
-    /// What the keys do.
+    /// The help for the keys.
     Help,
 }
 
 impl Screen {
-    /// Takes the terminal; it is given back when this is dropped.
+    /// Takes over the terminal; dropping the screen restores it.
     ///
     /// # Errors
-    /// The terminal's.
+    /// Returns the terminal's I/O error.
     pub fn start(&mut self, news: Sender) -> io::Result<()> {
         self.terminal = Some(Terminal::enter(news)?);
         Ok(())
     }
 
-    /// Draws.
+    /// Draws the queue.
     ///
     /// # Errors
-    /// The terminal's.
+    /// Returns the terminal's I/O error.
     pub fn show(&mut self, queue: &Queue) -> io::Result<()> {
         self.follow(queue, Instant::now());
         let Some(mut terminal) = self.terminal.take() else { return Ok(()) };
@@ -92,7 +92,7 @@ impl Screen {
         shown
     }
 
-    /// The screen has this size.
+    /// Notes the screen's new size.
     pub fn resize(&mut self, width: u16, height: u16) {
         self.is_small = width < SMALLEST.0 || height < SMALLEST.1;
         if self.is_small {
@@ -100,21 +100,21 @@ impl Screen {
         }
     }
 
-    /// Says something at the bottom.
+    /// Shows a message at the bottom.
     pub fn note(&mut self, text: &str) {
         self.note = shown(text.as_bytes());
     }
 
-    /// A key, or something else that the terminal says.
+    /// Handles a key or another terminal event.
     pub fn typed(&mut self, event: &Event, queue: &Queue) -> Act {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key, queue, Instant::now()),
-            // A new size is drawn next; what is pasted is no answer.
+            // A new size takes effect with the next drawing; a paste is never an answer.
             _ => Act::Nothing,
         }
     }
 
-    /// Keeps to the row that is selected; where that has gone, to the one in its place.
+    /// Keeps the selection on its row or, where that has gone, on the row now in its position.
     pub fn follow(&mut self, queue: &Queue, now: Instant) {
         let rows = queue.rows();
         if let Some(armed) = &self.armed {
@@ -140,7 +140,7 @@ impl Screen {
         }
     }
 
-    /// What a key does.
+    /// Handles a key.
     pub fn key(&mut self, key: KeyEvent, queue: &Queue, now: Instant) -> Act {
         self.follow(queue, now);
         let armed = self.armed.take();
@@ -154,7 +154,7 @@ impl Screen {
                     return Act::Answer(armed.key, armed.decision);
                 }
                 Some(_) => self.note("that was too fast for a human: once more"),
-                // As in a prompt: no is what is meant where nothing is said.
+                // As in the prompt on a terminal, Enter alone means no.
                 None => self.arm(Decision::Deny, queue, now),
             },
             KeyCode::Char('y') => self.arm(Decision::AllowOnce, queue, now),
@@ -188,7 +188,7 @@ impl Screen {
         self.note.clear();
     }
 
-    /// Gets an answer ready for Enter.
+    /// Prepares an answer, which Enter then sends.
     fn arm(&mut self, decision: Decision, queue: &Queue, now: Instant) {
         let Some((key, row)) = self.selected.as_ref().and_then(|key| Some((key, queue.get(key)?))) else {
             return;
@@ -208,7 +208,7 @@ impl Screen {
         }
     }
 
-    /// What Enter would do now.
+    /// Says what Enter would do now.
     fn question(&self, queue: &Queue) -> Option<String> {
         let armed = self.armed.as_ref()?;
         let row = queue.get(&armed.key)?;

@@ -1,4 +1,4 @@
-//! The operator's terminal: taken, drawn on, and given back however this program ends.
+//! Takes the operator's terminal, draws on it, and restores it however this program ends.
 
 use std::io::{self, Stdout, stdout};
 use std::sync::Once;
@@ -15,21 +15,21 @@ use ratatui::crossterm::terminal::{
 
 use super::super::watch::event::{Sender, WatchEvent};
 
-/// How often the thread that reads looks whether anybody wants what it reads.
+/// How often the reading thread checks whether its receiver still exists.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The terminal, ours.
+/// A terminal that this program has taken over.
 pub struct Terminal(ratatui::Terminal<CrosstermBackend<Stdout>>);
 
 impl Terminal {
-    /// Takes it; what is typed comes as news.
+    /// Takes over the terminal. Input events go to `news`.
     ///
     /// # Errors
-    /// The terminal's.
+    /// Returns the terminal's I/O error.
     pub fn enter(news: Sender) -> io::Result<Terminal> {
         restore_on_panic();
         enable_raw_mode()?;
-        // From here on it is given back by being dropped.
+        // From here on, dropping it restores the terminal.
         let mut terminal = Terminal(ratatui::Terminal::new(CrosstermBackend::new(stdout()))?);
         execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
         terminal.0.clear()?;
@@ -37,10 +37,10 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Draws.
+    /// Draws one frame.
     ///
     /// # Errors
-    /// The terminal's.
+    /// Returns the terminal's I/O error.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.0.draw(draw).map(drop)
     }
@@ -60,7 +60,7 @@ fn keys(news: &Sender) {
             Ok(false) => continue,
             Err(error) => Err(error),
         };
-        // A terminal that has gone types nothing any more.
+        // The terminal has gone: no more input will come.
         let Ok(event) = event else {
             let _ = news.send(WatchEvent::End);
             return;
@@ -72,12 +72,12 @@ fn keys(news: &Sender) {
 }
 
 fn restore() {
-    // One that has gone needs nothing.
+    // Errors do not matter: the terminal may have gone.
     let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// What a panic says is to be read.
+/// Restores the terminal before a panic message is printed, so that it can be read.
 fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,9 +1,9 @@
-//! Lines of text in a width.
+//! Wraps text to a width.
 
 use ratatui::text::Span;
 
-/// The text's lines, none wider than `width` cells; what is cut goes on in the next line, further in. Nothing is left
-/// out.
+/// Splits the text into lines of at most `width` cells. A longer line continues, indented, on the next one; no text is
+/// dropped.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     const INDENT: &str = "            ";
     let mut lines = Vec::new();

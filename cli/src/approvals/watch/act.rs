@@ -1,10 +1,10 @@
-//! What a human wants done with the queue.
+//! What a human does with the queue.
 
 use guard_approvals::decision::Decision;
 
 use super::queue::Key;
 
-/// What is to be done.
+/// An action on the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     Nothing,

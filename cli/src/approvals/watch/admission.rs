@@ -1,4 +1,4 @@
-//! What of those who connect is let pass. It is told the time.
+//! Rate limits and authentication for peers of the approvals socket. Callers pass the current time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -8,31 +8,31 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha256;
 
-/// How far a request's time may be from ours, in milliseconds, as in OpenClaw.
+/// How far a request's timestamp may differ from our clock, in milliseconds (same as OpenClaw).
 pub const TTL_MS: i64 = 10_000;
-/// So long the nonce of a request is known: no request of that time passes after it.
+/// How long a request's nonce is remembered. By then the timestamp of a replay is out of range.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(2 * TTL_MS as u64 + 1000);
-/// Nonces that are known at a time; beyond that nothing passes.
+/// How many nonces are remembered; when there are more, every request is refused.
 const MAX_NONCES: usize = 4096;
-/// Requests of a process at once, and a second.
+/// How many requests a process may send in a burst, and per second.
 const BURST: f64 = 128.0;
 const A_SECOND: f64 = 20.0;
-/// Processes whose rate is known at a time.
+/// How many processes have their rate tracked.
 const MAX_RATES: usize = 1024;
-/// Connections of a process at a time. A guard has 64.
+/// How many connections a process may hold. A guard uses up to 64.
 const MAX_OF_ONE: usize = 96;
 
-/// What is remembered of those who connect.
+/// Tracks the peers' nonces, rates and connections.
 #[derive(Debug)]
 pub struct Admission {
     token: SocketToken,
-    /// Each until when.
+    /// Each nonce and when it is forgotten.
     nonces: HashMap<String, Instant>,
     rates: HashMap<i32, Rate>,
     open: BTreeMap<i32, usize>,
 }
 
-/// A bucket of requests that may come.
+/// A token bucket that limits requests.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     left: f64,
@@ -47,12 +47,13 @@ impl Rate {
 }
 
 impl Admission {
-    /// For those who have this token.
+    /// Admits peers that know this token.
     pub fn new(token: SocketToken) -> Admission {
         Admission { token, nonces: HashMap::new(), rates: HashMap::new(), open: BTreeMap::new() }
     }
 
-    /// Whether one more connection of a process is let in; it has to [`Admission::disconnected`] then.
+    /// Counts a new connection of a process; returns false when it has too many. After true, call
+    /// [`Admission::disconnected`] when the connection ends.
     pub fn enter(&mut self, pid: i32) -> bool {
         let open = self.open.entry(pid).or_default();
         let may = *open < MAX_OF_ONE;
@@ -62,7 +63,7 @@ impl Admission {
         may
     }
 
-    /// A connection of a process has ended.
+    /// Counts one connection of the process less.
     pub fn disconnected(&mut self, pid: i32) {
         if let Some(open) = self.open.get_mut(&pid) {
             *open -= 1;
@@ -72,7 +73,7 @@ impl Admission {
         }
     }
 
-    /// Whether one more request of a process is looked at.
+    /// Counts a request of a process; returns false when it exceeds its rate.
     pub fn admit_request(&mut self, pid: i32, now: Instant) -> bool {
         if !self.rates.contains_key(&pid) && self.rates.len() >= MAX_RATES {
             self.rates.retain(|_, rate| rate.at(now).left < BURST);
@@ -94,10 +95,10 @@ impl Admission {
         self.token.is(token)
     }
 
-    /// Whether a request to run something is what somebody with the token has just written, and for the first time.
+    /// Checks that a request to run something is signed with the token, recent, and not a replay.
     ///
     /// # Errors
-    /// In OpenClaw's words, where it has them.
+    /// Why it is refused, in OpenClaw's words where it has them.
     pub fn signed(
         &mut self,
         (nonce, ts, hmac): (&str, i64, &str),
@@ -113,7 +114,7 @@ impl Admission {
             .map_err(|_| wrong("invalid auth", "hmac"))?;
         mac.update(format!("{nonce}:{ts}:").as_bytes());
         mac.update(request_json.as_bytes());
-        // In a time that says nothing of where they differ.
+        // `verify_slice` takes the same time wherever the two values differ.
         mac.verify_slice(&given).map_err(|_| wrong("invalid auth", "hmac"))?;
         self.nonces.retain(|_, until| *until > now);
         if self.nonces.contains_key(nonce) {

@@ -47,7 +47,7 @@ pub struct WatchArguments {
     pub plain: bool,
 }
 
-/// Why nobody can watch.
+/// Why watching failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error(
@@ -61,10 +61,10 @@ pub enum WatchError {
     Failed(#[from] io::Error),
 }
 
-/// Watches until it is told to end.
+/// Watches until interrupted.
 ///
 /// # Errors
-/// When somebody else does, or the socket or the terminal cannot be used.
+/// When another `watch` or `serve` runs, or the socket or the terminal cannot be used.
 pub fn watch(places: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchError> {
     outside()?;
     let place = WatchSocket::bind(&places.state_directory, &places.home)?;
@@ -77,26 +77,26 @@ pub fn watch(places: &Paths, arguments: &WatchArguments) -> Result<Exit, WatchEr
     follow(Some(&place), &places.state_directory, face)
 }
 
-/// Whoever is guarded answers nothing.
+/// Checks that this process is not guarded: a guarded process must not answer.
 ///
 /// # Errors
-/// When this process stands in a guarded tree, or may do.
+/// When this process is in a guarded tree, or that cannot be ruled out.
 pub fn outside() -> Result<(), WatchError> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     guard_above(own).map_or(Ok(()), |guard| Err(WatchError::Inside(guard)))
 }
 
-/// Shows what waits in every guard, and on the socket where this process has it, until it is told to end.
+/// Shows the questions of every guard and, if this process owns it, of the approvals socket, until interrupted.
 ///
 /// # Errors
-/// The kernel's.
+/// Returns an I/O error of the socket, the terminal or standard output.
 pub fn follow(place: Option<&WatchSocket>, state: &Path, face: Face) -> Result<Exit, WatchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(run(place, state, face));
-    // What still reads standard input is not waited for.
+    // Does not wait for a thread that still reads standard input.
     runtime.shutdown_background();
     match done {
-        // Whoever reads has seen enough.
+        // A closed pipe means that the reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Success),
         done => Ok(done.map(|()| Exit::Success)?),
     }
@@ -105,7 +105,7 @@ pub fn follow(place: Option<&WatchSocket>, state: &Path, face: Face) -> Result<E
 async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Result<()> {
     let (news, mut receiver) = unbounded_channel();
     if let Some(place) = place {
-        // It has no tree of its own; members of others are never let in.
+        // This process has no tree of its own; the other guards' trees are checked separately.
         let is_member = Arc::new(|_| false);
         let server = WatchServer::new(Admission::new(place.token.clone()), is_member, news.clone());
         tokio::spawn(server.run(place.listener()?));
@@ -129,7 +129,7 @@ async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Resul
             _ = tick.tick() => continue,
             () = at(watching.face.due()) => continue,
         };
-        // All that has happened is shown at once.
+        // Handles all queued events before it draws again.
         while let Some(happened) = next {
             match watching.handle(happened)? {
                 Act::Nothing => {}
@@ -144,7 +144,7 @@ async fn run(place: Option<&WatchSocket>, state: &Path, face: Face) -> io::Resul
     }
 }
 
-/// Then, or never.
+/// Waits until then, or for ever.
 async fn at(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,
@@ -152,7 +152,7 @@ async fn at(due: Option<Instant>) {
     }
 }
 
-/// The queue, and who looks at it.
+/// The queue and the view that shows it.
 struct Watching {
     queue: Queue,
     face: Face,
@@ -184,8 +184,8 @@ impl Watching {
         Ok(Act::Nothing)
     }
 
-    /// An answer is for what was shown. A no needs no such care: it is one whatever the row says by now, and must not be
-    /// kept away by a row that changes all the time.
+    /// Answers a row of the page. To allow, the row must still have the version that was shown. To deny, it need not:
+    /// otherwise a row that changes all the time could not be denied.
     fn choose(&mut self, choice: Choice) -> io::Result<()> {
         let Choice { key, version, decision, outcome } = choice;
         let why = match self.queue.get(&key) {
@@ -193,7 +193,7 @@ impl Watching {
             Some(row) if row.version != version && decision.allows() => Unanswered::Changed,
             Some(_) => return self.answer(key, decision, Some(outcome)),
         };
-        // Whoever asked may have gone.
+        // The receiver may have gone.
         let _ = outcome.send(Err(why));
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Watching {
     ) -> io::Result<()> {
         let tell = move |said: &Result<String, String>| {
             if let Some(outcome) = outcome {
-                // Whoever asked may have gone.
+                // The receiver may have gone.
                 let _ = outcome.send(said.clone().map_err(Unanswered::Refused));
             }
         };
@@ -216,7 +216,7 @@ impl Watching {
                 tokio::spawn(async move {
                     let said = resolve(&state, &key, decision).await;
                     tell(&said);
-                    // Nobody listens at the end.
+                    // At shutdown there is no receiver.
                     let _ = news.send(WatchEvent::Answered { key, outcome: said });
                 });
                 return Ok(());
@@ -229,7 +229,7 @@ impl Watching {
     }
 }
 
-/// Tells a guard, and returns what it made of it.
+/// Sends the decision to a guard, and returns the guard's reply.
 async fn resolve(state: &Path, key: &Key, decision: Decision) -> Result<String, String> {
     let method = Method::Resolve { id: key.id.clone(), decision: decision.to_string(), revision: None };
     let guards = Guards::find(state).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The socket on which everybody asks.
+//! The socket on which guards and OpenClaw's nodes ask for approval.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,10 +16,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// Held by the one that listens, in the guard's own directory.
+/// The lock in the guard's own directory. The process that serves the socket holds it.
 const LOCK: &str = "watch.lock";
 
-/// Why nobody can listen.
+/// Why the socket cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     #[error("another `approvals watch` runs already, or `approvals serve` does: answer there")]
@@ -38,27 +38,27 @@ pub enum PlaceError {
     Store(String),
 }
 
-/// The socket, listening; its name goes with it.
+/// The listening socket. Dropping it removes the socket file.
 #[derive(Debug)]
 pub struct WatchSocket {
     directory: OwnedFd,
     name: PathBuf,
-    /// The file that was made.
+    /// Device and inode of the socket file.
     made: (u64, u64),
     listener: UnixListener,
-    /// What opens it.
+    /// The token that peers need.
     pub token: SocketToken,
-    /// Where it is.
+    /// The socket's path.
     pub path: PathBuf,
     _lock: OwnedFd,
 }
 
 impl WatchSocket {
-    /// Listens where guards and nodes ask. `state` is the real path of the state directory, `home` what `~` means.
-    /// To be called before there is another thread: the mode of files is the process's.
+    /// Binds the socket where guards and nodes ask. `state` is the real path of the state directory, `home` what `~`
+    /// means. Call it while the process has one thread: it changes the umask of the whole process.
     ///
     /// # Errors
-    /// Who listens already, or what is in the way.
+    /// When another process serves the socket already, or something else is at its path.
     pub fn bind(state: &Path, home: &Path) -> Result<WatchSocket, PlaceError> {
         let lock = lock(state)?;
         let Endpoint { path, token } = Endpoint::find(state, home).map_err(PlaceError::Store)?;
@@ -106,7 +106,7 @@ impl WatchSocket {
             Err(Errno::NOENT) => {}
             Err(error) => return Err(failed("look at")(error.into())),
         }
-        // For its owner alone from the first moment.
+        // Creates the socket for its owner alone, with no moment in which others may open it.
         let before = rustix::process::umask(Mode::from_raw_mode(0o177));
         let listener = UnixListener::bind(short(&name));
         rustix::process::umask(before);
@@ -121,10 +121,10 @@ impl WatchSocket {
         Ok(WatchSocket { directory, name, made, listener, token, path: path.clone(), _lock: lock })
     }
 
-    /// The listener, in a runtime.
+    /// The listener for the async runtime.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the listener cannot be registered.
     pub fn listener(&self) -> io::Result<tokio::net::UnixListener> {
         tokio::net::UnixListener::from_std(self.listener.try_clone()?)
     }
@@ -132,7 +132,7 @@ impl WatchSocket {
 
 impl Drop for WatchSocket {
     fn drop(&mut self) {
-        // What somebody else has put there is theirs.
+        // Another process may have replaced the socket file: that one stays.
         let now = statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         if now.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
             let _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
@@ -144,7 +144,7 @@ fn is_socket(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Socket
 }
 
-/// One watches at a time, for each state directory.
+/// Takes the lock: one watcher for each state directory.
 fn lock(state: &Path) -> Result<OwnedFd, PlaceError> {
     let failed =
         |error| PlaceError::Failed { what: "lock", path: shown(state.as_os_str().as_bytes()), error };

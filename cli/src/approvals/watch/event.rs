@@ -1,4 +1,4 @@
-//! What happens around the queue.
+//! The events that change the queue or come from its view.
 
 use guard_approvals::decision::Decision;
 use guard_approvals::routes::guard_socket::{Approval, QuestionState};
@@ -8,24 +8,24 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::queue::Key;
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// A guard says all that waits there.
+    /// A guard's complete list of pending questions.
     Listed {
         /// The process id of the guard.
         guard: u32,
-        /// Every question that waits there.
+        /// Every question that is pending there.
         approvals: Vec<Approval>,
     },
-    /// Something waits in a guard now.
+    /// A question became pending in a guard.
     Requested {
         /// The process id of the guard.
         guard: u32,
         /// The question.
         approval: Box<Approval>,
     },
-    /// Something does not wait there any more.
+    /// A question is no longer pending in a guard.
     Ended {
         /// The process id of the guard.
         guard: u32,
@@ -34,86 +34,86 @@ pub enum WatchEvent {
         /// How it ended.
         state: QuestionState,
     },
-    /// How a program goes on that was let go.
+    /// How an allowed program ended or goes on.
     Told {
-        /// The row that let it go.
+        /// The row that allowed it.
         key: Key,
         /// One line for a human.
         text: String,
     },
-    /// A guard cannot be followed any more.
+    /// The connection to a guard was lost.
     Gone {
         /// The process id of the guard.
         guard: u32,
     },
-    /// Somebody asks on the socket, on this connection.
+    /// A peer asks on the approvals socket.
     Asked {
-        /// The process that asks, and the id that it gave the question.
+        /// The asking process and the question's id.
         key: Key,
         /// The command.
         asked: Box<ApprovalRequest>,
         /// The connection's number, never used again.
         connection: u64,
-        /// Takes the answer to the connection.
+        /// Sends the answer to that connection.
         answer: oneshot::Sender<Word>,
     },
     /// That connection has ended.
     Dropped {
-        /// The row that was asked for on it.
+        /// The row that the connection had asked for.
         key: Key,
         /// The connection's number.
         connection: u64,
     },
-    /// Somebody was turned away there.
+    /// A peer of the approvals socket was turned away.
     Turned {
         /// The process, where it is known.
         pid: Option<i32>,
         /// Why, for a human.
         why: String,
     },
-    /// What a guard said to an answer.
+    /// A guard's reply to an answer.
     Answered {
         /// The row that was answered.
         key: Key,
         /// One line for a human: what the answer did, or why it was not taken.
         outcome: Result<String, String>,
     },
-    /// A human types at a screen, or changes its size.
+    /// A key, or a new size of the terminal.
     Typed(Event),
-    /// A line of standard input.
+    /// A line from standard input.
     Line(String),
-    /// An answer that was given on the page.
+    /// An answer from the page.
     Chosen(Choice),
-    /// It is to end.
+    /// The program must end.
     End,
 }
 
-/// An answer to what was on the page.
+/// An answer given on the page.
 #[derive(Debug)]
 pub struct Choice {
     /// The row.
     pub key: Key,
-    /// As it was shown.
+    /// The row's version that was shown.
     pub version: u64,
     /// The answer.
     pub decision: Decision,
-    /// Is told what came of it: what the guard said, or why it was not told.
+    /// Receives the result: the guard's reply, or why the guard was not asked.
     pub outcome: oneshot::Sender<Result<String, Unanswered>>,
 }
 
-/// Why a choice came to nothing.
+/// Why an answer from the page had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
     /// The row is not in the queue.
     #[error("it does not wait any more")]
     Gone,
-    /// The row has another version than the one that was shown.
+    /// The row's version differs from the one that was shown.
     #[error("it has changed meanwhile: look at it again")]
     Changed,
-    /// It may not be answered so, or the guard did not take it.
+    /// The row does not permit this answer, or the guard refused it.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Takes news.
+/// Sends events to the queue.
 pub type Sender = mpsc::UnboundedSender<WatchEvent>;

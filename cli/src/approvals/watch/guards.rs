@@ -13,13 +13,13 @@ use super::super::client::Guards;
 use super::event::{Sender, WatchEvent};
 use super::queue::Key;
 
-/// How often it is looked for new guards.
+/// How often the directory is checked for new guards.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows them for ever, by the real path of the state directory.
+/// Follows all guards for ever. `state` is the real path of the state directory.
 pub async fn follow(state: PathBuf, news: Sender) {
     let mut followed: BTreeMap<u32, JoinHandle<()>> = BTreeMap::new();
-    // What cannot be followed is said once.
+    // Reports an error once, not at each attempt.
     let mut said = String::new();
     loop {
         followed.retain(|_, guard| !guard.is_finished());
@@ -42,9 +42,9 @@ pub async fn follow(state: PathBuf, news: Sender) {
     }
 }
 
-/// Follows one until it goes.
+/// Follows one guard until the connection ends.
 async fn one(state: PathBuf, guard: u32, news: Sender) {
-    // However that ends; nobody listens at the end.
+    // The result does not matter: the guard has gone, or this program ends.
     let _ = follow_guard(&state, guard, &news).await;
     let _ = news.send(WatchEvent::Gone { guard });
 }
@@ -59,7 +59,7 @@ async fn follow_guard(state: &std::path::Path, guard: u32, news: &Sender) -> io:
             Body::Ended { id, state } => WatchEvent::Ended { guard, id, state },
             Body::Told { id, text, .. } => WatchEvent::Told { key: Key { pid: guard, id }, text },
             Body::Error { message, .. } => return Err(io::Error::other(message)),
-            // To what was not asked.
+            // Replies to other requests.
             Body::Found { .. } | Body::Resolved { .. } => continue,
         };
         news.send(told).map_err(closed)?;

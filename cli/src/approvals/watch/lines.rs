@@ -1,4 +1,4 @@
-//! The queue as lines, for pipes and scripts. An answer is a line of standard input.
+//! The queue as lines, for pipes and scripts. Answers are lines on standard input.
 
 use std::io::{self, BufRead, Write};
 use std::path::PathBuf;
@@ -15,25 +15,25 @@ use super::event::{Sender, WatchEvent};
 use super::queue::{Key, Queue, QueueChange};
 use super::row_text::text;
 
-/// Which lines.
+/// The format of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One object a line.
+    /// One JSON object a line.
     Json,
-    /// For people.
+    /// Text for people.
     Plain,
 }
 
-/// Writes them.
+/// Writes the lines.
 pub struct LineFace {
     form: Form,
-    /// The socket.
+    /// The path of the approvals socket.
     path: PathBuf,
     out: Box<dyn Write>,
 }
 
 impl LineFace {
-    /// To standard output, of whoever asks on this socket, too.
+    /// Writes to standard output. `path` is the approvals socket that is served.
     pub fn new(form: Form, path: PathBuf) -> LineFace {
         LineFace { form, path, out: Box::new(io::stdout()) }
     }
@@ -63,7 +63,7 @@ impl LineFace {
     pub fn changed(&mut self, change: &QueueChange, queue: &Queue) -> io::Result<()> {
         match change {
             QueueChange::Appeared(key) => {
-                // One that has ended already is told of next.
+                // If the row has ended already, the next change says so.
                 let Some(row) = queue.get(key) else { return Ok(()) };
                 let value = || match (&row.approval, &row.asked) {
                     (Some(approval), _) => json!({"event": "requested", "approval": approval.json(key.pid)}),
@@ -133,7 +133,7 @@ impl LineFace {
     }
 }
 
-/// `ID DECISION`.
+/// Parses `ID DECISION`.
 fn read(line: &str, queue: &Queue) -> Result<Act, String> {
     let words: Vec<_> = line.split_whitespace().collect();
     let (id, decision) = match words[..] {
@@ -151,7 +151,7 @@ fn read(line: &str, queue: &Queue) -> Result<Act, String> {
     }
 }
 
-/// JSON of ASCII only: nothing in it acts on a terminal.
+/// Formats JSON in ASCII only, so that nothing in it acts on a terminal.
 struct Ascii;
 
 impl Formatter for Ascii {

@@ -1,9 +1,9 @@
-//! `openclaw-guard approvals watch`: one queue of what waits, of every guard of this user and of whoever asks on OpenClaw's
-//! approvals socket, which it serves.
+//! `openclaw-guard approvals watch`: one queue of the pending questions of every guard of this user, and of the peers
+//! of OpenClaw's approvals socket, which it serves.
 //!
-//! `endpoint` binds the socket, `server` talks to those who connect, by what `admission` lets pass. `guards` follows the
-//! guards. Each thing that happens is an `event` to the `queue`, which a `view` shows: a screen (`super::tui`), `lines`, or a
-//! page (`super::web`, for `openclaw-guard approvals serve`). What a human wants done with it is an `act`.
+//! `endpoint` binds the socket, `server` talks to the peers that `admission` admits. `guards` follows the guards. Each
+//! change is an `event` to the `queue`. A `view` shows the queue: a screen (`super::tui`), `lines`, or a page
+//! (`super::web`, for `openclaw-guard approvals serve`). What a human does with it is an `act`.
 
 pub(crate) mod act;
 pub mod admission;

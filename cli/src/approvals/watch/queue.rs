@@ -1,4 +1,4 @@
-//! What waits, of all guards and all that ask on the socket.
+//! All pending questions, of every guard and of the approvals socket.
 
 use std::collections::BTreeMap;
 
@@ -7,48 +7,49 @@ use guard_approvals::routes::guard_socket::{Approval, QuestionState, Saved};
 use guard_approvals::routes::openclaw_socket::{ApprovalRequest, Word};
 use tokio::sync::oneshot;
 
-/// Names what waits: who asks, and the id that they gave it. A guard that asks by its own socket and by OpenClaw's is the
-/// same process with the same id: one row.
+/// Identifies a row: the asking process and the question's id. A guard that asks on its own socket and on OpenClaw's
+/// has the same process id and question id on both, which makes one row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     pub pid: u32,
     pub id: String,
 }
 
-/// Something that waits.
+/// A pending question.
 #[derive(Debug)]
 pub struct QueueRow {
-    /// What a guard says of it: this holds, where there is also what was asked on the socket.
+    /// The question as the guard lists it. It takes precedence over `asked`.
     pub approval: Option<Approval>,
-    /// What was asked on the socket.
+    /// The question as it was asked on the approvals socket.
     pub asked: Option<ApprovalRequest>,
-    /// Milliseconds since 1970.
+    /// When it was asked, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Another one with each change of what is shown, and never that of another row: an answer is for what was seen.
+    /// Changes whenever the shown text changes; no two rows ever share one. An answer names the version that the human
+    /// saw.
     pub version: u64,
     connections: BTreeMap<u64, oneshot::Sender<Word>>,
     order: u64,
 }
 
-/// What changed.
+/// A change of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueChange {
-    /// It waits now.
+    /// The question is now pending.
     Appeared(Key),
-    /// It does not any more: how it ended, where that is known.
+    /// The question is no longer pending; the text says how it ended.
     Ended(Key, String),
 }
 
-/// By what way an answer goes.
+/// Where an answer goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerRoute {
-    /// The guard is to be told.
+    /// Send the decision to the guard.
     Guard(Decision),
-    /// It was answered on the socket.
+    /// The socket's peer has been answered already.
     Socket,
 }
 
-/// Why an answer is not given.
+/// Why a row cannot be answered so.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotAnswer {
     #[error("it does not wait any more")]
@@ -76,17 +77,17 @@ impl Queue {
         rows
     }
 
-    /// One of them.
+    /// The row of this key.
     pub fn get(&self, key: &Key) -> Option<&QueueRow> {
         self.rows.get(key)
     }
 
-    /// What has changed since this was asked last.
+    /// Returns the changes since the last call.
     pub fn changes(&mut self) -> Vec<QueueChange> {
         std::mem::take(&mut self.changes)
     }
 
-    /// A guard says all that waits there.
+    /// Takes over a guard's complete list.
     pub fn listed(&mut self, guard: u32, approvals: Vec<Approval>) {
         let waits = |id: &String| approvals.iter().any(|approval| approval.id == *id);
         let of_guard = self.rows.iter().filter(|(key, row)| key.pid == guard && row.approval.is_some());
@@ -95,7 +96,7 @@ impl Queue {
         approvals.into_iter().for_each(|approval| self.requested(guard, approval));
     }
 
-    /// Something waits in a guard.
+    /// Adds or updates a question of a guard.
     pub fn requested(&mut self, guard: u32, approval: Approval) {
         let since = approval.created_at_ms;
         let version = self.version();
@@ -107,12 +108,13 @@ impl Queue {
         }
     }
 
-    /// Something does not wait in a guard any more. Whoever asked the same on the socket is let go without an answer.
+    /// Removes a question of a guard. Connections that asked the same on the socket are closed without an answer.
     pub fn ended(&mut self, guard: u32, id: &str, state: &QuestionState) {
         self.remove(&Key { pid: guard, id: id.to_owned() }, &how(state));
     }
 
-    /// A guard has gone, with all that waited there. What it asked on the socket waits as long as it is asked.
+    /// Removes the questions of a guard that has gone. Those that are also asked on the socket stay while a connection
+    /// asks them.
     pub fn gone(&mut self, guard: u32) {
         let keys: Vec<_> = self.rows.keys().filter(|key| key.pid == guard).cloned().collect();
         for key in keys {
@@ -127,7 +129,7 @@ impl Queue {
         }
     }
 
-    /// Somebody asks on the socket.
+    /// Adds or updates a question that was asked on the socket.
     pub fn asked(
         &mut self,
         key: Key,
@@ -139,10 +141,10 @@ impl Queue {
         let version = self.version();
         let row = self.row(key, now_ms);
         if row.asked.as_ref() != Some(&asked) {
-            // Others were asked something else under this id: they are not answered by what is shown now.
+            // These connections asked something else under this id: an answer to the new question must not reach them.
             row.connections.clear();
             row.asked = Some(asked);
-            // What a guard says of it is what is shown.
+            // Where the guard lists the question, its description is what is shown.
             if row.approval.is_none() {
                 row.version = version;
             }
@@ -150,7 +152,7 @@ impl Queue {
         row.connections.insert(connection, answer);
     }
 
-    /// A connection has ended.
+    /// Forgets a connection; a question that no one else asks is withdrawn.
     pub fn dropped(&mut self, key: &Key, connection: u64) {
         let Some(row) = self.rows.get_mut(key) else { return };
         if row.connections.remove(&connection).is_some()
@@ -161,10 +163,10 @@ impl Queue {
         }
     }
 
-    /// Answers: on the socket at once, or says that a guard is to be told.
+    /// Answers a row: on the socket at once, or by returning the decision for the guard.
     ///
     /// # Errors
-    /// Where that cannot be answered; nothing has changed then.
+    /// When the row cannot be answered so; the queue is then unchanged.
     pub fn answer(&mut self, key: &Key, decision: Decision) -> Result<AnswerRoute, CannotAnswer> {
         let row = self.rows.get_mut(key).ok_or(CannotAnswer::Gone)?;
         row.can(decision)?;
@@ -173,14 +175,14 @@ impl Queue {
         }
         let word = word(decision).ok_or(CannotAnswer::NoWord)?;
         for (_, answer) in std::mem::take(&mut row.connections) {
-            // One that has gone needs none.
+            // The connection may have gone.
             let _ = answer.send(word);
         }
         self.remove(key, &decision.to_string());
         Ok(AnswerRoute::Socket)
     }
 
-    /// One that no row has had.
+    /// A version that no row has had.
     fn version(&mut self) -> u64 {
         self.versions += 1;
         self.versions
@@ -210,10 +212,10 @@ impl Queue {
 }
 
 impl QueueRow {
-    /// Whether it can be answered so.
+    /// Whether the row permits this decision.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it does not.
     pub fn can(&self, decision: Decision) -> Result<(), CannotAnswer> {
         let Some(approval) = &self.approval else {
             return word(decision).map(drop).ok_or(CannotAnswer::NoWord);

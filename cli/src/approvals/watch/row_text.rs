@@ -1,4 +1,4 @@
-//! A row of the queue in words.
+//! The text that describes a row of the queue.
 
 use guard_approvals::routes::openclaw_socket::ApprovalRequest;
 use guard_policy::text::shown;
@@ -6,7 +6,8 @@ use guard_policy::text::shown;
 use super::queue::{Key, QueueRow};
 use crate::approvals::card::render;
 
-/// A row for a human: what is asked first, then each thing on a line of its own. Nothing in it acts on a terminal.
+/// Renders a row for a human: the question first, then one line for each detail. Terminal control sequences are
+/// escaped.
 pub fn text(key: &Key, row: &QueueRow, now_ms: u64) -> String {
     match (&row.approval, &row.asked) {
         (Some(approval), _) => render(key.pid, approval, now_ms),

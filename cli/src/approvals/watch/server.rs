@@ -1,4 +1,4 @@
-//! Whoever connects to the approvals socket: one request a connection, as OpenClaw's companion on macOS answers them.
+//! Serves the approvals socket: one request a connection, as OpenClaw's companion on macOS does.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -21,20 +21,21 @@ use super::admission::Admission;
 use super::event::{Sender, WatchEvent};
 use super::queue::Key;
 
-/// A longer line is none (OpenClaw's companion on macOS: the same).
+/// The longest request line, in bytes (OpenClaw's companion on macOS: the same).
 pub const MAX_BYTES: u64 = 256_000;
-/// Connections at a time; more wait.
+/// How many connections are open at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 256;
-/// How long a peer may take to say its line, and to read the answer.
+/// How long a peer may take to send its line, and to read the answer.
 const IO_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a question may wait. A guard asks again then.
+/// How long a question may be pending. A guard then asks again.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
-/// How often it is looked whether a peer is still there: it has half-closed, so that reading does not tell.
+/// How often the server checks whether a peer has gone. The peer has half-closed the connection, so that a read cannot
+/// tell.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// A longer id is none (OpenClaw 2026.9.6: the same).
+/// The longest id, in bytes (OpenClaw 2026.9.6: the same).
 const MAX_ID_LEN: usize = 128;
 
-/// Serves the socket.
+/// The server of the socket.
 #[derive(Clone)]
 pub struct WatchServer {
     gate: Arc<Mutex<Admission>>,
@@ -43,7 +44,7 @@ pub struct WatchServer {
     connections: Arc<AtomicU64>,
 }
 
-/// Lets one connection of a process out of the gate.
+/// Counts a process's connection as ended when dropped.
 struct Pass(Arc<Mutex<Admission>>, i32);
 
 impl Drop for Pass {
@@ -52,32 +53,32 @@ impl Drop for Pass {
     }
 }
 
-/// Tells that a connection has ended, however it does.
+/// Reports when dropped that the connection has ended.
 struct CloseNotice<'s>(&'s Sender, Option<(Key, u64)>);
 
 impl Drop for CloseNotice<'_> {
     fn drop(&mut self) {
         if let Some((key, connection)) = self.1.take() {
-            // Nobody listens at the end.
+            // At shutdown there is no receiver.
             let _ = self.0.send(WatchEvent::Dropped { key, connection });
         }
     }
 }
 
 impl WatchServer {
-    /// Lets pass what the gate lets pass, and tells of it.
+    /// Serves the peers that the gate admits, and sends events to `news`.
     pub fn new(gate: Admission, is_member: IsMember, news: Sender) -> WatchServer {
         WatchServer { gate: Arc::new(Mutex::new(gate)), is_member, news, connections: Arc::default() }
     }
 
-    /// Accepts for ever.
+    /// Accepts connections for ever.
     pub async fn run(self, listener: UnixListener) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
-            // It is never closed.
+            // The semaphore is never closed.
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
-                // No descriptors are left, usually.
+                // Usually no descriptors are left: wait until some are.
                 sleep(IO_TIMEOUT).await;
                 continue;
             };
@@ -89,7 +90,7 @@ impl WatchServer {
         }
     }
 
-    /// Answers one peer.
+    /// Serves one peer.
     pub async fn serve(&self, mut stream: UnixStream) {
         let pid = match Peer::from_stream(&stream, &self.is_member) {
             Ok(peer) => peer.pid,
@@ -99,7 +100,7 @@ impl WatchServer {
             return self.turned(Some(pid), "it has too many connections");
         }
         let _pass = Pass(Arc::clone(&self.gate), pid);
-        // Who says nothing, as a guard that only looks whether somebody is there, is not worth a word.
+        // A guard that only tests whether the socket is served sends nothing; that is no reason for a message.
         let Some(line) = next_line(&mut stream).await else { return };
         if !self.gate(|gate| gate.admit_request(pid, Instant::now())) {
             return self.turned(Some(pid), "it asks too often");
@@ -129,12 +130,12 @@ impl WatchServer {
             Err(_) => return self.turned(Some(pid), "it says what cannot be read"),
         };
         if let Some(reply) = reply {
-            // One that does not read has its answer in vain.
+            // The peer may not read its answer.
             let _ = timeout(IO_TIMEOUT, stream.write_all(&reply.to_line())).await;
         }
     }
 
-    /// What a human answers; `None` where the peer goes, or the question is withdrawn.
+    /// Waits for the human's answer; `None` when the peer goes or the question is withdrawn.
     async fn decision(&self, key: Key, asked: Box<ApprovalRequest>, stream: &UnixStream) -> Option<Word> {
         let connection = self.connections.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
@@ -152,7 +153,7 @@ impl WatchServer {
     }
 
     fn turned(&self, pid: Option<i32>, why: &str) {
-        // Nobody listens at the end.
+        // At shutdown there is no receiver.
         let _ = self.news.send(WatchEvent::Turned { pid, why: why.to_owned() });
     }
 }
@@ -166,7 +167,7 @@ async fn next_line(stream: &mut UnixStream) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns when the peer has closed its end, not when it has only said all.
+/// Returns when the peer has closed the connection; a half-close is not enough.
 async fn gone(stream: &UnixStream) {
     loop {
         let mut look = [PollFd::new(stream.as_fd(), PollFlags::empty())];

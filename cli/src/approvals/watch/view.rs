@@ -1,4 +1,4 @@
-//! What a human, or a script, sees of the queue.
+//! The views of the queue, for a human or a script.
 
 use std::io;
 
@@ -12,21 +12,21 @@ use super::queue::{Key, Queue, QueueChange};
 use crate::approvals::tui::Screen;
 use crate::approvals::web::WebFace;
 
-/// A face.
+/// A view.
 pub enum Face {
-    /// A screen.
+    /// A terminal screen.
     Screen(Box<Screen>),
-    /// Lines.
+    /// Lines of text or JSON.
     Lines(LineFace),
     /// A page in a browser.
     Page(Box<WebFace>),
 }
 
 impl Face {
-    /// Begins; what is typed comes as news.
+    /// Starts the view. Input goes to `news`.
     ///
     /// # Errors
-    /// The terminal's, or the pipe's: of everything here.
+    /// Returns the I/O error of the terminal or of standard output, here and in the other methods.
     pub fn start(&mut self, news: &Sender) -> io::Result<()> {
         match self {
             Face::Screen(screen) => screen.start(news.clone()),
@@ -46,7 +46,7 @@ impl Face {
         }
     }
 
-    /// When it is to be shown again at the latest, where something is left to show.
+    /// When it must be shown again at the latest; None when nothing is left to show.
     pub fn due(&self) -> Option<Instant> {
         match self {
             Face::Page(page) => page.due(),
@@ -56,7 +56,7 @@ impl Face {
 
     pub fn changed(&mut self, change: &QueueChange, queue: &Queue) -> io::Result<()> {
         match self {
-            // It shows the queue as it is.
+            // The screen draws the whole queue each time.
             Face::Screen(_) => Ok(()),
             Face::Lines(lines) => lines.changed(change, queue),
             Face::Page(page) => {

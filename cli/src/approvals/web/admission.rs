@@ -1,10 +1,10 @@
-//! Which requests are listened to. `check` stands before every route; what shows or changes anything takes an
-//! [`Admitted`], which nothing but a request with a session's cookie and its key can be made into.
+//! Which requests are served. `check` runs before every route. Routes that show or change anything take an
+//! [`Admitted`], which only a request with a session's cookie and key can become.
 //!
-//! The cookie says too little. It is the host's, so that a browser sends it to every port of that address, whoever listens
-//! there: a guarded program's server that the operator looks at may know it. And to SameSite all those ports are one site. So
-//! there is a key besides, which the page alone has (it comes in the fragment of a redirection, and is kept by origin), and
-//! every request must come from the page's own origin.
+//! The cookie alone is not enough. Browsers send it to every port of its address, so the server of a guarded program
+//! that the operator looks at may learn it; and SameSite treats all those ports as one site. So there is also a key
+//! that only the page has (it arrives in the fragment of a redirection, and is stored by origin), and every request
+//! must come from the page's own origin.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,12 +20,12 @@ use super::origin::{Refused, one};
 use super::sessions::SessionRef;
 use super::state::AppState;
 
-/// The key of a session.
+/// The header with a session's key.
 pub const KEY: HeaderName = HeaderName::from_static("x-csrf-token");
-/// Cookies of our name that are looked at. Who listens on another port may set more of them.
+/// How many cookies of our name are examined. A server on another port may set more of them.
 const MAX_COOKIES: usize = 8;
 
-/// Stands before every route.
+/// Runs before every route.
 pub async fn check(State(desk): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match desk.origin().check(&parts) {
@@ -34,11 +34,11 @@ pub async fn check(State(desk): State<Arc<AppState>>, request: Request, next: Ne
     }
 }
 
-/// A browser that has a session's cookie: it may have the page, in which nothing stands yet.
+/// A browser with a session's cookie. It may load the page, which holds no data yet.
 #[derive(Debug)]
 pub struct KnownBrowser(());
 
-/// A request of the page itself, in a session that lasts.
+/// A request of the page itself, in an open session.
 #[derive(Debug)]
 pub struct Admitted(SessionRef);
 

@@ -1,4 +1,4 @@
-//! What a browser loads, as it stands in `assets/`. Nothing of it is secret, and nothing is put into it.
+//! The files that a browser loads, unchanged from `assets/`. They hold no secrets and are not templates.
 
 pub const HTML: &str = "text/html; charset=utf-8";
 pub const JSON: &str = "application/json";
@@ -8,19 +8,19 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 /// A file.
 pub struct Asset {
     pub path: &'static str,
-    /// What it is, for the browser.
+    /// The content type.
     pub kind: &'static str,
     pub text: &'static str,
 }
 
 /// The page.
 pub const PAGE: &str = include_str!("assets/index.html");
-/// What stands in its place without a session.
+/// The page for a browser without a session.
 pub const CLOSED: &str = include_str!("assets/closed.html");
-/// What a link shows that was followed on another page.
+/// The page for a link that was followed from another site.
 pub const DOOR: &str = include_str!("assets/door.html");
 
-/// What the page loads.
+/// The files that the page loads.
 pub const ALL: &[Asset] = &[
     Asset { path: "/page.css", kind: "text/css; charset=utf-8", text: include_str!("assets/page.css") },
     Asset { path: "/icon.svg", kind: "image/svg+xml", text: include_str!("assets/icon.svg") },

@@ -1,5 +1,5 @@
-//! What the page is told of a row. All text in it can be shown as it is: nothing acts on whoever reads it. The id alone is
-//! as it came, to be said again in an answer, and is not shown.
+//! What the page shows of a row. All text is escaped, so that it can be shown as it is. Only the id stays unchanged: an
+//! answer repeats it, and the page does not show it.
 
 use guard_approvals::decision::{Decision, GrantWidth, Span};
 use guard_approvals::protocol::OneSaved;
@@ -10,40 +10,40 @@ use serde::Serialize;
 
 use super::super::watch::queue::{Key, QueueRow};
 
-/// A question. What a guard does not say of it is left out.
+/// A question. Fields that the guard does not supply are left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebCard {
     guard: u32,
     id: String,
-    /// What an answer is for.
+    /// The version that an answer must name.
     version: u64,
-    /// The beginning of the id, as `approvals resolve` takes it.
+    /// The beginning of the id, as `approvals resolve` accepts it.
     name: String,
     agent: String,
     since: u64,
     expires: Option<u64>,
     operation: String,
     call: Option<String>,
-    /// The real path of the program or the file; of a command on the socket what it says of that.
+    /// The real path of the program or the file; for a command from the socket, the path that it reports.
     path: Option<String>,
-    /// A command as text, on the socket.
+    /// The command text of a question from the socket.
     command: Option<String>,
     argv: Vec<String>,
-    /// What of the environment can make another program of this one.
+    /// Environment variables that can make this program run another.
     environment: Vec<String>,
     cwd: Option<String>,
-    /// Whether all of it is UTF-8.
+    /// Whether everything in it is UTF-8.
     is_text: bool,
     sha256: Option<String>,
     environment_sha256: Option<String>,
     scripts: Vec<WebScript>,
-    /// The caller first.
+    /// The caller and its ancestors, the caller first.
     asked_by: Vec<Asker>,
     because: Option<CardReason>,
-    /// Names and values of what else is said.
+    /// Names and values of further details.
     more: Vec<(&'static str, String)>,
-    /// How many equal calls wait.
+    /// How many identical calls wait for this answer.
     calls: usize,
     choices: Vec<String>,
     always: Always,
@@ -73,14 +73,14 @@ struct CardReason {
 struct Always {
     saves: Vec<String>,
     directory: Vec<String>,
-    /// Why it is not offered.
+    /// Why "always" is not offered.
     never: Option<String>,
-    /// Where what is saved is not known here.
+    /// Set when this process does not know where an entry is saved.
     elsewhere: Option<&'static str>,
 }
 
 impl WebCard {
-    /// Of a row; None of one about which nobody says anything any more.
+    /// Makes the card of a row; None when neither a guard nor a connection asks for it any more.
     pub fn from_row(key: &Key, row: &QueueRow) -> Option<WebCard> {
         let card = match (&row.approval, &row.asked) {
             (Some(approval), _) => WebCard::of_guard(key, approval),

@@ -23,9 +23,9 @@ use super::origin::Origin;
 use super::sessions::Sessions;
 use super::state::link;
 
-/// How long another one that has just started may take until it gives out links.
+/// How long to wait for another `serve` that has just started to give out a link.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two looks.
+/// The pause between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How to serve.
@@ -51,7 +51,7 @@ pub struct ServeArguments {
     json: bool,
 }
 
-/// Why there is no page.
+/// Why the page cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error(transparent)]
@@ -66,10 +66,10 @@ pub enum ServeError {
     Output(io::Error),
 }
 
-/// Serves the page until it is told to end; where one is served already, prints a link to that.
+/// Serves the page until interrupted. If one is served already, prints a link to that.
 ///
 /// # Errors
-/// When it cannot be served.
+/// When the page cannot be served.
 pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> Result<Exit, ServeError> {
     outside()?;
     let state = &places.state_directory;
@@ -82,7 +82,7 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
         Err(ServingError::Runs(_)) => return print_url(options, arguments, &another(state)?),
         serving => serving?,
     };
-    // The mode of files is the process's: before there is another thread.
+    // Must run before a second thread starts: the umask belongs to the whole process.
     let place = match WatchSocket::bind(state, &places.home) {
         Ok(place) => Some(place),
         Err(held @ (PlaceError::Runs | PlaceError::Taken(_))) => {
@@ -106,15 +106,15 @@ pub fn serve(places: &Paths, options: &Options, arguments: &ServeArguments) -> R
     Ok(follow(place.as_ref(), state, Face::Page(Box::new(WebFace::new(service))))?)
 }
 
-/// An address of this host at which nobody has been before. What a browser keeps for an origin (cached pages, service workers)
-/// is there longer than whoever put it there: who listened at the page's address before the page would have the page's key.
+/// A random loopback address. A browser stores data by origin (cached pages, service workers), and it outlasts the
+/// server: a process that had served this address before could read the page's key.
 fn another_address() -> Ipv4Addr {
     let [a, b, c] = ids::bytes::<3>();
-    // 127.0.0.1 has a name and other servers. 0 and 255 at the ends are of no host's.
+    // 127.0.0.1 has a name and other servers. 0 and 255 in the last place are not host addresses.
     Ipv4Addr::new(127, a.max(1), b, c.clamp(1, 254))
 }
 
-/// An address that only this host reaches.
+/// Parses a loopback address.
 fn own(text: &str) -> Result<Ipv4Addr, String> {
     match text.parse::<Ipv4Addr>() {
         Ok(address) if address.is_loopback() => Ok(address),
@@ -122,7 +122,7 @@ fn own(text: &str) -> Result<Ipv4Addr, String> {
     }
 }
 
-/// A link of one that is only starting.
+/// Waits for a link of a `serve` that is just starting.
 fn another(state: &Path) -> Result<String, ServeError> {
     let end = Instant::now() + LOCK_TIMEOUT;
     loop {

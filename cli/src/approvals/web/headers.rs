@@ -1,4 +1,4 @@
-//! What stands in the head of every answer, whatever it is.
+//! The headers of every response.
 
 use axum::http::StatusCode;
 use axum::http::header::{
@@ -7,17 +7,17 @@ use axum::http::header::{
 };
 use axum::response::Response;
 
-/// Scripts and styles of the page's own files only, no text becomes either, and nobody frames it. That a script's URL or
-/// markup may be made of a text is ruled out for the page's own scripts, too (Trusted Types).
+/// Allows scripts and styles from the page's own files only, and no framing. Trusted Types keep the page's own scripts,
+/// too, from making script URLs or markup of a text.
 const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
-/// What a page could ask a browser for: nothing of it.
+/// Denies the page every browser feature.
 const FEATURES: &str = "accelerometer=(), camera=(), clipboard-read=(), display-capture=(), geolocation=(), \
     gyroscope=(), hid=(), local-fonts=(), magnetometer=(), microphone=(), midi=(), payment=(), \
     publickey-credentials-get=(), screen-wake-lock=(), serial=(), usb=(), xr-spatial-tracking=()";
 
-/// All of them. None of CORS: no other origin is told anything.
+/// All headers. There are none for CORS: no other origin may read anything.
 const ALL: [(HeaderName, &str); 9] = [
     (CONTENT_SECURITY_POLICY, CONTENT),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -30,7 +30,7 @@ const ALL: [(HeaderName, &str); 9] = [
     (HeaderName::from_static("permissions-policy"), FEATURES),
 ];
 
-/// Puts them into an answer. Who is not listened to does not keep a connection: others wait for one.
+/// Adds the headers to a response. Closes the connection of a rejected request, since others may wait for one.
 pub async fn set(mut response: Response) -> Response {
     if matches!(response.status(), StatusCode::FORBIDDEN | StatusCode::MISDIRECTED_REQUEST) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -1,4 +1,4 @@
-//! What was answered and denied, by the audit log.
+//! Past answers and denials, from the audit log.
 
 use guard_policy::text::shown;
 use guard_supervisor::audit::reader::{AuditEntry, EntryBody, Log, ReadError};
@@ -7,37 +7,37 @@ use guard_supervisor::config;
 use guard_supervisor::config::options::Options;
 use serde::{Deserialize, Serialize};
 
-/// Entries at a time.
+/// Entries in one response.
 const PAGE: usize = 50;
-/// Lines that are looked at at a time: a search goes on where the one before has stopped.
+/// Lines that are scanned for one response; the next request continues there.
 const MAX_SCANNED: usize = 20_000;
-/// Of a longer search this much counts.
+/// A longer search text is cut to this length, in characters.
 const MAX_LEN: usize = 200;
 
-/// Which entries.
+/// Which entries to return.
 #[derive(Debug, Deserialize)]
 pub struct HistoryQuery {
-    /// Words that all stand in an entry, in whatever case.
+    /// Words that must all occur in an entry, in upper or lower case.
     #[serde(default)]
     search: String,
-    /// Those before this line.
+    /// Only entries before this line.
     before: Option<u64>,
 }
 
-/// Some entries, the latest first.
+/// A page of entries, the latest first.
 #[derive(Debug, Serialize)]
 pub struct History {
     entries: Vec<Item>,
-    /// From where to go on; nothing where the log ends.
+    /// Where to continue; None at the start of the log.
     before: Option<u64>,
-    /// The log.
+    /// The path of the log.
     log: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Item {
     n: u64,
-    /// The line's name, as `why` and `audit` take it.
+    /// The line's id, as `why` and `audit` accept it.
     name: String,
     time: String,
     agent: String,
@@ -46,7 +46,7 @@ struct Item {
     operation: String,
     path: String,
     argv: Vec<String>,
-    /// What was decided, by what rule or by what way.
+    /// The decision, and the rule or the route that made it.
     decision: String,
     by: String,
     text: String,
@@ -154,7 +154,8 @@ impl Item {
     }
 }
 
-/// How a question ended, and what came of that; not that it was asked, which the end says again.
+/// Whether this event is listed: how a question ended, and the result. That it was asked is left out, for the end
+/// repeats it.
 fn is_told(event: &str) -> bool {
     matches!(
         event,

@@ -1,5 +1,5 @@
-//! The socket by which a page that runs gives out another link, `guard/page.sock` in the state directory: whoever connects,
-//! of the same user and outside of every guarded tree, is told one line.
+//! The socket by which a running page gives out another link: `guard/page.sock` in the state directory. It sends one
+//! line to each peer of the same user that is outside every guarded tree.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::{AsFd, AsRawFd};
@@ -21,20 +21,20 @@ use super::super::watch::event::{Sender, WatchEvent};
 use super::state::AppState;
 
 const NAME: &str = "page.sock";
-/// A longer line is none.
+/// The longest line, in bytes.
 const MAX_BYTES: u64 = 4096;
-/// How long one may take to say it, or to read it.
+/// How long a peer may take to send or to read the line.
 const IO_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two that connect.
+/// The pause between two attempts to connect.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is said.
+/// The line on the socket.
 #[derive(Debug, Serialize, Deserialize)]
 struct LinkMessage {
     url: String,
 }
 
-/// The socket; its name goes with it.
+/// The socket. Dropping it removes the socket file.
 #[derive(Debug)]
 pub struct Links {
     directory: Directory,
@@ -42,11 +42,11 @@ pub struct Links {
 }
 
 impl Links {
-    /// Binds it in the guard's own directory. Whoever calls is the only one whose page runs: what a dead one has left there
-    /// is replaced.
+    /// Binds the socket in the guard's own directory. The caller must be the only one that serves the page: a socket
+    /// file that is there is taken for a dead process's, and replaced.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the socket cannot be made.
     pub fn bind(state: &Path) -> io::Result<(Links, UnixListener)> {
         let directory = Directory::make_own(state)?;
         match unlinkat(&directory, NAME, AtFlags::empty()) {
@@ -66,7 +66,7 @@ impl Links {
 
 impl Drop for Links {
     fn drop(&mut self) {
-        // What another one has put there is its own.
+        // Another process may have replaced the socket file: that one stays.
         let now = statat(&self.directory, NAME, AtFlags::SYMLINK_NOFOLLOW);
         if now.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
             let _ = unlinkat(&self.directory, NAME, AtFlags::empty());
@@ -74,15 +74,15 @@ impl Drop for Links {
     }
 }
 
-/// Short enough for an address, and no link can be put on the way.
+/// A path short enough for a socket address, with no symbolic link on the way.
 fn path(directory: &Directory) -> PathBuf {
     format!("/proc/self/fd/{}/{NAME}", directory.as_fd().as_raw_fd()).into()
 }
 
-/// Another link of the page that runs; `None` where none does.
+/// Gets another link from the running page; `None` if no page is running.
 ///
 /// # Errors
-/// When it does not answer, or is not to be trusted.
+/// When the page does not answer, or cannot be trusted.
 pub fn ask(state: &Path) -> io::Result<Option<String>> {
     let Some(directory) = Directory::open_own(state)? else { return Ok(None) };
     let stream = match UnixStream::connect(path(&directory)) {
@@ -102,25 +102,25 @@ pub fn ask(state: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Gives them out for ever.
+/// Gives out links for ever.
 pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<AppState>, news: Sender) {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else {
-            // No descriptors are left, usually.
+            // Usually no descriptors are left: wait until some are.
             sleep(IO_TIMEOUT).await;
             continue;
         };
         match Peer::from_stream(&stream, &nobody()) {
             Ok(_) => {
-                // A string: nothing that could fail.
+                // Serializing a string cannot fail.
                 let mut line = serde_json::to_vec(&LinkMessage { url: desk.link() }).unwrap_or_default();
                 line.push(b'\n');
-                // One that does not read has its link in vain.
+                // The peer may not read its link.
                 let _ = timeout(IO_TIMEOUT, stream.write_all(&line)).await;
             }
             Err(turned) => {
                 let why = format!("who wants a link to the page: {turned}");
-                // Nobody listens at the end.
+                // At shutdown there is no receiver.
                 let _ = news.send(WatchEvent::Turned { pid: None, why });
             }
         }
@@ -128,7 +128,7 @@ pub async fn hand_out(listener: tokio::net::UnixListener, desk: Arc<AppState>, n
     }
 }
 
-/// It has no tree of its own; members of others are known by those who stand above them.
+/// This process has no tree of its own; members of other trees are recognised by their ancestors.
 fn nobody() -> IsMember {
     Arc::new(|_| false)
 }

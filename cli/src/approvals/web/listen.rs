@@ -1,4 +1,4 @@
-//! Connections to the page.
+//! Accepts connections to the page.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -21,19 +21,20 @@ use super::sessions::Sessions;
 use super::state::AppState;
 use super::{BoardJson, links, peer};
 
-/// Connections at a time; more wait. A browser has no more than 256, whatever pages in it do: they leave room for another one.
+/// Open connections; further ones wait. A browser opens at most 256, whatever its pages do, which leaves room for
+/// another one.
 const MAX_CONNECTIONS: usize = 320;
-/// Peers that are looked at at a time.
+/// How many peers are identified at a time.
 const MAX_LOOKS: usize = 4;
-/// How long a connection may say nothing, or take for the head of a request.
+/// How long a connection may be idle, or take to send a request's head.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A longer head is none. A browser sends all cookies of a host, whichever port of it has set them: 180 of 4 KiB each.
-/// Whoever listens on another port keeps nobody from the page by that.
+/// The longest head, in bytes. A browser sends all cookies of a host, whichever port has set them: up to 180 of 4 KiB
+/// each. This limit keeps servers on other ports from locking the operator out.
 const MAX_HEAD_LEN: usize = 1024 * 1024;
-/// How long nothing is accepted when no descriptors are left.
+/// How long to wait when no descriptors are left.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is served, before it is.
+/// Everything that is needed to serve, before serving begins.
 pub struct Service {
     serving: Serving,
     links: UnixListener,
@@ -42,15 +43,15 @@ pub struct Service {
 }
 
 impl Service {
-    /// At this place, and with this socket for links. `options` say which log and which policy are shown.
+    /// Prepares to serve at this address, with this socket for links. `options` select the log and the policy to show.
     pub fn new(serving: Serving, links: UnixListener, sessions: Sessions, options: Options) -> Service {
         Service { serving, links, sessions, options }
     }
 
-    /// Begins to answer, in a runtime.
+    /// Starts serving in the current runtime.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when a listener cannot be registered.
     pub fn start(self, board: watch::Receiver<BoardJson>, news: Sender) -> io::Result<()> {
         let Service { serving, links, sessions, options } = self;
         let address = serving.address();
@@ -66,7 +67,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
     let own = serving.address();
     let (places, looks) = (Arc::new(Semaphore::new(MAX_CONNECTIONS)), Arc::new(Semaphore::new(MAX_LOOKS)));
     loop {
-        // Neither is ever closed.
+        // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let Ok((stream, peer)) = listener.accept().await else {
             sleep(RETRY_INTERVAL).await;
@@ -83,7 +84,7 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
                 Ok(Err(away)) => away.to_string(),
                 Err(_) => "who wants the page could not be looked at".to_owned(),
             };
-            // Nobody listens at the end.
+            // At shutdown there is no receiver.
             let _ = news.send(WatchEvent::Turned { pid: None, why: why.clone() });
             serve(stream, routes::turned_away(&why)).await;
         });
@@ -93,6 +94,6 @@ async fn accept(listener: TcpListener, serving: Serving, routes: Router, news: S
 async fn serve(stream: TcpStream, routes: Router) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(MAX_HEAD_LEN);
-    // However it ends: a browser may go at any time, and what is no HTTP is told so by hyper.
+    // The result does not matter: a browser may go at any time, and hyper itself answers what is not HTTP.
     let _ = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes)).await;
 }

@@ -1,9 +1,10 @@
-//! `openclaw-guard approvals serve`: the queue as a page in a browser, on the loopback interface.
+//! `openclaw-guard approvals serve`: the queue as a web page on the loopback interface.
 //!
-//! Here is the face: it writes down what waits (`cards`) on a board. `listen` takes connections of whom `peer` lets pass,
-//! `routes` answers them; what changes or tells anything takes a request that is `admission::Admitted`, which has a
-//! session of `sessions` and came from the page itself. `links` gives a link that opens one to whoever asks on the command
-//! line. `headers` stand in every answer. `assets` is what a browser loads: text, without a build.
+//! This module is the view: it publishes the pending questions (`cards`) as a snapshot, the board. `listen` accepts
+//! connections from peers that `peer` admits, and `routes` answers them. Routes that show or change anything take an
+//! `admission::Admitted`: a request with a session (`sessions`) that came from the page itself. `links` gives out links
+//! that open a session, for the command line. `headers` are those of every response. `assets` are the files for the
+//! browser, which need no build.
 
 mod admission;
 mod assets;
@@ -41,21 +42,21 @@ use listen::Service;
 
 pub use command::{ServeArguments, ServeError, serve};
 
-/// Between two boards: what happens meanwhile is on the next one.
+/// The pause between two boards; events in between are on the next one.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// What was asked on the socket alone is shown after this: a guard's is told by the guard itself by then, and in full.
+/// How long a question from the socket alone is held back. By then a guard that asked it has listed it in full.
 const UNTOLD_MS: u64 = 1500;
-/// Notes that are kept, for whoever was away for a moment.
+/// How many notes are kept, for a page that was disconnected for a moment.
 const MAX_NOTES: usize = 64;
 
-/// What is on the page, as JSON of one line.
+/// The board as one line of JSON.
 type BoardJson = Arc<str>;
 
-/// The face.
+/// The web view.
 pub struct WebFace {
     service: Option<Service>,
     board: watch::Sender<BoardJson>,
-    /// What stands on the board.
+    /// The rows on the board, with their versions.
     seen: Vec<(Key, u64)>,
     notes: VecDeque<Note>,
     noted: u64,
@@ -63,10 +64,10 @@ pub struct WebFace {
     written: Option<Instant>,
 }
 
-/// Something that happened.
+/// A message for the page about an event.
 #[derive(Debug, Serialize)]
 struct Note {
-    /// Counts up.
+    /// Counts up with each note.
     n: u64,
     at: u64,
     what: NoteKind,
@@ -78,15 +79,15 @@ struct Note {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum NoteKind {
-    /// A question does not wait any more.
+    /// A question is no longer pending.
     Ended,
-    /// What came of an answer.
+    /// The result of an answer.
     Answered,
-    /// An answer was not taken.
+    /// An answer was refused.
     Refused,
-    /// How a program goes on.
+    /// What became of an allowed program.
     Told,
-    /// Somebody was turned away.
+    /// A peer was turned away.
     Turned,
 }
 
@@ -96,13 +97,13 @@ struct All<'a> {
     notes: &'a VecDeque<Note>,
 }
 
-/// A card that changes as soon as it is there helps nobody.
+/// Holds the row back, for its card would change as soon as it was shown.
 fn is_half_known(row: &QueueRow, now_ms: u64) -> bool {
     row.approval.is_none() && now_ms < row.since_ms + UNTOLD_MS
 }
 
 impl WebFace {
-    /// Served so.
+    /// A view served by this service.
     fn new(service: Service) -> WebFace {
         let (board, _) = watch::channel(BoardJson::from(""));
         let mut page = WebFace {
@@ -118,15 +119,15 @@ impl WebFace {
         page
     }
 
-    /// Begins to serve.
+    /// Starts serving.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the listeners cannot be started.
     pub fn start(&mut self, news: Sender) -> io::Result<()> {
         self.service.take().map_or(Ok(()), |service| service.start(self.board.subscribe(), news))
     }
 
-    /// Writes the board, unless nothing has changed or it was written a moment ago.
+    /// Publishes the board, unless nothing has changed or the last one is too recent.
     pub fn show(&mut self, queue: &Queue) {
         let mut rows = queue.rows();
         rows.retain(|(_, row)| !is_half_known(row, now_ms()));
@@ -145,19 +146,19 @@ impl WebFace {
         (self.is_stale, self.written) = (false, Some(Instant::now()));
     }
 
-    /// When what has changed is written.
+    /// When the pending changes are to be published; None if there are none.
     pub fn due(&self) -> Option<Instant> {
         self.written.map(|written| written + RETRY_INTERVAL).filter(|_| self.is_stale)
     }
 
-    /// A question came or went.
+    /// Handles a question that came or went.
     pub fn changed(&mut self, change: &QueueChange) {
         if let QueueChange::Ended(key, how) = change {
             self.note(NoteKind::Ended, Some(key), how);
         }
     }
 
-    /// Somebody was turned away.
+    /// Notes that a peer was turned away.
     pub fn turned(&mut self, pid: Option<i32>, why: &str) {
         let who = pid.map(|pid| format!("process {pid}: ")).unwrap_or_default();
         let text = format!("{who}{why}");
@@ -170,7 +171,7 @@ impl WebFace {
         }
     }
 
-    /// What came of an answer.
+    /// Notes the result of an answer.
     pub fn answered(&mut self, key: &Key, outcome: &Result<String, String>) {
         match outcome {
             Ok(text) => self.note(NoteKind::Answered, Some(key), text),
@@ -178,7 +179,7 @@ impl WebFace {
         }
     }
 
-    /// How a program goes on.
+    /// Notes what became of an allowed program.
     pub fn told(&mut self, key: &Key, text: &str) {
         self.note(NoteKind::Told, Some(key), text);
     }

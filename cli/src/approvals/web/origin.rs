@@ -1,4 +1,4 @@
-//! Where the page is, and which requests may be for it, by what a browser says of them.
+//! The page's origin, and which requests may be for it, judged by the browser's headers.
 
 use std::net::SocketAddr;
 
@@ -9,13 +9,13 @@ use axum::response::{IntoResponse, Response};
 
 use super::reply::problem;
 
-/// Where a link leads.
+/// The path of a link.
 pub const OPEN: &str = "/open";
-/// Where a browser says that a request comes from.
+/// The header in which a browser reports the site that a request comes from.
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 const PURPOSE: HeaderName = HeaderName::from_static("sec-purpose");
-/// Why a request is not listened to.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("the page is at another address: use the link as it was printed")]
@@ -31,7 +31,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// For programs.
+    /// The error code for programs.
     fn code(self) -> &'static str {
         match self {
             Refused::Host => "host",
@@ -58,7 +58,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Where the page is, as a browser writes it.
+/// The page's origin, as browsers write it.
 #[derive(Clone, Debug)]
 pub struct Origin {
     host: String,
@@ -67,7 +67,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Of this address.
+    /// The origin of this address.
     pub fn new(address: SocketAddr) -> Origin {
         Origin {
             host: address.to_string(),
@@ -76,24 +76,25 @@ impl Origin {
         }
     }
 
-    /// The beginning of every URL here.
+    /// The beginning of every URL of the page.
     pub fn url(&self) -> &str {
         &self.origin
     }
 
-    /// The cookie's name: each page has its own, for all ports of a host share them.
+    /// The cookie's name. Each page has its own, for all ports of a host share their cookies.
     pub fn cookie(&self) -> &str {
         &self.cookie
     }
 
-    /// Whether a request is for this page, and may come from where it says that it does. A name that was made to lead here
-    /// (DNS rebinding) is not the page's; a browser says truly where a request comes from.
+    /// Checks that a request is for this page and comes from a permitted origin. Requests for another host name are
+    /// refused, even if it resolves to this address (DNS rebinding). The browser's headers can be trusted for this:
+    /// pages cannot set them.
     ///
     /// # Errors
-    /// Why it is not listened to.
+    /// Why the request is refused.
     pub fn check(&self, request: &Parts) -> Result<(), Refused> {
         let head = &request.headers;
-        // What is written in a request for a proxy is not for this server.
+        // A request in a proxy's form is not for this server.
         let is_plain = request.uri.authority().is_none();
         if !is_plain || one(head, &HOST) != Some(&self.host) {
             return Err(Refused::Host);
@@ -101,7 +102,7 @@ impl Origin {
         let is_post = match request.method {
             Method::GET => false,
             Method::POST => true,
-            // Not HEAD either: it must not use a link up.
+            // HEAD is refused too: it must not use up a link.
             _ => return Err(Refused::Method),
         };
         let is_ours = match (head.contains_key(ORIGIN), is_post) {
@@ -110,7 +111,7 @@ impl Origin {
         };
         let site = head.contains_key(&SITE).then(|| one(head, &SITE).unwrap_or_default());
         let is_same_site = matches!(site, None | Some("same-origin" | "none"));
-        // A link may stand in a chat. It is used from there on a second request, of this origin.
+        // A link may be opened from a chat. It is then used by a second request, which has this origin.
         let is_link = !is_post && request.uri.path() == OPEN;
         if !is_ours || !(is_same_site || is_link) {
             return Err(Refused::Elsewhere);
@@ -124,19 +125,19 @@ impl Origin {
     }
 }
 
-/// Who shows a link.
+/// How a link was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOrigin {
-    /// Somebody typed or followed it; or what is no browser.
+    /// Typed or followed directly, or opened by a program that is not a browser.
     Here,
-    /// It was followed on another page: that page might have done it by itself.
+    /// Followed from another page, which might have done so by itself.
     FromElsewhere,
-    /// Nobody: a browser that looks ahead, or a page that would have it as something else than a page.
+    /// Not opened by a human: a browser prefetches it, or a page loads it as something other than a page.
     Nobody,
 }
 
 impl RequestOrigin {
-    /// By what a browser says of a request.
+    /// Judges by the browser's headers.
     pub fn from_headers(head: &HeaderMap) -> RequestOrigin {
         let dest = one(head, &DEST).unwrap_or("document");
         if head.contains_key(&PURPOSE) || head.contains_key("purpose") || dest != "document" {
@@ -149,7 +150,7 @@ impl RequestOrigin {
     }
 }
 
-/// A header that is there once, in ASCII.
+/// The value of a header that occurs exactly once and is ASCII.
 pub fn one<'h>(head: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = head.get_all(name).iter();
     match (values.next(), values.next()) {

@@ -1,10 +1,10 @@
-//! Who is at the other end of a connection: looked at once, before the first request is read.
+//! Identifies the peer of a connection, once, before its first request is read.
 
 use std::net::SocketAddr;
 
 use guard_openclaw::gateway::{GatewayRejected, SocketPair};
 
-/// Why somebody is turned away.
+/// Why a peer is turned away.
 #[derive(Debug, thiserror::Error)]
 pub enum Away {
     #[error("a process of another user ({0}) wants the page")]
@@ -17,17 +17,17 @@ pub enum Away {
     Unknown(String),
 }
 
-/// Looks at who connected from `peer` to `own`. Waits: every process may have to be looked at.
+/// Checks the process that connected from `peer` to `own`. Blocks: it may have to inspect every process.
 ///
 /// # Errors
-/// A process of a guarded tree, or another user's; or what cannot be told from those.
+/// When the peer is in a guarded tree or belongs to another user, or neither can be ruled out.
 pub fn check(own: SocketAddr, peer: SocketAddr) -> Result<(), Away> {
     match (SocketPair { own, peer }).check(None) {
         Ok(()) => Ok(()),
-        // No process that this one may look into has it, and no member of a tree hides what it has. That is what a browser
-        // is that is sandboxed, or of which root has made a service, and sshd, which carries the connection of a browser
-        // elsewhere (`ssh -L`). Members of a tree cannot come so far, for their guards deny them the address; here it is
-        // left to the link, the cookie and the key.
+        // No process that this one may inspect has the socket, and members of a tree cannot hide theirs. So it is a
+        // sandboxed browser, a browser that root runs as a service, or sshd, which forwards a remote browser's
+        // connection (`ssh -L`). Members of a tree cannot get here, since their guards deny them the address; the link,
+        // the cookie and the key protect the rest.
         Err(GatewayRejected::Unseen) => Ok(()),
         Err(GatewayRejected::OtherUser(user)) => Err(Away::OtherUser(user)),
         Err(GatewayRejected::Member(pid)) => Err(Away::Member(pid)),

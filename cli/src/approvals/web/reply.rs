@@ -1,4 +1,4 @@
-//! What is answered: objects, pages, and what is wrong.
+//! Builds responses: JSON objects, pages and errors.
 
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -8,19 +8,19 @@ use serde_json::json;
 
 use super::assets;
 
-/// What is wrong, for a program.
+/// An error, as JSON.
 pub fn problem(status: StatusCode, code: &str, message: &str) -> Response {
     object(status, &json!({"error": code, "message": message}))
 }
 
-/// A value as JSON.
+/// A value, as JSON.
 pub fn object(status: StatusCode, value: &impl Serialize) -> Response {
-    // Strings, numbers and lists of them: nothing that could fail.
+    // Serializing strings, numbers and lists of them cannot fail.
     let text = serde_json::to_string(value).unwrap_or_default();
     (status, [(CONTENT_TYPE, assets::JSON)], text).into_response()
 }
 
-/// A page.
+/// An HTML page.
 pub fn html(status: StatusCode, text: &'static str) -> Response {
     (status, [(CONTENT_TYPE, assets::HTML)], text).into_response()
 }

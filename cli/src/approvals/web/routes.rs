@@ -1,4 +1,4 @@
-//! What is answered to which request.
+//! The routes, and the handler of each.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -33,14 +33,14 @@ use super::sessions::SessionRef;
 use super::state::AppState;
 use super::{BoardJson, headers, rules};
 
-/// A longer answer is none.
+/// The longest body of an answer, in bytes.
 const MAX_LEN: usize = 16 * 1024;
-/// How long one may take to be said, and a guard to take it: it may wait for a disk.
+/// How long the body may take to arrive, and a guard to take the answer: it may wait for the disk.
 const IO_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a page is told that it is still connected.
+/// How often a page is sent a beat while nothing changes.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 
-/// All of them.
+/// All routes.
 pub fn all(desk: Arc<AppState>) -> Router {
     let mut routes = Router::new()
         .route("/", get(page))
@@ -64,7 +64,7 @@ pub fn all(desk: Arc<AppState>) -> Router {
         .with_state(desk)
 }
 
-/// For whoever is turned away: whatever they ask for.
+/// The routes for a rejected peer: every request gets the reason.
 pub fn turned_away(why: &str) -> Router {
     let text = format!("{why}\n");
     Router::new()
@@ -79,19 +79,19 @@ async fn page(known: Result<KnownBrowser, Refused>) -> Response {
     }
 }
 
-/// Reads files, on a thread that may wait for a disk.
+/// Reads files on a thread that may block.
 async fn read<T: Send + 'static>(
     desk: &AppState,
     _: &Admitted,
     read: impl FnOnce(&Options) -> T + Send + 'static,
 ) -> Option<T> {
-    // It is never closed.
+    // The semaphore is never closed.
     let _reader = desk.readers.acquire().await.ok()?;
     let options = desk.options.clone();
     tokio::task::spawn_blocking(move || read(&options)).await.ok()
 }
 
-/// Has something answered, and waits for what comes of it.
+/// Sends an answer, and waits for the result.
 async fn choose(desk: &AppState, _: &Admitted, answer: AnswerBody) -> Result<String, Unanswered> {
     let AnswerBody { guard, id, version, decision } = answer;
     let decision: Decision = decision.parse().map_err(Unanswered::Refused)?;
@@ -128,7 +128,7 @@ async fn open(
     let Some(opened) = opened else { return html(StatusCode::FORBIDDEN, assets::CLOSED) };
     let cookie =
         format!("{}={}; HttpOnly; SameSite=Strict; Path=/", desk.origin().cookie(), opened.cookie.text());
-    // A fragment is told to no server.
+    // Browsers do not send a fragment to any server.
     let place = format!("/#{}", opened.key.text());
     (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, place)]).into_response()
 }
@@ -140,7 +140,8 @@ async fn events(State(desk): State<Arc<AppState>>, admitted: Admitted) -> Respon
     Sse::new(event_stream(desk.board.clone(), admitted.session().clone(), place)).into_response()
 }
 
-/// The board at once, and again when it changes; a beat in between, each with the time here. Ends with the session.
+/// Sends the board at once and after each change, and a beat in between, each with this host's time. Ends with the
+/// session.
 fn event_stream(
     mut board: watch::Receiver<BoardJson>,
     session: SessionRef,
@@ -149,7 +150,7 @@ fn event_stream(
     board.mark_changed();
     futures_util::stream::unfold((board, session, place), async |(mut board, mut session, place)| {
         let event = tokio::select! {
-            // It is never sent to: it ends.
+            // Nothing is ever sent on this channel; it closes when the session ends.
             _ = session.alive.changed() => return None,
             changed = timeout(HEARTBEAT_INTERVAL, board.changed()) => match changed {
                 Ok(Ok(())) => Event::default().event("board").data(&*board.borrow_and_update()),
@@ -161,7 +162,7 @@ fn event_stream(
     })
 }
 
-/// What is sent for an answer.
+/// The body of an answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnswerBody {

@@ -1,4 +1,4 @@
-//! What is in force, as `policy show --effective` has it.
+//! The policy in force, as `policy show --effective` prints it.
 
 use guard_policy::text::shown;
 use guard_supervisor::config::options::Options;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::policy::{Effective, by, effective, title};
 
-/// A policy for a human.
+/// A policy, for a human.
 #[derive(Debug, Serialize)]
 pub struct Rules {
     agent: String,
@@ -25,12 +25,12 @@ struct RuleSection {
 struct SettingLine {
     name: String,
     value: String,
-    /// Who says so, and where.
+    /// The source of the setting, and where it is set.
     by: String,
     note: String,
 }
 
-/// Reads it.
+/// Reads the policy in force.
 ///
 /// # Errors
 /// A sentence for a human.

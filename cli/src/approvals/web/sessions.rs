@@ -1,4 +1,4 @@
-//! Links that open the page once, and the sessions that they open. It is told the time.
+//! Links that open the page once, and the sessions that they open. Callers pass the current time.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,16 +8,16 @@ use guard_openclaw::ids;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-/// How long a link that nobody uses opens the page.
+/// How long an unused link is valid.
 pub const LINK_TIMEOUT: Duration = Duration::from_secs(10 * 60);
-/// How long a session lasts that nobody uses.
+/// How long an unused session lasts.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(12 * 60 * 60);
-/// Links at a time; the oldest goes.
+/// How many links are valid at a time; a new one replaces the oldest.
 const MAX_LINKS: usize = 16;
-/// Sessions at a time; the oldest goes.
+/// How many sessions are open at a time; a new one replaces the oldest.
 const MAX_SESSIONS: usize = 16;
 
-/// 256 random bits. `Debug` does not tell them.
+/// 256 random bits. `Debug` does not show them.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -26,12 +26,12 @@ impl Secret {
         Secret(HEXLOWER.encode(&ids::bytes::<32>()))
     }
 
-    /// The text, for whoever may have it.
+    /// The secret as text. Give it only to its holder.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is it: how long it takes says nothing of where they differ.
+    /// Compares in constant time.
     fn is(&self, given: &str) -> bool {
         self.0.as_bytes().ct_eq(given.as_bytes()).into()
     }
@@ -43,7 +43,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// All of them.
+/// All links and sessions.
 #[derive(Debug, Default)]
 pub struct Sessions {
     links: VecDeque<LoginLink>,
@@ -63,30 +63,30 @@ struct WebSession {
     cookie: Secret,
     key: Secret,
     seen: Instant,
-    /// Closed with the session.
+    /// Closes with the session.
     alive: watch::Sender<()>,
 }
 
-/// What a browser is given when it comes with a link. The cookie goes to every port of the host, whoever listens there; the
-/// key stays in the page. Neither opens anything without the other.
+/// The secrets of a new session. The browser sends the cookie to every port of the host; the key stays in the page.
+/// Neither is enough without the other.
 #[derive(Debug)]
 pub struct Opened {
-    /// For the cookie.
+    /// The cookie's value.
     pub cookie: Secret,
-    /// For the page.
+    /// The key, for the page.
     pub key: Secret,
 }
 
-/// A session as it was found.
+/// A reference to an open session.
 #[derive(Clone, Debug)]
 pub struct SessionRef {
     number: u64,
-    /// Ends with the session.
+    /// Closes with the session.
     pub alive: watch::Receiver<()>,
 }
 
 impl Sessions {
-    /// Another link: its token.
+    /// Makes another link and returns its token.
     pub fn link(&mut self, now: Instant) -> Secret {
         self.forget(now);
         let token = Secret::new();
@@ -97,7 +97,7 @@ impl Sessions {
         token
     }
 
-    /// Opens a session by a link, which is used up by that.
+    /// Opens a session with a link's token, which uses up the link.
     pub fn open(&mut self, token: &str, now: Instant) -> Option<Opened> {
         self.forget(now);
         let at = self.links.iter().position(|link| link.token.is(token))?;
@@ -118,13 +118,13 @@ impl Sessions {
         Some(Opened { cookie, key })
     }
 
-    /// Whether there is a session of this cookie.
+    /// Whether a session has this cookie.
     pub fn knows(&mut self, cookie: &str, now: Instant) -> bool {
         self.forget(now);
         self.open.iter().any(|session| session.cookie.is(cookie))
     }
 
-    /// The session of this cookie and this key.
+    /// Finds the session with this cookie and this key.
     pub fn find(&mut self, cookie: &str, key: &str, now: Instant) -> Option<SessionRef> {
         self.forget(now);
         let is_it = |session: &&mut WebSession| session.cookie.is(cookie) & session.key.is(key);
@@ -140,7 +140,7 @@ impl Sessions {
 
     fn forget(&mut self, now: Instant) {
         self.links.retain(|link| now < link.until);
-        // One whose page is open somewhere is used.
+        // A session whose page is still connected counts as used.
         self.open.retain(|session| session.alive.receiver_count() > 0 || now < session.seen + IDLE_TIMEOUT);
     }
 }

@@ -1,4 +1,4 @@
-//! What the routes work with.
+//! The state that the routes share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::BoardJson;
 use super::origin::{OPEN, Origin};
 use super::sessions::Sessions;
 
-/// Readers of files at a time.
+/// How many threads read files at a time.
 const MAX_READERS: usize = 2;
 
-/// Pages that are told what happens, at a time.
+/// How many pages receive events at a time.
 const MAX_PAGES: usize = 32;
-/// What the routes work with.
+/// The state that the routes share.
 #[derive(Debug)]
 pub struct AppState {
     pub(super) origin: Origin,
@@ -31,7 +31,7 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// Of the page at this address.
+    /// The state of the page at this address.
     pub fn new(
         address: SocketAddr,
         sessions: Sessions,
@@ -54,18 +54,18 @@ impl AppState {
         &self.origin
     }
 
-    /// Does something with the sessions.
+    /// Runs `act` on the sessions, under their lock.
     pub fn sessions<T>(&self, act: impl FnOnce(&mut Sessions) -> T) -> T {
         act(&mut self.sessions.lock())
     }
 
-    /// Another link.
+    /// Makes another link.
     pub fn link(&self) -> String {
         self.sessions(|sessions| link(&self.origin, sessions))
     }
 }
 
-/// Another link that opens the page at this place.
+/// Makes another link that opens the page of this origin.
 pub fn link(origin: &Origin, sessions: &mut Sessions) -> String {
     format!("{}{OPEN}?token={}", origin.url(), sessions.link(Instant::now()).text())
 }

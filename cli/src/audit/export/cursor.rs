@@ -1,4 +1,4 @@
-//! How far the lines of a log were sent to one collector.
+//! Remembers how far a log has been sent to one collector.
 
 use std::fs::File;
 use std::io;
@@ -11,34 +11,34 @@ use guard_supervisor::audit::files::{Files, lock};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-/// It is always as long as this, and so overwritten in place.
+/// The file's length in bytes. It is constant, so that the file can be overwritten in place.
 const LENGTH: usize = 128;
 
-/// A line that was sent, with all before it.
+/// The last line that was sent; all lines before it were sent too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
-    /// Its number.
+    /// The line's number.
     pub n: u64,
-    /// Its name.
+    /// The line's id.
     pub id: Hash,
 }
 
-/// A file beside the log, held by one export at a time.
+/// The cursor's file, beside the log. One export at a time holds its lock.
 #[derive(Debug)]
 pub struct Cursor {
     file: File,
 }
 
-/// Its name: one for each address, and for denials alone another one.
+/// The file's path: one for each collector, and another one for denials alone.
 fn path(files: &Files, to: &str) -> PathBuf {
     files.directory().join(format!("export-{}", Hash::digest(to.as_bytes()).short()))
 }
 
 impl Cursor {
-    /// Opens the one of this log and of what is sent to where.
+    /// Opens the cursor of this log for this collector.
     ///
     /// # Errors
-    /// The kernel's, and when another export has it.
+    /// Returns an I/O error, also when another export holds the lock.
     pub fn open(files: &Files, to: &str) -> io::Result<Cursor> {
         files.make_directories()?;
         let file = files.open_beside(&path(files, to))?;
@@ -46,10 +46,10 @@ impl Cursor {
         Ok(Cursor { file })
     }
 
-    /// What was sent last; None where nothing was, or that is not known.
+    /// The last line that was sent; None when nothing was sent or the file is damaged.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the file cannot be read.
     pub fn last(&self) -> io::Result<Option<Sent>> {
         let mut bytes = [0; LENGTH];
         match self.file.read_exact_at(&mut bytes, 0) {
@@ -59,10 +59,10 @@ impl Cursor {
         }
     }
 
-    /// This was sent.
+    /// Stores the last line that was sent.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the file cannot be written.
     pub fn advance(&self, sent: Sent) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(&sent).unwrap_or_default();
         bytes.resize(LENGTH - 1, b' ');
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(Cursor::open(&files, "there").unwrap().last().unwrap(), None);
         drop(cursor);
         assert_eq!(Cursor::open(&files, "here").unwrap().last().unwrap(), Some(sent));
-        // It is no older file of the log.
+        // The cursor's file is not taken for a rotated log.
         assert!(files.olds().unwrap().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Where a collector takes logs.
+//! The address of a collector.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,18 +9,18 @@ use hyper::Uri;
 /// What OTLP/HTTP appends to a collector's address (OpenTelemetry protocol specification 1.9).
 const LOGS: &str = "v1/logs";
 
-/// An address of a collector.
+/// The address of a collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The host.
     pub host: GatewayHost,
     /// The port.
     pub port: u16,
-    /// Whether it is https.
+    /// Whether it uses https.
     pub is_secure: bool,
-    /// `/v1/logs`, perhaps below something.
+    /// The path, which ends in `/v1/logs`.
     pub path: String,
-    /// The host as it is written, with the port where that is written.
+    /// The host as written, with the port if one is written.
     pub authority: String,
 }
 
@@ -28,7 +28,7 @@ impl Endpoint {
     /// Reads `http://host:4318`, `https://host/otlp` or `https://host/v1/logs`.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Endpoint, String> {
         const EXPECTED: &str = "a collector's address is http://HOST:4318 or https://HOST";
         let uri: Uri = text.parse().map_err(|_| EXPECTED.to_owned())?;
@@ -57,7 +57,7 @@ impl Endpoint {
         Ok(Endpoint { host, port, is_secure, path, authority: authority.as_str().to_owned() })
     }
 
-    /// Whether only this host sees what is sent there.
+    /// Whether the address is on this host.
     pub fn is_private(&self) -> bool {
         self.is_secure
             || match &self.host {

@@ -1,4 +1,4 @@
-//! One POST to a collector.
+//! Sends one POST to a collector.
 
 use std::time::Duration;
 
@@ -16,31 +16,31 @@ use tokio::time::timeout;
 
 use super::endpoint::Endpoint;
 
-/// How long a host may take to answer at all.
+/// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it may take to take a batch.
+/// How long the collector may take to accept a batch.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest answer that is read, in bytes.
+/// The longest response body that is read, in bytes.
 const MAX_LEN: usize = 1 << 20;
-/// How much of an answer is shown.
+/// How much of a response is shown.
 const MAX_SHOWN: usize = 200;
 
-/// Why a batch was not taken.
+/// Why a batch was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It may be taken later, after so long where the collector says that.
+    /// Retrying may help; `after` is the collector's Retry-After.
     Later { why: String, after: Option<Duration> },
-    /// It will not.
+    /// Retrying will not help.
     Never { why: String },
 }
 
-/// What goes with each request.
+/// Headers for every request.
 pub type Headers = Vec<(HeaderName, HeaderValue)>;
 
-/// Sends a batch; returns the collector's answer.
+/// Sends a batch; returns the collector's response body.
 ///
 /// # Errors
-/// Why it was not taken.
+/// Why the batch was not accepted.
 pub async fn post(endpoint: &Endpoint, headers: &Headers, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
     let later = |why: String| Failure::Later { why, after: None };
     let stream = match timeout(CONNECT_TIMEOUT, connect(endpoint)).await {
@@ -80,7 +80,7 @@ where
 {
     let later = |error: hyper::Error| Failure::Later { why: error.to_string(), after: None };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(later)?;
-    // It ends with the sender.
+    // The task ends with the sender.
     tokio::spawn(connection);
     let mut request = Request::post(endpoint.path.as_str())
         .header(HOST, endpoint.authority.as_str())
@@ -105,7 +105,7 @@ where
     }
 }
 
-/// Whether it may work later, when, and what can be done about it. None where it worked.
+/// Whether to retry, when, and what to do about it. None for a success.
 fn failure<B>(response: &Response<B>) -> Option<(bool, Option<Duration>, String)> {
     let status = response.status();
     let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -119,7 +119,7 @@ fn failure<B>(response: &Response<B>) -> Option<(bool, Option<Duration>, String)
             let after = text(RETRY_AFTER).and_then(|text| text.parse().ok()).map(Duration::from_secs);
             Some((true, after, String::new()))
         }
-        // Headers may hold a token, and are for nobody else.
+        // Redirects are not followed: the headers may hold a token, which no other host may see.
         _ if status.is_redirection() => {
             let to = text(LOCATION).unwrap_or_else(|| "somewhere".to_owned());
             Some((false, None, format!("; it redirects to {to}, which is not followed: give that address")))

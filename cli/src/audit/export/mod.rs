@@ -1,4 +1,4 @@
-//! `audit export`: the lines of the log to an OpenTelemetry collector, each once.
+//! `audit export`: sends the lines of the log to an OpenTelemetry collector, each once.
 
 mod cursor;
 mod endpoint;
@@ -21,19 +21,19 @@ use cursor::{Cursor, Sent};
 use endpoint::Endpoint;
 use http::{Failure, Headers, post};
 
-/// How many lines are sent at once, and how long they are together.
+/// The limits of a batch: lines, and bytes.
 const LINES: usize = 512;
 const BYTES: usize = 1 << 20;
-/// How often a batch is sent until it is given up.
+/// How often a batch is tried.
 const MAX_TRIES: u32 = 5;
-/// How long the first pause is; each further one is twice as long.
+/// The first pause between tries; each further one is twice as long.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
-/// No pause is longer.
+/// The longest pause.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(30);
-/// OpenTelemetry's variable for what goes with each request.
+/// OpenTelemetry's variable with the headers for each request.
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 
-/// Why lines were not sent.
+/// Why the lines were not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("--otlp {}: {why}", shown(url.as_bytes()))]
@@ -58,23 +58,23 @@ pub enum ExportError {
     Output(io::Error),
 }
 
-/// What is sent.
+/// What to send.
 #[derive(Debug)]
 pub struct ExportOptions<'a> {
-    /// Where to.
+    /// The collector's URL.
     pub url: &'a str,
-    /// Only what was written since then, whatever was sent before.
+    /// Only lines since this time, whatever was sent before.
     pub since: Option<&'a str>,
-    /// Denials alone.
+    /// Only denials.
     pub denied: bool,
-    /// What comes, too, until the end.
+    /// Also send new lines, until interrupted.
     pub follow: bool,
 }
 
 /// Sends the lines of the log at this path.
 ///
 /// # Errors
-/// When they were not all sent: the next time begins with what was not.
+/// When not all lines were sent; the next export continues there.
 pub fn export(path: &Path, wanted: &ExportOptions<'_>) -> Result<(), ExportError> {
     let url = |why| ExportError::Url { url: wanted.url.to_owned(), why };
     let endpoint = Endpoint::parse(wanted.url).map_err(url)?;
@@ -85,7 +85,7 @@ pub fn export(path: &Path, wanted: &ExportOptions<'_>) -> Result<(), ExportError
     let since = wanted.since.map(since).transpose()?;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let files = Files::new(&path);
-    // What there is none of is said as such.
+    // Reports a missing log as such.
     Follow::after(&path, 0)?;
     let cursor = match since {
         Some(_) => None,
@@ -106,7 +106,7 @@ fn unnoted(files: &Files, error: io::Error) -> ExportError {
     ExportError::Cursor { path: shown(files.directory().as_os_str().as_encoded_bytes()), error }
 }
 
-/// `OTEL_EXPORTER_OTLP_HEADERS`: `name=value,name=value`, with %XX in values.
+/// Parses `OTEL_EXPORTER_OTLP_HEADERS`: `name=value,name=value`, with %XX in values.
 fn headers() -> Result<Headers, ExportError> {
     let text = env::var(HEADERS).unwrap_or_default();
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -134,7 +134,7 @@ fn decoded(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A time, or how long ago.
+/// Parses a time, or how long ago it was.
 fn since(text: &str) -> Result<Timestamp, ExportError> {
     if let Ok(time) = text.parse() {
         return Ok(time);
@@ -204,7 +204,7 @@ impl Export {
             .map_err(ExportError::Output)
     }
 
-    /// Whether this line is in the log, or was before what is kept.
+    /// Whether this line is in the log, or is older than the oldest kept line.
     fn has(&self, path: &Path, last: Sent) -> Result<bool, ExportError> {
         let entries = Follow::after(path, last.n.saturating_sub(1))?.more()?;
         Ok(match entries.first() {
@@ -253,7 +253,7 @@ impl Export {
                 if !follows {
                     return Err(self.failed(why));
                 }
-                // Whoever follows waits for the collector to come back.
+                // With --follow, waits for the collector to come back.
                 eprintln!("openclaw-guard: {}; trying on", self.failed(why));
             }
             std::thread::sleep(pause);
@@ -267,7 +267,7 @@ impl Export {
     }
 }
 
-/// In parts that a collector takes.
+/// Splits the entries into batches within the limits.
 fn batches(entries: &[AuditEntry]) -> impl Iterator<Item = &[AuditEntry]> {
     let mut rest = entries;
     std::iter::from_fn(move || {
@@ -276,7 +276,7 @@ fn batches(entries: &[AuditEntry]) -> impl Iterator<Item = &[AuditEntry]> {
             bytes += entry.text.len();
             bytes <= BYTES
         });
-        // One that is longer goes alone.
+        // A line longer than the limit makes a batch of its own.
         let count = fits.count().max(usize::from(!rest.is_empty()));
         let (batch, after) = rest.split_at(count);
         rest = after;

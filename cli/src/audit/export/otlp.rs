@@ -1,4 +1,5 @@
-//! Lines as OpenTelemetry's log records, in JSON (OpenTelemetry protocol specification 1.9, "JSON Protobuf Encoding").
+//! Converts lines to OpenTelemetry's log records, in JSON (OpenTelemetry protocol specification 1.9, "JSON Protobuf
+//! Encoding").
 
 use guard_supervisor::audit::reader::{AuditEntry, EntryBody, summary};
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 const INFO: (u8, &str) = (9, "INFO");
 const WARN: (u8, &str) = (13, "WARN");
 
-/// An ExportLogsServiceRequest with these lines, as written on this host.
+/// Builds an ExportLogsServiceRequest with these lines of this host.
 pub fn request(host: &str, entries: &[AuditEntry]) -> Vec<u8> {
     let resource = [
         text("service.name", "openclaw-guard"),
@@ -25,7 +26,7 @@ pub fn request(host: &str, entries: &[AuditEntry]) -> Vec<u8> {
 }
 
 fn record(entry: &AuditEntry) -> Value {
-    // 64 bits are strings in this encoding.
+    // This encoding writes 64-bit integers as strings.
     let time = entry.time.map_or(0, |time| time.as_nanosecond()).to_string();
     let is_warning = entry.denial().is_some() || matches!(entry.operation.as_str(), "fault" | "log");
     let (number, name) = if is_warning { WARN } else { INFO };
@@ -84,7 +85,7 @@ fn list<'a>(key: &str, values: impl Iterator<Item = &'a String>) -> Value {
     json!({ "key": key, "value": { "arrayValue": { "values": values } } })
 }
 
-/// What a collector says that it did not take, of its answer: ExportLogsPartialSuccess.
+/// The rejection in the collector's response (ExportLogsPartialSuccess), if there is one.
 pub fn rejected(answer: &[u8]) -> Option<String> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let partial = answer.get("partialSuccess")?;

@@ -1,4 +1,4 @@
-//! Whether a log is as it was written.
+//! Verifies that a log was not altered.
 
 #[cfg(test)]
 mod tests;
@@ -12,27 +12,27 @@ use guard_supervisor::audit::files::Files;
 use guard_supervisor::audit::reader::{Log, NoHead, ReadError};
 use serde::Serialize;
 
-/// What is wrong with a place.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
-    /// The line is not the one that was written.
+    /// The line was altered.
     Changed,
     /// Lines are missing before this one.
     Cut,
-    /// It stands where it was not written, or a second time.
+    /// The line was moved, or occurs twice.
     Moved,
-    /// It has no end.
+    /// The line is incomplete.
     Unfinished,
     /// The first lines are missing.
     CutAtStart,
     /// The last lines are missing.
     CutAtEnd,
-    /// A guard has noted here that the log was not as it was left.
+    /// A guard noted here that the log had been altered.
     Noted,
-    /// The head is missing, or is none.
+    /// The head is missing or invalid.
     Head,
-    /// A line that is known to have been there is not.
+    /// A line that must be in the log is not.
     Lost,
 }
 
@@ -52,36 +52,36 @@ impl FindingKind {
     }
 }
 
-/// One place where it is not.
+/// One place where the log was altered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LogFinding {
     /// The file.
     pub file: PathBuf,
-    /// The line in it, from 1; 0 for none.
+    /// The line in the file, from 1; 0 for the file as a whole.
     pub line: usize,
     /// What is wrong.
     pub what: FindingKind,
-    /// The same for people.
+    /// A description for people.
     pub text: String,
 }
 
-/// What was looked at, and found.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// Whether it is as it was written.
+    /// Whether the log is unaltered.
     pub whole: bool,
-    /// How many lines there are.
+    /// How many lines were read.
     pub lines: usize,
     /// The files, the oldest first.
     pub files: Vec<PathBuf>,
-    /// In the order of the log.
+    /// The findings, in the order of the log.
     pub findings: Vec<LogFinding>,
 }
 
-/// Looks at the log at this path; in which there must be the line whose name begins so.
+/// Verifies the log at this path. If `known` is given, a line whose id begins so must be in it.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the log cannot be read.
 pub fn verify(path: &Path, known: Option<&str>) -> Result<Verified, ReadError> {
     let log = Log::open(path)?;
     let (lines, mut findings) = walk::walk(&log)?;
@@ -111,11 +111,11 @@ impl Verified {
     /// Writes it to standard output.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Returns an I/O error when the output cannot be written.
     pub fn print(&self, json: bool) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if json {
-            // Paths that are no UTF-8 have no JSON.
+            // A path that is not UTF-8 cannot be written as JSON.
             let json = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
             return writeln!(out, "{}", shown_json(&json));
         }

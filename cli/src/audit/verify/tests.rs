@@ -1,4 +1,4 @@
-//! A log is changed in each way there is.
+//! Alters a log in every possible way.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -44,7 +44,7 @@ impl LogFixture {
         fs::write(self.path(), text).unwrap();
     }
 
-    /// As (line, what), of a log of one file.
+    /// The findings in a log of one file, as (line, kind).
     fn found(&self) -> Vec<(usize, FindingKind)> {
         let verified = verify(&self.path(), None).unwrap();
         assert_eq!(verified.whole, verified.findings.is_empty());
@@ -64,7 +64,7 @@ fn a_line_that_is_known_must_be_there() {
     let log = Log::open(&written.path()).unwrap();
     let id = log.latest().next().unwrap().unwrap().id;
     assert!(verify(&written.path(), Some(&id.short())).unwrap().whole);
-    // All of it written anew, with nothing to be seen.
+    // The whole log rewritten: this cannot be detected.
     fs::remove_dir_all(written.directory.path().join("log.d")).unwrap();
     fs::remove_file(written.path()).unwrap();
     written.write(1..11, ROOMY);
@@ -84,7 +84,7 @@ fn what_was_written_is_whole() {
     assert_eq!(written.found(), [(0, FindingKind::Head)], "nobody has written yet");
     written.write(0..1, ROOMY);
     assert_eq!(written.found(), []);
-    // Two guards, each with a log of its own, in turns.
+    // Two guards write in turns, each with its own handle.
     let mut other = AuditLog::open(&written.path(), ROOMY).unwrap();
     let mut one = AuditLog::open(&written.path(), ROOMY).unwrap();
     for line in 0..5 {
@@ -131,14 +131,14 @@ fn a_truncated_last_line_is_found_and_does_not_break_what_follows() {
         written.set(&text[..text.len() - cut]);
         assert_eq!(written.found(), [(3, FindingKind::Unfinished)], "{cut}");
     }
-    // Somebody was ended within a line, before the head had it.
+    // A writer was killed within a line, before it updated the head.
     written.set(&text);
     append(&written.path(), "{\"prev\":\"12");
     assert_eq!(written.found(), [(4, FindingKind::Unfinished)]);
     written.write(3..6, ROOMY);
     assert_eq!(written.found(), [(4, FindingKind::Unfinished)], "{}", written.text());
     assert_eq!(written.text().lines().count(), 8, "a note of its own, and three lines");
-    // What follows is tied to it.
+    // The next line carries its hash: a change of it is found.
     written.edit(|lines| lines[3].push('x'));
     assert_ne!(written.found(), [(4, FindingKind::Unfinished)]);
 }
@@ -150,7 +150,7 @@ fn a_cut_is_found_when_guards_have_written_since() {
     written.write(10..12, ROOMY);
     assert_eq!(written.found(), [(8, FindingKind::Noted)]);
     assert!(written.text().contains("did not go on from line 10 "), "{}", written.text());
-    // Longer than it was, with lines of nobody's.
+    // Longer than it was, with lines that no guard wrote.
     let written = LogFixture::new(10, ROOMY);
     written.edit(|lines| {
         lines.truncate(7);
@@ -169,12 +169,12 @@ fn a_head_that_is_gone_is_found() {
     assert_eq!(written.found(), [(0, FindingKind::Head)]);
     fs::remove_file(&head).unwrap();
     assert_eq!(written.found(), [(0, FindingKind::Head)]);
-    // An older one.
+    // An older head.
     written.write(10..11, ROOMY);
     assert_eq!(written.found(), [(11, FindingKind::Noted)]);
     fs::write(&head, bytes).unwrap();
     assert!(!verify(&written.path(), None).unwrap().whole, "the note stays");
-    // The directory as a whole, while a guard writes.
+    // The whole directory is removed while a guard writes.
     let written = LogFixture::new(3, ROOMY);
     let mut log = AuditLog::open(&written.path(), ROOMY).unwrap();
     fs::remove_dir_all(written.directory.path().join("log.d")).unwrap();
@@ -189,7 +189,7 @@ fn a_log_that_is_gone_is_found() {
     assert_eq!(written.found(), [(0, FindingKind::CutAtEnd)]);
     written.write(10..12, ROOMY);
     assert!(written.found().contains(&(1, FindingKind::Noted)), "{:?}", written.found());
-    // Replaced while a guard writes.
+    // The log is replaced while a guard writes.
     let written = LogFixture::new(3, ROOMY);
     let mut log = AuditLog::open(&written.path(), ROOMY).unwrap();
     fs::rename(written.path(), written.directory.path().join("away")).unwrap();
@@ -223,7 +223,7 @@ fn older_files_are_part_of_the_chain() {
             "{lost}"
         );
     }
-    // One that is cut at its end, and one whose last line has no end.
+    // One file is truncated; in another the last line is incomplete.
     let written = LogFixture::new(100, small);
     let old = &rotated(&written)[1];
     let text = fs::read_to_string(old).unwrap();
@@ -232,10 +232,10 @@ fn older_files_are_part_of_the_chain() {
     let lines = text.lines().count();
     fs::write(old, text.split_inclusive('\n').take(lines - 1).collect::<String>()).unwrap();
     assert_eq!(written.found(), [(1, FindingKind::Cut)]);
-    // None is kept.
+    // No rotated file is kept.
     let written = LogFixture::new(50, Limits { keep: 0, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (0, vec![]));
-    // Fewer than before.
+    // Fewer are kept than before.
     let written = LogFixture::new(100, small);
     written.write(0..20, Limits { keep: 1, ..small });
     assert_eq!((rotated(&written).len(), written.found()), (1, vec![]));
@@ -246,12 +246,12 @@ fn a_rotation_that_is_interrupted_loses_nothing() {
     let small = Limits { max_bytes: 1000, keep: 3 };
     let written = LogFixture::new(4, small);
     let files = Files::new(&written.path());
-    // Put away, and no new one begun; then the head knows of none of it.
+    // Rotated, but no new file begun yet; the head does not know of the rotation.
     fs::rename(written.path(), files.old(1)).unwrap();
     assert_eq!(written.found(), []);
     written.write(4..6, small);
     assert_eq!(written.found(), []);
-    // Known to be removed, and not removed yet.
+    // Marked for removal, but not removed yet.
     let written = LogFixture::new(100, small);
     let head = fs::read(files_head(&written)).unwrap();
     let next = fs::read_to_string(&rotated(&written)[1]).unwrap();

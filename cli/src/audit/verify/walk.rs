@@ -1,4 +1,4 @@
-//! From the first line to the last, each compared with the one before.
+//! Walks through all lines and compares each with the one before.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use guard_supervisor::audit::record::{MISSING, OF_LOG};
 
 use super::{FindingKind, LogFinding};
 
-/// A line that was passed.
+/// The line before the current one.
 #[derive(Clone, Copy)]
 struct Passed {
-    /// Which file, and which line in it.
+    /// The index of its file, and its line in that file.
     place: (usize, usize),
     hash: Hash,
-    /// Its number; of one that says none, what it would be.
+    /// Its number; for a line without one, the number it should have.
     n: u64,
-    /// Whether it is known already that it is not as it was.
+    /// Whether it has been reported already.
     is_told: bool,
 }
 
@@ -26,24 +26,24 @@ struct LogWalk<'l> {
     log: &'l Log,
     findings: Vec<LogFinding>,
     before: Option<Passed>,
-    /// The number of each line, and its place: what is missing in one place may stand in another.
+    /// The number and place of each line: a line missing in one place may stand in another.
     numbers: Vec<(u64, (usize, usize))>,
-    /// What stands where something was missing, until it is known whether that is elsewhere.
+    /// Gaps in the numbers, until it is known whether the lines are elsewhere.
     gaps: Vec<Gap>,
-    /// Whether the line of the head was passed, and where that ends in its file.
+    /// The file and end offset of the line that the head names, once it was seen.
     head: Option<(usize, u64)>,
-    /// Whether a file begins where the head says that the log does.
+    /// Whether a file begins where, by the head, the log does.
     is_rooted: bool,
 }
 
-/// Numbers that are missing before a line.
+/// Line numbers that are missing before a line.
 struct Gap {
     finding: usize,
     from: u64,
     to: u64,
 }
 
-/// How many lines there are, and what is wrong with them.
+/// Returns the number of lines, and the findings.
 pub fn walk(log: &Log) -> Result<(usize, Vec<LogFinding>), ReadError> {
     let (findings, numbers, gaps) = (Vec::new(), Vec::new(), Vec::new());
     let mut walk = LogWalk { log, findings, before: None, numbers, gaps, head: None, is_rooted: false };
@@ -102,7 +102,7 @@ impl LogWalk<'_> {
         self.before = Some(Passed { place, hash, n: joint.n, is_told });
     }
 
-    /// A line that does not carry the hash of the one before. Says whether that is the line's own fault.
+    /// Handles a line that does not carry the hash of the one before. Returns whether this line itself is at fault.
     fn broken(&mut self, place: (usize, usize), joint: ChainFields, before: Passed) -> bool {
         let following = before.n + 1;
         if joint.n == following {
@@ -138,7 +138,7 @@ impl LogWalk<'_> {
         true
     }
 
-    /// A line of the log's own.
+    /// Handles a line that a guard wrote about the log itself.
     fn noted(&mut self, place: (usize, usize), noted: &(String, String)) {
         let (event, text) = noted;
         if event == "unfinished"
@@ -179,7 +179,7 @@ impl LogWalk<'_> {
         };
         match self.head {
             Some((file, end)) => {
-                // In an older file: a rotation was interrupted.
+                // If the line is in an older file, a rotation was interrupted: no finding.
                 if file + 1 == self.log.parts.len() && end != head.length {
                     let text = format!(
                         "the head says that the log ends at byte {}, and its last line at {end}",
@@ -215,7 +215,7 @@ impl LogWalk<'_> {
         }
     }
 
-    /// The log does not begin where the head says.
+    /// Reports that the log does not begin where the head says.
     fn start(&mut self) {
         let Some(&(n, place)) = self.numbers.first() else { return };
         self.findings.insert(
@@ -236,9 +236,9 @@ fn shown(path: &std::path::Path) -> String {
     guard_policy::text::shown(path.as_os_str().as_encoded_bytes())
 }
 
-/// What a line of the log's own says: which event, and in words.
+/// The event and the text of a line about the log itself.
 fn noted(line: &LineBytes) -> Option<(String, String)> {
-    // Most lines are not looked into: in a string the quotes would be escaped.
+    // Skips most lines without parsing: within a JSON string the quotes would be escaped.
     memchr::memmem::find(&line.bytes, br#""operation":"log""#)?;
     let entry = AuditEntry::parse(&line.bytes).filter(|entry| entry.operation == OF_LOG)?;
     let EntryBody::Other(said) = entry.what else { return None };

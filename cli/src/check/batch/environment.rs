@@ -1,4 +1,4 @@
-//! Questions about variables: `env`, `env-binding`, `binding`.
+//! Questions about environment variables: `env`, `env-binding`, `binding`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::check::output::ReasonOutput;
 
-/// `env`: what a command gets of `base`, with what it wants to set.
+/// `env`: which variables of `base` a command gets, together with those that it sets.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvQuestion {
@@ -21,7 +21,7 @@ pub struct EnvQuestion {
     base: BTreeMap<String, String>,
     #[serde(default)]
     overrides: Option<BTreeMap<String, String>>,
-    /// What interprets the command; a shell is told less.
+    /// What interprets the command; a shell gets fewer variables.
     #[serde(default)]
     interpreter: Interpreter,
 }
@@ -70,12 +70,12 @@ fn variables(map: BTreeMap<String, String>) -> Vec<Variable> {
     map.into_iter().map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect()
 }
 
-/// All of it came from JSON, as text.
+/// The bytes came from JSON, so they are UTF-8.
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `env-binding`: the hash to which an approval is bound.
+/// `env-binding`: the hash that binds an approval to its variables.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvBindingQuestion {
@@ -91,13 +91,13 @@ impl EnvBindingQuestion {
     }
 }
 
-/// What is no string does not count, as in OpenClaw.
+/// Values that are not strings are ignored, as in OpenClaw.
 fn env_binding(env: Option<&Map<String, Value>>) -> EnvBinding {
     let variables = env.into_iter().flatten();
     EnvBinding::new(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
 }
 
-/// `binding`: whether what is about to run is what was approved.
+/// `binding`: whether the command about to run is the one that was approved.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BindingQuestion {
@@ -139,7 +139,7 @@ impl BindingQuestion {
 }
 
 fn to_line(answer: &impl Serialize) -> String {
-    // Strings and maps of strings: there is nothing that could fail.
+    // Serializing strings and maps of strings cannot fail.
     let json = serde_json::to_string(answer).unwrap_or_default();
     shown_json(&json).into_owned()
 }

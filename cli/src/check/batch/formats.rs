@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde_json::json;
 
-/// `display`: a command's text as it is shown for approval.
+/// `display`: a command's text as an approval shows it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DisplayQuestion {
@@ -20,7 +20,7 @@ pub struct DisplayQuestion {
     text: Vec<u8>,
 }
 
-/// A string of JSON as UTF-8, with lone surrogates, which JSON can write, in the form that UTF-8 would give them.
+/// Reads a JSON string as bytes. Lone surrogates, which JSON permits, are encoded as UTF-8 would encode them (WTF-8).
 fn wtf8<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     struct Bytes;
     impl Visitor<'_> for Bytes {
@@ -41,7 +41,7 @@ impl DisplayQuestion {
     }
 }
 
-/// `allowlist`: whether a pattern of an allowlist covers a path.
+/// `allowlist`: whether an allowlist pattern matches a path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllowlistQuestion {
@@ -58,7 +58,7 @@ impl AllowlistQuestion {
     }
 }
 
-/// `arg-pattern`: whether an `argPattern` covers a command with one argument.
+/// `arg-pattern`: whether an `argPattern` matches a command with one argument.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArgPatternQuestion {
@@ -86,7 +86,7 @@ impl ArgPatternQuestion {
 pub struct CwdArgvQuestion {
     #[serde(rename = "op")]
     _op: IgnoredAny,
-    /// With the program's name, which does not count.
+    /// Includes the program's name, which is ignored.
     argv: Vec<String>,
     cwd: String,
 }
@@ -98,8 +98,8 @@ impl CwdArgvQuestion {
     }
 }
 
-/// `safe-bin`: whether the profile that the guard has for a program keeps these arguments to standard input; null where it
-/// has none.
+/// `safe-bin`: whether the guard's profile for a program limits these arguments to standard input; null if there is no
+/// profile.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SafeBinQuestion {

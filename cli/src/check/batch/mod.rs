@@ -1,4 +1,4 @@
-//! Questions as JSON Lines, about paths as they are written: the disk is not looked at, but for commands.
+//! Answers questions in JSON Lines. Paths are taken as written: only the question `command` looks at the disk.
 
 mod environment;
 mod formats;
@@ -20,8 +20,8 @@ use formats::{AllowlistQuestion, ArgPatternQuestion, CwdArgvQuestion, DisplayQue
 use network::{BindQuestion, ConnectQuestion};
 use paths::{ExecQuestion, FileQuestion};
 
-/// What every question has. The rest is read by the question itself, strictly, and from the text: a string of JSON need
-/// not be one of Rust.
+/// The field that every question has. Each question then parses the rest strictly, and from the text: a JSON string
+/// need not be a Rust string.
 #[derive(Deserialize)]
 struct QuestionHeader {
     op: Op,
@@ -46,7 +46,7 @@ enum Op {
     Command,
 }
 
-/// One answer a line, in order; a line that is no question is denied and says so.
+/// Prints one answer for each line, in order; an invalid line gets a denial that says so.
 pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
     let mut bad = false;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
@@ -64,7 +64,7 @@ pub fn answer(policy: &Policy, home: &Path) -> Result<Exit, CheckError> {
     Ok(if bad { Exit::Failure } else { Exit::Success })
 }
 
-/// The answer to one question, as JSON.
+/// Answers one question as JSON.
 ///
 /// # Errors
 /// What is wrong with the question.

@@ -1,4 +1,4 @@
-//! Questions about sockets: `connect`, `bind`. Interfaces are not looked at, as the disk is not.
+//! Questions about sockets: `connect`, `bind`. This host's network interfaces are not examined.
 
 use std::net::SocketAddr;
 
@@ -30,7 +30,7 @@ pub struct BindQuestion {
     transport: Spoken,
 }
 
-/// What a socket speaks, as it is written.
+/// The socket's protocol, as the question names it.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Spoken {

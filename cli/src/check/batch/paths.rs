@@ -16,12 +16,12 @@ pub struct FileQuestion {
     #[serde(rename = "op")]
     _op: IgnoredAny,
     path: String,
-    /// Allowed, so that all questions may have it; the path is absolute.
+    /// Ignored: accepted so that every question may carry it. The path is absolute.
     #[serde(rename = "cwd")]
     _cwd: Option<IgnoredAny>,
 }
 
-/// `exec`. The program's path goes by either name.
+/// `exec`. Either key may hold the program's path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecQuestion {
@@ -42,7 +42,7 @@ impl FileQuestion {
 
 impl ExecQuestion {
     pub fn answer(self, policy: &Policy, home: &Path) -> Result<String, String> {
-        // As written: the allowlist, and a hash of the directory, tell such spellings apart.
+        // As written: the allowlist and the directory's hash distinguish spellings.
         let path = absolute(home, &self.path)?;
         let cwd = self.cwd.map_or(Ok(b"/".to_vec()), |cwd| absolute(home, &cwd))?;
         let argv = match self.argv {
@@ -54,7 +54,7 @@ impl ExecQuestion {
     }
 }
 
-/// An absolute path; `~` and `~/` are the home.
+/// An absolute path; a leading `~` stands for the home.
 fn absolute(home: &Path, path: &str) -> Result<Vec<u8>, String> {
     let expanded = match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -68,7 +68,7 @@ fn absolute(home: &Path, path: &str) -> Result<Vec<u8>, String> {
     Ok(expanded)
 }
 
-/// The same without `.`, `..` and doubled slashes.
+/// The absolute path without `.`, `..` and repeated slashes.
 fn cleaned(home: &Path, path: &str) -> Result<Vec<u8>, String> {
     let expanded = absolute(home, path)?;
     let mut names: Vec<&[u8]> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is replaced, and what is left alone.
+//! Which files are replaced, and which stay.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -36,7 +36,7 @@ fn a_new_one_is_its_owners_alone() {
     assert_eq!(fs::metadata(&path).expect("a policy").mode() & 0o7777, 0o600);
     let owner = fs::metadata(directory.path()).expect("a directory").uid();
     assert_eq!(fs::metadata(&path).expect("a policy").uid(), owner);
-    // Somebody was quicker.
+    // Another process was faster.
     assert!(matches!(replace(&path, None, b"newer"), Err(EditError::Changed { .. })));
     assert_eq!(text(&path), "new");
 }
@@ -63,7 +63,7 @@ fn where_there_is_a_link_its_target_is_replaced() {
     assert_eq!((text(&target).as_str(), fs::read_link(&path).expect("a link")), ("new", target.clone()));
     assert_eq!(names(directory.path()), [NAME]);
     assert_eq!(names(other.path()), ["real.json"]);
-    // A directory on the way may be a link, too.
+    // A parent directory may be a symbolic link, too.
     let way = directory.path().join("way");
     symlink(other.path(), &way).expect("a link");
     replace(&way.join("real.json"), Some(b"new"), b"newer").expect("a change");
@@ -108,7 +108,7 @@ fn no_name_writes_to_the_terminal_as_it_likes() {
     assert!(!error.to_string().contains('\u{1b}'), "{error}");
 }
 
-/// What a writer that died has left is not what the next one writes into: a link there leads nobody astray.
+/// A temporary file that a dead writer left is not written to: a link there must not be followed.
 #[test]
 fn what_lies_in_the_way_is_replaced_and_not_followed() {
     let (directory, path) = directory();

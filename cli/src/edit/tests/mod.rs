@@ -1,4 +1,4 @@
-//! Real directories, and real processes that write into them.
+//! Uses real directories, and real processes that write into them.
 
 mod files;
 mod writers;
@@ -37,7 +37,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 const ROLE: &str = "GUARD_TEST_EDITOR";
 
-/// What the processes that other tests start do; by itself it does nothing.
+/// Runs in the processes that other tests start; on its own it does nothing.
 #[test]
 fn editor() {
     let Ok(role) = std::env::var(ROLE) else { return };

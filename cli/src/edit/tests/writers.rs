@@ -1,4 +1,4 @@
-//! Editors that fail, die and compete.
+//! Editors that fail, are killed, or compete.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,10 +13,10 @@ use rustix::fs::{FlockOperation, flock};
 use super::{NAME, OLD, directory, names, spawn, text};
 use crate::edit::replace::{EditError, replace, replace_on};
 
-/// Creating, owning, writing, syncing, renaming, syncing the directory; and before that taking away what lies in the way.
+/// Removing a leftover file, creating, owning, writing, syncing, renaming, and syncing the directory.
 const STEPS: usize = 7;
 
-/// What an editor that died before has left.
+/// Leaves the file of an editor that died.
 fn leave(path: &Path) {
     std::fs::write(temporary(path), "half").expect("a file");
 }

@@ -1,4 +1,4 @@
-//! What the gate lets pass.
+//! Which requests the gate admits.
 
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,7 @@ fn only_now_is_now() {
 fn a_nonce_passes_once_while_its_time_lasts() {
     let (vector, mut now) = (vector(), Instant::now());
     let mut gate = vector.gate();
-    // What is not signed does not use it up.
+    // A request with a bad signature does not use up the nonce.
     let forged = Vector { hmac: "0".repeat(64), ..super::gates::vector() };
     assert_eq!(forged.reason(&mut gate, vector.ts, now).unwrap(), "hmac");
     let mut now_ms = vector.ts - TTL_MS;
@@ -128,12 +128,12 @@ fn one_process_cannot_ask_for_all() {
     assert!(gate.admit_request(2, now));
     let later = now + Duration::from_secs(1);
     assert_eq!((0..1000).filter(|_| gate.admit_request(1, later)).count(), 20);
-    // Nor hold all connections.
+    // Nor can one process hold all connections.
     assert_eq!((0..1000).filter(|_| gate.enter(1)).count(), 96);
     assert!(gate.enter(2));
     gate.disconnected(1);
     assert!(gate.enter(1) && !gate.enter(1));
-    // What is remembered of rates is bounded.
+    // The table of rates is bounded.
     let mut gate = vector().gate();
     assert_eq!((0..5000).filter(|pid| gate.admit_request(*pid, now)).count(), 1024);
     assert!(gate.admit_request(5000, now + Duration::from_secs(60)));

@@ -1,4 +1,4 @@
-//! The socket's server, its queue and its faces, each by itself.
+//! The socket's server, its queue and its views, each by itself.
 
 mod gates;
 mod queues;
@@ -13,7 +13,7 @@ use guard_approvals::routes::guard_socket::Approval;
 use guard_approvals::routes::openclaw_socket::ApprovalRequest;
 use guard_approvals::testing::settings;
 
-/// What a guard says of these questions, and what keeps them waiting.
+/// The approvals that a guard lists for these questions, and the tickets that keep them pending.
 pub fn approvals(questions: &[Question]) -> (Vec<Approval>, Vec<Ticket>) {
     let manager = Manager::new(settings(), ());
     let wait = |question: &Question| match manager.register(&Arc::new(manager.create(question.clone()))) {

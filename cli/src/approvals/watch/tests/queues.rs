@@ -34,18 +34,18 @@ fn a_question_by_both_ways_is_one_row() {
     queue.asked(row.clone(), asked("harmless"), 1, answer, 0);
     queue.listed(7, all.clone());
     assert_eq!(queue.changes(), [appeared(&row)]);
-    // What changes nothing that is shown takes no answer back.
+    // An update that does not change the shown text leaves the version alone.
     let version = queue.get(&row).unwrap().version;
     let (again, _again) = oneshot::channel();
     queue.asked(row.clone(), asked("other"), 3, again, 0);
     assert_eq!(queue.get(&row).unwrap().version, version);
-    // What the guard says is what holds, and the guard is who is told.
+    // The guard's description is shown, and the answer goes to the guard.
     assert_eq!(queue.get(&row).unwrap().approval.as_ref(), Some(&all[0]));
     assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(AnswerRoute::Guard(Decision::AllowOnce)));
     assert_eq!(queue.rows().len(), 1);
     queue.ended(7, &row.id, &QuestionState::Expired);
     assert_eq!(queue.changes(), [ended(&row, "expired")]);
-    // Nobody answered: the connection ends without a word.
+    // Nobody answered: the connection ends without a reply.
     assert_eq!(answered.try_recv(), Err(TryRecvError::Closed));
     // The same id from another process is another row.
     let (other, _answered) = oneshot::channel();
@@ -82,7 +82,7 @@ fn another_question_under_the_same_id_takes_nobody_along() {
     let version = queue.get(&row).unwrap().version;
     queue.asked(row.clone(), asked("ls"), 3, other, 0);
     assert_ne!(queue.get(&row).unwrap().version, version);
-    // The late end of the first two does not take the third away.
+    // The late end of the first two connections does not remove the third.
     queue.dropped(&row, 1);
     queue.dropped(&row, 2);
     assert_eq!(queue.answer(&row, Decision::AllowOnce), Ok(AnswerRoute::Socket));
@@ -98,7 +98,7 @@ fn what_has_gone_is_not_shown() {
     queue.listed(7, all.clone());
     queue.listed(7, all[1..].to_vec());
     assert_eq!(queue.rows().len(), 1);
-    // One that is asked on the socket too stays for that, and is another one from then on.
+    // A row that is also asked on the socket stays, with a new version.
     let row = key(7, &all[1].id);
     let (answer, _answered) = oneshot::channel();
     queue.asked(row.clone(), asked("b"), 1, answer, 0);

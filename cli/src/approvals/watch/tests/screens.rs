@@ -1,4 +1,4 @@
-//! Keys, and what is on the screen. The pictures are the files beside this one; GUARD_BLESS=1 draws them anew.
+//! Keys, and what the screen shows. The expected screens are the files beside this one; GUARD_BLESS=1 rewrites them.
 
 use std::time::{Duration, Instant};
 
@@ -143,7 +143,7 @@ fn an_answer_needs_its_key_and_enter() {
         let mut seat = seat(&questions());
         assert_eq!(seat.keys(keys), Act::Nothing, "{keys:?}");
     }
-    // With Control or Alt it is another key.
+    // Control or Alt makes it another key.
     let mut seat = seat(&questions());
     let held = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::ALT);
     seat.screen.key(held, &seat.queue, seat.now);
@@ -158,26 +158,26 @@ fn what_is_pasted_is_no_answer() {
     let press = |code| KeyEvent::new(code, KeyModifiers::NONE);
     assert_eq!(seat.screen.key(press(KeyCode::Char('y')), &seat.queue, seat.now), Act::Nothing);
     assert_eq!(seat.screen.key(press(KeyCode::Enter), &seat.queue, seat.now), Act::Nothing);
-    // Nor is a second Enter of the same text: what was armed is gone, and no is what Enter means then.
+    // Nor does a second Enter of the same paste: the prepared answer is gone, and Enter alone means no.
     seat.now += SECOND;
     assert_eq!(seat.screen.key(press(KeyCode::Enter), &seat.queue, seat.now), Act::Nothing);
 }
 
 #[test]
 fn an_answer_is_for_what_was_seen() {
-    // The row goes, and another comes under the cursor.
+    // The row goes, and another one comes under the cursor.
     let mut seat = seat(&questions());
     seat.keys("y");
     let (gone, stays) = (seat.row(0), seat.row(1));
     seat.queue.ended(7, &gone.id, &guard_approvals::routes::guard_socket::QuestionState::Expired);
     assert_eq!(seat.keys("\n"), Act::Nothing);
-    // What is typed just then is void, too.
+    // A key that is typed just then has no effect.
     assert_eq!(seat.keys("y"), Act::Nothing);
     assert_eq!(seat.keys("\n"), Act::Nothing);
     seat.now += SECOND;
     assert_eq!(seat.keys("xy\n"), Act::Answer(stays, Decision::AllowOnce));
 
-    // The row stays, and says something else.
+    // The row stays, but its text changes.
     let mut seat = super::screens::seat(&questions());
     seat.keys("y");
     let other = Approval { argv: vec!["rm".to_owned()], ..seat.approvals[0].clone() };
@@ -185,7 +185,7 @@ fn an_answer_is_for_what_was_seen() {
     assert_eq!(seat.keys("\n"), Act::Nothing);
     assert!(seat.picture(110, 24).contains("look, and press the key again"));
 
-    // Others come and go around it: it stays what is selected.
+    // Other rows come and go around it: the selection stays.
     let mut seat = super::screens::seat(&questions());
     seat.keys("jy");
     let (first, second) = (seat.row(0), seat.row(1));

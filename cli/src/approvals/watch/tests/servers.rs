@@ -1,4 +1,4 @@
-//! Whoever connects, and what comes of it.
+//! Peers of the approvals socket, and how the server treats them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -39,10 +39,10 @@ impl Served {
         UnixStream::connect(self.directory.path().join("s")).await.unwrap()
     }
 
-    /// Says something, half-closes, and reads until the other end closes.
+    /// Sends bytes, half-closes, and reads until the server closes.
     async fn say(&self, text: &[u8]) -> String {
         let mut stream = self.connect().await;
-        // It may be closed before all is said.
+        // The server may close before everything is sent.
         let _ = stream.write_all(text).await;
         let _ = stream.shutdown().await;
         let mut reply = String::new();
@@ -101,7 +101,7 @@ async fn a_question_is_withdrawn_from_either_end() {
     };
     assert_eq!((of, which), (key, connection));
     drop(answer);
-    // And where it was answered elsewhere: no word.
+    // The question was answered elsewhere: there is no reply.
     let mut stream = served.connect().await;
     stream.write_all(&request("secret", "q2")).await.unwrap();
     let WatchEvent::Asked { answer, .. } = served.next().await else { panic!("a question") };
@@ -176,7 +176,7 @@ async fn what_is_no_request_is_not_answered() {
         }
     }
     assert!(served.news.try_recv().is_err());
-    // The longest that is read.
+    // The longest line that is read.
     let mut stream = served.connect().await;
     stream.write_all(&long(MAX_BYTES as usize)).await.unwrap();
     assert!(matches!(served.next().await, WatchEvent::Asked { .. }));
@@ -214,7 +214,7 @@ async fn what_is_to_be_run_is_not_run() {
 #[tokio::test]
 async fn a_flood_ends_at_the_gate() {
     let mut served = served(false);
-    // The burst, and what came back meanwhile.
+    // The burst, and the tokens that were refilled meanwhile.
     let mut denied = 0;
     while !served.say(&request("wrong", "q")).await.is_empty() {
         denied += 1;
@@ -237,10 +237,10 @@ async fn those_who_say_nothing_hold_up_nobody_else() {
         stream.write_all(b"{").await.unwrap();
         silent.push(stream);
     }
-    // This process has its part.
+    // This process has used up its share.
     assert_eq!(served.say(&request("secret", "q")).await, "");
     assert_eq!(served.turned().await, "it has too many connections");
-    // Each of them is cut off, and one that goes makes room.
+    // Further connections are closed; one that ends makes room.
     drop(silent.pop());
     tokio::time::sleep(Duration::from_millis(200)).await;
     let mut stream = served.connect().await;
@@ -248,7 +248,7 @@ async fn those_who_say_nothing_hold_up_nobody_else() {
     assert!(matches!(served.next().await, WatchEvent::Asked { .. }));
     let mut first = silent.remove(0);
     let mut reply = Vec::new();
-    // Within its time, which is the server's to keep.
+    // The server closes it after its timeout.
     timeout(Duration::from_secs(60), first.read_to_end(&mut reply)).await.unwrap().unwrap();
     assert!(reply.is_empty());
 }
@@ -268,7 +268,7 @@ fn one_listens_at_a_time() {
     let mode = |path: &PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode(&socket), mode(&state)), (0o600, 0o700));
     assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Runs)));
-    // It goes with its name, and whatever another has put there stays.
+    // Dropping it removes the socket file, unless another process has replaced it.
     drop(place);
     assert!(!socket.exists());
     let place = WatchSocket::bind(&state, &home).unwrap();
@@ -300,7 +300,7 @@ fn only_a_dead_socket_is_replaced() {
     fs::create_dir(&socket).unwrap();
     refused();
     fs::remove_dir(&socket).unwrap();
-    // Where others could put one.
+    // A directory in which others could put a socket.
     fs::set_permissions(&state, fs::Permissions::from_mode(0o770)).unwrap();
     assert!(matches!(WatchSocket::bind(&state, &home), Err(PlaceError::Open { .. })));
     fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();

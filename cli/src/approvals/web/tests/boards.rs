@@ -1,4 +1,4 @@
-//! What a board says.
+//! The contents of a board.
 
 use guard_approvals::question::{Always, Question};
 use guard_approvals::routes::guard_socket::QuestionState;
@@ -17,7 +17,7 @@ fn cards(queue: &Queue) -> Vec<Value> {
     rows.iter().filter_map(|(key, row)| serde_json::to_value(WebCard::from_row(key, row)?).ok()).collect()
 }
 
-/// All strings of a value but the id, which is not shown.
+/// All strings of a value except the id, which is not shown.
 fn strings(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) => found.push(text.clone()),
@@ -53,7 +53,7 @@ fn nothing_that_is_shown_acts() {
     };
     assert!(found.iter().any(|text| text.contains("\\u{1b}[2J\\u{202e}<script>")), "{found:?}");
     assert!(found.iter().all(|text| !text.contains(acts)), "{found:?}");
-    // What an answer names is what was asked.
+    // An answer names the id unchanged.
     assert_eq!(cards[2]["id"], NASTY);
 }
 
@@ -76,7 +76,7 @@ fn what_cannot_be_answered_so_is_not_offered() {
     );
 }
 
-/// Whoever gives its questions their ids could give one the id of another that was shown.
+/// A peer chooses its questions' ids, so it could reuse one that was shown for another question.
 #[test]
 fn no_version_comes_twice() {
     let mut queue = Queue::default();

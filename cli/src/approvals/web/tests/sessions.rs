@@ -60,13 +60,13 @@ fn sessions_end() {
     let (mut sessions, now) = (Sessions::default(), Instant::now());
     let Opened { cookie, key } = open(&mut sessions, now);
     let mut found = sessions.find(cookie.text(), key.text(), now).expect("a session");
-    // One whose page is open lasts.
+    // A session whose page is open lasts.
     assert!(sessions.knows(cookie.text(), now + DAY));
     sessions.end(&found);
     assert!(!sessions.knows(cookie.text(), now));
     assert!(found.alive.has_changed().is_err(), "whoever listens is told");
     found.alive.mark_unchanged();
-    // One that nobody uses does not.
+    // An unused session does not.
     let Opened { cookie, key } = open(&mut sessions, now);
     drop(sessions.find(cookie.text(), key.text(), now));
     assert!(sessions.knows(cookie.text(), now + DAY / 4));
