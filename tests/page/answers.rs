@@ -1,4 +1,4 @@
-//! What is answered on the page happens.
+//! Answers given on the page take effect.
 
 use guard_tests::until;
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn a_held_command_runs_once_it_is_allowed() {
     assert!(card["expires"].as_u64() > card["since"].as_u64());
     let answered = page.answer(&session, &card, "allow-once");
     assert_eq!((answered.status, answered.json()["said"].as_str()), (200, Some("allow-once")));
-    // The same answer again is to what is not there any more.
+    // The question is gone, so the same answer again is refused.
     let again = page.answer(&session, &card, "allow-once");
     assert_eq!(again.status, 409, "{again:?}");
     let second = loop {
@@ -40,7 +40,7 @@ fn a_held_command_runs_once_it_is_allowed() {
     let ended = held.end();
     assert_eq!(ended.stdout, "one <b>two</b> \u{1b}[2J\n126\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("denied by the operator"), "{}", ended.stderr);
-    // What became of both is told.
+    // The page reports what became of both.
     let told = loop {
         let board = events.board().expect("a board");
         let notes = board["notes"].as_array().expect("a list").clone();
@@ -67,12 +67,13 @@ fn what_is_saved_is_what_was_shown() {
     );
     let shown = card["always"]["saves"][0].as_str().expect("what is saved").to_owned();
     let answered = page.answer(&session, &card, "allow-always");
-    let said = answered.json()["said"].as_str().expect("a sentence").to_owned();
+    let answer = answered.json();
+    let said = answer["said"].as_str().unwrap_or_else(|| panic!("no sentence: {answer}")).to_owned();
     assert!(said.contains("saved in ") && said.contains("guard/approvals.json"), "{said}");
     assert_eq!(held.end().stdout, "secret\n");
     let saved = world.read("home/.openclaw/guard/approvals.json").expect("it is saved");
     assert!(shown.contains(&file) && saved.contains(&file), "{shown}: {saved}");
-    // It is not asked for again.
+    // The saved answer applies: no question follows.
     assert_eq!(world.start(&["cat", &file]).end().stdout, "secret\n");
 }
 

@@ -148,11 +148,18 @@ impl Reporter {
             .then(|| denied_line(&event, self.manner.observe));
         self.log(Record::Event(event));
         if let Some(line) = line {
+            let hint = self.hint.lock().take();
             let (printed, wait) = sync_channel(1);
-            if self.lines.try_send(Box::new(Message::Print(line, Some(printed)))).is_ok() {
+            // The hint is printed before the call returns, too: later, the program may be in the middle of a line.
+            let sent = match hint {
+                None => self.lines.try_send(Box::new(Message::Print(line, Some(printed)))).is_ok(),
+                Some(hint) => {
+                    let _ = self.lines.try_send(Box::new(Message::Print(line, None)));
+                    self.lines.try_send(Box::new(Message::Print(hint, Some(printed)))).is_ok()
+                }
+            };
+            if sent {
                 let _ = wait.recv_timeout(LINE_TIMEOUT);
-                let hint = self.hint.lock().take();
-                hint.into_iter().for_each(|hint| self.remark(hint));
             }
         }
         Logged::Yes
