@@ -1,4 +1,4 @@
-//! What is allowed always is not asked again: not by this guard, not by another, not after a restart.
+//! `allow-always` ends the questions: in this guard, in others, and after a restart.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::shell::{Shell, events};
 
-/// Programs are asked for, but for two; so are files outside of the workspace.
+/// Returns a world that asks for every program except cat and cp, and for files outside of the workspace.
 fn world() -> World {
     let world = World::bare()
         .policy(&format!(
@@ -24,7 +24,7 @@ fn world() -> World {
     world
 }
 
-/// The real path of a program, which entries name.
+/// Returns a program's real path, as allowlist entries name it.
 fn program(name: &str) -> String {
     guard_tests::program(name).canonicalize().expect("a real path").to_str().expect("text").to_owned()
 }
@@ -34,7 +34,7 @@ fn own(world: &World) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Has a line ask something, and answers that.
+/// Runs a line that asks a question, answers it, and returns the line's output and the question.
 fn answered(world: &World, shell: &mut Shell, line: &str, decision: &str) -> (String, Value) {
     shell.begin(line);
     let asked = world.answer(decision);
@@ -59,18 +59,18 @@ fn a_program_is_not_asked_for_again() {
     );
     assert!(!world.root().join("home/.openclaw/exec-approvals.json").exists());
 
-    // The very next call of every guard, and of one that starts now.
+    // It applies to the next call of every running guard, and to a new guard.
     assert_eq!(other.tell("uname -s"), "Linux\n");
     assert_eq!(one.tell("uname -s"), "Linux\n");
     assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
     assert_eq!((events(&world, "requested"), events(&world, "granted")), (1, 0));
-    // Whoever has just answered need not be told that it is in force.
+    // No guard reports a reload: the operator has just answered.
     let errors = world.read("stderr").expect("a file");
     assert!(!errors.contains("was read again"), "{errors}");
     let reasons: Vec<Value> = world.audit().into_iter().map(|line| line["because"]["path"].clone()).collect();
     assert!(reasons.contains(&json!("saved.agents.main.allowlist[0]")), "{reasons:?}");
 
-    // Other arguments, and another directory, are another question.
+    // Other arguments or another directory make another question.
     for line in ["uname -r", "cd /; uname -s"] {
         let (said, _) = answered(&world, &mut other, line, "deny");
         assert_eq!(said, "");
@@ -91,7 +91,7 @@ fn an_entry_goes_into_openclaws_store_where_there_is_one() {
     assert_eq!(world.read("home/.openclaw/guard/approvals.json"), None);
     assert_eq!(shell.tell("uname -s"), "Linux\n");
     assert_eq!(world.guarded(&["uname", "-s"]).stdout, "Linux\n");
-    // A rule for a file has no place there.
+    // OpenClaw's store has no rules for files, so this one goes to the guard's own.
     let read = format!("cat {}/data/a", world.root().display());
     assert_eq!(answered(&world, &mut shell, &read, "allow-always").0, "data/a\n");
     assert_eq!(own(&world)["agents"]["main"].get("allowlist"), None);
@@ -113,7 +113,7 @@ fn a_script_is_saved_with_entry_and_bit() {
     assert_eq!(shell.tell(&line), "ran 1\n");
     assert_eq!(world.guarded(&[&*script, "1"]).stdout, "ran 1\n");
     assert_eq!(events(&world, "requested"), 1);
-    // Of an interpreter nothing is saved, so nothing of the script either.
+    // The guard saves no interpreter, and so no script that needs one.
     let python = program("python3");
     let code = world.write("bin/count", format!("#!{python}\nprint('ran')\n"));
     crate::world::executable(&code);
@@ -141,7 +141,7 @@ fn a_file_is_not_asked_for_again() {
     assert_eq!(asked["always"], expected);
     let rules = || own(&world)["agents"]["main"]["permissions"]["filesystem"]["rules"].clone();
     assert_eq!(rules(), json!({ format!("{root}/data/a"): "r" }));
-    // For any program, in any guard, also in one that starts now; `r` and nothing else, of this file and no other.
+    // The rule holds for every program and guard, also for a new guard. It grants only `r`, for this file.
     assert_eq!(other.tell(&format!("cp {root}/data/a copy; cat copy")), "data/a\n");
     assert_eq!(world.guarded(&["cat", &format!("{root}/data/a")]).stdout, "data/a\n");
     assert_eq!(events(&world, "requested"), 1);
@@ -154,7 +154,7 @@ fn a_file_is_not_asked_for_again() {
     assert_eq!(text, json!({ format!("{root}/data/a"): "r", format!("{root}/data/deep/**"): "r" }));
     world.write("data/deep/new", "new\n");
     assert_eq!(other.tell(&format!("cat {root}/data/deep/new")), "new\n");
-    // What is withheld stays so, whatever is saved; what is taken back is asked for again.
+    // Denied files stay denied whatever is saved. Without the saved rule the guard asks again.
     let all = json!({ format!("{root}/**"): "rwx" });
     let store =
         json!({ "version": 1, "agents": { "main": { "permissions": { "filesystem": { "rules": all } } } } });
@@ -195,7 +195,7 @@ fn a_file_is_not_saved_where_it_cannot_be() {
     let refused = world.resolve(&asked, "allow-always-directory");
     assert_eq!(refused.status, 1);
     assert!(refused.stderr.contains("allow-always-directory is unavailable"), "{}", refused.stderr);
-    // What cannot be saved is allowed this time, and said.
+    // An answer that cannot be saved allows this call, and the guard reports that.
     let store = world.write("home/.openclaw/guard/approvals.json", "no store");
     let unsaved = world.resolve(&asked, "allow-always");
     assert_eq!(unsaved.status, 0);

@@ -1,4 +1,4 @@
-//! What an answer does, and one that comes late or twice.
+//! The effect of an answer, and of one that comes late or twice.
 
 use crate::world::{path, world, world_with};
 
@@ -73,7 +73,7 @@ fn without_a_route_nobody_is_waited_for() {
     assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
 }
 
-/// Where nobody is there what is asked for is let go; where something else is in the way it is not.
+/// The fallback applies when there is nobody to ask, but not after another failure.
 #[test]
 fn what_is_in_the_way_is_no_absence() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -85,7 +85,7 @@ fn what_is_in_the_way_is_no_absence() {
     world.write("home/.openclaw/openclaw.json", config);
     let command = [path(&world, "bin/asked"), "x".to_owned()];
     let held = world.start(&command);
-    // It is called, and says nothing that a gateway would.
+    // Accepts the guard's connection and closes it without a gateway's reply.
     drop(listener.accept().expect("a call"));
     let ended = held.end();
     assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
@@ -163,7 +163,7 @@ fn equal_calls_that_wait_are_one_question() {
     let held = world.start(&["bash", "-c", &format!("for i in 1 2 3; do {asked} x & done; wait; {asked} x")]);
     guard_tests::until("all three wait", || world.pending().iter().any(|asked| asked["calls"] == 3));
     let first = world.answer("allow-once");
-    // Each has used its own yes: there is none left for a fourth.
+    // Each of the three calls has used its own yes, so a fourth asks again.
     let fourth = world.answer("deny");
     assert_ne!(first["id"], fourth["id"]);
     assert_eq!(held.end().stdout, "x\nx\nx\n");

@@ -1,4 +1,4 @@
-//! `Exec running`, `Exec finished`, `Exec denied`: in the audit log, and to whoever subscribes.
+//! `Exec running`, `Exec finished`, `Exec denied`: in the audit log, and to subscribers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::world::{executable, path, world, world_with};
 
-/// The lines that tell how programs went on, without the id.
+/// Returns the audit log's `Exec …` texts, with `ID` for the id.
 fn told(world: &World) -> Vec<String> {
     let text =
         |line: &Value| line["text"].as_str().filter(|text| text.starts_with("Exec ")).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! More questions than anybody could answer.
+//! More questions than an operator could answer.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::world::{path, world_with};
 
-/// Opens files of `else/` in as many threads as there are names, and says how each went.
+/// Opens files of `else/`, each in its own thread, and prints how each went.
 const OPENER: &str = r#"
 import sys, threading
 def look(name):
@@ -22,7 +22,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 "#;
 
-/// Memory of a process in KiB.
+/// Returns the resident memory of a process in KiB.
 fn resident(pid: &Value) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the guard");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
@@ -43,7 +43,7 @@ fn five_hundred_are_answered_in_any_order() {
     world.write("work/opener.py", OPENER);
     let held = world.start(&["/usr/bin/python3", "opener.py", &path(&world, "else"), &COUNT.to_string()]);
     let mut pending = world.wait_for(COUNT);
-    // As good as any order, and the same each time.
+    // Any order will do, as long as it is the same in every run.
     pending.sort_by_key(|asked| asked["id"].as_str().map(str::to_owned));
     let mut expected = Vec::new();
     for (index, asked) in pending.iter().enumerate() {
@@ -93,9 +93,9 @@ print('flood of', {count}, 'in', round(time.monotonic() - begin, 1), 's', flush=
     let after = resident(&pending[0]["guard"]);
     assert!(after < before + 64 * 1024, "{before} KiB became {after} KiB");
     assert_eq!(world.read("work/flooded").as_deref(), Some(&*format!("flood {count}\n")));
-    // Nothing of it has come between the operator and what waited before.
+    // The flood has changed nothing about the questions that already waited.
     assert_eq!(world.pending(), pending);
-    // A line for each that waits, a hundred, and then one in a tenth of a second with how many were left out before it.
+    // One line for each question, a burst of 100, then one per 0.1 s, each with a count of those left out.
     let most = 16 + 100 + 2 * 10 * (begin.elapsed().as_secs() as usize + 1);
     let lines = held.stderr().lines().count();
     assert!(lines < most && most < count, "{lines} lines for the operator");
@@ -104,6 +104,6 @@ print('flood of', {count}, 'in', round(time.monotonic() - begin, 1), 's', flush=
     }
     let ended = held.end();
     assert_eq!(ended.stdout.matches(" yes").count(), 16, "{}", ended.stdout);
-    // What `make soak` is run for.
+    // The figure that `make soak` is for.
     println!("{}", ended.stdout.lines().find(|line| line.starts_with("flood")).unwrap_or_default());
 }

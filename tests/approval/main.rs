@@ -1,4 +1,4 @@
-//! Calls that a human decides about, while they sleep.
+//! Calls that sleep while a human decides about them.
 
 mod always;
 mod answers;

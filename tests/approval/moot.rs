@@ -1,4 +1,4 @@
-//! Questions whose caller is gone, or has something else to do.
+//! Questions whose caller has died, stopped, or been interrupted.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! `approvals.notify`: a program beside the tree.
+//! `approvals.notify`: a program that runs outside of the tree.
 
 use guard_tests::until;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::world::{executable, path, world_with};
 fn a_program_is_told_of_what_waits() {
     let world = world_with(100_000, r#", "approvals": {"notify": ["@/bin/notify", "an argument"]}"#);
     let out = path(&world, "told");
-    // Into a place that the tree may not write: it is no member.
+    // Writes where the tree may not: the program is not part of it.
     let script = format!(
         "#!/bin/sh\n{{ cat; pwd; umask; ps -o sid= -p $$ | tr -d ' '; }} > {out}.new; mv {out}.new {out}\n"
     );

@@ -1,4 +1,4 @@
-//! What is guarded cannot answer for itself.
+//! A guarded program cannot approve its own calls.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use guard_tests::{World, guard, until};
 
 use crate::world::{path, world};
 
-/// Everything is allowed but what no policy can open, and `bin/asked`.
+/// Returns a world that allows everything except `bin/asked` and what no policy can open.
 fn permissive() -> World {
     let text = r#"{"version": 1, "exec": {"security": "allowlist", "ask": "on-miss", "carriers": ["bash", "sh"]},
         "agents": {"*": {"allowlist": [{"pattern": "/usr/**"}, {"pattern": "GUARD"}]}},
@@ -14,7 +14,7 @@ fn permissive() -> World {
     world().policy(&text.replace("GUARD", guard().canonicalize().expect("the guard").to_str().expect("text")))
 }
 
-/// Attacks while `bin/asked` waits: none has an effect, and the question is left.
+/// Runs an attack while `bin/asked` waits, and checks that the question stays pending.
 fn in_vain(world: &World, attack: &str) -> String {
     let home = path(world, "home");
     let attack = attack.replace("HOME", &home).replace("GUARD", guard().to_str().expect("a path"));
@@ -97,7 +97,7 @@ fn by_the_guards_own_processes() {
     let attack = "until [ -s pids ]; do sleep 0.05; done; for p in $(cat pids); do kill -CONT $p; kill -USR1 $p; kill -KILL $p; cat /proc/$p/environ /proc/$p/mem; \
                   ls /proc/$p/fd; done";
     let line = format!("{} x & {attack}; echo over; wait", path(&world, "bin/asked"));
-    // Its own are the front, and what the front has started that is not below the shell.
+    // The guard's processes are the front and the one that the question names.
     let held = world.start(&["bash", "-c", &line]);
     let asked = world.wait_for(1).remove(0);
     let pids = format!("{} {}", held.pid(), asked["guard"]);

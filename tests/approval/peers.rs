@@ -1,4 +1,4 @@
-//! Peers of the control socket that do not keep to the rules.
+//! Peers of the control socket that break its protocol.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -34,7 +34,7 @@ fn broken_answers_answer_nothing() {
     for line in lines {
         let mut peer = UnixStream::connect(&socket).expect("the guard");
         peer.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
-        // It may have turned away before all of it was written.
+        // The guard may hang up before the whole line is written.
         let _ = peer.write_all(line.as_bytes());
         let _ = peer.shutdown(std::net::Shutdown::Write);
         let mut said = Vec::new();
@@ -43,7 +43,7 @@ fn broken_answers_answer_nothing() {
         assert!(!said.contains("\"resolved\""), "{said}");
         assert_eq!(world.pending(), std::slice::from_ref(&asked), "{said}");
     }
-    // Nor do silent ones keep others from it.
+    // Silent peers do not block the socket for others.
     let silent: Vec<_> = (0..31).map(|_| UnixStream::connect(&socket).expect("the guard")).collect();
     assert_eq!(world.resolve(&asked, "allow-once").status, 0);
     drop(silent);

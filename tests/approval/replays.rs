@@ -1,4 +1,4 @@
-//! A yes is for one call, and what differs in anything is another.
+//! A yes is valid for one call; any difference makes it another call.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use guard_tests::World;
 
 use crate::world::{executable, path, world, world_with};
 
-/// Runs a line in which `bin/asked x` is approved at first and something else follows, which is asked for again.
+/// Approves the first call of a line, `bin/asked x`, and checks that the next one is asked for again.
 fn is_asked_again(world: &World, line: &str) {
     let line = line.replace("ASKED", &path(world, "bin/asked")).replace("TOOL", &path(world, "bin/tool"));
     let held = world.start(&["bash", "-c", &line]);
@@ -48,7 +48,7 @@ fn another_agent_and_another_guard_ask_for_themselves() {
     let of_other = pending.iter().find(|asked| asked["agentId"] == "other").expect("the other agent's");
     let first = pending.iter().find(|asked| asked["agentId"] == "main").expect("one of the first agent's");
     assert_eq!(world.resolve(first, "allow-session").status, 0);
-    // Two are left: the other guards do not take the answer for theirs.
+    // Two questions remain: the answer does not count in the other guards.
     let left = world.wait_for(2);
     assert!(left.contains(of_other));
     for asked in left {
@@ -58,7 +58,7 @@ fn another_agent_and_another_guard_ask_for_themselves() {
     assert_eq!(ran, 1);
 }
 
-/// Does something while `argv` waits for a yes, and gives it.
+/// Makes a change while `argv` waits for approval, and then approves it.
 fn after_a_change(world: &World, argv: &[&str], change: impl FnOnce()) -> guard_tests::Ended {
     let held = world.start(argv);
     let asked = world.wait_for(1).remove(0);
@@ -113,7 +113,7 @@ fn what_changed_while_a_human_was_reading_is_not_run() {
 fn an_interpreter_reads_the_script_that_was_approved() {
     let world = world();
     let tool = path(&world, "bin/tool");
-    // The interpreter waits before it reads on: by then the file is another.
+    // The interpreter pauses before it reads on; meanwhile the file is edited.
     let text = "#!/bin/sh\necho first\nuntil [ -e go ]; do sleep 0.1; done\necho second\n";
     executable(&world.write("bin/tool", text));
     let held = world.start(&[&tool]);
@@ -129,7 +129,7 @@ fn an_interpreter_reads_the_script_that_was_approved() {
 fn a_script_that_is_replaced_after_the_yes_is_not_read() {
     let world = world();
     let code = "#!/bin/sh\necho approved\n";
-    // As soon as one of the shell's children is a new program, the script and the link to it lead elsewhere.
+    // As soon as the shell's child has called execve, the test replaces the script and the link to it.
     let other = "#!/bin/sh\necho BAD\n";
     for name in ["./t", "./link", "TOP/t", "TOP/link"] {
         for _ in 0..10 {

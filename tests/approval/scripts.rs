@@ -1,4 +1,4 @@
-//! What an interpreter runs is the script that was approved, whatever the tree does to its names.
+//! An interpreter runs the script that was approved, whatever the tree does to its names.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn a_script_that_interprets_the_script_is_bound_too() {
     assert_eq!(world.resolve(&asked, "allow-session").status, 0);
     let again = world.wait_for(1).remove(0);
     assert_ne!(asked["through"], again["through"]);
-    // And while it is read.
+    // The second edit comes while the question is pending.
     fs::write(&inner, "#!/bin/sh\necho BAD\n").expect("to edit");
     assert_eq!(world.resolve(&again, "allow-once").status, 0);
     let ended = held.end();
@@ -53,7 +53,7 @@ fn a_child_that_opens_the_script_gets_it() {
         let held = world.start(&["./t"]);
         world.answer("allow-once");
         until("it runs", || held.stdout().contains("up"));
-        // Not by the tree, which could not.
+        // The test replaces the script, since the tree cannot.
         fs::write(world.work().join("u"), "echo BAD\n").expect("to write");
         fs::rename(world.work().join("u"), world.work().join("t")).expect("to replace");
         fs::remove_file(world.work().join("wait")).expect("to go on");
@@ -90,12 +90,12 @@ fn until_it_is_open_its_names_stay() {
     }
 }
 
-/// The one line that says that something waits.
+/// Returns the one line that reports a waiting call.
 fn waits(ended: &Ended) -> String {
     ended.stderr.lines().next().map(|line| format!("{line}|")).unwrap_or_default()
 }
 
-/// Starts a program, and does something to its script as soon as it is there: until that succeeds, or the program ends.
+/// Starts a program and attacks its script as soon as it runs, until that succeeds or the program ends.
 const ATTACK: &str = r"
 import os, sys
 manner, argv = sys.argv[1], sys.argv[2:]
@@ -180,7 +180,7 @@ fn processes_of_one_script_share_what_is_held() {
     let file = fs::File::options().write(true).open(&script).expect("to open");
     file.set_len(40 << 20).expect("to grow");
     drop(file);
-    // Twenty would be more than may be held.
+    // Twenty separate copies would be more than the guard may hold.
     let line =
         "./t & for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do ./t & done; wait; echo over";
     let fifo = std::process::Command::new("mkfifo").arg(world.work().join("go")).status().expect("mkfifo");

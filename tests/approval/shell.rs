@@ -1,4 +1,4 @@
-//! A guarded shell that is told what to do, line by line: several may live in one world.
+//! A guarded shell that a test drives line by line. One world can have several.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// In a world whose policy asks.
+    /// Starts bash in a world whose policy asks.
     pub fn start(world: &World) -> Shell {
         let errors = File::options().create(true).append(true).open(world.root().join("stderr"));
         let mut command = world.command();
@@ -30,13 +30,13 @@ impl Shell {
         shell
     }
 
-    /// Gives it a line, and does not wait.
+    /// Sends a line without waiting for it to finish.
     pub fn begin(&mut self, line: &str) {
         let input = self.input.as_mut().expect("it runs");
         writeln!(input, "{line}\necho :end").expect("it runs");
     }
 
-    /// What the line wrote on stdout.
+    /// Waits for the line to finish, and returns its stdout.
     pub fn end(&mut self) -> String {
         let (mut all, mut line) = (String::new(), String::new());
         while self.output.read_line(&mut line).expect("text") > 0 && line != ":end\n" {
@@ -47,7 +47,7 @@ impl Shell {
         all
     }
 
-    /// Both.
+    /// Sends a line, waits for it to finish, and returns its stdout.
     pub fn tell(&mut self, line: &str) -> String {
         self.begin(line);
         self.end()
@@ -65,7 +65,7 @@ impl Drop for Shell {
     }
 }
 
-/// How often something has happened to questions, by the audit log.
+/// Counts the audit log's events of this kind.
 pub fn events(world: &World, event: &str) -> usize {
     world.audit().iter().filter(|line| line["event"] == event).count()
 }

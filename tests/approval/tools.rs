@@ -1,4 +1,4 @@
-//! Programs that start others: asked is about the program that really runs, once, while its process is in execve.
+//! Programs that start others: the guard asks once, about the program that really runs, during its execve.
 
 use guard_tests::{Ended, Screen, World};
 use serde_json::Value;
@@ -7,14 +7,14 @@ use crate::world::{executable, path, world};
 
 const EXEC: [&str; 2] = ["59", "322"];
 
-/// The system call in which the process is that asks.
+/// Returns the number of the system call that the asking process is in.
 fn system_call(asked: &Value) -> String {
     let pid = &asked["askedBy"][0]["pid"];
     let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).expect("a process that waits");
     call.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Runs a command; asked is about `bin/asked` alone, once with each of these argv.
+/// Runs a command that must ask for `bin/asked` alone, once with each of these argv.
 fn asks(world: &World, argv: &[&str], expected: &[&str]) -> Ended {
     let held = world.start(argv);
     for expected in expected {
@@ -87,9 +87,9 @@ fn sixteen_jobs_of_make_are_one_card() {
     let world = world();
     let targets: Vec<String> = (1..=16).map(|number| format!("t{number}")).collect();
     let asked = path(&world, "bin/asked");
-    // By a shell: make itself starts a program by vfork(2), and sleeps until that has begun.
+    // `; true` makes make use a shell: for a program it would call vfork(2), and sleep until that has begun.
     world.write("work/Makefile", format!("all: {}\nt%:\n\t@{asked} $@; true\n", targets.join(" ")));
-    // The tests may be run by make(1), which tells those below it to name directories.
+    // The tests may run below make(1), whose variables have a nested make print directory names.
     let held = world.start(&["env", "-u", "MAKEFLAGS", "-u", "MAKELEVEL", "make", "-j16"]);
     let pending = world.wait_for(16);
     let card = &pending[0]["card"];
@@ -111,7 +111,7 @@ fn xargs_in_parallel_asks_for_each_argument_once() {
     let world = world();
     let line = format!("printf '%s\\n' 1 2 3 4 5 6 7 8 | xargs -P8 -n1 {}", path(&world, "bin/asked"));
     let held = world.start(&["bash", "-c", &line]);
-    // It waits for each to begin before it starts the next.
+    // xargs waits for each program to begin before it starts the next.
     for _ in 0..8 {
         let asked = world.wait_for(1).remove(0);
         assert!(EXEC.contains(&&*system_call(&asked)));
@@ -150,7 +150,7 @@ fn a_pager_that_git_was_told_of() {
     let mut screen = Screen::start(&command);
     let question = world.wait_for(1).remove(0);
     assert_eq!(question["resolvedPath"], asked);
-    // The prompt is no way here: so a line says it.
+    // The prompt is not available here, so the guard prints a line.
     screen.expect("waits for approval");
     assert!(EXEC.contains(&&*system_call(&question)));
     assert_eq!(world.resolve(&question, "allow-once").status, 0);

@@ -19,7 +19,7 @@ fn command(world: &World) -> Command {
     command
 }
 
-/// A watch that says what happens in JSON, and is told what to answer.
+/// An `approvals watch` process that prints events as JSON and reads answers.
 struct Watch {
     child: Child,
     input: ChildStdin,
@@ -53,7 +53,7 @@ impl Watch {
         self.said.recv_timeout(limit()).expect("something is said")
     }
 
-    /// The next of these events.
+    /// Waits for the next event of this kind.
     fn wait(&self, event: &str) -> Value {
         loop {
             let next = self.next();
@@ -75,7 +75,7 @@ impl Drop for Watch {
     }
 }
 
-/// The queue on a screen, and the modes that its terminal had before.
+/// Starts the queue on a screen, and returns it with the terminal modes from before.
 fn watching(world: &World) -> (Emulator, String) {
     let watch = command(world);
     let mut later = Command::new("sh");
@@ -83,7 +83,7 @@ fn watching(world: &World) -> (Emulator, String) {
     give_environment(&watch, &mut later);
     later.current_dir(watch.get_current_dir().expect("a directory"));
     let mut screen = Emulator::start(&later, SIZE, Replies::Given);
-    // Before it can have changed them.
+    // Read before the queue can change them.
     let modes = screen.modes();
     screen.keys("\n");
     screen.expect("nothing waits for an answer");
@@ -102,7 +102,7 @@ fn questions_are_answered_on_the_screen() {
         let _ = screen.rest();
         let is_there = |screen: &Emulator| screen.picture().text.contains(question);
         until("the key is taken", || {
-            // Nothing that is typed as soon as it is there counts.
+            // The queue ignores keys typed as soon as a question appears.
             std::thread::sleep(std::time::Duration::from_millis(700));
             is_there(&screen) || {
                 screen.keys(key);
@@ -139,7 +139,7 @@ fn what_is_pasted_answers_nothing() {
         let _ = screen.rest();
         assert_eq!(world.pending().len(), 1, "{text:?}");
     }
-    // No size is too small to go on.
+    // The queue survives every terminal size.
     for (rows, columns) in [(1, 1), (2, 30), (5, 10), (60, 200), SIZE] {
         screen.resize(rows, columns);
         let _ = screen.rest();
@@ -168,9 +168,9 @@ fn a_question_that_comes_both_ways_is_one_row() {
     let mut watch = Watch::start(&world);
     let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
     let requested = watch.wait("requested");
-    // By the guard's own socket, or by OpenClaw's: whichever was first.
+    // The event comes from the guard's own socket or from OpenClaw's, whichever was first.
     let id = if requested["id"].is_null() { &requested["approval"]["id"] } else { &requested["id"] };
-    // Both have come by now.
+    // By now the question has come over both sockets, but only one event is printed.
     std::thread::sleep(std::time::Duration::from_secs(3));
     assert!(watch.said.try_recv().is_err());
     watch.answer(id, "allow-session");
@@ -207,7 +207,7 @@ fn a_watch_that_dies_answers_nothing() {
     let watch = Watch::start(&world);
     let held = world.start(&["bash", "-c", &format!("{} one", path(&world, "bin/asked"))]);
     let before = watch.wait("requested");
-    // Killed: its socket stays behind.
+    // This kills it, and its socket file remains.
     drop(watch);
     assert!(world.home().join(".openclaw/exec-approvals.sock").exists());
     let mut watch = Watch::start(&world);
@@ -224,12 +224,12 @@ fn a_watch_that_dies_answers_nothing() {
     let ended = held.end();
     assert_eq!(ended.stdout, "126\n");
     assert!(ended.stderr.contains("nobody answered in time"), "{}", ended.stderr);
-    // And where nobody listens from the start, nobody is waited for.
+    // If nobody listens from the start, the guard does not wait.
     let ended = world.start(&[path(&world, "bin/asked")]).end();
     assert!(ended.stderr.contains("no-approval-route"), "{}", ended.stderr);
 }
 
-/// With a policy that lets go what nobody answers.
+/// The policy's fallback allows calls that nobody answers.
 #[test]
 fn silence_is_no_answer_to_what_was_not_shown() {
     let world = world_with(100_000, ONLY_SOCKET).policy_text(|text| {
@@ -238,7 +238,7 @@ fn silence_is_no_answer_to_what_was_not_shown() {
     let watch = Watch::start(&world);
     let asked = path(&world, "bin/asked");
     let held = world.start(&["bash", "-c", &format!("{asked} {}; echo $?; {asked} one", "x".repeat(20_000))]);
-    // The short one is shown; the long one has ended before.
+    // Only the short call is shown; the long one has ended before it.
     let shown = watch.wait("requested");
     assert!(shown.to_string().contains("one"), "{shown}");
     let mut watch = watch;
@@ -267,7 +267,7 @@ fn nobody_watches_from_inside() {
     assert!(ended.stderr.contains("this shell is guarded itself"), "{}", ended.stderr);
 }
 
-/// Connects, and says what comes of it; and looks for the token.
+/// Tries to connect to each path and to bind it, tries to read the token, and prints the results.
 const INTRUDER: &str = "\
 import socket, sys
 for path in sys.argv[1:]:
@@ -303,7 +303,7 @@ fn the_tree_reaches_neither_the_socket_nor_the_token() {
     let said = intrude(&default);
     assert_eq!(said, "13\n13\n");
     drop(watch);
-    // Nor one that the store has elsewhere, where the tree may write.
+    // Nor a socket that the store names elsewhere, where the tree may write.
     let elsewhere = world.work().join("a.sock");
     let store = serde_json::json!({"version": 1, "socket": {"path": elsewhere, "token": "t"}});
     world.write("home/.openclaw/exec-approvals.json", store.to_string());
@@ -318,7 +318,7 @@ fn the_tree_reaches_neither_the_socket_nor_the_token() {
     assert!(elsewhere.exists(), "{removed:?}");
 }
 
-/// Listens, and would answer anything with yes.
+/// Listens, and would answer every question with yes.
 const IMPOSTOR: &str = "\
 import json, socket, sys
 s = socket.socket(socket.AF_UNIX)

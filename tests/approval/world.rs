@@ -1,12 +1,12 @@
-//! A world in which one program is asked for, and the files of one directory.
+//! A world that asks for one program and for the files of one directory.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use guard_tests::World;
 
-/// `bin/asked` prints its arguments; it is in no allowlist. Everything else of the system may run. `else/` may be read and
-/// written after a yes. `TIMEOUT` milliseconds are waited for an answer.
+/// `bin/asked` prints its arguments and is in no allowlist. The system's programs may run. Files in `else/`
+/// may be read and written after a yes. Questions time out after `timeout` milliseconds.
 pub fn world_with(timeout: u64, more: &str) -> World {
     let text = format!(
         r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
@@ -23,7 +23,7 @@ pub fn world_with(timeout: u64, more: &str) -> World {
     world
 }
 
-/// With time enough for anybody.
+/// Returns such a world, with a timeout that no test reaches.
 pub fn world() -> World {
     world_with(100_000, "")
 }
@@ -32,7 +32,7 @@ pub fn executable(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("to change a mode");
 }
 
-/// The path of a file of the world.
+/// Returns the path of a file of the world.
 pub fn path(world: &World, name: &str) -> String {
     world.root().join(name).display().to_string()
 }

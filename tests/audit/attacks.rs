@@ -1,4 +1,4 @@
-//! The log of a real session is changed, and `audit verify` says where.
+//! Changes to the log of a real session: `audit verify` reports where they are.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use guard_tests::{Ended, World, ended};
 use serde_json::Value;
 
-/// A world with the log of a session in it.
+/// Returns a world with the log of a session.
 fn logged() -> World {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rwx"}, "deny": ["~/secret/**"], "default": "---"}}}"#,
@@ -33,7 +33,7 @@ fn verify(world: &World, more: &[&str]) -> Ended {
     ended(world.command().args(["audit", "verify"]).args(more))
 }
 
-/// What the first finding is, and in which line.
+/// Returns the kind and the line of the first finding.
 fn found(world: &World) -> (String, u64) {
     let said = verify(world, &["--json"]);
     assert_eq!(said.status, 1, "{said:?}");
@@ -95,7 +95,7 @@ fn an_edit_is_found() {
     lines[at] = lines[at].replacen("\"deny\"", "\"allow\"", 1);
     set(&world, &lines);
     assert_eq!(found(&world), ("changed".to_owned(), at as u64 + 1));
-    // The last one, which none follows.
+    // The last line, which no other follows.
     let world = logged();
     let mut lines = self::lines(&world);
     let last = lines.len() - 1;
@@ -111,7 +111,7 @@ fn a_truncated_last_line_is_found() {
     fs::write(log(&world), &text[..text.len() - 40]).expect("a log");
     let count = text.lines().count() as u64;
     assert_eq!(found(&world), ("unfinished".to_owned(), count));
-    // Guards go on after it, on a line of their own.
+    // Guards continue after it, on a new line.
     assert_eq!(world.sh("true").status, 0);
     assert_eq!(found(&world), ("unfinished".to_owned(), count));
     let said: Value = serde_json::from_str(&verify(&world, &["--json"]).stdout).expect("JSON");
@@ -126,7 +126,7 @@ fn a_cut_at_the_end_is_found() {
     lines.truncate(count - 3);
     set(&world, &lines);
     assert_eq!(found(&world), ("cut-at-end".to_owned(), count as u64 - 3));
-    // Also after another session.
+    // Another session does not hide it.
     world.sh("true");
     assert_eq!(found(&world), ("noted".to_owned(), count as u64 - 2));
 }

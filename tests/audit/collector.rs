@@ -22,7 +22,7 @@ fn a_collector_receives_the_denials() {
     assert_eq!(count(&format!("guard.path: Str({})", key.display())), 3, "{}", collector.text());
     assert_eq!(count("SEVERITY_NUMBER_WARN"), 3);
     assert_eq!(count("service.name: Str(openclaw-guard)"), 1);
-    // And each once.
+    // Each line is sent only once.
     assert!(export().stdout.starts_with("sent 0 lines"));
     world.sh("cat ~/secret/key");
     assert!(export().stdout.starts_with("sent 1 line "));

@@ -1,4 +1,4 @@
-//! `audit export`: lines to a collector, each once.
+//! `audit export` sends each line to a collector once.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use guard_tests::{Ended, World, ended};
 use serde_json::Value;
 
-/// What came: the first line, the other lines in lower case, the body.
+/// A received request: its first line, its headers in lower case, and its body.
 #[derive(Clone, Debug)]
 struct Asked {
     first: String,
@@ -15,7 +15,7 @@ struct Asked {
     body: Value,
 }
 
-/// A collector that answers as it is told, and with 200 after that.
+/// A collector that sends the given answers, and 200 after them.
 struct Collector {
     url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -28,7 +28,7 @@ impl Collector {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (into, mut answers) =
             (Arc::clone(&asked), answers.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-        // It ends with the test.
+        // The thread ends with the test.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let answer = if answers.is_empty() { ok("{}") } else { answers.remove(0) };
@@ -45,7 +45,7 @@ impl Collector {
         self.asked.lock().expect("a lock").clone()
     }
 
-    /// The records of all that was taken or refused.
+    /// Returns the records of all requests, accepted or refused.
     fn records(&self) -> Vec<Value> {
         let records = |asked: Asked| {
             asked.body["resourceLogs"][0]["scopeLogs"][0]["logRecords"].as_array().expect("records").clone()
@@ -129,7 +129,7 @@ fn each_line_is_sent_once() {
     once.sort();
     once.dedup();
     assert_eq!((uids.len(), once.len()), (world.audit().len(), world.audit().len()));
-    // Another collector has all of them, too.
+    // Another collector gets all of them, too.
     let other = Collector::new(&[]);
     export(&world, &format!("{}/otlp", other.url), &[]);
     assert_eq!(
@@ -148,7 +148,7 @@ fn denials_alone_can_be_sent() {
     assert_eq!(attribute(&records[0], "guard.verdict")["stringValue"], "deny");
     let key = world.home().join("secret/key");
     assert_eq!(attribute(&records[0], "guard.path")["stringValue"], key.to_str().expect("a plain path"));
-    // `--since` needs no note, and leaves none.
+    // `--since` neither reads nor writes the note of what was sent.
     assert!(
         export(&world, &collector.url, &["--denied", "--since", "1h"]).stdout.starts_with("sent 2 lines")
     );
@@ -238,7 +238,7 @@ fn what_is_wrong_is_said() {
         let said = export(&world, arguments[0], &arguments[1..]);
         assert!(said.status == 125 && said.stderr.contains(part), "{said:?}");
     }
-    // Nobody listens: a port that was free a moment ago.
+    // A port that was free a moment ago, so nobody listens there.
     let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
     let said = export(&world, &format!("http://127.0.0.1:{port}"), &[]);
     assert!(said.status == 125 && said.stderr.contains("nobody listens there"), "{said:?}");

@@ -1,17 +1,17 @@
-//! A log that cannot be written: what has to be in it is denied, or goes on, as `audit.onError` says.
+//! A log that cannot be written: `audit.onError` decides whether its calls are denied or continue.
 
 use std::fs;
 use std::process::Command;
 
 use guard_tests::{Ended, World, ended, guard, has, skip};
 
-/// A policy under which everything else is allowed.
+/// Returns a world that allows everything, with these `audit` settings.
 fn world(audit: &str) -> World {
     World::open().policy_text(|text| text.replacen("{", &format!("{{\"audit\": {audit}, "), 1))
 }
 
-/// Runs a script in which `$LOGS` is a disk of 64 KiB, `$GUARD` the guard with its log there, and `fill` and `free` are
-/// commands. None, and said, where no disk can be had.
+/// Runs a script with a disk of 64 KiB at `$LOGS` and the commands `guarded`, `verify`, `fill`, `free` and
+/// `wait_for`. Skips the test and returns None if no disk can be mounted.
 fn on_a_small_disk(world: &World, script: &str) -> Option<Ended> {
     if !has(&["unshare", "mount"]) {
         return None;
@@ -41,8 +41,8 @@ fn on_a_small_disk(world: &World, script: &str) -> Option<Ended> {
     Some(run(&format!("{mount} && {commands}\n{script}")))
 }
 
-/// What a guarded bash does while the disk is full, without starting anything: it runs /bin/echo until that fails, then
-/// waits for room.
+/// Runs in a guarded bash while the disk is full: starts /bin/echo until that fails, then waits for room. The
+/// rest is builtins, which start no program.
 const INSIDE: &str = r#"
     exec 9<> "$1/fifo"
     /bin/echo before; echo > "$1/begun"
@@ -61,7 +61,7 @@ const OUTSIDE: &str = r#"
 "#;
 
 fn script() -> String {
-    // It has no single quotes.
+    // INSIDE has no single quotes.
     format!("INSIDE='{}'\n{OUTSIDE}", INSIDE.replace("$(seq 60)", "{1..60}"))
 }
 
@@ -101,7 +101,7 @@ fn a_disk_that_is_full_from_the_start_starts_nothing() {
     assert!(ended.stderr.contains("cannot write the audit log"), "{ended:?}");
 }
 
-/// ulimit -f: the kernel would end a writer with SIGXFSZ.
+/// Under `ulimit -f` the kernel would kill a writer with SIGXFSZ.
 #[test]
 fn a_limit_of_file_size_denies_too() {
     let world = world("{}");

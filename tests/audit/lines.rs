@@ -1,4 +1,4 @@
-//! What a line says, and for whom.
+//! The contents of a log line, and who may read the log.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

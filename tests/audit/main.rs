@@ -1,4 +1,4 @@
-//! The audit log: what stands in it, that it is whole, and what happens where it cannot be written.
+//! The audit log: its contents, its integrity, and what happens if it cannot be written.
 #![forbid(unsafe_code)]
 
 mod attacks;

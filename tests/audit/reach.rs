@@ -1,11 +1,11 @@
-//! The tree reaches neither the log nor what is beside it.
+//! The tree can reach neither the log nor the files beside it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use guard_tests::{TIERS, World, ended};
 
-/// Everything that a program might do to the files of a log; each that works is a line.
+/// Everything that a program might do to the files of a log. Each attack that works prints a line.
 const ATTACKS: &str = r#"
     for file in "$LOG" "$LOG".d/head "$LOG".d/000000000001.jsonl "$LOG".d/new; do
         cat "$file" && echo "read $file"
@@ -34,7 +34,7 @@ fn the_tree_cannot_touch_the_log() {
         for mut world in [World::open(), World::floored()] {
             world.set_tiers(tiers);
             let world = world.policy_text(|text| text.replacen("{", r#"{"audit": {"maxBytes": 4096}, "#, 1));
-            // There is an older file, then.
+            // Enough lines for the log to have an older file.
             world.sh("for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done");
             assert!(world.root().join("audit.jsonl.d/000000000001.jsonl").exists());
             let log = world.root().join("audit.jsonl");
@@ -45,7 +45,7 @@ fn the_tree_cannot_touch_the_log() {
     }
 }
 
-/// By `audit.path`, over a link, and before there is a log.
+/// `audit.path` names the log, through a link, before the log exists.
 #[test]
 fn nor_where_the_policy_puts_it() {
     let world =

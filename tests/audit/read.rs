@@ -1,4 +1,4 @@
-//! `audit tail`, `audit stats`, and what the journal gets.
+//! `audit tail`, `audit stats`, and the lines sent to the journal.
 
 use std::fs;
 
@@ -130,7 +130,7 @@ fn lines_are_copied_to_the_journal() {
         return;
     }
     let world = World::open();
-    // A journal of the test's own, where journald would be.
+    // The test's own journal, in the place of journald.
     let script = r#"
         mount -t tmpfs none /run && mkdir -p /run/systemd/journal || exit 99
         python3 -c '

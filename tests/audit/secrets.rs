@@ -18,7 +18,7 @@ fn secrets_in_arguments_are_masked() {
     assert!(text.contains("GITHUB_TOKEN=***") && text.contains("hunter7"), "{text}");
 }
 
-/// Denied files carry the arguments of who asked.
+/// The line of a denied file has the arguments of the process that asked for it.
 #[test]
 fn secrets_in_the_arguments_of_who_asks_are_masked() {
     let world = World::bare().policy(

@@ -1,4 +1,4 @@
-//! Answers by mouse and by keys: for what is shown, and for nothing else.
+//! Answers by mouse and keyboard count only for the question that is shown.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{asking, is_wanted, play, tell, told, world};
 
-/// An HTTP server that knows how often it was asked.
+/// Starts an HTTP server for one request, and returns its port and what will be the request's text.
 fn server() -> (u16, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -67,7 +67,7 @@ fn always_is_shown_first_and_saved() {
     let said = play(&world, &page, "always", &json!({"text": "bin/asked"}));
     assert!(said.contains("bin/asked"), "{said}");
     assert_eq!(held.end().stdout, "kept\n0\n");
-    // Nobody is asked again.
+    // The same call asks no question.
     assert_eq!(asking(&world, "kept").end().stdout, "kept\n0\n");
     let store = world
         .read("home/.openclaw/exec-approvals.json")
@@ -91,7 +91,7 @@ fn keys_alone_answer() {
     assert_eq!(second.end().stdout, "126\n");
 }
 
-/// A click that was on its way when something else came under it, and one that the page itself was made to do.
+/// Covers clicks on a card that has just come under the pointer, and clicks that a script makes in the page.
 #[test]
 fn a_click_that_was_meant_for_another_answers_nothing() {
     if !is_wanted() {
@@ -108,7 +108,7 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
         let _ = world.wait_for(2);
         tell(&world, "both");
         told(&world, "clicked");
-        // The first one goes, and the second comes into its place.
+        // The first card goes, and the second takes its place.
         assert_eq!(world.pending().len(), 2, "a click at what had just come");
         let pending = world.pending();
         let asked = pending.iter().find(|asked| asked.to_string().contains("first"));
@@ -122,7 +122,7 @@ fn a_click_that_was_meant_for_another_answers_nothing() {
     assert_eq!(second.end().stdout, "126\n");
 }
 
-/// A click or a key that was for what stood there a moment before.
+/// Covers a click or a key that was meant for what was there a moment before.
 #[test]
 fn what_comes_under_the_pointer_takes_nothing_at_once() {
     if !is_wanted() {

@@ -1,4 +1,4 @@
-//! What others would have the page show or do: arguments, and pages of the same host in the same browser.
+//! Attacks on the page: by arguments, and by other pages of the same host in the same browser.
 
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ fn a_hundred_thousand_bytes_are_shown_or_counted() {
     assert_eq!(held.end().stdout, "126\n");
 }
 
-/// A server on another port, to which the browser sends the page's cookie: a guarded program may be that.
+/// The browser sends the page's cookie to servers on other ports, too, and a guarded program may be one.
 #[test]
 fn a_page_of_the_same_host_neither_reads_nor_answers() {
     if !is_wanted() {

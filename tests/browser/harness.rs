@@ -8,12 +8,13 @@ use guard_tests::served::Page;
 use guard_tests::{Held, World, ended, has, is_long_form, sources, until};
 use serde_json::{Value, json};
 
-/// Whether there is a browser; says why it is left out.
+/// Returns whether the browser tests can run; prints why not.
 pub fn is_wanted() -> bool {
     is_long_form() && has(&["chromium", "curl"])
 }
 
-/// `bin/asked` prints its arguments; it and curl are asked for, and what lies in `else/`. There is time enough for anybody.
+/// Returns a world that asks for `bin/asked`, which prints its arguments, for curl, and for files in `else/`.
+/// No test reaches its timeout.
 pub fn world() -> World {
     let world = World::bare()
         .policy(
@@ -28,17 +29,17 @@ pub fn world() -> World {
     world
 }
 
-/// The path of a file of the world.
+/// Returns the path of a file of the world.
 pub fn path(world: &World, name: &str) -> String {
     world.root().join(name).display().to_string()
 }
 
-/// A shell that starts what is asked for with this word, and prints how that ended.
+/// Starts a shell that runs `bin/asked` with this word and prints its exit status.
 pub fn asking<'w>(world: &'w World, word: &str) -> Held<'w> {
     world.start(&["bash", "-c", &format!("{} {word}; echo $?", path(world, "bin/asked"))])
 }
 
-/// Plays one of the scenes of browser.mjs on the page, which may want to know more. What it said.
+/// Plays a scene of browser.mjs on the page, with `more` as its data, and returns what it printed.
 pub fn play(world: &World, page: &Page, scene: &str, more: &Value) -> String {
     let axe = package("axe-core", None).join("axe.min.js");
     let pictures = std::env::var_os("UPDATE").filter(|value| !value.is_empty());
@@ -54,12 +55,12 @@ pub fn play(world: &World, page: &Page, scene: &str, more: &Value) -> String {
     said.stdout
 }
 
-/// Waits until a scene has said so: its `tell`.
+/// Waits until a scene has reported this name.
 pub fn told(world: &World, name: &str) {
     until(name, || world.root().join(format!("told-{name}")).exists());
 }
 
-/// Lets a scene go on: its `hear`.
+/// Sends a scene the name that it waits for in `hear`.
 pub fn tell(world: &World, name: &str) {
     world.write(format!("heard-{name}"), "");
 }

@@ -1,4 +1,5 @@
-//! How the page looks in every state: for eyes, for readers of screens, on a phone. `UPDATE=1` keeps pictures in docs/page.
+//! The page in every state: its look, its accessibility, its layout on a phone. `UPDATE=1` writes pictures to
+//! docs/page.
 
 use serde_json::Value;
 

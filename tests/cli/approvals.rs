@@ -1,4 +1,4 @@
-//! `openclaw-guard approvals`, where nobody is asked.
+//! `openclaw-guard approvals` while no question is pending.
 
 use std::fs;
 use std::os::unix::net::UnixListener;

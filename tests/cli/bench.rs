@@ -5,7 +5,7 @@ use std::fs;
 use guard_tests::{World, copy_guard, ended};
 use serde_json::Value;
 
-/// The guard stands where the policy lets it run: in the tree it makes the calls that are measured.
+/// The guard's copy is where the policy lets it run, since it makes the measured calls inside the tree.
 #[test]
 fn each_tier_is_measured() {
     let world = World::open();
@@ -33,7 +33,7 @@ fn each_tier_is_measured() {
     assert_eq!(left, ["guard"]);
 }
 
-/// Where the policy does not let it run, that is what is said.
+/// If the policy does not let it run, `bench` reports the denial.
 #[test]
 fn a_denial_is_told() {
     let world = World::bare().policy(

@@ -104,7 +104,7 @@ fn a_batch_is_answered_line_by_line() {
     assert_eq!(ended.status, 0);
 }
 
-/// A wildcard is compared without dots, a literal pattern with what was written.
+/// A wildcard matches the path without its dots, a literal pattern the path as written.
 #[test]
 fn a_resolved_program_is_taken_as_written() {
     let world = World::bare().policy(

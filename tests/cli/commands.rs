@@ -1,4 +1,4 @@
-//! Commands as text: OpenClaw's answers, asked of `check --batch` and of `check -- 'string'`, with stub programs.
+//! Commands as text: `check --batch` and `check -- 'string'` give OpenClaw's answers, with stub programs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use guard_tests::{Ended, World, ended, ended_with_input};
 use serde_json::{Value, json};
 
-/// The release to agree with.
+/// The OpenClaw release whose answers the guard must give.
 const NEWEST: &str = "2026.9.6";
 
 const STUBS: &str = "awk busybox curl dash doas docker fd fish flock gawk git gog jq ksh lua make mytool node npm npx \
@@ -18,7 +18,7 @@ fn data() -> Value {
     serde_json::from_str(include_str!("../../policy/tests/data/shell-allowlist.json")).expect("JSON")
 }
 
-/// A world with the stubs of the cases: `/oracle` and `/usr/bin` lie in it, and no program of the machine is met.
+/// Returns a world with the cases' stubs: it has its own `/oracle` and `/usr/bin`, and uses no real program.
 fn world(ask: &str) -> World {
     let patterns: Vec<_> = data()["context"]["allowlist"]
         .as_array()
@@ -49,7 +49,7 @@ fn path(world: &World) -> String {
     format!("{0}/oracle/bin:{0}/usr/bin", root.display())
 }
 
-/// What the two have in common: digests differ, since the directory does.
+/// Returns the comparable parts of an answer. Digests differ, since the directories do.
 fn comparable(answer: &Value) -> Value {
     let segments = answer["segments"].as_array().expect("segments");
     let of = |segment: &Value| json!([segment["argv"], segment["by"], segment["match"], segment["resolved"]]);
@@ -121,7 +121,7 @@ fn one_argument_is_read_as_a_command_line() {
         let json: Value = serde_json::from_str(&check(&world, &["--json", "--", text]).stdout).expect("JSON");
         assert_eq!(json["allowlistSatisfied"], status == 0, "{text}");
     }
-    // A program's name or path is one, and so is a name that no program has.
+    // A single word is a program's name or path, even if no program has that name.
     assert!(check(&world, &["--", "ls"]).stdout.starts_with("allow exec /"));
     assert_eq!(check(&world, &["--", "no-such-command"]).status, 125);
     assert_eq!(check(&world, &["--", "ls", "-la | rg x"]).status, 0);

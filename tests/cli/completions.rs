@@ -1,18 +1,18 @@
-//! Completions, asked of the shells that they are for.
+//! Completions, tested in the shells that they are for.
 
 use std::process::Command;
 
 use guard_tests::{Screen, World, ended, guard, has};
 
-/// The script for a shell, in the world's home.
+/// Writes the script for a shell to the world's home, and returns its path.
 fn script(world: &World, shell: &str, path: &str) -> String {
     let made = ended(Command::new(guard()).args(["completions", shell]));
     assert_eq!((made.status, &*made.stderr), (0, ""));
     world.write(world.home().join(path), &made.stdout).into_os_string().into_string().expect("a plain path")
 }
 
-/// What is typed after the program's name, the last word unfinished, and what is to be among what it can become; the
-/// programs after `--` are the user's.
+/// What is typed after the program's name, with an unfinished last word, and a completion that the shell must
+/// offer. After `--` these are the user's programs.
 const LINES: &[(&str, &str)] = &[
     ("che", "check"),
     ("check --rea", "--read"),
@@ -24,7 +24,7 @@ const LINES: &[(&str, &str)] = &[
     ("-q -- setpri", "setpriv"),
 ];
 
-/// The same of a word that is no option's value, of which clap_complete tells fish nothing.
+/// The same for a word that is no option's value: clap_complete gives fish no completions for it.
 const WORD: (&str, &str) = ("completions fi", "fish");
 
 #[test]
@@ -60,7 +60,7 @@ fn zsh_completes() {
     for (line, wanted) in LINES.iter().chain([&WORD]) {
         screen.keys(&format!("openclaw-guard {line}"));
         screen.expect(line);
-        // With what it means, or beside others.
+        // The shell inserts the completion, or lists it among others.
         screen.keys("\t");
         screen.expect(wanted);
         screen.keys("\x15\n");

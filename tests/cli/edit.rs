@@ -1,4 +1,4 @@
-//! `allow` and `deny`: guard.json is changed as little as it must be, and only where that helps.
+//! `allow` and `deny` change guard.json as little as possible, and only if that helps.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ fn fill(world: &World, text: &str) -> String {
     text.replace("SYSTEM", SYSTEM).replace('@', world.root().to_str().expect("a plain path"))
 }
 
-/// A world with that policy in its own state directory.
+/// Returns a world with that policy in its own state directory.
 fn world() -> World {
     let world = World::bare();
     world.write("home/.openclaw/guard.json", fill(&world, POLICY));
@@ -78,7 +78,7 @@ fn what_is_allowed_works_and_the_comments_stay() {
     assert!(allowed.stdout.ends_with("in force, also for guards that run, with their next call\n"));
     assert_eq!(world.sh("cat ~/x/a && echo more > ~/x/b").stdout, "text");
     assert_eq!(world.read("home/x/b").as_deref(), Some("more\n"));
-    // Once more changes nothing.
+    // A second run changes nothing.
     let text = policy(&world);
     let again = give(&world, &["allow", "read", "~/x/**"]);
     assert!(again.stdout.starts_with("nothing to change: it is so already\n"), "{}", again.stdout);
@@ -103,7 +103,7 @@ fn words_are_patterns_as_an_operator_means_them() {
         assert_eq!(key, "permissions.filesystem.rules[\"~/x/**\"]", "{word}: {}", ended.stdout);
         assert_eq!((&answer["changes"][0]["is"], &answer["written"]), (&"r--".into(), &true.into()));
     }
-    // One file is one file, and none that is there yet, too.
+    // A plain path stays the pattern of one file, even if that file does not exist yet.
     world.write("home/.openclaw/guard.json", fill(&world, POLICY));
     for (word, pattern) in [("~/x/a", "~/x/a"), ("new", "@/work/new"), ("~/x/*.txt", "~/x/*.txt")] {
         let ended = give(&world, &["deny", "write", word, "--json", "--dry-run"]);
@@ -143,16 +143,16 @@ fn a_program_gets_all_that_its_start_needs() {
     );
     let ended = world.guarded(&[&tool, "you"]);
     assert_eq!(ended.stdout, "hello you\n", "{}", ended.stderr);
-    // Its interpreter is allowed for it, and for nothing else.
+    // Its interpreter may run this script only.
     assert_eq!(world.guarded(&["perl", "-e", "print 1"]).status, 126);
     world.write("work/other.pl", "print 1");
     assert_eq!(world.guarded(&["perl", "other.pl"]).status, 126);
-    // A command with just these arguments.
+    // `allow run` allows a command with exactly these arguments.
     assert_eq!(status(&world, &["allow", "run", "--", "perl", "-e", "print 1"]), 0);
     assert_eq!(world.guarded(&["perl", "-e", "print 1"]).stdout, "1");
     assert_eq!(world.guarded(&["perl", "-e", "print 2"]).status, 126);
     assert_eq!(world.guarded(&["perl", "-e", "print", "1"]).status, 126);
-    // And for whoever.
+    // `--agent` allows it for another agent.
     assert_eq!(status(&world, &["--agent", "ci", "allow", "exec", "rev"]), 0);
     assert!(policy(&world).contains("\"ci\": {"), "{}", policy(&world));
     assert_eq!(status(&world, &["check", "--", "rev"]), 1);
@@ -184,7 +184,7 @@ fn what_would_not_help_is_not_written() {
             json.stdout
         );
     }
-    // A rule about less counts for more.
+    // The more specific rule takes precedence.
     let rules = "\"~/x/a\": \"---\",\n        \"@/work/**\"";
     world.write("home/.openclaw/guard.json", fill(&world, &POLICY.replace("\"@/work/**\"", rules)));
     let ended = give(&world, &["--agent", "main", "allow", "read", "~/x/?"]);
@@ -228,7 +228,7 @@ fn denials_are_for_good() {
     world.write("home/x/mail", "text");
     assert_eq!(status(&world, &["deny", "read", "~/x/mail"]), 0);
     assert_eq!(world.sh("cat ~/x/mail").status, 1);
-    // The longest pattern counts, and this one is not.
+    // The longest pattern counts, and this one is shorter.
     let ended = give(&world, &["deny", "read", "~/x/a"]);
     assert!(ended.status == 1 && ended.stderr.contains("the longest pattern counts"), "{}", ended.stderr);
     assert_eq!(status(&world, &["deny", "exec", "cat"]), 0);
@@ -242,7 +242,7 @@ fn denials_are_for_good() {
     );
     let again = give(&world, &["deny", "all", "**/.env"]);
     assert!(again.stdout.starts_with("nothing to change"), "{}", again.stdout);
-    // What nothing grants now may be granted later.
+    // A later rule may grant what nothing grants yet, so the denial is written.
     assert_eq!(status(&world, &["deny", "exec", "rev"]), 0);
     assert!(policy(&world).contains("rev\": \"r--\""), "{}", policy(&world));
 }
@@ -273,7 +273,7 @@ fn mode_and_link_stay() {
     assert!(policy(&world).contains("\"~/x/**\": \"r--\""));
 }
 
-/// What guards the tree is denied to it, so its own editor is of no use there: nor is the file that comes first.
+/// The tree can write neither its policy nor the new file that would replace it, so `allow` fails inside it.
 #[test]
 fn the_tree_cannot_widen_its_own_policy() {
     let world = World::bare();
@@ -318,7 +318,7 @@ fn a_guard_that_runs_takes_it_over() {
     let guard = guard_tests::guard();
     let line = "cat ~/x/a; while test ! -e done; do sleep 0.05; done; i=0; until cat ~/x/a 2>/dev/null; do sleep 0.05; done";
     let mut command = world.command();
-    // sleep is no entry of the list.
+    // The allowlist has no entry for sleep.
     assert_eq!(status(&world, &["allow", "exec", "sleep"]), 0);
     command.args(["-q", "--", "sh", "-c", line]).stdout(std::process::Stdio::piped());
     let child = command.spawn().expect("a child");

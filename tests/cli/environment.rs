@@ -7,7 +7,7 @@ use std::process::Command;
 
 use guard_tests::{Ended, World, ended};
 
-/// Runs `env -0` in the guard.
+/// Runs `env -0` under the guard; returns its entries and the result.
 fn env(command: &mut Command, options: &[&str]) -> (Vec<String>, Ended) {
     let ended = ended(command.args(options).args(["--", "env", "-0"]));
     let env = ended.stdout.split('\0').filter(|entry| !entry.is_empty()).map(str::to_owned).collect();
@@ -39,7 +39,7 @@ fn what_loads_code_is_not_inherited() {
     for absent in ["owned", "BASH_ENV", "LD_BIND_NOW", "ld_x", "SHELL="] {
         assert!(!ended.stdout.contains(absent), "{absent}: {}", ended.stdout);
     }
-    // What every login sets is no news.
+    // The guard does not report variables that every login sets.
     let [line] = ended.guard_lines()[..] else { panic!("{}", ended.stderr) };
     assert!(line.starts_with("openclaw-guard: 3 variables are not inherited: "), "{line}");
     for name in ["BASH_ENV", "LD_BIND_NOW", "ld_x"] {
@@ -79,7 +79,7 @@ fn names_and_values_need_not_be_text() {
         .env(OsStr::from_bytes(b"K\xff"), OsStr::from_bytes(b"\xfe"))
         .env(OsStr::from_bytes(b"LD_\x1b[31m\xff"), "x");
     let (env, ended) = env(&mut command, &[]);
-    // The harness reads what is no text as U+FFFD.
+    // The harness reads invalid UTF-8 as U+FFFD.
     assert!(has(&env, "K\u{fffd}=\u{fffd}"), "{env:?}");
     let line = ended.guard_lines()[0];
     assert!(line.contains(r"LD_\u{1b}[31m\xff") && !ended.stderr.contains('\u{1b}'), "{line}");

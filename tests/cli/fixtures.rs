@@ -1,9 +1,9 @@
-//! What OpenClaw's own code answered (policy/tests/data/README.md), asked of `check --batch`.
+//! `check --batch` gives the answers of OpenClaw's own code (policy/tests/data/README.md).
 
 use guard_tests::{World, ended_with_input};
 use serde_json::{Value, json};
 
-/// The release to agree with.
+/// The OpenClaw release whose answers the guard must give.
 const NEWEST: &str = "2026.9.6";
 
 macro_rules! data {
@@ -12,7 +12,7 @@ macro_rules! data {
     };
 }
 
-/// The fixtures' home. Here it is one that no machine has: what is in it would be read.
+/// The fixtures' home. The tests replace it by one that no machine has, since the guard would read its files.
 const THEIR_HOME: &str = "/home/u";
 const HOME: &str = "/nonexistent/u";
 
@@ -24,7 +24,7 @@ fn cases(fixture: &Value) -> &[Value] {
     fixture["cases"].as_array().expect("cases")
 }
 
-/// The answers to questions, each a line of JSON.
+/// Returns the answers to questions, each a line of JSON.
 fn answers(questions: &[String]) -> Vec<Value> {
     let world = World::bare();
     let mut command = world.command();
@@ -76,7 +76,7 @@ fn environments() {
 #[test]
 fn hashes_of_variables() {
     let question = |case: &Value| {
-        // One case has no map at all.
+        // One case has no `env` map.
         let env = Some(&case["env"]).filter(|env| env.is_object());
         json!({ "op": "env-binding", "env": env })
     };
@@ -97,7 +97,7 @@ fn bindings() {
     });
 }
 
-/// The contract has answers only, and its hashes are words: the commands that lead to them are made up here.
+/// The contract has only answers, with words for hashes, so this test makes up commands that lead to them.
 #[test]
 fn mismatches() {
     let fixture = parsed(data!("2026.4.12-beta.1/system-run-approval-mismatch-contract.json"));
@@ -129,7 +129,7 @@ fn mismatches() {
 
 #[test]
 fn displays() {
-    // A lone surrogate is no text of Rust, and is asked as JSON writes it.
+    // A Rust string cannot hold a lone surrogate, so the question has its JSON escape.
     const SURROGATE: (&str, &str) = (r"\ud800", "<a lone surrogate>");
     let fixture = parsed(&data!("approval-display-sanitize.json").replace(SURROGATE.0, SURROGATE.1));
     let questions: Vec<_> = cases(&fixture)
@@ -173,7 +173,7 @@ fn hashes_of_arguments() {
     });
 }
 
-/// jq is refused altogether since 2026.7. Here its profile counts, as in 2026.4 (docs/policy.md).
+/// OpenClaw refuses jq entirely since 2026.7. The guard applies its profile, as 2026.4 did (docs/policy.md).
 #[test]
 fn safe_bins() {
     let fixture = parsed(data!("safe-bin-argv.json"));

@@ -30,7 +30,7 @@ fn it_writes_a_policy_that_holds() {
     for (line, word) in lines[2..5].iter().zip(["  runs ", "  writes ", "  asks "]) {
         assert!(line.starts_with(word), "{line}");
     }
-    // What it says comes next is what works.
+    // The next steps that it prints work.
     let next: Vec<&str> = lines[6..].iter().map(|line| line.trim()).collect();
     assert!(
         next[0].starts_with("openclaw-guard -- bash ")
@@ -87,7 +87,7 @@ fn a_policy_may_lie_elsewhere() {
     );
     assert!(mode(&file) == 0o600 && !world.home().join(".openclaw").exists());
     assert_eq!(named(&[]).status, 125);
-    // A link stays one, and where it leads nowhere nothing is made.
+    // A link stays a link, and a dangling one is refused.
     fs::remove_file(&file).expect("a file");
     symlink(world.root().join("real.json"), &file).expect("a link");
     let dangling = named(&["--force"]);
@@ -96,11 +96,11 @@ fn a_policy_may_lie_elsewhere() {
     assert_eq!(named(&["--force"]).status, 0);
     assert!(file.is_symlink() && world.read("real.json").is_some_and(|text| text.contains("coding")));
     assert_eq!(world.read("mine.json.old").as_deref(), Some("{}"));
-    // No directory is made for it.
+    // init creates no directory for its file.
     let mut command = world.command();
     let nowhere = ended(command.arg("--policy").arg(world.root().join("no/guard.json")).arg("init"));
     assert!(nowhere.status == 125 && nowhere.stderr.contains("no/guard.json"), "{}", nowhere.stderr);
-    // What is no file stays.
+    // A path that is no plain file is refused.
     let fifo = world.root().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
     let mut command = world.command();
@@ -157,7 +157,7 @@ fn no_agent_is_given_a_home() {
     let mut command = world.command();
     let refused = ended(command.current_dir(world.home()).arg("init"));
     assert!(refused.status == 125 && refused.stderr.contains("your home directory"), "{}", refused.stderr);
-    // By a link, too.
+    // Also through a link.
     symlink(world.home(), world.work().join("link")).expect("a link");
     assert_eq!(init(&world, &["--workspace", "link"]).status, 125);
     for (directory, why) in
@@ -169,7 +169,7 @@ fn no_agent_is_given_a_home() {
         assert!(refused.status == 125 && refused.stderr.contains(why), "{directory}: {}", refused.stderr);
         assert!(refused.stderr.contains("--workspace DIR"), "{}", refused.stderr);
     }
-    // OpenClaw's own choice is in its state directory: what to do about that is said.
+    // OpenClaw's default workspace is in its state directory: the message names the setting to change.
     world.write("home/.openclaw/workspace/x", "");
     let refused = init(&world, &["--template", "openclaw", "--workspace", "../home/.openclaw/workspace"]);
     assert!(refused.stderr.contains("agents.defaults.workspace in openclaw.json"), "{}", refused.stderr);
@@ -206,7 +206,7 @@ fn odd_names_are_written_as_they_are_or_refused() {
         let refused = ended(world.command().current_dir(&workspace).args(["init", "--print"]));
         assert_eq!((refused.status, refused.stdout.as_str()), (125, ""), "{name:?}");
         assert!(refused.stderr.contains("no rule can name"), "{}", refused.stderr);
-        // What has no rule for it is no matter.
+        // A template without a rule for the workspace accepts the name.
         let mut command = world.command();
         let other =
             ended(command.current_dir(&workspace).args(["init", "--print", "--template", "read-only"]));
@@ -214,7 +214,7 @@ fn odd_names_are_written_as_they_are_or_refused() {
     }
 }
 
-/// Whoever made the directory may have given it a name that says more to a shell.
+/// The name of the file may contain shell syntax.
 #[test]
 fn what_comes_next_can_be_pasted() {
     let world = World::bare();

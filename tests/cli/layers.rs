@@ -1,11 +1,11 @@
-//! The switches by which the tests leave out a layer are in no binary that anybody else gets.
+//! Only the tests' own binary has the switches that leave out a layer.
 
 use std::fs;
 use std::path::Path;
 
 use guard_tests::{World, guard, without_layers};
 
-/// What the names of all switches begin with.
+/// The prefix of every switch's name.
 const SWITCH: &[u8] = b"GUARD_TEST_";
 
 fn has_switches(binary: &Path) -> bool {
@@ -16,7 +16,7 @@ fn has_switches(binary: &Path) -> bool {
 #[test]
 fn no_switch_is_in_the_guard() {
     assert!(!has_switches(&guard()));
-    // The one of which it is known shows that they would be found.
+    // The tests' own binary shows that the search finds them.
     assert!(has_switches(&without_layers()));
 }
 

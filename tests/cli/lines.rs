@@ -1,4 +1,4 @@
-//! What is printed for a denial.
+//! The lines that the guard prints for denials.
 
 use guard_tests::{World, ended};
 

@@ -7,12 +7,12 @@ use std::process::Command;
 
 use guard_tests::{Ended, World, ended, guard, has};
 
-/// As on a terminal of 100 columns.
+/// Runs the guard as on a terminal of 100 columns.
 fn said(words: &[&str]) -> Ended {
     ended(Command::new(guard()).env("COLUMNS", "100").args(words))
 }
 
-/// The words of each command that `--help` names, from the program's own down.
+/// Returns the words of every command that `--help` lists, starting with the program itself.
 fn commands() -> Vec<Vec<String>> {
     let mut found = vec![vec![]];
     let mut next = 0;
@@ -23,7 +23,7 @@ fn commands() -> Vec<Vec<String>> {
         assert_eq!(help.status, 0, "{words:?}: {}", help.stderr);
         let listed = help.stdout.lines().skip_while(|line| *line != "Commands:").skip(1);
         for line in listed.take_while(|line| !line.is_empty()) {
-            // What is wrapped stands farther right.
+            // Wrapped lines are indented more.
             let name = line.strip_prefix("  ").filter(|line| !line.starts_with(' '));
             if let Some(name) = name.and_then(|line| line.split(' ').next()).filter(|name| *name != "help") {
                 found.push([&words[..], &[name.to_owned()]].concat());
@@ -34,7 +34,7 @@ fn commands() -> Vec<Vec<String>> {
     found
 }
 
-/// The pages, in a new directory of the world.
+/// Writes the pages to a new directory of the world, and returns its path.
 fn pages(world: &World) -> std::path::PathBuf {
     let directory = world.root().join("new/man1");
     let done = ended(world.command().arg("man").arg("--directory").arg(&directory));
@@ -72,7 +72,7 @@ fn help_is_asked_for_in_several_ways() {
     let short = said(&["approvals", "resolve", "-h"]);
     assert_ne!(long.stdout, short.stdout);
     assert_eq!(short.stdout, said(&["approvals", "resolve", "-h", "--help"]).stdout);
-    // After -- it is the command's.
+    // After `--` the option belongs to the command.
     let world = World::open();
     assert_eq!(world.guarded(&["printf", "%s", "--help"]).stdout, "--help");
 }
@@ -141,7 +141,7 @@ fn a_page_begins_with_its_title_and_says_how_the_command_ends() {
     }
 }
 
-/// What a program says of each page.
+/// Runs a program on each page, and returns the outputs that are not empty.
 fn warnings(directory: &Path, mut command: impl FnMut(&Path) -> Command) -> Vec<String> {
     let pages = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
     let told = pages.map(|page| {

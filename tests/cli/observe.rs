@@ -1,4 +1,4 @@
-//! `--observe` blocks nothing and says what would have been denied.
+//! `--observe` blocks nothing and reports what it would have denied.
 
 use guard_tests::{World, ended};
 

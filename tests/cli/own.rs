@@ -1,4 +1,4 @@
-//! The guard's own: what the tree does not inherit, and what it cannot touch.
+//! The guard's own secrets, files and processes: the tree does not inherit them, and cannot touch them.
 
 use std::process::Command;
 
@@ -32,7 +32,7 @@ fn tokens_are_not_passed_on() {
         "{}",
         ended.stdout
     );
-    // What marks every command speaks for nobody.
+    // OPENCLAW_CLI marks every command, and grants nothing.
     let rest = ended.stdout.replace("OPENCLAW_CLI=1\n", "");
     for stripped in ["OPENCLAW_", "CLAWDBOT", "MOLTBOT", "OC_EXEC", "token", "PASSWORD"] {
         assert!(!rest.contains(stripped), "{stripped}: {rest}");
@@ -63,7 +63,7 @@ fn descriptors_above_two_are_closed() {
         policy.display()
     );
     let ended = world.native(&["bash", "-c", &script]);
-    // ls has one of its own, to list.
+    // Descriptor 3 is ls's own, for the directory that it lists.
     assert_eq!(ended.stdout, "0\n1\n2\n3\n", "{}", ended.stderr);
     assert_eq!(world.read("work/out").as_deref(), Some(""));
 }
@@ -100,7 +100,7 @@ fn tracers_reach_no_further() {
     ));
 }
 
-/// Every file of the guard's processes in /proc, and every call on them.
+/// Tries every file of the guard's processes in /proc, and every call on them.
 fn reach_for_the_guards_processes(world: &World) {
     world.write(
         "work/reach.py",
@@ -154,7 +154,7 @@ fn the_tree_has_no_way_back() {
     let world = World::open();
     let ended =
         world.sh("grep -E 'NoNewPrivs|Seccomp:|CapEff|CapPrm|CapInh|CapAmb' /proc/self/status; ulimit -c");
-    // The bounding set says nothing: without new privileges nothing is gained from it.
+    // The bounding set does not matter: with no_new_privs a process gains nothing from it.
     let none = "0000000000000000";
     let expected = format!(
         "CapInh:\t{none}\nCapPrm:\t{none}\nCapEff:\t{none}\nCapAmb:\t{none}\nNoNewPrivs:\t1\nSeccomp:\t2\n0\n"
@@ -172,7 +172,7 @@ fn signals_reach_the_command() {
         let mut command = world.command();
         let mut guard = command.args(["--", "bash", "-c", &script]).spawn().expect("the guard");
         until("the command is ready", || world.work().join("ready").exists());
-        // kill(1) for one process; what a terminal sends goes to the whole group anyway.
+        // Signals the guard alone; a terminal's signals reach the whole process group anyway.
         let sent = Command::new("kill").arg(format!("-{signal}")).arg(guard.id().to_string()).status();
         assert!(sent.is_ok_and(|status| status.success()));
         assert_eq!(status_of(&mut guard), 9, "{signal}");

@@ -1,4 +1,4 @@
-//! guard.json: where it is found, and what is said of one that is wrong.
+//! guard.json: where the guard finds it, and the messages for a wrong one.
 
 use std::process::Stdio;
 

@@ -7,13 +7,13 @@ fn policy(world: &World, arguments: &[&str]) -> Ended {
     ended(world.command().arg("policy").args(arguments))
 }
 
-/// What validate says of a text, on standard input.
+/// Runs `policy validate` on a text from standard input.
 fn validated(text: &str, arguments: &[&str]) -> Ended {
     let world = World::bare();
     ended_with_input(world.command().args(["policy", "validate", "-"]).args(arguments), text.as_bytes())
 }
 
-/// A text, and where what is wrong with it: line, column, key, and a part of the message.
+/// A text and its problems: line, column, key, and a part of the message.
 type Broken = (&'static str, &'static [(usize, usize, &'static str, &'static str)]);
 
 const BROKEN: &[Broken] = &[
@@ -142,7 +142,7 @@ fn warnings_have_their_places_and_are_no_refusal() {
     assert_eq!(json["warnings"].as_array().map(Vec::len), Some(8));
     assert_eq!(json["warnings"][4]["line"], 10);
     assert_eq!(json["warnings"][4]["key"], "agents.other.allowlist[0]");
-    // It starts all the same.
+    // The guard starts nevertheless.
     assert_eq!(world.sh("true").status, 0);
 }
 
@@ -263,7 +263,7 @@ fn what_is_in_force_is_shown_with_who_said_so() {
     let settings = json["settings"].as_array().expect("a list");
     let ask = settings.iter().find(|setting| setting["name"] == "exec.ask").expect("an ask");
     assert_eq!((&ask["value"], &ask["source"]), (&Value::from("off"), &Value::from("global")));
-    // The longest first, as they are asked.
+    // The longest pattern is first, which is the order of precedence.
     let lengths = settings.iter().filter(|setting| setting["section"] == "rules");
     let lengths: Vec<_> = lengths.map(|rule| rule["name"].as_str().map(str::len)).collect();
     assert!(lengths.len() == 3 && lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
@@ -273,7 +273,7 @@ fn what_is_in_force_is_shown_with_who_said_so() {
     assert!(show(&[]).contains("exec.security         allowlist  (global, exec.mode)"));
 }
 
-/// What `show --tiers` says of a policy: for people, and for programs.
+/// Returns what `policy show --tiers` prints, as text and as JSON.
 fn tiers(world: &World) -> (String, Value) {
     let said = policy(world, &["show", "--tiers"]);
     assert_eq!(said.status, 0, "{}", said.stderr);
@@ -319,7 +319,7 @@ fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
     assert_eq!((&null["access"], &null["kind"]), (&Value::from("rw"), &Value::from("file")));
     assert_eq!(json["isCut"], false);
 
-    // Without the exceptions.
+    // A policy without the exceptions.
     let world = World::bare().policy(
         r#"{ "version": 1, "exec": { "ask": "off", "roots": ["/usr"] },
   "permissions": { "base": false, "persistence": false,
@@ -332,7 +332,7 @@ fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
     }
     assert_eq!(policy(&world, &["show", "--tiers", "--effective"]).status, 125);
 
-    // The built-in policy has places to leave to the kernel, too.
+    // The built-in policy leaves places to the kernel, too.
     let (text, json) = tiers(&World::bare());
     assert!(
         text.starts_with("agent main, the built-in policy\n") && text.contains("  r   /usr/\n"),

@@ -47,7 +47,7 @@ fn json(world: &World, words: &[&str]) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
 }
 
-/// The proposed command, given as it is by a shell; the guard is the one that is tested.
+/// Runs the proposed command in a shell, with the guard under test.
 fn follow(world: &World, answer: &Value) -> Ended {
     let line = answer["fix"]["shell"].as_str().unwrap_or_else(|| panic!("no command: {answer}"));
     let guard = guard_tests::guard();
@@ -83,7 +83,7 @@ fn the_last_denial_is_told_in_full_and_its_change_helps() {
     assert_eq!(answer["fix"]["command"], serde_json::json!(["openclaw-guard", "allow", "write", "~/c/**"]));
     follow(&world, &answer);
     assert_eq!(world.sh("echo x > ~/c/new").status, 0);
-    // The line stays what it was; the policy does not.
+    // The log line has not changed, but the policy's answer has.
     let answer = json(&world, &["why", "--last"]);
     assert_eq!((&answer["outcome"], &answer["now"]["outcome"]), (&"deny".into(), &"allow".into()));
     assert_eq!(answer["fix"], Value::Null);
@@ -101,7 +101,7 @@ fn a_program_is_told_with_its_arguments() {
     assert!(told.contains("\n  to allow  openclaw-guard allow exec /usr/bin/nl\n"), "{told}");
     follow(&world, &json(&world, &["why", "--last"]));
     assert_eq!(json(&world, &["why", "--exec", "--", "nl", "x"])["outcome"], "allow");
-    // One that may start with other arguments is proposed with these alone.
+    // A program that is allowed with other arguments is proposed with exactly these.
     assert_eq!(world.guarded(&["rev", "a b"]).status, 126);
     let answer = json(&world, &["why", "--last"]);
     assert_eq!(answer["nearest"]["path"], "agents.main.allowlist[1]");
@@ -111,7 +111,7 @@ fn a_program_is_told_with_its_arguments() {
     assert_eq!(world.guarded(&["rev", "c"]).status, 126);
 }
 
-/// Every change that is proposed makes the engine say yes, and each question has its own.
+/// Every proposed change makes the engine allow the call, and each question has its own change.
 #[test]
 fn what_is_proposed_helps() {
     let world = world();
@@ -265,14 +265,14 @@ fn names_of_files_do_nothing_to_a_terminal_nor_a_shell() {
     let told = give(&world, &["why", "--last"]).stdout;
     assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told}");
     assert!(told.contains("x'; touch \\u{1b}[31m$HOME; '\\u{202e}"), "{told}");
-    // A name that a shell would take apart, and a terminal not.
+    // A name that a shell would split, but that is harmless on a terminal.
     let file = world.write("home/c d/it's $(x)/f", "text").display().to_string();
     assert_eq!(world.guarded(&["cat", &file]).status, 1);
     follow(&world, &json(&world, &["why", "--last"]));
     assert_eq!(world.guarded(&["cat", &file]).stdout, "text");
 }
 
-/// Calls that no rule decides: the line says what does.
+/// Calls that no rule decides: the answer names what does.
 #[test]
 fn what_was_refused_without_a_rule_says_what_to_do() {
     let world = World::open();
@@ -299,7 +299,7 @@ fn what_was_refused_without_a_rule_says_what_to_do() {
     assert_eq!(trace["now"], Value::Null, "no policy was asked");
 }
 
-/// A question is found by its name, too: what came of it, by a human or without.
+/// `why` also finds a question by its id, or the beginning of it, once it is decided.
 #[test]
 fn what_a_human_has_denied_is_told() {
     let world = World::bare().policy(
@@ -347,7 +347,7 @@ fn at_a_terminal_the_first_denied_line_says_where_to_ask() {
     assert!(told.contains("why --last"), "{told}");
 }
 
-/// The guard's own line stands alone where nobody looks at a terminal.
+/// Without a terminal the guard prints only the line of the denial.
 #[test]
 fn the_hint_is_for_terminals() {
     let world = world();

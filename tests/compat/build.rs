@@ -32,7 +32,7 @@ fn ldd_lists_what_is_anywhere() {
     assert!(same.native.stdout.contains("libf.so => not found\n"), "{}", same.native.stdout);
 }
 
-/// Twenty sources, a library and a program, with dependencies that make writes itself.
+/// Writes a project of twenty sources, a library and a program, whose build generates its dependencies.
 fn small_project(world: &World) {
     let mut main = String::from("#include <stdio.h>\n");
     let mut calls = String::new();
@@ -112,6 +112,6 @@ fn a_debugger_sized_tool_reads_what_it_built() {
     let [native, guarded] = world.both(&["sh", "-c", script]);
     assert_eq!(native.status, 0, "{}", native.stderr);
     assert_eq!(guarded.stdout, native.stdout);
-    // And the harness notices a difference, or all of this proves nothing.
+    // Without this the test proves nothing: the harness notices a difference.
     assert_ne!(ended(&mut Command::new("true")).stdout, native.stdout);
 }

@@ -1,10 +1,10 @@
-//! What is known to differ, each as small as it gets: the rows of docs/compatibility.md that the sequences leave out.
+//! Known differences, each as a minimal case: the rows of docs/compatibility.md that the sequences leave out.
 
 use guard_tests::World;
 
 use crate::script::both;
 
-/// What a script prints natively and guarded, where everything is allowed.
+/// Returns what a script prints natively and guarded, in a world that allows everything.
 fn found(script: &str) -> [String; 2] {
     both(&World::open(), script).map(|ended| {
         assert_eq!(ended.stderr, "", "nothing is denied");
@@ -39,7 +39,7 @@ fn o_nofollow_is_not_among_an_open_files_flags() {
     assert_eq!(found(flags), ["True", "False"]);
 }
 
-/// Natively no call but one that waits for another process says EINTR.
+/// Natively, only calls that wait for another process return EINTR.
 #[test]
 fn a_signal_may_interrupt_a_call_that_the_guard_has_not_taken_yet() {
     let script = "
@@ -53,7 +53,7 @@ signal.setitimer(signal.ITIMER_REAL, 0); print(found)";
     assert_eq!(found(script), ["never", "EINTR"]);
 }
 
-/// The kernel tells the path of no descriptor there; the guard finds that of a directory, but not of a file.
+/// Beyond PATH_MAX the kernel reports no descriptor's path. The guard finds a directory's, but not a file's.
 #[test]
 fn a_file_beyond_path_max_is_not_changed_by_its_descriptor() {
     let script = "
@@ -62,7 +62,7 @@ fd = os.open('f', os.O_CREAT | os.O_RDWR); print(error(c.fchmod(fd, 0o600)), err
     assert_eq!(found(script), ["done done", "ENAMETOOLONG done"]);
 }
 
-/// The guard's copy of a file that it handed over for reading lasts a moment longer than the call.
+/// The guard opens files for reading and hands them over. Its own copy lasts a moment longer than the call.
 #[test]
 fn the_close_of_what_was_read_may_be_told_later() {
     let script = "

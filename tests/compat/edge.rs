@@ -2,8 +2,8 @@
 
 use guard_tests::{World, compile};
 
-/// No descriptor with O_PATH can be handed to another process, and openat2's flags are in memory, where they may change
-/// before the kernel reads them again.
+/// Returns whether a difference is the known one: openat2 with O_PATH. The guard cannot hand over such a
+/// descriptor, and openat2's flags are in memory, where they may change before the kernel reads them again.
 fn is_known(native: &str, guarded: &str) -> bool {
     let [native, guarded] = [native, guarded].map(|line| line.split_once(" = ").unwrap_or((line, "")));
     native.0 == guarded.0
@@ -14,7 +14,7 @@ fn is_known(native: &str, guarded: &str) -> bool {
 
 const PARTS: [&str; 4] = ["0", "1", "2", "3"];
 
-/// One part of the calls: a quarter of the paths.
+/// Compares one part of the calls: a quarter of the paths.
 fn every_call_answers_as_the_kernel_does(part: usize) {
     let world = World::floored();
     let program = world.root().join("bin/edge");

@@ -1,8 +1,8 @@
-//! tar, cp, find, and the dances of rename and link.
+//! tar, cp, find, and sequences of rename and link.
 
 use guard_tests::World;
 
-/// A directory with one of everything that needs no capability.
+/// Makes a directory with every kind of file that needs no capability.
 const ZOO: &str = "
     mkdir -p zoo/deep/er 'zoo/a b' && cd zoo
     echo plain > plain && echo run > run && chmod 755 run && echo secret > secret && chmod 600 secret

@@ -1,10 +1,11 @@
-//! What a process has no more of, and what directories hand down.
+//! Limits of processes, and what directories pass on to new files.
 
 use std::process::Command;
 
 use guard_tests::{World, ended, is_root, program_text, skip, words};
 
-/// The kernel takes the descriptor before it looks at the path: without one, nothing is made, cut or waited for.
+/// The kernel reserves a descriptor before it looks at the path: without one it creates and truncates no file
+/// and does not wait.
 #[test]
 fn without_a_descriptor_nothing_is_made() {
     let same = World::open().same_python(
@@ -31,7 +32,7 @@ print(found); print(os.path.exists("new"), os.stat("kept").st_size, os.path.exis
     assert!(same.native.stdout.ends_with("False 4 True\n"), "{}", same.native.stdout);
 }
 
-/// RLIMIT_FSIZE is the caller's, and so is the signal.
+/// The caller's RLIMIT_FSIZE applies, and the caller gets the signal.
 #[test]
 fn files_grow_no_larger_than_allowed() {
     let same = World::open().same_python(
@@ -58,7 +59,7 @@ print(os.WTERMSIG(os.wait()[1]) == signal.SIGXFSZ)
 /// The guard itself starts and works under its operator's limits.
 #[test]
 fn a_guard_with_a_small_file_size_limit_works() {
-    // A hard limit is the log's, too (tests/audit/full.rs).
+    // A hard limit applies to the log, too (tests/audit/full.rs).
     let continues = |text: String| text.replacen("{", r#"{"audit": {"onError": "continue"}, "#, 1);
     for (option, world) in [("-S", World::open()), ("-SH", World::open().policy_text(continues))] {
         let guard = words(&world.command());
@@ -68,7 +69,7 @@ fn a_guard_with_a_small_file_size_limit_works() {
     }
 }
 
-/// What the kernel tells of a process has its groups in it, as many as there are.
+/// /proc/PID/status lists all groups of a process, so its size varies.
 #[test]
 fn a_user_may_be_in_a_thousand_groups() {
     if !is_root() {

@@ -1,4 +1,4 @@
-//! What new files are called, owned and allowed: umask, modes, special bits.
+//! Modes and owners of new files: umask, attributes, special bits.
 
 use guard_tests::World;
 

@@ -1,4 +1,4 @@
-//! Names that are unusual: not text, too long, removed, looping, with slashes behind them.
+//! Unusual names: not text, too long, removed, looping, with trailing slashes.
 
 use guard_tests::World;
 
@@ -105,7 +105,7 @@ EOF"#,
     assert!(same.native.stdout.contains("ENAMETOOLONG"), "{}", same.native.stdout);
 }
 
-/// Each step deeper than PATH_MAX, where the kernel tells no path any more.
+/// Descends beyond PATH_MAX in small steps. There the kernel reports no paths.
 const DEEP: &str =
     "d=$(printf 'x%.0s' $(seq 200)); for i in $(seq 45); do mkdir $d && cd -P $d || break; done; echo $i";
 
@@ -132,7 +132,7 @@ fn making_what_is_there() {
     );
 }
 
-/// The mode of a socket counts before its kind.
+/// The kernel checks a socket's mode before its type.
 #[test]
 fn a_socket_is_not_opened_by_its_descriptor() {
     let same = World::open().same_python(

@@ -1,4 +1,4 @@
-//! What means the caller: /proc/self, /dev/fd, /dev/stdin, /dev/tty.
+//! Paths that refer to the caller: /proc/self, /dev/fd, /dev/stdin, /dev/tty.
 
 use guard_tests::World;
 

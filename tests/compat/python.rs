@@ -128,7 +128,7 @@ except OSError as e: print(e.errno)
     );
 }
 
-/// A request that the filter knows by its number alone (PROCMAP_QUERY, linux/fs.h).
+/// An ioctl that the filter recognizes by its number alone (PROCMAP_QUERY, linux/fs.h).
 #[test]
 fn what_lies_at_an_address() {
     let same = World::open().same_python(

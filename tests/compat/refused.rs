@@ -1,15 +1,15 @@
-//! What programs are refused, each as small as it gets: the rows of docs/compatibility.md that are about programs.
+//! What the guard refuses to programs, each as a minimal case: rows of docs/compatibility.md about programs.
 
 use guard_tests::{World, skip};
 
 use crate::script::printed;
 
-/// What a shell's script prints natively and guarded, in a world where everything is allowed.
+/// Returns what a shell script prints natively and guarded, in a world that allows everything.
 fn both(script: &str) -> [String; 2] {
     World::open().both(&["sh", "-c", script]).map(|ended| ended.stdout)
 }
 
-/// The same of a script in Python, or the errno of what it could not do.
+/// Returns what a Python script prints natively and guarded, or the errno of its first failure.
 fn attempted(script: &str) -> [String; 2] {
     let indented = script.replace('\n', "\n ");
     let script = format!("try:\n {indented}\nexcept OSError as e: print(errno.errorcode[e.errno])");
@@ -49,7 +49,7 @@ s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); print(server.recv(99))";
     assert_eq!(attempted(source), ["b'READY=1'", "EACCES"]);
 }
 
-/// One of a pair could send to a name as well.
+/// A socket of a pair could also send to a named socket.
 #[test]
 fn pairs_of_datagram_sockets() {
     let source =
@@ -85,7 +85,7 @@ for attempt in (lambda: resource.setrlimit(CORE, (0, 0)), lambda: resource.prlim
     assert_eq!(guarded, ["(1, 1)"; 5].join("\n"));
 }
 
-/// Where the machine lets users have namespaces: Chromium's sandbox is made of them.
+/// Runs only on machines that allow user namespaces, which Chromium's sandbox uses.
 #[test]
 fn namespaces_of_users() {
     let world = World::open();

@@ -1,8 +1,8 @@
-//! Scripts in Python that end differently natively and guarded.
+//! Runs Python scripts natively and guarded, for tests of what differs.
 
 use guard_tests::{Ended, World, program_text};
 
-/// `c` is the C library, `error()` names the errno of the call that has returned this, `tried()` that of a function.
+/// `c` is the C library. `error()` names a C call's errno by its result, `tried()` that of a Python call.
 const HEAD: &str = "\
 import ctypes, errno, fcntl, os, pty, socket, struct, sys
 c = ctypes.CDLL(None, use_errno=True)
@@ -22,7 +22,7 @@ pub fn both(world: &World, script: &str) -> [Ended; 2] {
     both
 }
 
-/// What it prints.
+/// Returns what a script prints natively and guarded.
 pub fn printed(world: &World, script: &str) -> [String; 2] {
     both(world, script).map(|ended| ended.stdout.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! Calls that wait for another process, and what reaches whoever waits: signals, stops, the end.
+//! Calls that wait for another process, and what can reach the waiting process: signals, stops, its end.
 
 use guard_tests::{World, compile};
 

@@ -1,8 +1,8 @@
-//! What a watcher of files is told: the guard opens, lists and closes nothing that the program did not.
+//! What a file watcher sees: the guard opens, lists and closes nothing that the program did not.
 
 use guard_tests::{World, program_text};
 
-/// All but the close of what was only read: the guard's own copy may last a moment longer.
+/// Compares all events except the close of files only read: the guard's own copy may last a moment longer.
 #[test]
 fn watchers_are_told_the_same() {
     let source = r#"

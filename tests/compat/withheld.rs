@@ -1,4 +1,4 @@
-//! What the guard withholds or answers otherwise, each as small as it gets: rows of docs/compatibility.md.
+//! What the guard withholds or answers differently, each as a minimal case: rows of docs/compatibility.md.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -8,7 +8,7 @@ use guard_tests::{World, skip, words};
 
 use crate::script::printed;
 
-/// A policy for `@/work` in which `more` are further rules.
+/// Returns a world whose policy has `more` as further rules.
 fn with_rules(more: &str) -> World {
     World::bare().policy(&format!(
         r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}},
@@ -25,7 +25,7 @@ fn clone3() {
 fn extended_attributes_by_the_newest_calls() {
     let found =
         printed(&World::open(), "open('f', 'w'); print(error(c.syscall(466, -100, b'f', 0, b'user.none')))");
-    // Linux 6.13 has them.
+    // Linux has these calls since 6.13.
     assert!(["ENODATA", "ENOSYS", "ENOTSUP"].contains(&&*found[0]), "{found:?}");
     assert_eq!(found[1], "ENOSYS");
 }
@@ -113,7 +113,7 @@ fn signals_that_cannot_be_held_from_terminals() {
 fn rings_of_calls() {
     let [native, guarded] = printed(&World::open(), "print(error(c.syscall(425, 1, 0)))");
     assert_eq!(guarded, "ENOSYS");
-    // Machines may have it switched off (kernel.io_uring_disabled).
+    // The machine may have it disabled (kernel.io_uring_disabled).
     assert!(["EFAULT", "EPERM", "ENOSYS"].contains(&&*native), "{native}");
 }
 

@@ -1,4 +1,4 @@
-//! No command without a test: what a document shows is replayed (`replay`), or stands in the table here.
+//! Every command has a test: what a document shows is replayed (`replay`), or is in the table here.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,15 +9,15 @@ use guard_tests::{Step, ended, sources, steps};
 use crate::documents::{Document, documents};
 use crate::replay::REPLAYED;
 
-/// A command that cannot be run where the others are, and who runs it.
+/// A command that cannot be replayed with the others, and the file that runs it.
 struct Elsewhere {
-    /// Empty for any.
+    /// The document that shows it; empty for any.
     document: &'static str,
-    /// How it begins, as it stands there; empty for all that the document shows.
+    /// The beginning of the command, as the document has it; empty for all of its commands.
     command: &'static str,
     /// The file that runs it.
     file: &'static str,
-    /// What that file says of it.
+    /// Text that shows that this file runs it.
     there: &'static str,
 }
 
@@ -31,7 +31,7 @@ const fn elsewhere(
 }
 
 const ELSEWHERE: &[Elsewhere] = &[
-    // The gate is what runs this.
+    // The gate runs this.
     elsewhere("README.md", "make test", ".ci/run", "exec make test"),
     elsewhere("docs/tour.md", "", "tests/tour/main.rs", "docs/tour.md"),
     elsewhere("docs/approvals.md", "#!/bin/sh", "tests/docs/examples.rs", "notify-send"),
@@ -88,12 +88,12 @@ const ELSEWHERE: &[Elsewhere] = &[
         "tests/templates/agents.rs",
         "[\"agent\", \"exec\"",
     ),
-    // On a terminal, or until somebody ends it.
+    // These need a terminal, or run until somebody ends them.
     elsewhere("", "openclaw-guard approvals watch", "tests/approval/watch.rs", "[\"approvals\", \"watch\"]"),
     elsewhere("docs/policy.md", "openclaw-guard -v", "tests/escape/faults.rs", "command.arg(\"-v\")"),
     elsewhere("", "openclaw-guard bench", "tests/cli/bench.rs", "[\"bench\", "),
     elsewhere("", "openclaw-guard approvals serve", "tests/src/served.rs", "\"serve\""),
-    // In a clean Debian; what systemctl starts is started by itself.
+    // In a clean Debian, without systemctl: the script runs the unit's command itself.
     elsewhere("docs/install.md", "", "scripts/test-package", "docs/install.md"),
     elsewhere("README.md", "cargo install", "scripts/test-package", "cargo install"),
     elsewhere("docs/decisions.md", "cargo install", "scripts/test-full", "cargo install"),
@@ -115,13 +115,13 @@ const ELSEWHERE: &[Elsewhere] = &[
     ),
 ];
 
-/// Who runs a command that is not replayed.
+/// Returns whether the table has this command.
 pub fn is_elsewhere(document: &str, command: &str) -> bool {
     let of = |one: &&Elsewhere| one.document.is_empty() || one.document == document;
     ELSEWHERE.iter().filter(of).any(|one| command.starts_with(one.command))
 }
 
-/// The first words of a command of ours.
+/// The first words of the project's commands.
 const PROGRAMS: [&str; 4] = ["openclaw-guard", "openclaw", "make", "cargo"];
 
 fn is_command(text: &str) -> bool {
@@ -129,7 +129,7 @@ fn is_command(text: &str) -> bool {
     text.contains(' ') && (PROGRAMS.contains(&first) || first.starts_with("scripts/"))
 }
 
-/// Commands that stand in blocks, and that nothing runs.
+/// Returns the commands in code blocks that nothing runs.
 fn left_out(document: &Document) -> Vec<String> {
     let mut left = Vec::new();
     let is_replayed = REPLAYED.contains(&document.name.as_str());
@@ -195,32 +195,32 @@ fn who_runs_a_command_elsewhere_is_there() {
             assert!(is_made(&command.split_whitespace().collect::<Vec<_>>()), "there is no {command}");
         }
         let path = sources().join("..").join(file);
-        // The repository's own script is not among what is copied for another user.
+        // The copy of the repository for another user does not have its own script.
         if *file == ".ci/run" && !path.exists() {
             continue;
         }
-        // What stands in a table stands in it.
+        // This file contains the text anyway, in its table.
         assert!(!file.ends_with("commands.rs"), "{file}");
         let runs = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(runs.contains(there), "{file} has no longer {there:?}, of {name}: {command:?}");
     }
 }
 
-/// A word that stands for others: `ID`, `CMD`, `PATTERN…`, `/home/u/…`.
+/// Returns whether a word is a placeholder: `ID`, `CMD`, `PATTERN…`, `/home/u/…`.
 fn stands_for_others(word: &str) -> bool {
     let letters = word.trim_matches(['[', ']', '\'', '"', '.']);
     word.contains('…')
         || !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
-/// Whether a command that is run has these words beside each other.
+/// Returns whether a command that is run has these words in a row.
 fn has(command: &[&str], words: &[&str]) -> bool {
     command
         .windows(words.len())
         .any(|window| window.iter().zip(words).all(|(one, other)| one == other || stands_for_others(other)))
 }
 
-/// The first options of a target of the Makefile, with what it is given.
+/// Returns whether the Makefile has this target and accepts what it is given.
 fn is_made(words: &[&str]) -> bool {
     let words = words.iter().map(|word| word.trim_matches('\'')).filter(|word| !word.contains('…'));
     let dry = ended(Command::new("make").args(["-n", "-C"]).arg(sources().join("..")).args(words.skip(1)));

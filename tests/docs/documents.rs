@@ -1,28 +1,28 @@
-//! What stands in README.md and docs.
+//! The texts of README.md and docs.
 
 use std::fs;
 
 use guard_tests::sources;
 
-/// A page.
+/// A Markdown page.
 #[derive(Debug)]
 pub struct Document {
-    /// Below the top of the repository.
+    /// Its path from the top of the repository.
     pub name: String,
     pub text: String,
 }
 
-/// What stands between two fences.
+/// A fenced code block.
 #[derive(Debug)]
 pub struct Block {
-    /// The line of its first fence.
+    /// The line of its opening fence.
     pub line: usize,
-    /// What stands behind that: a language.
+    /// The language after its opening fence.
     pub language: String,
     pub text: String,
 }
 
-/// All of them.
+/// Returns all documents.
 pub fn documents() -> Vec<Document> {
     let root = sources().join("..");
     let docs = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("an entry").path());
@@ -39,13 +39,13 @@ pub fn documents() -> Vec<Document> {
     names.into_iter().map(read).collect()
 }
 
-/// One of them.
+/// Returns the document of this name.
 pub fn document(name: &str) -> Document {
     documents().into_iter().find(|document| document.name == name).expect(name)
 }
 
 impl Document {
-    /// Its fenced blocks.
+    /// Returns its fenced blocks.
     pub fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut is_open = false;
@@ -67,7 +67,7 @@ impl Document {
         blocks
     }
 
-    /// Its lines outside of fences, comments and blocks that are set in, numbered from 1.
+    /// Returns its lines outside of fences, comments and indented blocks, numbered from 1.
     pub fn prose(&self) -> Vec<(usize, &str)> {
         let (mut fenced, mut comment) = (false, false);
         let mut prose = Vec::new();
@@ -85,7 +85,7 @@ impl Document {
         prose
     }
 
-    /// The lines that are set in as a block is.
+    /// Returns the lines of its indented blocks.
     pub fn indented(&self) -> Vec<(usize, &str)> {
         let mut fenced = false;
         let mut lines = Vec::new();
@@ -98,7 +98,7 @@ impl Document {
         lines
     }
 
-    /// What its prose has between backticks; it may be broken at the end of a line.
+    /// Returns the texts between backticks in its prose, which may span line breaks.
     pub fn inline(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         let (mut open, mut text) = (None, String::new());

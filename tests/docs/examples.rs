@@ -1,4 +1,4 @@
-//! Policies and scripts that documents show.
+//! The policies and scripts that documents show.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use guard_tests::{World, ended, ended_with_input, guard};
 
 use crate::documents::{document, documents};
 
-/// Where a piece of a policy may stand: what is before it, and behind it.
+/// The contexts in which a piece of a policy may be valid: the text before it and after it.
 const CONTEXTS: [(&str, &str); 7] = [
     ("", ""),
     (r#""permissions": {"#, "}"),
@@ -20,11 +20,11 @@ const CONTEXTS: [(&str, &str); 7] = [
     (r#""audit": {"#, "}"),
 ];
 
-/// Pieces that are no policy's: OpenClaw's own, and lines of others.
+/// The beginnings of JSON that belongs to no policy: OpenClaw's own, and other lines.
 const OTHERS: [&str; 5] =
     [r#"{"type":"request""#, r#"{"prev":"#, r#""tools": "#, r#""operation": "#, r#""type":"#];
 
-/// What is wrong with a policy.
+/// Returns what `policy validate` reports, unless the policy is valid.
 fn problems(world: &World, text: &str) -> Option<String> {
     let mut validate = Command::new(guard());
     validate.args(["policy", "validate", "-"]).env("HOME", world.home()).current_dir(world.work());
@@ -32,7 +32,7 @@ fn problems(world: &World, text: &str) -> Option<String> {
     (said.status != 0).then(|| format!("{text}\n{}{}", said.stdout, said.stderr))
 }
 
-/// What of a whole policy's own examples does not hold.
+/// Returns which of a whole policy's own examples fail.
 fn disproved(world: &World, text: &str) -> Option<String> {
     if !text.trim_start().starts_with('{') || !text.contains("\"examples\"") {
         return None;
@@ -78,7 +78,7 @@ fn every_policy_is_one() {
     assert!(right > 8, "{right} policies");
 }
 
-/// The cells of a table's row.
+/// Returns the cells of a table's row.
 fn cells(row: &str) -> Vec<&str> {
     row.trim().trim_matches('|').split('|').map(str::trim).collect()
 }
@@ -110,7 +110,7 @@ fn the_figures_of_the_readme_are_those_of_the_benchmarks() {
     }
 }
 
-/// docs/approvals.md: the script that shows a notification, by notify-send.
+/// Runs the notification script of docs/approvals.md with a stub of notify-send.
 #[test]
 fn the_notification_script_shows_what_is_asked() {
     let script = document("docs/approvals.md").blocks().into_iter().find(|block| block.language == "sh");

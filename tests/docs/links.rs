@@ -1,4 +1,4 @@
-//! What documents point at is there.
+//! Everything that documents point at exists.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,7 +17,7 @@ static HEADING: LazyLock<Regex> =
 static FILE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"^[\w.-]+(?:/[\w.-]+)+\.(?:rs|py|mjs|svg|png|md)$").expect("an expression"));
 
-/// The name by which a heading is linked to: small letters and hyphens.
+/// Returns the anchor of a heading: lower case, with hyphens.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|one| one.is_alphanumeric() || [' ', '-', '_'].contains(one));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -28,7 +28,7 @@ fn headings(document: &Document) -> Vec<String> {
     headings.map(|(_, line)| line.trim_start_matches('#').trim().to_owned()).collect()
 }
 
-/// What a link leads to that is not there.
+/// Returns a message if the target of a link does not exist.
 fn broken(from: &Document, target: &str) -> Option<String> {
     if target.contains("://") {
         return None;
@@ -92,7 +92,7 @@ fn a_heading_that_is_named_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Files are named from the top, or from where the code of the supervisor or of the decisions is.
+/// Documents name files from the top, or from the directories of the supervisor or the policy.
 #[test]
 fn files_that_are_named_are_there() {
     let root = sources().join("..");

@@ -10,12 +10,12 @@ use regex::{Captures, Regex};
 
 use crate::documents::document;
 
-/// Of what stands for nothing in particular.
+/// The placeholder for any text.
 const ANY: char = '…';
-/// So many letters are a message; less is a part of another.
+/// The fewest letters of a message; a shorter text is a part of another.
 const LETTERS: usize = 8;
 
-/// An error's text, a line that begins as the guard's own lines do, or what is handed to those that print such lines.
+/// Matches an error's text, a line with the guard's prefix, and the argument of a function that prints lines.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     let literal = r#""((?:[^"\\]|\\.)*)""#;
     let tellers = r"\b(?:(?:complain|grumble|remark|news)\(\s*&?(?:format!\(\s*)?|print\(format!\()";
@@ -24,9 +24,9 @@ static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
     ))
     .expect("an expression")
 });
-/// What the program is made of.
+/// The directories of the program's code.
 const PARTS: [&str; 5] = ["approvals/src", "cli/src", "openclaw/src", "shim/src", "supervisor/src"];
-/// Where reasons of denials are made, and what `learn` says: each sentence there is one.
+/// The code of denial reasons and of `learn`'s output: each sentence there is a message.
 const REASONS: [&str; 7] = [
     "supervisor/src/syscall",
     "supervisor/src/exec",
@@ -38,12 +38,12 @@ const REASONS: [&str; 7] = [
 ];
 static SENTENCE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"(?s)"((?:[^"\\\n]|\\.)*)""#).expect("an expression"));
-/// What is no sentence for anybody: comments, and what only a log for developers or a panic has.
+/// Matches text that users do not see: comments, and the text of developers' logs and panics.
 static UNTOLD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"(?m)//.*$|(?:expect|panic!|unreachable!|debug!|warn!)\((?:[^"\n]*)"(?:[^"\\]|\\.)*""#)
         .expect("an expression")
 });
-/// Between one backtick or two.
+/// Matches text between single or double backticks.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| Regex::new("``(.+?)``|`([^`]+)`").expect("an expression"));
 static CONTINUED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\\\n\s*").expect("an expression"));
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{[^{}]*\}").expect("an expression"));
@@ -52,7 +52,7 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|one| one.is_alphabetic()).count()
 }
 
-/// Files of the program, without tests, and without what OpenClaw says by its own words (`oracle`).
+/// Collects the program's files, without tests and without the code that has OpenClaw's messages (`oracle`).
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()) {
         let name = entry.file_name().and_then(|name| name.to_str()).expect("a name");
@@ -64,14 +64,14 @@ fn files(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A literal as it is said.
+/// Returns a literal as the guard prints it, with `…` for what differs.
 fn told(literal: &str) -> String {
     let text = CONTINUED.replace_all(literal, "").replace("\\\"", "\"");
     let text = PLACEHOLDER.replace_all(&text, "…");
     text.strip_prefix("openclaw-guard: ").unwrap_or(&text).trim().to_owned()
 }
 
-/// What the guard says, with `…` for what differs, and the file that says so.
+/// Returns the guard's messages, with `…` for what differs, and the file of each.
 fn messages() -> BTreeMap<String, PathBuf> {
     let mut found = Vec::new();
     let root = sources().join("..");
@@ -100,7 +100,7 @@ fn messages() -> BTreeMap<String, PathBuf> {
     messages
 }
 
-/// The messages that the document speaks of: the first cells of its tables, between backticks.
+/// Returns the messages that the document explains: the first cells of its tables, between backticks.
 fn patterns() -> Vec<String> {
     let text = document("docs/troubleshooting.md").text;
     let rows = text.lines().filter(|line| line.starts_with("| `"));
@@ -112,7 +112,7 @@ fn patterns() -> Vec<String> {
     quoted.filter_map(text).map(|pattern| pattern.replace("\\|", "|")).collect()
 }
 
-/// Whether a pattern's parts stand in a message, in their order, from its beginning to its end.
+/// Returns whether a message consists of a pattern's parts, in order, with any text between them.
 fn fits(pattern: &str, message: &str) -> bool {
     let parts: Vec<&str> = pattern.split(ANY).collect();
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };

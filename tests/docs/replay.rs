@@ -1,6 +1,6 @@
-//! Every transcript, run again as it stands there, each document in a home of its own.
+//! Replays every transcript as the documents have it, each document in its own home.
 //!
-//! A document says in comments what has to be done first (`guard_tests::steps`). What its home has from the beginning is
+//! A document's comments contain its preparations (`guard_tests::steps`). Its home starts as a copy of
 //! `homes/NAME`.
 
 use std::fs;
@@ -40,8 +40,8 @@ replayed! {
     why => "docs/why.md",
 }
 
-/// What the operator has in PATH: the guard, and where the repository's `make` is shown one that builds nothing, for the
-/// tests are built already.
+/// Fills a directory for the operator's PATH: the guard and, if the document shows the repository's `make`, a
+/// make that builds nothing, since the tests are built already.
 fn programs(bin: &Path, makes: bool) {
     fs::create_dir(bin).expect("a directory");
     copy_guard(&bin.join("openclaw-guard"));
@@ -81,7 +81,7 @@ fn replay(name: &str) {
 
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
     let mut shell = Shell::new(&home, &[("PATH", &path), ("LANG", "C.UTF-8"), ("USER", "u")]);
-    // Nothing goes out: what is fetched is refused by this host.
+    // Nothing leaves this host: a request to example.org goes to localhost:1, which refuses it.
     shell.call("localhost:1", "example.org");
     let collector = Collector::start();
     shell.call(&collector.address, "localhost:4318");
@@ -92,7 +92,7 @@ fn replay(name: &str) {
     assert!(differences.is_empty(), "{name}:\n{}", differences.join("\n"));
 }
 
-/// Something that takes whatever is sent by HTTP.
+/// An HTTP server that accepts every request.
 struct Collector {
     address: String,
 }

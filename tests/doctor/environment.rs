@@ -1,4 +1,4 @@
-//! Secrets of the operator's environment: names, and never a value.
+//! Secrets in the operator's environment: doctor prints their names, never a value.
 
 use std::process::Command;
 

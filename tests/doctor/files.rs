@@ -1,4 +1,4 @@
-//! Who may change what the guard goes by.
+//! Who may change the files that the guard relies on.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -12,7 +12,7 @@ fn mode(path: impl AsRef<Path>, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// A world with everything in it that a guard leaves, for its owner alone.
+/// Creates everything that a guard leaves behind, accessible to its owner alone.
 fn kept(world: &World) {
     for name in ["exec-approvals.json", "guard/approvals.json", "openclaw.json"] {
         mode(world.write(Path::new("home/.openclaw").join(name), "{\"version\": 1}"), 0o600);
@@ -59,7 +59,7 @@ fn what_everybody_may_write_is_a_problem() {
         let path = world.root().join(path);
         mode(&path, if path.is_dir() { 0o777 } else { 0o666 });
         Found::of(&world).must("problem", name, "everybody may write", "chmod ");
-        // Sticky, nobody takes another's file away.
+        // In a sticky directory nobody can remove another's file.
         if path.is_dir() {
             mode(&path, 0o1777);
             assert!(!Found::of(&world).is("problem", name, ""), "{name}");
@@ -116,7 +116,7 @@ fn what_belongs_to_another_user_is_a_problem() {
         Found::of(&world).must("problem", name, "user 4242", "chown ");
         chown(&path, Some(0), None).expect("the owner");
     }
-    // A group is a warning.
+    // A group that may write is a warning.
     for (name, path) in [("audit", "audit.jsonl"), ("way", "")] {
         let path = world.root().join(path);
         chown(&path, None, Some(OTHER)).expect("another group");
@@ -124,7 +124,7 @@ fn what_belongs_to_another_user_is_a_problem() {
         Found::of(&world).must("warning", name, "the group 4242", "chmod g-w ");
         mode(&path, if path.is_dir() { 0o700 } else { 0o600 });
     }
-    // The home's owner is who the guard works for.
+    // The guard works for the home's owner, so another uid is no problem there.
     for path in ["home", "home/.openclaw", "home/.openclaw/exec-approvals.json"] {
         chown(world.root().join(path), Some(OTHER), None).expect("another owner");
     }
@@ -139,7 +139,7 @@ fn a_link_on_the_way_that_the_tree_may_replace_is_a_problem() {
     let found = Found::with(&world, |command| {
         command.arg("--policy").arg(world.root().join("link/guard.json"));
     });
-    // The last one counts for clap, as a shell's alias may have one before.
+    // clap takes the last `--policy`: an alias of the shell may have given an earlier one.
     assert!(real.exists());
     found.must("problem", "guard.json", "may replace the link", "without that link");
     let found = Found::with(&world, |command| {
@@ -161,7 +161,7 @@ fn a_guard_that_the_tree_may_write_is_a_problem() {
         Found::read(guard_tests::ended(command.args(["doctor", "--json"])))
     };
     found_by(&world).must("problem", "program", "which starts the next guard", "permissions.filesystem.deny");
-    // Persistence keeps it.
+    // The persistence rules protect it.
     let world = world.policy_text(|text| text.replace("\"persistence\": false", "\"persistence\": true"));
     found_by(&world).must("ok", "program", "", "");
 }

@@ -1,11 +1,11 @@
-//! What `doctor --json` finds.
+//! The findings of `doctor --json`.
 
 use std::process::Command;
 
 use guard_tests::{Ended, World, ended, program_text};
 use serde_json::Value;
 
-/// All of it, with the status.
+/// All findings, with the exit status and the raw result.
 #[derive(Debug)]
 pub struct Found {
     pub status: i32,
@@ -14,12 +14,12 @@ pub struct Found {
 }
 
 impl Found {
-    /// In a world.
+    /// Runs doctor in a world.
     pub fn of(world: &World) -> Found {
         Found::with(world, |_| {})
     }
 
-    /// The same with a command that is changed before it starts.
+    /// Runs doctor with a command that `change` adjusts before it starts.
     pub fn with(world: &World, change: impl FnOnce(&mut Command)) -> Found {
         let mut command = world.command();
         command.args(["doctor", "--json"]);
@@ -27,12 +27,12 @@ impl Found {
         Found::read(ended(&mut command))
     }
 
-    /// Behind a seccomp filter that answers some calls with an errno, as a container's does.
+    /// Runs doctor under a seccomp filter that answers some calls with an errno, as a container's does.
     pub fn behind(world: &World, rules: &[Rule]) -> Found {
         Found::behind_command(world.command(), rules)
     }
 
-    /// The same for a guard with options.
+    /// Runs doctor under such a filter, for a guard with options.
     pub fn behind_command(guard: Command, rules: &[Rule]) -> Found {
         Found::read(ended(&mut behind(guard, rules)))
     }
@@ -43,12 +43,12 @@ impl Found {
         Found { status: raw.status, all, raw }
     }
 
-    /// Everything of a name.
+    /// Returns all findings of a name.
     pub fn named(&self, name: &str) -> Vec<&Value> {
         self.all.iter().filter(|one| one["name"] == name).collect()
     }
 
-    /// Whether something of this name is in this state, and says this.
+    /// Returns whether a finding of this name is in this state and contains this text.
     pub fn is(&self, state: &str, name: &str, text: &str) -> bool {
         let is_it = |one: &&Value| {
             one["state"] == state && one["text"].as_str().is_some_and(|said| said.contains(text))
@@ -56,7 +56,7 @@ impl Found {
         self.named(name).iter().any(is_it)
     }
 
-    /// That it is; for a warning or a problem there is something to do, which says this.
+    /// Asserts that there is such a finding, and that its fix contains `fix`.
     #[track_caller]
     pub fn must(&self, state: &str, name: &str, text: &str, fix: &str) -> &Found {
         let says = |one: &&Value, key: &str, part: &str| {
@@ -81,12 +81,12 @@ pub struct Rule {
     pub errno: i32,
 }
 
-/// Every call of a number.
+/// Refuses every call of this number.
 pub fn refused(number: i64, errno: i32) -> Rule {
     Rule { number, argument: None, errno }
 }
 
-/// `doctor --json` of a guard behind a filter; with no rules, behind one that has a listener.
+/// Returns the command `doctor --json` under a filter; without rules, under one that has a listener.
 fn behind(guard: Command, rules: &[Rule]) -> Command {
     const SCRIPT: &str = r#"
 import ctypes, json, os, struct, sys
@@ -127,7 +127,7 @@ os.execv(sys.argv[2], sys.argv[2:])
     command
 }
 
-/// A world without rules of its own, and one under which everything is allowed.
+/// Returns a world that allows everything, with `rest` at the end of its policy.
 pub fn open(rest: &str) -> World {
     World::bare().policy(&format!(
         r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}},

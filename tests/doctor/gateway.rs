@@ -1,11 +1,11 @@
-//! `doctor`, where there is nothing to find.
+//! `doctor gateway` where there is no gateway to find.
 
 use std::net::TcpListener;
 
 use guard_tests::{World, ended};
 use serde_json::Value;
 
-/// What `doctor gateway` finds under such a policy, as JSON, with its status.
+/// Returns the status of `doctor gateway` with these `approvals` settings, and its findings.
 fn found(world: &World, approvals: &str) -> (i32, Vec<Value>) {
     let policy = world.write(
         "policy.json",

@@ -1,4 +1,4 @@
-//! A doctor inside of a guard, and one beside it.
+//! `doctor` inside a guard, and beside one.
 
 use guard_tests::{Ended, World, guard};
 
@@ -11,7 +11,7 @@ fn inside(world: &World, arguments: &[&str]) -> Ended {
     world.guarded(&argv)
 }
 
-/// With a floor that lets the kernel do what it may, and this guard start.
+/// Returns a floored world in which this guard may start.
 fn from_here() -> World {
     let world = World::floored();
     let bin = world.root().join("bin").display().to_string();
@@ -58,7 +58,7 @@ fn a_guard_that_runs_is_told() {
         "permissions": {"filesystem": {"rules": {SYSTEM, "@/work/**": "rwx", "@/work/asked": "?--"}}}}"#;
     let world = World::bare().policy(policy).attended();
     world.write("work/asked", "x");
-    // Its socket is made when it asks.
+    // The guard creates its socket when it asks.
     let held = world.start(&["cat", "asked"]);
     let asked = world.wait_for(1).remove(0);
     Found::of(&world).must("ok", "guards", "one runs now: process ", "");

@@ -6,7 +6,7 @@ use super::found::{Found, Rule, refused};
 
 /// Flags of seccomp(2), linux/seccomp.h.
 const WAIT_KILLABLE: u32 = 1 << 5;
-/// Requests of a listener, and of /proc/PID/maps.
+/// ioctl requests of a seccomp listener and of /proc/PID/maps.
 const SET_FLAGS: u32 = 0x4008_2104;
 const ADD: u32 = 0x4018_2103;
 const PROCMAP_QUERY: u32 = 0xc068_6611;
@@ -15,7 +15,7 @@ const PROCMAP_QUERY: u32 = 0xc068_6611;
 fn here_everything_is_found() {
     let world = World::bare();
     let found = Found::of(&world);
-    // Where another test could run a guard, its features are there.
+    // The other tests run a guard on this machine, so it has what a guard needs.
     for name in ["release", "machine", "proc", "notify", "notify-sizes", "wait-killable", "listener", "addfd"]
     {
         found.must("ok", name, "", "");
@@ -80,7 +80,7 @@ fn without_landlock_the_broker_is_alone() {
         found.must("warning", "floor", "none", "Landlock");
         found.must("ok", "tiers", "broker", "");
         assert!(!found.is("ok", "tiers", "floored"));
-        // The guard starts without.
+        // The guard starts without a floor.
         assert!(!found.is("problem", "floor", "") && !found.is("problem", "landlock", ""));
     }
 }

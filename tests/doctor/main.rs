@@ -1,4 +1,4 @@
-//! `doctor`: each thing that it finds is made to happen.
+//! `doctor`: the tests provoke each of its findings.
 
 mod environment;
 mod files;

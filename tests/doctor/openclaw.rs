@@ -99,7 +99,7 @@ fn interpreters_are_no_safe_bins() {
     found.must("warning", "safe-bins", "ruby", "");
     found.must("warning", "safe-bins", "tools.exec.safe_bins_interpreter_unprofiled", "");
     let told: Vec<_> = found.named("safe-bins").iter().filter_map(|one| one["text"].as_str()).collect();
-    // Without what is before: the names of directories are made up.
+    // Only the names of the programs: the directories before them are temporary.
     let names: Vec<_> =
         told.iter().filter_map(|text| text.split(" runs ").next()?.rsplit(": ").next()).collect();
     assert_eq!(names, ["python3", "ruby"], "{told:?}");

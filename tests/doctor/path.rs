@@ -1,4 +1,4 @@
-//! PATH: where a program can be left that the operator starts.
+//! PATH: where somebody could leave a program that the operator starts.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -7,7 +7,7 @@ use guard_tests::{World, is_root, skip};
 
 use super::found::{Found, open};
 
-/// `@` stands for the world's directory.
+/// Runs doctor with this PATH, in which `@` stands for the world's directory.
 fn with_path(world: &World, path: &str) -> Found {
     let path = path.replace('@', world.root().to_str().expect("a plain path"));
     Found::with(world, |command| {
@@ -26,7 +26,7 @@ fn a_directory_that_the_tree_may_write_is_a_problem() {
     let world = open("");
     directory(&world, "bin", 0o755);
     with_path(&world, "@/bin").must("problem", "path", "the guarded tree may leave programs in", "deny");
-    // The persistence that nobody switched off keeps PATH.
+    // The persistence rules, if nobody has disabled them, protect PATH.
     let world = world.policy_text(|text| text.replace("\"persistence\": false", "\"persistence\": true"));
     let found = with_path(&world, "@/bin");
     assert!(!found.is("problem", "path", ""), "{found:?}");
@@ -67,7 +67,7 @@ fn one_that_is_missing_is_told_and_one_that_the_tree_may_make_is_a_problem() {
     let found = with_path(&world, "/no/such/directory");
     found.must("note", "path-missing", "/no/such/directory", "");
     if !is_root() {
-        // Where the kernel keeps this user from it, it is kept from the tree.
+        // What this user cannot create, the tree cannot create either.
         with_path(&open(""), "/usr/no/such/bin").must("note", "path-missing", "/usr/no/such/bin", "");
     }
     with_path(&open(""), "@/none/bin").must("problem", "path", "the guarded tree may make it", "");

@@ -18,7 +18,7 @@ fn what_is_wrong_is_told_with_its_place() {
     let found = Found::of(&world);
     found.must("problem", "policy", "guard.json:3:", "openclaw-guard policy validate ");
     found.must("problem", "policy", "(and 1 more)", "");
-    // The rest is looked at all the same.
+    // doctor checks the rest nevertheless.
     found.must("note", "tiers", "without a policy that is right", "");
     found.must("note", "environment", "without a policy that is right", "");
     found.must("ok", "listener", "", "");

@@ -1,4 +1,4 @@
-//! What is printed: for programs, and for people.
+//! The output: as JSON, and as text.
 
 use std::process::Command;
 
@@ -33,7 +33,7 @@ fn every_finding_has_the_same_shape() {
     assert_eq!(at, 4, "all sections");
 }
 
-/// Scripts go by these.
+/// Scripts rely on these names.
 #[test]
 fn names_stay() {
     let found = Found::of(&World::bare());

@@ -1,10 +1,11 @@
-//! One attack: a program that tries to get at what the policy closes, natively, where it must succeed, and under the guard.
+//! One attack: a program that tries to reach what the policy closes. It runs natively, where it must succeed,
+//! and under the guard.
 //!
-//! The program finds an [`Arena`] around it, as `$R`: `work/`, its current directory, may be written; `$O` (`only/file`)
-//! read; `$S` (`shut/file`) may not be touched, and `$P` (`hide/prog`) read but not run. What is judged is never what the
-//! program says but what is there afterwards: the secret in its output or in a file, a change below the closed
-//! directories and the home, the mark that `$P` leaves. Who stands outside of the tree, a server or a process, writes below
-//! `shut/` when it was got at.
+//! The program finds an [`Arena`] around it, as `$R`: it may write `work/`, its current directory, and read
+//! `$O` (`only/file`); it may not touch `$S` (`shut/file`), and may read but not run `$P` (`hide/prog`). The
+//! verdict does not rest on what the program reports but on what is there afterwards: the secret in its
+//! output or in a file, a change below the closed directories and the home, the mark that `$P` leaves. A
+//! server or process outside of the tree writes below `shut/` when the attack reached it.
 
 use std::any::Any;
 use std::fs;
@@ -15,22 +16,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use guard_tests::{Arena, Ended, ended, has, layers_off, program_text};
 
-/// What stands outside of the tree while an attack runs, and is taken down when this is dropped.
+/// What is set up outside of the tree for an attack; dropping it takes it down.
 pub type Outside = Box<dyn Any>;
 
-/// What most attacks run under: everything may be started but what lies in the arena.
+/// The policy of most attacks: the system's programs may run, nothing of the arena outside of `tools/` may.
 pub const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"filesystem": {"rules": {SYSTEM,
         "@": "r--", "@/work/**": "rw-", "@/only/**": "r--", "@/tools/**": "r-x", "@/hide/**": "r--"},
         "default": "---"}}}"#;
 
-/// The same, where what is built in `work/` may be run.
+/// Like [`POLICY`], but what is built in `work/` may run.
 pub const BUILDING: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"filesystem": {"rules": {SYSTEM,
         "@": "r--", "@/work/**": "rwx", "@/only/**": "r--", "@/tools/**": "r-x", "@/hide/**": "r--", "@/hide/prog": "r--"},
         "default": "---"}}}"#;
 
-/// What Python attacks begin with.
+/// The beginning of every Python attack.
 const PRELUDE: &str = "
 import ctypes, os, struct, sys
 R, S, O, P = (os.environ[name] for name in 'RSOP')
@@ -62,7 +63,7 @@ def array(*items):
     return (ctypes.c_char_p * (len(items) + 1))(*items, None)
 ";
 
-/// What attacks by bash begin with: waits until a child has become sleep(1).
+/// The beginning of bash attacks: `sleeps` waits until a child has become sleep(1).
 const SHELL: &str =
     "sleeps() { for i in {1..3000}; do [[ $(< /proc/$1/comm) != sleep ]] || return 0; sleep .02; done; }; ";
 
@@ -72,18 +73,18 @@ enum Program {
     C { source: &'static str, mode: &'static str },
 }
 
-/// What an attack can do without the guard.
+/// Whether an attack works without the guard.
 enum Natively {
     Succeeds,
-    /// The kernel itself refuses it here: for this reason.
+    /// The kernel itself refuses it here, for this reason.
     Fails(&'static str),
-    /// It succeeds where this says so.
+    /// It succeeds where this function returns true.
     If(fn() -> bool),
-    /// It is not tried.
+    /// It does not run natively.
     NotTried,
 }
 
-/// Where it is tried.
+/// Where an attack runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Guarded,
@@ -101,7 +102,7 @@ impl Side {
     }
 }
 
-/// An attack, and what it needs around it.
+/// An attack and what it needs around it.
 pub struct Attack {
     program: Program,
     policy: &'static str,
@@ -138,45 +139,45 @@ impl Attack {
         }
     }
 
-    /// Under another policy, as [`guard_tests::World::policy`] takes it.
+    /// Sets the policy, in the form that [`guard_tests::World::policy`] takes.
     pub fn under(mut self, policy: &'static str) -> Attack {
         self.policy = policy;
         self
     }
 
-    /// With something prepared in the arena, or standing outside.
+    /// Adds a preparation: it changes the arena or starts something outside of the tree.
     pub fn with(mut self, prepare: fn(&Arena) -> Outside) -> Attack {
         self.prepare.push(prepare);
         self
     }
 
-    /// That does not succeed without the guard either, because the kernel does not let it here. It is tried all the same:
-    /// another kernel might.
+    /// Marks an attack that fails without the guard too, because the kernel refuses it here. It still runs
+    /// natively: another kernel might allow it.
     pub fn natively_refused(mut self, why: &'static str) -> Attack {
         self.natively = Natively::Fails(why);
         self
     }
 
-    /// That is not tried without the guard, nor without one of its layers, for this reason.
+    /// Runs the attack only under the whole guard: neither natively nor with a layer off.
     pub fn only_guarded(mut self, _why: &'static str) -> Attack {
         self.natively = Natively::NotTried;
         self
     }
 
-    /// That succeeds without the guard where the machine has what not every machine has.
+    /// Marks an attack that succeeds natively only where the machine has a certain feature.
     pub fn natively_if(mut self, is_there: fn() -> bool) -> Attack {
         self.natively = Natively::If(is_there);
         self
     }
 
-    /// With what the operator's shell hands down, open descriptors, variables or a directory: a line of bash that ends with
-    /// `"$@"`, which is the guard.
+    /// Starts the guard from a line of bash that hands something down: open descriptors, variables or a
+    /// directory. The line ends with `"$@"`, which is the guard.
     pub fn through(mut self, line: &'static str) -> Attack {
         self.through = Some(line);
         self
     }
 
-    /// By these programs, or not at all.
+    /// Skips the attack where one of these programs is missing.
     pub fn needs(mut self, programs: &'static [&'static str]) -> Attack {
         self.needs = programs;
         self
@@ -204,7 +205,7 @@ impl Attack {
         }
     }
 
-    /// Runs it in a fresh arena; says what came of it.
+    /// Runs the attack in a fresh arena. Returns its effect, if any, and how it ended.
     fn run(&self, side: Side) -> (Option<String>, Ended) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let secret = format!("TOPSECRET-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -216,12 +217,12 @@ impl Attack {
         let before = arena.state();
         let ended = ended(&mut self.command(&arena, side.start(&arena)));
         if side == Side::Guarded && layers_off().is_none() {
-            // What the guard does not even start gets nowhere.
+            // An attack that the guard does not even start would prove nothing.
             let is_start =
                 |line: &serde_json::Value| line["operation"] == "exec" && line["verdict"] == "allow";
             assert!(arena.world.audit().iter().any(is_start), "never started: {}", ended.stderr);
         }
-        // Whoever was got at has said so when it is gone.
+        // What is outside leaves its mark before the drop returns.
         drop(outside);
         let after = arena.state();
         let has = |text: &[u8]| text.windows(secret.len()).any(|window| window == secret.as_bytes());
@@ -241,7 +242,7 @@ impl Attack {
     }
 }
 
-/// A command as a shell starts it.
+/// Wraps a command in a line of bash.
 fn handed_down(line: &str, command: &Command) -> Command {
     let mut shell = Command::new(program_text("bash"));
     shell.args(["-c", line, "bash"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
@@ -257,7 +258,7 @@ fn handed_down(line: &str, command: &Command) -> Command {
     shell
 }
 
-/// The first file below a directory whose content is such.
+/// Finds the first file below a directory whose content or path satisfies `is_it`.
 fn find(directory: &Path, is_it: &impl Fn(&[u8]) -> bool) -> Option<String> {
     for entry in fs::read_dir(directory).ok()?.flatten() {
         let path = entry.path();
@@ -275,10 +276,12 @@ fn find(directory: &Path, is_it: &impl Fn(&[u8]) -> bool) -> Option<String> {
     None
 }
 
-/// Tries it. What came of it under the guard; None where it could not be tried.
+/// Runs the attack under the guard and, to show that it works, natively. Returns how the guarded run ended,
+/// or None if it cannot run here.
 ///
 /// # Panics
-/// When it succeeds under the guard; and when it does not without, unless it is known why: then it would show nothing.
+/// When the attack succeeds under the guard, or fails natively for no known reason: such a test proves
+/// nothing.
 pub fn attempt(attack: &Attack) -> Option<Ended> {
     let needs_whole_guard = matches!(attack.natively, Natively::NotTried);
     if !has(attack.needs) || needs_whole_guard && layers_off().is_some() {
@@ -306,7 +309,7 @@ pub fn attempt(attack: &Attack) -> Option<Ended> {
     Some(guarded)
 }
 
-/// A test for each attack.
+/// Defines a test for each attack.
 macro_rules! attacks {
     ($($(#[$doc:meta])* $name:ident => $attack:expr;)*) => {
         $($(#[$doc])* #[test] fn $name() { let _ = $crate::attempt::attempt(&$attack); })*

@@ -1,4 +1,4 @@
-//! By a system call of another name, another entry, another way into the kernel.
+//! Attacks by system calls under other names, through other entries and other ways into the kernel.
 
 use crate::attempt::{attacks, c, python};
 use crate::machine::{dumps_here, has_i386, has_rings};

@@ -1,5 +1,5 @@
-//! By deceiving the human who reads and answers. tests/prompt has what happens on a terminal, tests/approval what is tried
-//! while a call waits.
+//! Attacks that deceive the human who reads and answers. tests/prompt covers the terminal, tests/approval
+//! what is tried while a call waits.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use guard_tests::{Ended, World, ended, until};
 
-/// Names in which something acts on a terminal, or shows a reader something else than is there.
+/// Names with characters that act on a terminal, or that show a reader something else.
 const NAMES: [&str; 12] = [
     "plain\u{1b}[2J\u{1b}[1;1H",
     "title\u{1b}]0;x\u{7}",
@@ -24,7 +24,7 @@ const NAMES: [&str; 12] = [
     "line\nopenclaw-guard: all is well\r",
 ];
 
-/// Everything of the system may run; `bin/asked` is asked for, and what is in `closed/` may not be read.
+/// Everything of the system may run; `bin/asked` needs an answer, and files in `closed/` may not be read.
 fn world() -> World {
     let world = World::bare()
         .policy(
@@ -46,7 +46,7 @@ fn asked(world: &World) -> String {
     world.root().join("bin/asked").display().to_string()
 }
 
-/// Fails where something in a text acts on a terminal.
+/// Panics if the text would act on a terminal or forges a line of the guard.
 fn assert_harmless(what: &str, text: &str) {
     let acts = |character: char| {
         (character.is_control() && character != '\n')
@@ -62,7 +62,7 @@ fn no_name_acts_in_lines_or_in_the_log() {
     let world = world();
     for name in NAMES {
         let path = world.write(Path::new("closed").join(name), "x");
-        // What cat says of it is cat's own affair.
+        // Discards cat's own error message.
         let tried =
             world.guarded(&["bash", "-c", "cat \"$1\" 2>/dev/null", "x", path.to_str().expect("text")]);
         assert_harmless("a line", &tried.stderr);
@@ -87,7 +87,7 @@ fn no_name_acts_in_answers_of_check() {
     }
 }
 
-/// Has `bin/asked` wait with these arguments, and returns how it is listed, as text and as JSON.
+/// Makes `bin/asked` wait with these arguments. Returns how it is listed, as text and as JSON.
 fn listed(world: &World, arguments: &[&str]) -> [Ended; 2] {
     let program = asked(world);
     let held = world.start(&[&[&*program], arguments].concat());
@@ -139,7 +139,7 @@ fn bytes_that_are_no_text_do_not_act_either() {
     assert_eq!(held.end().stdout, "");
 }
 
-/// While `bin/asked x` of a directory `d/` waits, the tree does something; then a human says yes.
+/// Runs a script that makes a call wait and changes its subject meanwhile; then a human says yes.
 fn after(script: &str) -> (World, Ended) {
     let world = world();
     fs::create_dir(world.work().join("d")).expect("a directory");
@@ -153,7 +153,7 @@ fn after(script: &str) -> (World, Ended) {
     world.write("work/go", "");
     until("it has changed", || world.read("work/gone").is_some());
     assert_eq!(world.resolve(&waiting, "allow-once").status, 0);
-    // Whatever else it asks for is another question.
+    // Denies every other call: each is another question.
     until("it has ended", || {
         for more in world.pending() {
             let denied = world.resolve(&more, "deny");
@@ -202,7 +202,7 @@ fn a_program_that_becomes_a_script_while_it_waits() {
     assert!(!deceived("mv other d/asked", "d/asked x").contains("DECEIVED"));
 }
 
-/// A thousand questions of one kind teach a yes; the one that differs is asked for by itself.
+/// A flood of equal questions trains a human to say yes; the one that differs is asked separately.
 #[test]
 fn a_flood_of_equal_questions_is_one_and_another_stands_apart() {
     let world = world();
@@ -222,7 +222,7 @@ fn a_flood_of_equal_questions_is_one_and_another_stands_apart() {
     assert!(!said.stdout.contains("other"), "{}", said.stdout);
 }
 
-/// A yes for what was shown is for nothing that the caller changes in its memory meanwhile.
+/// A yes covers only what was shown: another directory, environment or argument is asked again.
 #[test]
 fn another_directory_and_another_environment_are_other_questions() {
     let world = world();

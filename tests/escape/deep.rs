@@ -1,4 +1,4 @@
-//! Below directories so deep that the kernel tells no path of them, rules hold as elsewhere.
+//! Rules also hold below directories so deep that the kernel reports no path for them.
 
 use guard_tests::World;
 

@@ -1,4 +1,4 @@
-//! Devices of the machine.
+//! Device nodes of the machine.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -6,13 +6,13 @@ use std::process::Command;
 
 use guard_tests::{World, ended, is_root, program_text, skip};
 
-/// Whoever may write to a device may not take it away from everybody else.
+/// Write access to a device does not allow a caller to remove or change it for everybody else.
 #[test]
 fn a_device_that_may_be_written_stays_as_it_is() {
     if !is_root() {
         return skip("only root makes a device node");
     }
-    // One of our own beside the machine's, which behaves as /dev/null.
+    // A node of this test's own beside the machine's; it behaves as /dev/null.
     let device = format!("/dev/guard-test-{}", std::process::id());
     let made = ended(Command::new("mknod").args(["-m", "666", &device, "c", "1", "3"]));
     assert_eq!(made.status, 0, "{}", made.stderr);

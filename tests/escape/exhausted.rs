@@ -1,5 +1,5 @@
-//! By calls that take all that the supervisor has, or that nobody else makes. What is denied stays unread, and who calls
-//! afterwards is answered.
+//! Calls that exhaust the supervisor's resources, or that no ordinary program makes. What is denied stays
+//! unread, and later callers are answered.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,7 +20,7 @@ fn world() -> World {
     world
 }
 
-/// Runs the attacker in C; what it printed, line by line.
+/// Runs the attacker in C. Returns the lines that it printed.
 fn exhaust(world: &World, mut command: Command, arguments: &[&str]) -> Vec<String> {
     let program = world.write("bin/exhaust", "");
     let source = fs::read_to_string(sources().join("attackers/exhaust.c")).expect("a source");
@@ -32,7 +32,7 @@ fn exhaust(world: &World, mut command: Command, arguments: &[&str]) -> Vec<Strin
     stdout.lines().map(str::to_owned).collect()
 }
 
-/// Runs Python, which ends by what is ordinary.
+/// Runs Python. In the end the script checks that an allowed and a denied open still behave as usual.
 fn python(world: &World, script: &str) -> Ended {
     let script = format!(
         "import os, sys\ndef errno(act):\n  try: act()\n  except OSError as error: return error.errno\n  return 0\n{script}
@@ -50,14 +50,14 @@ fn callers_that_die_while_they_are_held() {
     assert_eq!(exhaust(&world, world.command(), &["dying", &count])[0], format!("died {count}"));
 }
 
-/// More than there are workers: they wait for one, and it is there when the first of them are gone.
+/// More waiting calls than workers: the rest wait for a free worker.
 #[test]
 fn more_calls_than_workers() {
     let world = world();
     assert_eq!(exhaust(&world, world.command(), &["pending", "4300"])[0], "pending 4300");
 }
 
-/// Others are answered all the while.
+/// Calls that never end do not hold up other callers.
 #[test]
 fn calls_that_never_end() {
     let world = world();
@@ -65,7 +65,7 @@ fn calls_that_never_end() {
     assert_eq!(lines, ["pending 1000", "answered", "answered"]);
 }
 
-/// Each open that waits takes descriptors of a supervisor that has few.
+/// The supervisor may have few descriptors, and each open that waits takes some of them.
 #[test]
 fn a_supervisor_without_descriptors() {
     let world = world();
@@ -139,7 +139,7 @@ for level in range(600):
     os.rmdir('a' * 20)
 os.chdir('..')
 os.rmdir('deep')";
-    // Where only the policy makes a difference, it is EACCES.
+    // Paths that only the policy closes fail with EACCES under the guard.
     let native = world.native(&[&*program_text("python3"), "-I", "-B", "-c", &format!("import os\ndef errno(act):\n  try: act()\n  except OSError as error: return error.errno\n  return 0\n{script}")]);
     let guarded = python(&world, script);
     let numbers = |line: &str| {

@@ -1,5 +1,5 @@
-//! A panic of the guard's own, provoked in a build for tests (`GUARD_TEST_FAULTS`): what was under way is refused, and all
-//! else goes on as if nothing had been.
+//! Panics in the guard itself, provoked in a build for tests (`GUARD_TEST_FAULTS`): the call under way is
+//! refused, and everything else continues.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use guard_tests::{Ended, Held, World, ended, layers_off, program_text, rounds, skip, until, without_layers};
 
-/// `work/` is the tree's; `asked/` is asked for; `secret` is denied.
+/// `work/` belongs to the tree; `asked/` needs an answer; `secret` is denied.
 fn world() -> World {
     World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "on-miss"}, "permissions": {"filesystem": {
@@ -17,14 +17,14 @@ fn world() -> World {
     )
 }
 
-/// The guard of this world with such faults; None where the layers are what is tested.
+/// Returns this world's guard with these faults, or None in a run that tests builds without a layer.
 fn guard(world: &World, faults: &str) -> Option<Command> {
     if layers_off().is_some() {
         skip("the build for tests is the one that is tested");
         return None;
     }
     let mut command = world.command_of(&without_layers());
-    // Everything is the broker's: each kind of call is handled.
+    // Sends every kind of call to the broker.
     command.args(["--tiers", "broker"]).env("GUARD_TEST_FAULTS", faults);
     Some(command)
 }
@@ -52,7 +52,7 @@ fn faults(world: &World) -> Vec<serde_json::Value> {
     world.audit().into_iter().filter(|line| line["operation"] == "fault").collect()
 }
 
-/// Runs a script that says `held` when all that it found was right.
+/// Runs a script that prints `held` if everything it checked was right.
 fn holds(world: &World, kind: &str, call: &str, script: &str) {
     world.write("secret", "TOPSECRET");
     world.write("asked/fall", "x");
@@ -99,7 +99,7 @@ assert os.spawnv(os.P_WAIT, '/bin/true', ['true']) == 0",
     );
 }
 
-/// At the stop of the new program, which is the worker's to end.
+/// The worker panics while the new program is stopped: the program is killed.
 #[test]
 fn after_an_exec() {
     let world = world();
@@ -129,7 +129,7 @@ assert errno(lambda: socket.socket(socket.AF_UNIX).connect('fall-connect')) == 1
     );
 }
 
-/// While the lock of all moves is held.
+/// The worker panics while it holds the lock for all moves.
 #[test]
 fn in_a_rename() {
     let world = world();
@@ -147,7 +147,7 @@ os.link('b', 'c')",
     );
 }
 
-/// What was done already is refused all the same: its caller is told nothing else.
+/// A call that is already carried out is still refused: its caller sees only the error.
 #[test]
 fn with_the_answer_in_hand() {
     let world = world();
@@ -156,7 +156,7 @@ fn with_the_answer_in_hand() {
     assert_eq!(ended.stdout, "[13, 17, 17]\n", "{}", ended.stderr);
 }
 
-/// Between two calls nobody knows what a panic leaves: the guard ends, and nothing is let any more.
+/// A panic between two calls leaves an unknown state: the guard ends, and nothing is allowed any more.
 #[test]
 fn in_a_worker_itself() {
     let world = world();
@@ -189,7 +189,7 @@ assert errno(lambda: open('../asked/fall')) == 13",
     );
 }
 
-/// The supervisor's process, which is the guard's child.
+/// Returns the process id of the supervisor, which is the guard's child.
 fn supervisor(held: &Held<'_>) -> u32 {
     let mut number = None;
     until("the supervisor is named", || {
@@ -210,7 +210,7 @@ fn status(pid: u32, field: &str) -> u64 {
         .expect("a number")
 }
 
-/// Ten thousand times, while others work: nobody else is refused, no thread is left behind, and no memory.
+/// Ten thousand panics while others work: no other call is refused, and neither threads nor memory leak.
 #[test]
 fn ten_thousand_times() {
     let world = world();
@@ -262,7 +262,7 @@ print([os.waitpid(child, 0)[1] for child in children], read('own'))"
     );
 }
 
-/// One entry is lost, and the next is written.
+/// One log entry is lost, and the next is written.
 #[test]
 fn in_the_thread_that_logs() {
     let world = world();
@@ -276,14 +276,14 @@ fn in_the_thread_that_logs() {
 print([os.spawnv(os.P_WAIT, './fall', ['fall']) for _ in range(3)])
 print(errno(lambda: open('../secret')))",
     ));
-    // Nobody knows whether the start was logged, so nothing starts.
+    // It is unknown whether the start was logged, so nothing starts.
     assert_eq!(ended.stdout, "[127, 127, 127]\n13\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("one entry of the audit log is lost"), "{}", ended.stderr);
     let denied = |line: &serde_json::Value| line["verdict"] == "deny";
     assert_eq!(world.audit().into_iter().filter(denied).count(), 1);
 }
 
-/// The line is lost, and the next is printed; nobody waits for it.
+/// The line is lost, and the next is printed; no caller waits for it.
 #[test]
 fn in_the_thread_that_prints() {
     let world = world().policy_text(|text| text.replace("\"@/secret\"", "\"@/secret\", \"@/fall\""));
@@ -302,7 +302,7 @@ print([errno(lambda: open(name)) for name in ('../fall', '../fall', '../secret')
     assert!(ended.stderr.contains("a fault of the guard itself"), "{}", ended.stderr);
 }
 
-/// A policy that makes its reader panic is refused like a wrong one, and the next is read.
+/// A policy that makes its reader panic is refused like an invalid one, and the next is read.
 #[test]
 fn in_the_thread_that_reads_the_policy() {
     let world = world();
@@ -333,7 +333,7 @@ print(errno(lambda: open('../secret')), errno(lambda: open('own', 'w')))",
     assert_eq!(ended.stdout, "13\n13 13\n", "{}", ended.stderr);
 }
 
-/// Who waits in an open is woken by a signal all the same.
+/// A signal still wakes a caller that waits in an open.
 #[test]
 fn in_the_threads_that_watch() {
     for thread in ["watch", "floor"] {
@@ -356,12 +356,12 @@ except Woken: print('woken', errno(lambda: open('../secret')))",
         ));
         assert_eq!(ended.stdout, "woken 13\n", "{thread}: {}", ended.stderr);
         let told = ended.stderr.matches("a fault of the guard itself").count();
-        // Where the floor is not used nobody looks after it.
+        // Where the floor is not used, no thread watches it.
         assert!(told == 1 || thread == "floor", "{thread}: {}", ended.stderr);
     }
 }
 
-/// Nobody can answer any more: nothing that is asked for is let, and nobody waits for ever.
+/// Nobody can answer any more: calls that need an answer are refused, and none waits forever.
 #[test]
 fn in_the_thread_that_asks() {
     let world = world().attended();

@@ -1,4 +1,4 @@
-//! Files by another name, another call, another way.
+//! Attacks on files by other names, calls and routes.
 
 mod attributes;
 mod links;
@@ -36,7 +36,7 @@ attacks! {
     mapped_for_writing => python("
 import mmap
 f = os.open(O, os.O_RDWR); m = mmap.mmap(f, 4); m[0:1] = b'X'; m.flush()");
-    /// What is open for reading is not written through a mapping.
+    /// A file open for reading must not be written through a mapping.
     mapped_and_made_writable => python("
 f = os.open(O, os.O_RDONLY)
 a = call(9, 0, 4096, 1, 1, f, 0)

@@ -1,4 +1,4 @@
-//! A gateway that says yes to whoever has its token: by every way to the token, and to its place.
+//! A gateway that approves whoever has its token: attacks on the token, and on the gateway's place.
 
 use crate::attempt::{attacks, python, sh};
 use crate::outside::{caller, with_a_file, with_a_token, with_a_variable};

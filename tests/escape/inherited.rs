@@ -1,4 +1,4 @@
-//! What the guard's own caller hands down: open descriptors, variables, a directory.
+//! What the guard's caller hands down: open descriptors, variables, a directory.
 
 use crate::attempt::{attacks, python, sh};
 
@@ -19,7 +19,7 @@ attacks! {
         "exec python3 -I -c 'import os, socket, sys; f = os.open(os.environ[\"O\"], os.O_WRONLY); a, b = socket.socketpair()
 if os.fork(): os.dup2(a.fileno(), 3); os.set_inheritable(3, True); os.execvp(sys.argv[1], sys.argv[1:])
 a.close(); os.write(f, b.recv(1))' \"$@\"");
-    /// What stands as input may be read; nothing else comes of it.
+    /// A file on standard input may be read; the descriptor grants nothing else.
     standard_input_reopened_for_writing => sh("echo x > /proc/self/fd/0").through("exec \"$@\" < $O");
     standard_input_reopened_as_a_device => sh("echo x > /dev/stdin").through("exec \"$@\" < $O");
     standard_input_truncated => python("os.truncate('/proc/self/fd/0', 0)").through("exec \"$@\" < $O");
@@ -82,7 +82,7 @@ while p:
     try: call(310, p, struct.pack('QQ', ctypes.addressof(text), end - start), 1, struct.pack('QQ', start, end - start), 1, 0); tell(text.raw[:end - start])
     except OSError: pass
     p = int(fields[1])").through("export GITHUB_TOKEN=$(cat $S); exec \"$@\"");
-    /// The front and the supervisor still have what the command has not.
+    /// The front and the supervisor still hold descriptors that the command does not have.
     a_file_of_its_ancestors => python("
 p = os.getpid()
 while p:

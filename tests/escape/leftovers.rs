@@ -1,5 +1,6 @@
-//! By leaving something behind that runs outside of the guard later. Everything in the home and the workspace may be written
-//! and run: what is refused is "Persistence" of docs/policy.md. The home is judged as what may not be touched.
+//! Attacks that leave something behind that runs outside of the guard later. Everything in the home and the
+//! workspace may be written and run; "Persistence" in docs/policy.md says what is refused. A change in the
+//! home counts as an effect.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +13,7 @@ use crate::attempt::{Outside, attacks, python, sh};
 const LEAVING: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"filesystem": {"rules": {SYSTEM, "~/**": "rwx", "@/work/**": "rwx", "@": "r--"}, "default": "---"}}}"#;
 
-/// A home that has been lived in.
+/// Creates a home with the files and directories of a user who has worked in it.
 fn home(arena: &Arena) -> Outside {
     for file in [
         ".bashrc",
@@ -49,13 +50,13 @@ fn home(arena: &Arena) -> Outside {
     Box::new(())
 }
 
-/// A workspace whose files are the same afterwards, or a mark is left.
+/// A workspace: dropping it leaves a mark if one of [`RUN_LATER`] has changed.
 struct Workspace {
     before: BTreeMap<PathBuf, Option<Vec<u8>>>,
     root: PathBuf,
 }
 
-/// What somebody outside would run of a workspace.
+/// Files of a workspace that programs outside of the guard would run or obey.
 const RUN_LATER: [&str; 9] = [
     ".git/config",
     ".git/hooks/pre-commit",

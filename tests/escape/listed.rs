@@ -1,11 +1,12 @@
-//! docs/known-bypasses.md names a test for each attack that holds: they are there.
+//! docs/known-bypasses.md names a test for each attack that is held off. These tests exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use guard_tests::sources;
 
-/// The files of a test binary that may hold this module, by its own name or by that of its folder.
+/// Collects the files of a test binary that may define this module, named after it or in a folder of that
+/// name.
 fn files_of(directory: &Path, module: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
@@ -20,7 +21,7 @@ fn files_of(directory: &Path, module: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether `binary/module::…::name` is a test.
+/// Returns whether `binary/module::…::name` is a test.
 fn is_there(test: &str) -> bool {
     let Some((binary, path)) = test.split_once('/') else { return false };
     let mut parts = path.rsplit("::");
@@ -49,7 +50,7 @@ fn every_test_that_is_named_is_there() {
     let missing: Vec<&str> = named.iter().copied().filter(|test| !is_there(test)).collect();
     assert!(missing.is_empty(), "docs/known-bypasses.md names what is no test: {missing:#?}");
     assert!(named.len() >= 60 && rows.len() >= 60, "{} tests in {} rows", named.len(), rows.len());
-    // What holds says by which test.
+    // Every row that holds names its test.
     let unshown: Vec<&&str> =
         rows.iter().filter(|row| row.contains("| holds |") && !row.contains("::")).collect();
     assert!(unshown.is_empty(), "rows that hold without a test: {unshown:#?}");

@@ -1,11 +1,11 @@
-//! What this machine lets anybody do without the guard: some attacks need more than every machine has.
+//! What this machine allows without the guard: some attacks need more than every machine has.
 
 use std::fs;
 use std::process::Command;
 
 use guard_tests::{ended, is_root, program_text};
 
-/// Whether the kernel is at least of this version.
+/// Returns whether the kernel is at least of this version.
 pub fn since(major: u32, minor: u32) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a version");
     let mut numbers =
@@ -13,7 +13,7 @@ pub fn since(major: u32, minor: u32) -> bool {
     (numbers.next(), numbers.next()) >= (Some(major), Some(minor))
 }
 
-/// Whether these lines of Python end without an error, run as attacks are without the guard.
+/// Returns whether these lines of Python succeed, with the privileges that attacks have natively.
 fn works(lines: &str) -> bool {
     let mut command = Command::new("setpriv");
     command.args(["--no-new-privs", "--inh-caps=-all"]);
@@ -24,12 +24,13 @@ fn works(lines: &str) -> bool {
     ended(command.args(["--", &program_text("python3"), "-I", "-c", &text])).status == 0
 }
 
-/// Namespaces of one's own.
+/// Returns whether a process may create user and mount namespaces.
 pub fn has_namespaces() -> bool {
     works("sys.exit(c.unshare(0x10020000) != 0)")
 }
 
-/// A /proc of one's own in them: not where something is mounted over parts of the machine's.
+/// Returns whether a process may mount /proc in its own namespaces: not where something is mounted over parts
+/// of the machine's.
 pub fn has_own_proc() -> bool {
     works(
         "
@@ -39,23 +40,23 @@ sys.exit(os.wait()[1] != 0)",
     )
 }
 
-/// memfd_secret.
+/// Returns whether memfd_secret(2) works.
 pub fn has_secret_memory() -> bool {
     works("sys.exit(c.syscall(447, 0) < 0)")
 }
 
-/// Rings of requests that the kernel does by itself.
+/// Returns whether io_uring works: rings of requests that the kernel carries out by itself.
 pub fn has_rings() -> bool {
     works("sys.exit(c.syscall(425, 1, (ctypes.c_char * 120)()) < 0)")
 }
 
-/// The entry of 32-bit programs.
+/// Returns whether 32-bit programs can enter the kernel.
 pub fn has_i386() -> bool {
-    // x86's vDSO for them is there where they are.
+    // The sysctl of the 32-bit vDSO exists exactly where they can.
     fs::read_to_string("/proc/sys/abi/vsyscall32").is_ok()
 }
 
-/// A crash that leaves its memory in the current directory.
+/// Returns whether a crash dumps core into the current directory.
 pub fn dumps_here() -> bool {
     works(
         "

@@ -1,4 +1,4 @@
-//! Ways around the guard, each tried for real on files, sockets and processes of the test's own.
+//! Attempts to get around the guard, each made for real on files, sockets and processes of the test's own.
 
 mod attempt;
 mod calls;

@@ -1,8 +1,8 @@
-//! By moving what may not be made.
+//! Attacks that create a closed path by moving.
 
 use guard_tests::World;
 
-/// A directory with the closed name inside is made elsewhere and moved there whole.
+/// The attack makes a directory with the closed name inside elsewhere, then moves it into place.
 #[test]
 fn a_closed_path_is_not_planted_by_moving_its_parent() {
     let world = World::bare().policy(
@@ -11,7 +11,7 @@ fn a_closed_path_is_not_planted_by_moving_its_parent() {
     );
     let ended = world.sh("mkdir -p x/hooks; echo evil > x/hooks/pre-commit; mv -T x .git; ls -A");
     assert!(world.read("work/.git/hooks/pre-commit").is_none(), "{} {}", ended.stdout, ended.stderr);
-    // RENAME_EXCHANGE is another way to the same place.
+    // RENAME_EXCHANGE moves it to the same place.
     world.sh(
         "mkdir -p y/hooks .git; echo evil > y/hooks/pre-commit; mv --exchange -T y .git 2>/dev/null || true",
     );

@@ -1,4 +1,5 @@
-//! The gateway's port on this host and the page's, by every name of the host and every call that connects.
+//! Connections to the gateway's port and the page's port on this host, by every name of the host and every
+//! call that connects.
 
 use crate::attempt::{attacks, python, sh};
 use crate::outside::{late_page, page_to_come};
@@ -118,7 +119,8 @@ import socket, time
 open('waits', 'w').close()
 while not os.path.exists('port') or not os.path.getsize('port'): time.sleep(0.01)
 socket.create_connection(('127.0.0.1', int(open('port').read())))").with(late_page);
-    /// Connected while nobody is there, by the first message when somebody is.
+    /// Connects with TCP_FASTOPEN_CONNECT while nothing listens, and sends the first message once the page
+    /// listens.
     connection_that_waits_for_the_page => python("
 import socket, time
 s = socket.socket(socket.AF_INET); s.setsockopt(socket.IPPROTO_TCP, 30, 1); s.setsockopt(socket.IPPROTO_TCP, 34, 1)
@@ -126,7 +128,7 @@ s.connect(('127.0.0.1', int(open('port-to-come').read())))
 open('waits', 'w').close()
 while not os.path.exists('port'): time.sleep(0.01)
 s.send(b'x')").with(page_to_come);
-    /// A page that begins between the look and the connection.
+    /// The page starts between the guard's check and the connection.
     page_that_comes_meanwhile => python("
 import socket, time
 port = int(open('port-to-come').read())

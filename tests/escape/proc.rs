@@ -1,4 +1,4 @@
-//! What /proc shows as files: oneself, one's children, the guard, the machine.
+//! What /proc shows as files: the caller itself, its children, the guard, the machine.
 
 use guard_tests::is_root;
 
@@ -75,7 +75,7 @@ else: socket.send_fds(b, [b'x'], [os.open(O, os.O_RDONLY)])");
 f = os.open(O, os.O_RDONLY)
 if p := os.fork(): g = call(438, call(434, p, 0), f, 0); open('/proc/self/fd/%d' % g, 'w').write('x'); os.kill(p, 9)
 else: linger()");
-    /// What is mapped for reading is not written through the memory's file.
+    /// /proc/self/mem must not write to a file mapped for reading.
     written_through_its_own_memory => python("
 f = os.open(O, os.O_RDONLY); a = call(9, 0, 4096, 1, 1, f, 0)
 m = os.open('/proc/self/mem', os.O_RDWR); os.pwrite(m, b'X', a)").natively_refused("a shared mapping that may not be written");

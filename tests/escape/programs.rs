@@ -1,4 +1,4 @@
-//! Programs that may be read and not run.
+//! Programs that may be read but not run.
 
 mod called;
 mod libraries;

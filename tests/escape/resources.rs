@@ -1,11 +1,11 @@
-//! By wearing the supervisor out.
+//! Attacks that exhaust the supervisor.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use guard_tests::{World, status_of};
 
-/// A program header that says its loader's name is gigabytes long.
+/// A program header that declares a loader name gigabytes long.
 #[test]
 fn a_loaders_name_has_a_bound() {
     let world = World::open();
@@ -24,13 +24,14 @@ fn a_loaders_name_has_a_bound() {
         .open(&path)
         .and_then(|file| file.set_len(7 << 30))
         .expect("a sparse file");
-    // A shell tries to read what is no program as a script; what counts is that the guard answers, and goes on.
+    // Calls execv itself: a shell would read a file that is not a program as a script. The guard must reply
+    // and go on.
     let script = "import os\ntry: os.execv('./bomb', ['bomb'])\nexcept OSError as e: print(e.errno)";
     let ended = world.guarded(&["python3", "-c", script]);
     assert_eq!(ended.stdout.trim(), libc::ENOEXEC.to_string(), "{}", ended.stderr);
 }
 
-/// The tree fills the pipe that is its stderr and the guard's: what it does then is logged as ever.
+/// The tree fills the pipe that is both its stderr and the guard's: denials after that are still logged.
 #[test]
 fn a_pipe_that_nobody_reads_costs_no_entry_of_the_log() {
     let world = World::bare().policy(
@@ -58,7 +59,7 @@ for _ in range(20):
     drop(unread);
 }
 
-/// What a caller is refused with is told in short, however long its arguments are.
+/// A refusal logs the call's arguments shortened, however long they are.
 #[test]
 fn long_arguments_do_not_fill_the_log() {
     let world = World::bare().policy(
@@ -78,7 +79,7 @@ fn long_arguments_do_not_fill_the_log() {
     assert!(told["argv"][1].as_str().expect("text").contains("more arguments"), "{told}");
 }
 
-/// Signals that have no name end a command like any other.
+/// A signal without a name ends a command like any other signal.
 #[test]
 fn a_real_time_signal_is_a_status() {
     let world = World::open();

@@ -1,9 +1,10 @@
-//! What a command line hides: who looks at programs and files when they are used is not told another story by it.
+//! What a command line hides: the guard judges programs and files when they are used, so the text of a
+//! command line cannot mislead it.
 
 use crate::attempt::{Outside, attacks, python, sh};
 use guard_tests::Arena;
 
-/// A library in `hide/`, which may be read and not run, that leaves the mark when it is loaded.
+/// Builds a library in `hide/`, readable but not executable, that leaves the mark when it is loaded.
 fn library(arena: &Arena) -> Outside {
     arena.world.write(
         "made/library.c",

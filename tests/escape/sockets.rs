@@ -1,4 +1,4 @@
-//! By asking somebody else: servers outside the tree act for whoever connects.
+//! Attacks by asking somebody else: servers outside the tree act for whoever connects.
 
 use std::io::Read;
 use std::os::linux::net::SocketAddrExt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use guard_tests::World;
 
-/// Tells what each caller of a listener said.
+/// Sends what each client of a listener wrote to the returned channel.
 fn answered(listener: UnixListener) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -34,7 +34,7 @@ except OSError as e:
 fn a_writable_directory_does_not_open_a_strangers_socket() {
     let world = World::bare();
     let said = answered(UnixListener::bind(world.work().join("server")).expect("a socket"));
-    // The workspace is rwx under the built-in policy.
+    // The built-in policy makes the workspace rwx.
     let ended = world.guarded(&["python3", "-c", SAY, "server"]);
     assert_eq!(ended.stdout, "PermissionError\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("denied connect"), "{}", ended.stderr);
@@ -53,7 +53,7 @@ fn a_rule_that_names_the_socket_opens_it() {
     assert_eq!(said.recv_timeout(Duration::from_secs(60)).as_deref(), Ok("do it"));
 }
 
-/// Threads that send while another connects must not get a word through before the refusal.
+/// Threads that send while another connects must not get data through before the refusal.
 #[test]
 fn a_strangers_abstract_socket_hears_nothing() {
     let world = World::open();
@@ -92,7 +92,8 @@ for name in ["plain", os.path.abspath("full"), "./dotted", "\0guard-own-%d" % os
     assert_eq!(ended.stdout, "b'x' True\n".repeat(4), "{}", ended.stderr);
 }
 
-/// What lies below must stay shut, so the directory stays where it is, and names through it may be kept. Others are not.
+/// A rule closes `d/shut`, so `d` cannot be moved and a name through it cannot change its meaning: bind keeps
+/// such a name as it is written. It does not keep a name through a link or `..`.
 #[test]
 fn a_name_is_kept_only_where_it_cannot_change_its_meaning() {
     let world = World::bare().policy(

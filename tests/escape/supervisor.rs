@@ -1,4 +1,5 @@
-//! By the guard's own processes: the tree cannot stop, look into or change them, and when they are gone nothing is let.
+//! Attacks on the guard's own processes: the tree cannot stop, inspect or change them, and once they are gone
+//! nothing is allowed.
 
 use std::fs;
 use std::process::Command;
@@ -8,8 +9,8 @@ use guard_tests::{World, descendants, is_root, program_text, until};
 const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"}, "permissions": {"filesystem": {
     "rules": {SYSTEM, "@/work/**": "rwx"}, "deny": ["@/secret"], "default": "r--"}}}"#;
 
-/// The processes of the guard, its own first, then the supervisor's. The command is waited for: until it has started, which
-/// the log says before, its process looks like one of the guard's.
+/// Returns the processes of the guard: its own first, then the supervisor's. Waits for the command: the log
+/// reports its start earlier, and until then its process looks like one of the guard's.
 fn guards(pid: u32, command: &str) -> Vec<u32> {
     let is_command = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -19,7 +20,8 @@ fn guards(pid: u32, command: &str) -> Vec<u32> {
     descendants(pid).into_iter().filter(|pid| !is_command(pid)).collect()
 }
 
-/// All of what a process may try on another one, and must be refused: each prints what came of it if it was not.
+/// Everything that one process may try on another. All of it must be refused; an attempt prints its result if
+/// it was not.
 const ATTEMPTS: &str = r#"
 import ctypes, os, resource, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -113,7 +115,7 @@ fn nothing_is_done_to_the_guards_processes() {
     println!("{} processes of the guard: {} refused", guards.len(), said.trim());
 }
 
-/// A supervisor is another process than the tree, with limits of its own.
+/// The supervisor is a process outside of the tree, with limits of its own.
 #[test]
 fn the_trees_limits_are_not_the_supervisors() {
     let world = World::bare().policy(POLICY);
@@ -127,12 +129,12 @@ fn the_trees_limits_are_not_the_supervisors() {
     assert!(ended.stderr.contains("denied read"), "{ended:?}");
 }
 
-/// The supervisor is killed from outside: what it holds ends, what comes later fails, and nothing is let.
+/// The supervisor is killed from outside: calls that it holds end, later ones fail, and none is allowed.
 #[test]
 fn a_supervisor_that_is_killed_lets_nothing() {
     for whom in 0..2 {
         let mut world = World::bare().policy(POLICY);
-        // Each call is the supervisor's to do.
+        // Makes the supervisor handle every call.
         world.set_tiers("broker");
         world.write("secret", "TOPSECRET");
         world.write("work/own", "own");
@@ -170,7 +172,7 @@ told('end')",
         let errors = held.stderr();
         let supervisor =
             errors.split_once("kill -HUP ").and_then(|(_, rest)| rest.split_once(' ')).expect("a number").0;
-        // One that is stopped first holds everything up, and lets nothing either.
+        // A supervisor that is stopped first holds up every call, and allows none either.
         if whom == 1 {
             assert!(Command::new("kill").args(["-STOP", supervisor]).status().expect("kill").success());
             std::thread::sleep(std::time::Duration::from_millis(300));
@@ -194,7 +196,7 @@ told('end')",
     }
 }
 
-/// Numbers of processes come again within moments: what was judged for one holds for no other.
+/// Process numbers are reused within moments: a verdict for one process must not hold for the next one.
 #[test]
 fn numbers_that_come_again() {
     let last = "/proc/sys/kernel/ns_last_pid";
@@ -227,7 +229,7 @@ print('done')";
     until("it is done", || {
         if can_write {
             for _ in 0..200 {
-                // The next processes get the same few numbers, as far as they are free.
+                // Gives the next processes the same few numbers, as far as they are free.
                 let _ = fs::write(last, number.to_string());
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }

@@ -1,6 +1,6 @@
-//! The kernel's surface: every system call that its headers know is in `surface.txt`, with what it takes, and what is said
-//! there of its handling agrees with the filter's table. A call that newer headers bring fails here until somebody has
-//! thought about it.
+//! The kernel's surface: `surface.txt` lists every system call that the kernel's headers know and what it
+//! takes, and its entries agree with the filter's table. A call that newer headers add fails here until
+//! somebody classifies it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +12,11 @@ pub struct Call {
     pub name: &'static str,
     takes: &'static str,
     handled: &'static str,
-    /// `free`, `named`, `nobody`, or why it is never made.
+    /// `free`, `named`, `nobody`, or `never:` with the reason.
     pub swept: &'static str,
 }
 
-/// All of them, by number.
+/// Returns all of them, by number.
 pub fn calls() -> BTreeMap<u32, Call> {
     let lines = include_str!("surface.txt").lines().filter(|line| !line.starts_with('#'));
     let mut calls = BTreeMap::new();
@@ -30,7 +30,7 @@ pub fn calls() -> BTreeMap<u32, Call> {
     calls
 }
 
-/// What the header of this machine knows.
+/// Returns the calls that this machine's header knows.
 fn headers() -> Vec<(u32, String)> {
     let places = ["/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "/usr/include/asm/unistd_64.h"];
     let Some(text) = places.iter().find_map(|place| fs::read_to_string(place).ok()) else {
@@ -40,7 +40,7 @@ fn headers() -> Vec<(u32, String)> {
     calls.filter_map(|(name, number)| Some((number.trim().parse().ok()?, name.to_owned()))).collect()
 }
 
-/// What a decision of the filter's table comes to, in the words of `surface.txt`.
+/// Returns what a decision of the filter's table amounts to, in the words of `surface.txt`.
 fn handling(decision: RowAction) -> &'static str {
     match decision {
         RowAction::Always(Action::Notify) => "broker",
@@ -66,7 +66,7 @@ fn every_system_call_is_known_for_what_it_takes() {
         assert_eq!(call.name, entry.name);
         let (handled, why) = call.handled.split_once(':').unwrap_or((call.handled, ""));
         assert_eq!(handled, handling(entry.decision), "{}", entry.name);
-        // What takes something and is let through says why that may be; nothing else does.
+        // A call that takes something and is let through gives a reason; no other call does.
         let must_tell = handled == "harmless" && call.takes != "-";
         assert_eq!(["looks", "stands"].contains(&why), must_tell, "{}: {why}", entry.name);
         assert!(call.takes == "-" || call.takes.chars().all(|kind| "PDA".contains(kind)), "{}", entry.name);
@@ -82,7 +82,7 @@ fn every_system_call_is_known_for_what_it_takes() {
     );
 }
 
-/// What the sweep leaves out is what would end it, or takes nothing.
+/// The sweep leaves out only calls that take nothing, each for a known reason.
 #[test]
 fn every_system_call_is_swept_or_says_why_not() {
     for call in calls().values() {

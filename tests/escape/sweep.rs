@@ -1,8 +1,8 @@
-//! Every system call there is, made with what is closed in every argument.
+//! Makes every system call with something closed in every argument.
 //!
-//! Only under the whole guard, whose tree has no capabilities: natively, or without a layer, a call would do what it was asked
-//! for, whatever that is, and the tests may be root's. The same program shows natively that it reaches what is closed, by the
-//! few calls whose effect is known.
+//! Only under the whole guard, whose tree has no capabilities: natively, or with a layer off, a call would be
+//! carried out, whatever it does, and the tests may run as root. Natively, the same program makes the few
+//! calls whose effect is known, to show that it reaches what is closed.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use guard_tests::{Arena, layers_off};
 use crate::attempt::{Outside, attacks, attempt, c};
 use crate::surface::calls;
 
-/// `work/calls`: what the program is to make.
+/// Writes `work/calls`: the calls that the program makes.
 fn list(arena: &Arena) -> Outside {
     let mut text = String::new();
     for (number, call) in calls() {
@@ -20,13 +20,13 @@ fn list(arena: &Arena) -> Outside {
         }
     }
     let highest = guard_shim::table::HIGHEST;
-    // The first gap, what comes next, and numbers of other kernels.
+    // Numbers from the gap in the table, the next ones after its end, and numbers of other kernels.
     for number in
         (337..345).chain(420..424).chain(highest + 1..highest + 12).chain([512, 547, 1000, 0x3fff_ffff])
     {
         writeln!(text, "{number} free").expect("memory");
     }
-    // As x32 and as i386 would have them.
+    // Numbers of the x32 ABI, which have bit 30 set.
     for number in [0, 2, 59, 76, 82, 85, 87, 257, 263, 316, 322, 437, 512, 520, 545] {
         writeln!(text, "{} free", 0x4000_0000 + number).expect("memory");
     }
@@ -36,14 +36,15 @@ fn list(arena: &Arena) -> Outside {
 
 #[test]
 fn every_call_with_what_is_closed() {
-    // Without one of the layers the kernel would do what is asked, also of descriptor 0: that is /dev/null, and root's.
+    // With a layer off the kernel would carry out the calls, also on descriptor 0: that is /dev/null, which
+    // is root's.
     if layers_off().is_some() {
         return;
     }
     let guarded = attempt(&c("sweep", "all").with(list).only_guarded("it would do what is asked"));
     let Some(guarded) = guarded else { return };
     let swept = calls().values().filter(|call| matches!(call.swept, "free" | "named" | "nobody")).count();
-    // With the others of the list.
+    // The calls of the table, and the other numbers of the list.
     let wanted = format!("swept {} calls", swept + 8 + 4 + 11 + 4 + 15);
     assert!(guarded.stdout.contains(&wanted), "not {wanted}: {}", guarded.stdout);
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use guard_tests::World;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// A terminal sends a signal of one's choice to its foreground group, which may be the guard's leader.
+/// F_SETSIG chooses the signal that a terminal sends to its foreground group, which may include the guard's
+/// leader.
 #[test]
 fn a_terminal_is_not_made_to_kill() {
     let script = "import fcntl, signal
@@ -18,7 +19,8 @@ for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGUSR1):
     assert_eq!(ended.stdout, format!("{0}\n{0}\n0\n", libc::EINVAL), "{}", ended.stderr);
 }
 
-/// The tree spins on names that do not exist yet while terminals are opened outside: none may be reached.
+/// The tree spins on names of terminals that do not exist yet while terminals are opened outside: it must
+/// reach none.
 #[test]
 fn a_terminal_opened_meanwhile_is_out_of_reach() {
     let world = World::open();

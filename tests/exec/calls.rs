@@ -2,7 +2,7 @@
 
 use guard_tests::{World, compile};
 
-/// Calls what its first argument names; prints the result.
+/// Calls the function that its first argument names, and prints the result.
 const STARTER: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>

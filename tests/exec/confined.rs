@@ -1,4 +1,4 @@
-//! Programs that would run with other rights, that hide, that confine themselves, and a guard in a guard.
+//! Programs that would gain rights, hide, or confine themselves, and a guard in a guard.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -34,7 +34,7 @@ fn a_program_that_loses_its_rights_is_told_of_once() {
     assert!(told.len() == 1 || told[1].contains(" more time"), "{told:?}");
 }
 
-/// The kernel hides the memory of such a program from everybody, the guard too: none of its calls could be judged.
+/// The kernel hides such a program's memory from the guard, too, which could judge none of its calls.
 #[test]
 fn a_program_that_cannot_be_read_is_refused_with_a_line() {
     let world = World::open();
@@ -68,7 +68,7 @@ fn a_guard_in_a_guard_says_what_is_wrong() {
     assert_eq!(ended.stdout, "");
 }
 
-/// As where the kernel has no Landlock: programs that use it go on without.
+/// Programs that use Landlock continue without it, as on a kernel that has none.
 #[test]
 fn a_program_that_confines_itself_goes_on() {
     let same = World::open().same_script(

@@ -1,8 +1,8 @@
-//! Programs that may not run do not, whatever they are called and whoever starts them.
+//! Programs that may not run do not run, under any name and by any caller.
 
 use guard_tests::{Ended, World};
 
-/// All of the system may run but `curl`'s stand-in and what is in `work/noexec`.
+/// Returns a world where system programs may run, with copies of one program in places of different rules.
 fn world() -> World {
     let world = World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
@@ -22,7 +22,7 @@ fn mode(path: &std::path::Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("to change a mode");
 }
 
-/// Refused with EACCES and one line for the operator; nothing ran.
+/// Asserts that a program was refused with EACCES and a line for the operator, and that nothing ran.
 fn assert_refused(ended: &Ended, path: &str) {
     assert_eq!(ended.stdout, "", "{}", ended.stderr);
     assert_ne!(ended.status, 0);
@@ -95,7 +95,7 @@ fn the_loader_runs_nothing_that_may_not_run() {
     assert_eq!(fine.status, 0, "{}", fine.stderr);
 }
 
-/// Even where everything may be looked at.
+/// This world allows reading every file, so `--list` works, but it still runs nothing.
 #[test]
 fn a_loader_that_lists_does_not_run() {
     let world = World::open();
@@ -118,15 +118,15 @@ fn a_loader_that_lists_does_not_run() {
 #[test]
 fn a_copy_runs_where_copies_may_run_and_nowhere_else() {
     let world = world();
-    // It may not be read, so there is no copy.
+    // This program may not be read, so there is no copy.
     assert_eq!(world.sh("cp ../denied/prog mine && ./mine copied").stdout, "");
     assert!(
         !world.work().join("mine").exists() || world.read("work/mine").is_some_and(|text| text.is_empty())
     );
-    // It may be read and not run: the copy is another program in a place where everything may run. Who wants a
-    // program not to run must not let it be read.
+    // This one may be read and not run. Its copy is another program, in a place where everything may run: to
+    // keep a program from running, a policy must deny reading it, too.
     assert_eq!(world.sh("cp ../readable/prog mine && ./mine copied").stdout, "copied\n");
-    // A move keeps what it was.
+    // mv copies the program and removes the original, so the moved file may run.
     assert_eq!(
         world.sh("mv ../data/prog moved && ./moved x; ls ../data").stdout,
         "x\nscript\n",

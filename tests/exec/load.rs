@@ -1,8 +1,8 @@
-//! Programs that were written a moment ago.
+//! Programs that have just been written.
 
 use guard_tests::{World, compile, rounds};
 
-/// Writes a program, closes it, runs it, while threads of the same process fork children that live for a moment.
+/// Writes a program, closes it and runs it, while threads of the same process fork short-lived children.
 const LOOP: &str = r##"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,7 +43,7 @@ int main(int argc, char **argv) {
 }
 "##;
 
-/// ETXTBSY would say that somebody still holds the file open for writing.
+/// ETXTBSY would mean that somebody still has the file open for writing.
 #[test]
 fn what_was_just_written_starts() {
     let world = World::open();
@@ -51,7 +51,7 @@ fn what_was_just_written_starts() {
     compile(LOOP, &program, &[]);
     let program = program.display();
     let each = rounds(500, 25_000);
-    // Two of a kind at once, and load beside them.
+    // Two of each kind at once, beside other load.
     let script = format!(
         "for i in 1 2; do {program} {each} script s$i & {program} {each} binary b$i & done
          (while :; do cat /etc/passwd > /dev/null; done) & load=$!

@@ -2,7 +2,7 @@
 
 use guard_tests::World;
 
-/// Writes a script and runs it in each way.
+/// Shell functions: `s` writes a script, `try` runs one and prints its status.
 const RUN: &str = r##"
 set +e
 s() { printf "$2" > "$1"; chmod 755 "$1"; }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use guard_tests::{World, descendants, program_text, status_of, until};
 
-/// Starts a command whose output nobody waits for.
+/// Starts a guarded command without input or output.
 fn start(world: &World, more: &[&str], argv: &[&str]) -> Child {
     let mut command = world.command();
     command.args(more).arg("--").args(argv);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the guard")
 }
 
-/// Forks twice, leaves the session, and opens a file when it is told to by a file.
+/// Forks twice, leaves the session, and opens a file as soon as `go` exists.
 const DAEMON: &str = r#"
 import os, sys, time
 if os.fork(): os._exit(0)
@@ -38,7 +38,7 @@ fn daemon_world() -> World {
 }
 
 fn is_alive(pid: &str) -> bool {
-    // A zombie is over; whose child it is does not matter.
+    // A zombie has ended; its parent does not matter.
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -74,7 +74,7 @@ fn kill_on_exit_ends_what_is_left() {
 fn what_runs_in_the_background_holds_up_nobody() {
     let world = World::open();
     let mut guard = start(&world, &[], &["sh", "-c", "sleep 1000 & echo $! > pid; exit 5"]);
-    // Returns long before the sleep is over, or the limit of the harness ends the test.
+    // The guard returns long before the sleep ends; otherwise the harness's time limit fails the test.
     assert_eq!(status_of(&mut guard), 5);
     let pid = world.read("work/pid").expect("a pid");
     assert!(is_alive(pid.trim()), "it goes on");
@@ -85,7 +85,7 @@ fn what_runs_in_the_background_holds_up_nobody() {
 #[test]
 fn a_pipe_ends_when_the_command_does() {
     let world = World::open();
-    // The reader gets its end of file although the guard stays for the daemon.
+    // The reader sees EOF although the guard stays for the daemon.
     let ended = world.sh("(until [ -e go ]; do sleep 0.05; done; : > over) > /dev/null 2>&1 & echo first");
     assert_eq!((ended.stdout.as_str(), ended.status), ("first\n", 0));
     assert!(!world.work().join("over").exists(), "the output ended before the daemon did");
@@ -93,7 +93,7 @@ fn a_pipe_ends_when_the_command_does() {
     until("the daemon is over", || world.work().join("over").exists());
 }
 
-/// The front says so at once, and nothing more can be opened or started.
+/// The front reports the loss at once, and the tree can open and start nothing more.
 #[test]
 fn a_supervisor_that_is_lost_leaves_everything_closed() {
     let world = World::open();
@@ -131,7 +131,7 @@ fn a_tmux_server_stays_guarded() {
     let first = world.sh(&format!("({script}) > out 2>&1"));
     assert_eq!(first.status, 0, "{} {}", first.stderr, world.read("work/out").unwrap_or_default());
     assert!(world.read("work/out").is_some_and(|out| out.contains("s: 1 windows")));
-    // From outside, as the operator: what the server starts is guarded by the guard that started the server.
+    // The client is the operator's, outside of the guard. What the server starts is guarded by its guard.
     let client = |command: &str| {
         let ended = world.native(&["sh", "-c", &format!("unset TMUX; {}", of(command))]);
         assert_eq!(ended.status, 0, "{command}: {}", ended.stderr);

@@ -60,7 +60,7 @@ fn four_threads_of_which_two_fail() {
     race(&["fail"]);
 }
 
-/// The environment and arguments change under an exec that fails, and do not under one that succeeds.
+/// Threads open files while others of the same process start programs: all calls succeed.
 #[test]
 fn starts_from_busy_processes() {
     let world = World::open();
@@ -113,11 +113,11 @@ t = threading.Thread(target=go); t.start(); t.join()'"#,
     );
 }
 
-/// What is killed while it starts has nothing left to be compared: that is told of nobody.
+/// A program killed while it starts leaves nothing to compare, so the guard must not report a change.
 #[test]
 fn the_killed_are_not_told_as_changed() {
     let world = World::open();
-    // It returns when the exec has closed a pipe, which is before the guard has looked.
+    // Popen returns as soon as the exec has closed a pipe, before the guard has compared the program.
     let script = "import subprocess\nfor _ in range(300):\n child = subprocess.Popen(['true']); child.kill(); child.wait()";
     let ended = world.guarded(&[&program_text("python3"), "-c", script]);
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));

@@ -1,10 +1,10 @@
-//! strace, gdb and their like inside the tree.
+//! strace, gdb and other tracers inside the tree.
 
 use std::path::Path;
 
 use guard_tests::{World, compile, program_text, skip, words};
 
-/// Everything is allowed, tracing too.
+/// Returns a world that allows everything, tracing too.
 fn world() -> World {
     World::bare().policy(
         r#"{"version": 1, "exec": {"security": "full", "ask": "off", "allowPtrace": true},
@@ -12,7 +12,7 @@ fn world() -> World {
     )
 }
 
-/// Addresses differ from run to run; the guard's own variables are not passed on.
+/// Masks what differs: addresses and times from run to run, and the environment that the guard changes.
 const PLAIN: &str = "sed -E 's/0x[0-9a-f]+/ADDRESS/g; s/[0-9]{3,}/N/g; s/[0-9]+ vars/N vars/g; s/si_([us])time=[^,}]*/si_\\1time=N/g'";
 
 #[test]
@@ -58,7 +58,7 @@ fn without_leave_it_is_refused_with_a_line() {
     );
 }
 
-/// A process that execs its own program again runs that before and afterwards: what is seen is the exec itself.
+/// A process that execs its own program looks the same before and after: the guard must see the exec itself.
 #[test]
 fn a_traced_process_that_starts_itself_again_starts_only_itself() {
     let world = World::bare().policy(
@@ -72,8 +72,8 @@ fn a_traced_process_that_starts_itself_again_starts_only_itself() {
     assert!(ended.stdout.contains("killed"), "the attack never got that far: {}", ended.stdout);
 }
 
-/// The parent of the first command is the guard's: it stops for every signal what it traces, and tells the operator's
-/// job of stops.
+/// The parent of the first command is the guard's process: as its tracer it would stop the command at every
+/// signal, and report stops to the operator's job.
 #[test]
 fn the_guards_processes_trace_nothing_for_the_tree() {
     let world = world();
@@ -99,13 +99,13 @@ fn a_traced_process_starts_only_what_it_may() {
             "agents": {"main": {"allowlist": [{"pattern": "/usr/bin/*"}, {"pattern": "@/work/*"}]}}}"#,
     );
     compile("int main(void) { return 7; }", &world.work().join("good"), &[]);
-    // Ends only when it is ended.
+    // Runs until it is killed.
     compile("#include <unistd.h>\nint main(void) { for (;;) pause(); }", &world.work().join("evil"), &[]);
     let plain = world.guarded(&[&program_text("strace"), "-o", "/dev/null", "./evil"]);
     assert!(plain.stderr.contains("Permission denied"), "{}", plain.stderr);
     let good = world.guarded(&[&program_text("strace"), "-o", "/dev/null", "./good"]);
     assert_eq!(good.status, 7, "{}", good.stderr);
-    // A thread swaps the path while the tracer's child execs: what should not be there is killed.
+    // A thread swaps the path while the tracer's child execs: the guard kills a child that became `evil`.
     let attack = world.root().join("attack");
     compile(ATTACK, &attack, &["-pthread"]);
     let installed = world.work().join("good-attack");
@@ -119,7 +119,7 @@ fn a_traced_process_starts_only_what_it_may() {
     assert!(ended.stdout.contains("killed"), "the attack never got that far: {}", ended.stdout);
 }
 
-/// Traces a child that execs a path which its other thread swaps, until one was killed for what it had become.
+/// Traces a child that execs a path which another thread swaps, until one is killed for what it has become.
 const ATTACK: &str = r#"
 #include <pthread.h>
 #include <stdio.h>

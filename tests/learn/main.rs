@@ -1,4 +1,4 @@
-//! `openclaw-guard learn`: real work is learned from, and goes on under what was learned; what was not seen is refused.
+//! `openclaw-guard learn`: real work succeeds under the learned policy, which refuses what was not seen.
 
 mod own;
 mod session;

@@ -1,10 +1,10 @@
-//! What a session that is learned from must not reach, and what of it is never proposed.
+//! What a learning session must not reach, and what `learn` never proposes.
 
 use guard_tests::ended;
 
 use crate::session::Session;
 
-/// Neither what says what is allowed, nor what is being recorded.
+/// The session reaches neither a policy nor the recording.
 #[test]
 fn it_cannot_approve_itself() {
     let session = Session::new(None);
@@ -40,7 +40,7 @@ echo done"#;
     }
 }
 
-/// It goes on as without a guard, and what it left running ends with it.
+/// The session runs as without a guard, and the processes that it left running end with it.
 #[test]
 fn nothing_else_is_refused_and_nothing_stays() {
     let session = Session::new(None);
@@ -68,12 +68,12 @@ fn nothing_else_is_refused_and_nothing_stays() {
     }
     let policy = world.read("guard.json").expect("a policy");
     assert!(!policy.contains("netrc") && !policy.contains("bashrc"), "{policy}");
-    // What is right all the same goes on.
+    // What the policy does allow works.
     let again = session.again("cat ~/other/README; ./prog ran; cat ~/.netrc");
     assert_eq!(again.stdout, "another project\nchanged\nran\n", "{}\n{policy}", again.stderr);
 }
 
-/// By a signal the command ends, and not the guard before it has proposed.
+/// A signal ends the command, but not the guard, which still makes its proposal.
 #[test]
 fn a_session_that_is_ended_is_learned_from() {
     let session = Session::new(None);

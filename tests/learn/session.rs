@@ -1,4 +1,4 @@
-//! A session that is learned from, and the same under what was learned.
+//! A learning session, and the same script under the learned policy.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,10 +6,10 @@ use std::process::Command;
 use guard_tests::{Ended, World, ended};
 use serde_json::Value;
 
-/// All widths.
+/// All values of `--width`.
 pub const WIDTHS: [&str; 3] = ["tight", "normal", "wide"];
 
-/// What tries what no session here does: each `try NAME COMMAND` must fail.
+/// Tries what no session here does: each `try NAME COMMAND` must fail.
 const TRIES: &str = r#"try() { local name=$1; shift; if "$@" >/dev/null 2>&1; then echo "GOT $name"; else echo "no $name"; fi; }
 try write sh -c 'echo x > ~/x'
 try second cat ~/other/README
@@ -17,14 +17,14 @@ try key cat ~/.ssh/id_rsa
 try policy sh -c 'echo x >> ../guard.json'
 try state ls ~/.openclaw"#;
 
-/// Where a session is.
+/// A learning session: its world and its PATH.
 pub struct Session {
     pub world: World,
     path: String,
 }
 
 impl Session {
-    /// A world of its own, with a second project, a key, and tools in `PATH`.
+    /// Creates its own world, with a second project, a key, and tools in `PATH`.
     pub fn new(tools: Option<&str>) -> Session {
         let world = World::bare();
         for (path, text) in [("home/.ssh/id_rsa", "secret\n"), ("home/other/README", "another project\n")] {
@@ -34,35 +34,35 @@ impl Session {
         Session { world, path: tools.map_or_else(|| system.to_owned(), |tools| format!("{tools}:{system}")) }
     }
 
-    /// The guard, with nobody to ask. Of temporary directories there is one below the world's.
+    /// Returns the guard's command, with nobody to ask and with the session's PATH.
     pub fn command(&self) -> Command {
         let mut command = self.world.command();
         command.env("PATH", &self.path);
         command
     }
 
-    /// Where what is learned is written.
+    /// Returns the path of the learned policy.
     pub fn output(&self) -> PathBuf {
         self.world.root().join("guard.json")
     }
 
-    /// Learns from a script into guard.json of this width.
+    /// Learns from a script, and writes guard.json in this width.
     pub fn learn(&self, width: &str, script: &str) -> Ended {
         let output = self.output();
         let mut command = self.command();
         ended(command.args(["learn", "--width", width, "-o"]).arg(output).args(["--", "bash", "-c", script]))
     }
 
-    /// A script under what was learned.
+    /// Runs a script under the learned policy.
     pub fn again(&self, script: &str) -> Ended {
         ended(self.command().arg("--policy").arg(self.output()).args(["--", "bash", "-c", script]))
     }
 }
 
-/// Learns from a script in each width, runs it again under that, and tries what it did not do.
+/// Learns from a script in each width, runs it again under the policy, and tries what it did not do.
 ///
 /// # Panics
-/// When something of it is denied, or ends otherwise, or something else is not denied.
+/// If the second run is denied anything or ends differently, or if an attempt succeeds.
 pub fn learned(tools: Option<&str>, prepare: impl Fn(&World), script: &str) {
     let script = format!("set -e\n{script}");
     for width in WIDTHS {
@@ -86,7 +86,7 @@ pub fn learned(tools: Option<&str>, prepare: impl Fn(&World), script: &str) {
         for pattern in rules["permissions"]["filesystem"]["rules"].as_object().expect("rules").keys() {
             assert!(!["/**", "~/**", "~/*", "/home/**"].contains(&pattern.as_str()), "{width}: {pattern}");
         }
-        // With an unseen program, a carrier aside: where all of the system's may start, this one is the tree's.
+        // An unseen program that is no carrier. `wide` lets all system programs start, so it has another.
         let unseen = format!(
             "{TRIES}\ntry unseen {}",
             if width == "wide" { "/tmp/none" } else { "/usr/bin/od --version" }

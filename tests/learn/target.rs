@@ -50,7 +50,7 @@ fn one_that_exists_is_added_to_with_its_comments() {
     let learn = |yes: bool| {
         let mut command = session.command();
         command.args(["learn", "-o"]).arg(&output).args(if yes { &["--yes"][..] } else { &[] });
-        // No terminal: a session of its own.
+        // setsid gives it a session without a terminal.
         let mut apart = std::process::Command::new("setsid");
         apart
             .arg("-w")
@@ -75,7 +75,7 @@ fn one_that_exists_is_added_to_with_its_comments() {
     let refused = added.stderr.split("refused by the policy all the same:").nth(1);
     assert!(refused.is_some_and(|list| list.contains("/work/locked/x (written): ")), "{}", added.stderr);
     assert!(added.stderr.contains("permissions.filesystem.rules \"/srv/**\": \"r--\""), "{}", added.stderr);
-    // What the operator withholds stays withheld.
+    // What the operator's policy denies stays denied.
     let again = session.again("echo y > made; cat made; echo y > locked/x");
     assert_eq!((again.stdout.as_str(), again.status), ("y\n", 1), "{}\n{after}", again.stderr);
     let needless = learn(true);
@@ -91,7 +91,7 @@ fn without_a_file_it_is_on_standard_output() {
     assert!(ended.stdout.starts_with("{\n  \"version\": 1,"), "{}", ended.stdout);
 }
 
-/// What the command has done would be written to a place of its choice: as the policy of OpenClaw's directory, for instance.
+/// Otherwise the command could redirect its own policy, for instance into OpenClaw's directory.
 #[test]
 fn the_command_does_not_choose_where_it_is_written() {
     for (before, script) in [
@@ -147,7 +147,7 @@ fn what_is_wrong_is_said_before_anything_runs() {
     }
 }
 
-/// The answer is had from the terminal, whatever standard input is; without a word it is no.
+/// `learn` reads the answer from the terminal, whatever standard input is. An empty answer is no.
 #[test]
 fn a_yes_on_the_terminal_is_enough() {
     for (keys, status) in [("y\n", 0), ("\n", 1), ("no\n", 1)] {
@@ -165,7 +165,7 @@ fn a_yes_on_the_terminal_is_enough() {
     }
 }
 
-/// Control-C is the command's, and what was seen by then is proposed.
+/// Control-C ends the command, and `learn` proposes what it has seen by then.
 #[test]
 fn a_session_that_is_interrupted_is_learned_from() {
     let session = Session::new(None);

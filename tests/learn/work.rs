@@ -73,7 +73,7 @@ fn python_in_an_environment() {
     learned(None, World::python_package, &script);
 }
 
-/// From the registry, under the guard.
+/// Installs pytest from the registry under the guard.
 #[test]
 fn pytest_from_the_registry() {
     if !is_long_form() {

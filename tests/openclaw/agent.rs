@@ -13,16 +13,16 @@ use crate::world::{approver, eventually};
 
 for_each_release! { held_approved_and_finished }
 
-/// What the ids of the document's two questions begin with.
+/// The beginnings of the ids of the document's two questions.
 const IDS: [&str; 2] = ["3f0c1c1e", "8d21a7b4"];
 
-/// The commands of the document's part on OpenClaw.
+/// Returns the commands of the document's section on OpenClaw.
 fn document() -> Vec<Step> {
     let text = std::fs::read_to_string(sources().join("../docs/openclaw.md")).expect("docs/openclaw.md");
     steps_under(&text, "OpenClaw")
 }
 
-/// What the document takes for granted: a gateway with a model, a project, and a program.
+/// Prepares what the document assumes: a gateway with a model, a project, and a program.
 fn prepare(place: &Gateway, model: &Model) {
     let (home, file) = (place.home(), place.home().join(".openclaw/openclaw.json"));
     for name in ["project", "tools"] {
@@ -38,7 +38,7 @@ fn prepare(place: &Gateway, model: &Model) {
     std::fs::write(file, config.to_string()).expect("a configuration");
 }
 
-/// The shells of the operator's.
+/// The operator, whose shells have these variables and this home.
 struct Operator {
     variables: Vec<(String, String)>,
     home: PathBuf,
@@ -50,13 +50,13 @@ impl Operator {
         Shell::new(&self.home, &variables)
     }
 
-    /// A turn of the agent, in a terminal of its own.
+    /// Starts a turn of the agent, in its own shell.
     fn agent(&self, command: &str) -> JoinHandle<Ended> {
         let (mut shell, command) = (self.shell(), command.to_owned());
         thread::spawn(move || shell.run(&command))
     }
 
-    /// The id of what waits that is none of these.
+    /// Waits for a question that is not in `known`, and returns its id.
     fn question(&self, known: &[String]) -> String {
         let mut found = None;
         eventually("a question", || {
@@ -70,7 +70,7 @@ impl Operator {
     }
 }
 
-/// A step of the document with the ids that this run has.
+/// Returns a step of the document with the ids of this run.
 fn with_ids(step: &Step, ids: &[String]) -> Step {
     let own = |text: &str| {
         ids.iter().zip(IDS).fold(text.to_owned(), |text, (id, said)| text.replace(said, &id[..8]))
@@ -84,7 +84,7 @@ fn held_approved_and_finished(release: Release) {
     }
     let exec = |version: &str| Turn::Call("exec", json!({"command": format!("~/tools/release {version}")}));
     let model = Model::start(vec![exec("1.2"), exec("1.3"), Turn::Quotes]);
-    // One that is not started: the document's commands do that, in its home.
+    // This gateway is not started: the document's commands start one in its home.
     let place = Gateway::new(release);
     prepare(&place, &model);
     let operator = Operator { variables: variables(&place), home: place.home() };
@@ -110,7 +110,7 @@ fn held_approved_and_finished(release: Release) {
     with_ids(turn, &ids).compare(&said).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((ids.len(), said.status), (2, 0), "{said:?}");
 
-    // Where somebody is connected to the gateway, it asks there.
+    // If somebody is connected to the gateway, the guard asks there.
     let app = approver(&place);
     let waiting = operator.agent("openclaw agent --agent main --session-id again --message again");
     for (version, decision) in [("1.2", "allow-once"), ("1.3", "deny")] {

@@ -1,4 +1,4 @@
-//! What an answer at the gateway does, whoever gives it.
+//! The effect of an answer at the gateway, by each kind of client.
 
 use guard_tests::World;
 use guard_tests::gateway::{Client, Gateway, Release, gateway};
@@ -15,8 +15,8 @@ for_each_release! {
     what_the_card_says,
 }
 
-/// One command three times, and another between: once, no, always, and not asked any more. (What was denied is denied again
-/// for a moment without a question.)
+/// Runs one command three times, and another in between: allow once, deny, allow always, then no question.
+/// (For a moment, the guard denies a denied call again without a question.)
 fn once_no_always(world: &World, card: impl Fn() -> Value, resolve: impl Fn(&Value, &str)) {
     let asked = path(world, "bin/asked");
     let line = format!("for n in run other run run; do {asked} $n || echo $?; done");
@@ -36,7 +36,7 @@ fn once_no_always(world: &World, card: impl Fn() -> Value, resolve: impl Fn(&Val
     assert!(decided >= 4, "{audit:#?}");
 }
 
-/// The newest card of a program, each of which is seen once.
+/// Waits for a program's next card that is not in `seen`, and adds it there.
 fn next_card(client: &Client, command: &str, seen: &std::cell::RefCell<Vec<Value>>) -> Value {
     let is_new = |card: &Value| {
         card["request"]["command"].as_str().is_some_and(|text| text.contains(command))
@@ -70,11 +70,11 @@ fn by_the_control_ui(release: Release) {
     by(&gateway, &Client::control_ui(gateway.port(), gateway.token()).expect("to be let in"));
 }
 
-/// Of the newer release alone: the older one's command line has no such commands.
+/// Only for the newer release: the older one's command line has no such commands.
 #[test]
 fn by_the_command_line() {
     let Some(gateway) = gateway(Release::Current) else { return };
-    // Without anybody who could see it, the gateway would say so at once.
+    // Without an approver, the gateway would report at once that nobody can answer.
     let _app = approver(&gateway);
     let world = world(&gateway);
     let asked = path(&world, "bin/asked");
@@ -105,7 +105,7 @@ fn by_the_beginning_of_an_id(release: Release) {
     let id: String = card["id"].as_str().expect("an id").chars().take(8).collect();
     app.resolve(&serde_json::json!({"id": id.to_uppercase()}), "allow-once").expect("to answer");
     assert_eq!(held.end().stdout, "run\n0\n");
-    // It is over there, too: another answer is none.
+    // The question is over at the gateway, too: it refuses another answer.
     let late = app.resolve(&card, "deny").expect_err("it is over");
     assert_eq!(late.0["details"]["reason"], "APPROVAL_ALREADY_RESOLVED", "{late:?}");
 }

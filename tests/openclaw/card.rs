@@ -12,7 +12,7 @@ use crate::world::{eventually, path, world_with};
 
 for_each_release! { the_control_ui_shows_and_answers }
 
-/// Opens a page in a browser, which a file tells, and clicks on a button of the card there. What the page said.
+/// Opens a page in a browser, which then creates `opened`, and clicks a card's button. Returns the output.
 fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, opened: &Path) -> String {
     let mut browser = Command::new(node());
     browser.arg(sources().join("openclaw/card.mjs")).arg(package("playwright-core", None).join("index.js"));
@@ -23,7 +23,7 @@ fn click(gateway: &Gateway, page: &str, command: &str, picture: &Path, opened: &
     said.stdout
 }
 
-/// Where pictures are kept: GUARD_PICTURES, or nowhere.
+/// Returns the path of the picture: in GUARD_PICTURES, or in the world, which does not last.
 fn picture(world: &World, release: Release) -> PathBuf {
     let kept = std::env::var_os("GUARD_PICTURES").filter(|path| !path.is_empty()).map(PathBuf::from);
     kept.unwrap_or_else(|| world.root()).join(format!("gateway-card-{}.png", release.version()))
@@ -34,7 +34,7 @@ fn the_control_ui_shows_and_answers(release: Release) {
     if !has(&["chromium"]) {
         return;
     }
-    // While the browser starts it waits for whoever comes, for it could be answered otherwise.
+    // The route `cli` keeps the question pending while the browser starts.
     let world = world_with(&gateway, r#"["cli", "gateway"]"#, 300_000);
     let (asked, picture) = (path(&world, "bin/asked"), picture(&world, release));
     let opened = world.root().join("opened");
@@ -46,7 +46,7 @@ fn the_control_ui_shows_and_answers(release: Release) {
             let id = card(&gateway, &asked)["id"].as_str().expect("an id").to_owned();
             (held, click(&format!("/approve/{id}")))
         }
-        // It has no page for a card: one comes up over the chat, while that is open.
+        // The older release has no page for a card, but shows it over an open chat.
         Release::Older => thread::scope(|scope| {
             let browser = scope.spawn(|| click("/chat"));
             eventually("the page is open", || browser.is_finished() || opened.exists());
@@ -62,7 +62,7 @@ fn the_control_ui_shows_and_answers(release: Release) {
     assert!((5_000..200_000).contains(&size), "{size} bytes");
 }
 
-/// The card of a program, as it waits on the gateway. Who looks is not one who could be asked.
+/// Waits for a program's card on the gateway, and returns it. This client does not count as an approver.
 fn card(gateway: &Gateway, asked: &str) -> Value {
     let login = Login { caps: Vec::new(), ..Login::approver(gateway.token()) };
     let looks = Client::connect(gateway.port(), &login).expect("to be let in");

@@ -1,4 +1,4 @@
-//! A file that is asked for is a card like a command's.
+//! A question about a file is a card, as for a command.
 
 use guard_tests::gateway::{Release, gateway};
 
@@ -24,7 +24,7 @@ fn a_file_to_read(release: Release) {
 fn a_file_in_the_home_to_write(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let (world, app) = (world(&gateway), approver(&gateway));
-    // A name of its own: other worlds have homes, too.
+    // A unique name, since other worlds have homes, too.
     let name = format!("x{}", std::process::id());
     let line = format!("echo one > ~/{name}; echo two > ~/{name}.2 || echo no");
     let held = world.start(&["bash", "-c", &line]);

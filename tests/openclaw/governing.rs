@@ -1,4 +1,4 @@
-//! The gateway's own exec approvals, where guard.json has it asked as an administrator.
+//! The gateway's own exec approvals, which the guard reads if guard.json has it connect as an administrator.
 
 use std::time::Instant;
 
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use crate::world::{approver, path, world_with};
 
-/// A world of the other tests, whose guard asks as an administrator, and in these ways.
+/// Returns a world whose guard connects as an administrator, with these routes.
 fn world(gateway: &Gateway, routes: &str) -> World {
     let admin = |text: String| text.replace("\"tokenFile\"", "\"admin\": true, \"tokenFile\"");
     world_with(gateway, routes, 60_000).policy_text(admin)
 }
 
-/// Where nobody is asked.
+/// No routes: nobody is asked.
 const NOBODY: &str = "[]";
-/// Where the operator is asked by `approvals resolve`.
+/// The operator answers with `approvals resolve`.
 const OPERATOR: &str = r#"["cli"]"#;
 
-/// Who may change the gateway's store.
+/// A client that may change the gateway's store.
 struct Admin(Client);
 
 impl Admin {
@@ -38,7 +38,7 @@ impl Admin {
         self.0.call("exec.approvals.set", json!({ "file": file, "baseHash": hash })).expect("to be taken");
     }
 
-    /// The entries of an agent.
+    /// Returns the allowlist entries of the agent `main`.
     fn entries(&self) -> Vec<Value> {
         self.said()["file"]["agents"]["main"]["allowlist"].as_array().cloned().unwrap_or_default()
     }
@@ -67,7 +67,7 @@ fn what_it_says_governs(release: Release) {
     };
     is_denied("gateway.defaults.security");
 
-    // Whoever takes the gateway away has what it said last.
+    // Killing the gateway changes nothing: its last settings count.
     gateway.end("-KILL");
     let said = is_denied("gateway.defaults.security");
     assert!(said.contains("what it said last counts"), "{said}");
@@ -119,7 +119,7 @@ fn always_is_saved_there(release: Release) {
     for file in ["home/.openclaw/guard/approvals.json", "home/.openclaw/exec-approvals.json"] {
         assert_eq!(world.read(file), None, "{file}");
     }
-    // Another guard knows it from the start.
+    // Another guard has the entries from the start.
     let ended = world.start(&["sh", "-c", &line]).end();
     assert_eq!((ended.status, &*ended.stdout), (0, "one\none\n"), "{}", ended.stderr);
 }
@@ -146,10 +146,10 @@ fn those_who_save_at_once_lose_nothing(release: Release) {
     assert_eq!(admin.entries().len(), GUARDS, "{:#?}", admin.entries());
 }
 
-/// The guard's own connections are nobody who could answer, though an administrator's could.
+/// The guard's own connections do not count as approvers, although an administrator's could answer.
 fn the_guard_itself_is_nobody_to_ask(release: Release) {
     let Some(gateway) = gateway(release) else { return };
-    // One of another guard, too, and one that reads what this test sets.
+    // Nor does the connection of another guard, which reads the settings of this test.
     let (admin, world) = (Admin::of(&gateway), world(&gateway, OPERATOR));
     admin.set(&json!({}), &json!({}));
     drop(admin);

@@ -1,4 +1,4 @@
-//! What is guarded cannot answer for itself at the gateway: neither its port nor its token is within reach.
+//! A guarded program cannot approve its own calls at the gateway: it reaches neither the port nor the token.
 
 use std::io::copy;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,8 +11,8 @@ use crate::world::{approver, eventually, mode, path};
 
 for_each_release! { no_way_to_an_answer }
 
-/// Everything is allowed but what no policy can open, and `bin/asked`. The home is the gateway's own, where it has its
-/// token: the guard needs to be told nothing.
+/// Returns a world that allows everything except `bin/asked` and what no policy can open. The home is the
+/// gateway's own, with its token, so the policy does not name them.
 fn permissive(node: &str) -> World {
     let text = r#"{"version": 1, "exec": {"security": "allowlist", "ask": "on-miss", "carriers": ["bash", "sh"]},
         "approvals": {"routes": ["gateway"]},
@@ -23,13 +23,13 @@ fn permissive(node: &str) -> World {
     world
 }
 
-/// Somebody outside who passes on to the gateway whatever comes; where.
+/// Starts a relay to the gateway outside of the guard, and returns its port.
 fn relay(gateway: &Gateway) -> u16 {
     let (listener, port) = (TcpListener::bind("127.0.0.1:0").expect("a port"), gateway.port());
     let at = listener.local_addr().expect("an address").port();
     let pass = |mut from: TcpStream, mut to: TcpStream| {
         thread::spawn(move || {
-            // An end that is gone is passed on.
+            // The end of one side closes the other.
             let _ = copy(&mut from, &mut to);
             let _ = to.shutdown(Shutdown::Both);
         });
@@ -105,7 +105,7 @@ env HOME=$PWD {node} {openclaw} gateway call exec.approval.resolve --params {par
         assert_eq!(before, None, "a secret is in what was found");
     }
 
-    // With the token the same script answers.
+    // With the token, the same script can answer.
     let url = format!("ws://127.0.0.1:{relay}/");
     let id = card["id"].as_str().expect("an id");
     let said = ended(world.native_command().args([&node, "attack.mjs", &url, id, gateway.token()]));

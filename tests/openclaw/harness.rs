@@ -1,4 +1,4 @@
-//! What the other tests stand on, without the guard: the gateways themselves.
+//! The gateways themselves, without the guard: what the other tests rely on.
 
 use guard_tests::gateway::{Client, Login, Release, gateway};
 use serde_json::json;

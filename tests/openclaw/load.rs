@@ -16,10 +16,10 @@ for_each_release! { fifty_guards_with_four_questions_each }
 
 const GUARDS: usize = 50;
 const EACH: usize = 4;
-/// What a process of a guard may have needed at most, in KiB.
+/// The most memory that a process of a guard may use, in KiB.
 const MEMORY: u64 = 25 * 1024;
 
-/// Opens files in as many threads, and says when each went on, on the clock that all processes of a host share.
+/// Reads files, each in its own thread, and prints when each read ended, on a clock that all processes share.
 const OPENER: &str = r"
 import os, sys, threading, time
 def look(name):
@@ -87,7 +87,7 @@ fn fifty_guards_with_four_questions_each(release: Release) {
     report(release, &alone, &delays, &memory);
 }
 
-/// A guard's world, with files of names that no other has.
+/// Returns a guard's world, whose files have names that no other world has.
 fn asking(gateway: &Gateway, number: usize) -> World {
     let world = world_with(gateway, r#"["gateway"]"#, 600_000);
     world.write("work/opener.py", OPENER);
@@ -101,15 +101,15 @@ fn names(number: usize) -> impl Iterator<Item = String> {
     (0..EACH).map(move |each| format!("q{number}-{each}"))
 }
 
-/// Says yes; when that began.
+/// Allows a card's call, and returns when the answer was sent.
 fn answer(app: &Client, card: &Value) -> Duration {
     let begun = now();
     app.resolve(card, "allow-once").expect("to answer");
     begun
 }
 
-/// How long it takes without a guard: as many connections that ask and wait, and the time from each answer until it is
-/// heard.
+/// Measures the delays without a guard: as many connections ask and wait. Returns the time from each answer
+/// until the connection receives it.
 fn plain(gateway: &Gateway, app: &Client) -> Vec<Duration> {
     let login = || Login { identity: Some(Identity::new()), ..Login::guard_like(gateway.token()) };
     let clients: Vec<Client> =
@@ -137,11 +137,11 @@ fn plain(gateway: &Gateway, app: &Client) -> Vec<Duration> {
         .collect()
 }
 
-/// What a guard's processes needed, in KiB.
+/// The memory of a guard's processes, in KiB.
 struct Memory {
-    /// The most that one of them ever had (VmHWM).
+    /// The highest peak of one of them (VmHWM).
     largest: u64,
-    /// All of them now, shared pages by their share (Pss).
+    /// The current sum, with shared pages divided among their users (Pss).
     shared: u64,
 }
 
@@ -164,7 +164,7 @@ fn kib(pid: u32, file: &str, name: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Past the harness, which would keep it to itself.
+/// Writes the figures to stderr directly, since the test harness captures what `eprint` writes.
 fn report(release: Release, alone: &[Duration], delays: &[Duration], memory: &[Memory]) {
     let at = |delays: &[Duration], share: usize| {
         let mut sorted = delays.to_vec();
@@ -184,6 +184,6 @@ fn report(release: Release, alone: &[Duration], delays: &[Duration], memory: &[M
         at(alone, 50),
         at(alone, 99),
     );
-    // Nobody can be told that stderr is gone.
+    // If stderr is closed, there is nowhere to report it.
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,6 +1,6 @@
 //! The guard and real gateways of OpenClaw, of two releases. Only `make test-full` runs these.
 
-/// The tests of a file, for each release.
+/// Makes the tests of a file, one for each release.
 macro_rules! for_each_release {
     ($($name:ident),+ $(,)?) => {
         mod v2026_9_6 {

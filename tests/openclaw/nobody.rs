@@ -1,4 +1,4 @@
-//! A gateway at which nobody can be asked: what the policy says of that holds, and nothing hangs.
+//! A gateway at which nobody can be asked: the policy's fallback applies, and nothing hangs.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +20,7 @@ fn asked_in_vain(world: &World) -> Ended {
     ended
 }
 
-/// With a policy that lets go what nobody can be asked for.
+/// Checks that a permissive fallback allows the call.
 fn with_fallback(world: World) {
     let ended = fallen_back(world);
     assert_eq!((ended.status, &*ended.stdout), (0, "run\n"), "{}", ended.stderr);
@@ -41,7 +41,7 @@ fn no_client_that_could(release: Release) {
     let said = asked_in_vain(&world(&gateway)).stderr;
     assert!(said.contains("nobody is connected to the gateway"), "{said}");
     with_fallback(world(&gateway));
-    // Another guard is nobody who could.
+    // Another guard does not count as an approver.
     let other = Client::connect(gateway.port(), &guard_tests::gateway::Login::guard_like(gateway.token()));
     asked_in_vain(&world(&gateway));
     drop(other);
@@ -54,7 +54,7 @@ fn a_wrong_token(release: Release) {
     tell(&world, "another");
     let said = asked_in_vain(&world).stderr;
     assert!(said.contains("token") && !said.contains(gateway.token()), "{said}");
-    // Somebody is there, and could not be asked.
+    // Somebody is connected but could not be asked, so the fallback does not apply.
     let ended = fallen_back(world);
     assert_eq!((ended.status, &*ended.stdout), (126, ""), "{}", ended.stderr);
     assert_eq!(app.events("exec.approval.requested"), Vec::<serde_json::Value>::new());
@@ -68,7 +68,7 @@ fn no_token(release: Release) {
     assert!(said.contains(&path(&world, "token")), "{said}");
 }
 
-/// The token is looked for when it is needed.
+/// The guard reads the token when it needs it.
 fn an_older_token_that_is_changed(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let app = approver(&gateway);
@@ -85,7 +85,7 @@ fn an_older_token_that_is_changed(release: Release) {
     assert_eq!(held.end().stdout, "126\ntwo\n");
 }
 
-/// A gateway grants nothing to whoever comes as a browser does, with an `Origin`, until somebody pairs it.
+/// A gateway grants nothing to a client with an `Origin`, such as a browser, until somebody pairs it.
 fn a_device_that_is_granted_nothing(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let app = approver(&gateway);
@@ -97,7 +97,7 @@ fn a_device_that_is_granted_nothing(release: Release) {
     assert_eq!(app.events("exec.approval.requested"), Vec::<serde_json::Value>::new());
 }
 
-/// The port of a relay that says where it comes from.
+/// Starts a relay that adds an `Origin` as a browser does, and returns its port.
 fn as_browser(gateway: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

@@ -1,4 +1,4 @@
-//! A gateway that goes away while somebody waits.
+//! A gateway that stops while a call waits.
 
 use guard_tests::Held;
 use guard_tests::gateway::{Client, Gateway, Release, gateway};
@@ -8,12 +8,12 @@ use crate::world::{approver, eventually, path, world};
 
 for_each_release! { stopped_and_started_again, killed_and_started_again, killed_for_good }
 
-/// The cards of this program that wait on the gateway.
+/// Returns the cards of this program that wait on the gateway.
 fn waiting(app: &Client, asked: &str) -> Vec<Value> {
     app.pending().into_iter().filter(|card| card.to_string().contains(asked)).collect()
 }
 
-/// Starts the gateway again, where what is held is asked for once more, and answers. The card.
+/// Starts the gateway again, where the guard asks about the held call anew. Answers and returns the card.
 fn goes_on_after_a_start(gateway: &mut Gateway, held: Held<'_>, asked: &str) -> Value {
     gateway.ensure();
     let app = approver(gateway);
@@ -32,7 +32,7 @@ fn stopped_and_started_again(release: Release) {
     let held = world.start(&["bash", "-c", &format!("{asked} run; echo $?")]);
     let card = app.card(&asked);
     if release == Release::Current {
-        // It waits for what is asked there, and takes the answer; but it answers nobody who begins to wait then.
+        // While it stops, the gateway still takes answers to pending questions, but no new requests to wait.
         std::thread::sleep(std::time::Duration::from_secs(1));
         gateway.signal("-TERM");
         eventually("it is about to stop", || app.call("exec.approval.list", serde_json::json!({})).is_err());
@@ -61,12 +61,12 @@ fn killed_and_started_again(release: Release) {
     assert_eq!(world.read("out.0").as_deref(), Some(""));
     let card = goes_on_after_a_start(&mut gateway, held, &asked);
     if release == Release::Current {
-        // It does not take an id twice.
+        // This release does not accept an id twice.
         assert_ne!(card["id"], before["id"]);
     }
 }
 
-/// What was asked is settled as if nobody could be asked; never by a yes.
+/// The question is settled as if nobody could be asked, never by a yes.
 fn killed_for_good(release: Release) {
     let Some(mut gateway) = gateway(release) else { return };
     let (world, app) = (world(&gateway), approver(&gateway));

@@ -1,4 +1,4 @@
-//! The commands of docs/gateway.md, each as it stands there.
+//! The commands of docs/gateway.md, exactly as the document has them.
 
 use std::process::{Child, Command, Stdio};
 
@@ -9,7 +9,7 @@ use crate::world::{eventually, mode};
 
 for_each_release! { the_five_commands }
 
-/// The first block of commands there.
+/// Returns the document's first block of commands.
 fn commands() -> Vec<String> {
     let text = std::fs::read_to_string(sources().join("../docs/gateway.md")).expect("docs/gateway.md");
     let block =
@@ -17,7 +17,7 @@ fn commands() -> Vec<String> {
     block.lines().map(str::to_owned).collect()
 }
 
-/// What a shell needs in a gateway's home, where nothing is set up yet, to find both programs.
+/// Installs both programs in a gateway's home, and returns the variables with which a shell there finds them.
 pub fn variables(gateway: &Gateway) -> Vec<(String, String)> {
     let bin = gateway.home().join("bin");
     std::fs::create_dir_all(&bin).expect("a directory");
@@ -33,7 +33,7 @@ pub fn variables(gateway: &Gateway) -> Vec<(String, String)> {
     own.into_iter().chain(still).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// bash there.
+/// Returns a bash in that home, with these variables.
 pub fn fresh(gateway: &Gateway) -> Command {
     let mut shell = Command::new("bash");
     shell.env_clear().envs(variables(gateway)).current_dir(gateway.home()).stdin(Stdio::null());
@@ -44,12 +44,12 @@ fn the_five_commands(release: Release) {
     if !is_foreign() {
         return drop(gateway(release));
     }
-    // One that never starts: its home and port are for the one that the commands set up.
+    // This gateway never starts: the commands set up another with its home and port.
     let place = Gateway::new(release);
     std::fs::remove_file(place.home().join(".openclaw/openclaw.json")).expect("it was there");
     let shell = || {
         let mut shell = fresh(&place);
-        // The usual port may be somebody's.
+        // The default port may be in use.
         shell.env("OPENCLAW_GATEWAY_PORT", place.port().to_string());
         shell
     };
@@ -74,20 +74,20 @@ fn the_five_commands(release: Release) {
     assert!(gateway.is_some(), "none of {commands:#?} starts a gateway");
 }
 
-/// Ended when it is dropped.
+/// A process that is killed when it is dropped.
 pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended already needs no signal.
+        // A process that has already ended needs no signal.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The gateway, as the commands before have set it up.
+/// Starts the gateway that the earlier commands have set up, and waits until it accepts clients.
 pub fn started(mut shell: Command, line: &str, place: &Gateway) -> Running {
-    // bash becomes what it is told to run.
+    // bash replaces itself by the command that it runs.
     shell.args(["-c", line]).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(shell.spawn().expect("bash"));
     let config =

@@ -1,4 +1,4 @@
-//! The gateway beside another way to be asked: the first answer counts, and no card stays.
+//! The gateway beside another route: the first answer counts, and no card stays.
 
 use guard_tests::World;
 use guard_tests::gateway::{Client, Release, gateway};
@@ -14,7 +14,7 @@ fn is_gone(app: &Client, card: &Value) {
     eventually("the card goes", || !app.pending().iter().any(|pending| pending["id"] == card["id"]));
 }
 
-/// Answers by the guard's own command line.
+/// Answers with the guard's own command line.
 fn answer(world: &World, decision: &str) {
     world.answer(decision);
 }
@@ -68,7 +68,7 @@ fn nobody_at_the_gateway(release: Release) {
     assert_eq!(held.end().stdout, "run\n0\n");
 }
 
-/// While it waits for another answer, it waits at the gateway for who comes there.
+/// While the guard waits for the other route, it also asks whoever connects to the gateway.
 fn somebody_comes_later(release: Release) {
     let Some(gateway) = gateway(release) else { return };
     let world = world_with(&gateway, BOTH, 100_000);

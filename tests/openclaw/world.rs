@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use guard_tests::World;
 use guard_tests::gateway::{Client, Gateway, Login, PATIENCE};
 
-/// `bin/asked` prints its arguments; it is in no allowlist. Everything else of the system may run. `else/` may be read and
-/// written after a yes. The gateway is asked and nobody else.
+/// `bin/asked` prints its arguments and is in no allowlist. The system's programs may run. Files in `else/`
+/// may be read and written after a yes. The gateway is the only route.
 pub fn world(gateway: &Gateway) -> World {
     world_with(gateway, r#"["gateway"]"#, 100_000)
 }
 
-/// With these ways to be asked, and so many milliseconds for an answer.
+/// Returns such a world, with these routes and a timeout of so many milliseconds.
 pub fn world_with(gateway: &Gateway, routes: &str, timeout: u64) -> World {
     let text = format!(
         r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
@@ -31,7 +31,7 @@ pub fn world_with(gateway: &Gateway, routes: &str, timeout: u64) -> World {
     world
 }
 
-/// Writes the token down that the guard shows.
+/// Writes the file with the token that the guard presents.
 pub fn tell(world: &World, token: &str) {
     mode(&world.write("token", token), 0o600);
 }
@@ -40,7 +40,7 @@ pub fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("to change a mode");
 }
 
-/// Polls until `done` says so: sooner than the other tests' limit, which is for whole suites of other projects.
+/// Polls until `done` returns true. The limit is shorter than in other tests, which run whole suites.
 pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done() {
@@ -49,12 +49,12 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The path of a file of the world.
+/// Returns the path of a file of the world.
 pub fn path(world: &World, name: &str) -> String {
     world.root().join(name).display().to_string()
 }
 
-/// An app that shows cards.
+/// Connects an app that shows cards.
 pub fn approver(gateway: &Gateway) -> Client {
     Client::connect(gateway.port(), &Login::approver(gateway.token())).expect("to be let in")
 }

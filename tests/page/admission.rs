@@ -1,4 +1,4 @@
-//! Each check of a request, attacked.
+//! Attacks on each check of a request.
 
 use guard_tests::served::{Page, Response, Session, answer};
 use guard_tests::{Held, World};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::world::{path, world};
 
-/// A question that waits, and somebody signed in.
+/// A question that waits, and a session that is signed in.
 struct Scene<'w> {
     world: &'w World,
     page: Page,
@@ -24,7 +24,7 @@ impl<'w> Scene<'w> {
         Scene { world, page, session, card, held }
     }
 
-    /// What an attacker would send, with what is right in everything else.
+    /// Returns the body that an attacker would send. Everything in it is right.
     fn yes(&self) -> String {
         answer(&self.card, "allow-once").to_string()
     }
@@ -47,7 +47,7 @@ impl<'w> Scene<'w> {
         self.page.request(line, &headers, body)
     }
 
-    /// With one header left out, or put in the place of the right one.
+    /// Sends the answer with one header left out, or replaced.
     fn with(&self, name: &str, value: Option<&str>) -> Response {
         let mut headers = self.headers();
         headers.retain(|(other, _)| other != name);
@@ -55,7 +55,7 @@ impl<'w> Scene<'w> {
         self.send("POST /answer", &headers, &self.yes())
     }
 
-    /// Nothing has been answered, and the right request still is.
+    /// Asserts that nothing has been answered, and that the right request still is.
     fn done(self) {
         assert_eq!(self.world.pending().len(), 1, "nothing of all that was an answer");
         let answered = self.send("POST /answer", &self.headers(), &self.yes());
@@ -93,7 +93,7 @@ fn a_request_must_be_for_this_host() {
             assert!(matches!(answer.status, 400 | 421), "{line} {host:?}: {answer:?}");
         }
     }
-    // Twice, and as a proxy is asked.
+    // Two Host headers, and a request line in the form for a proxy.
     let mut twice = scene.headers();
     twice.push(("Host".to_owned(), "evil.example".to_owned()));
     assert!(matches!(scene.send("POST /answer", &twice, &scene.yes()).status, 400 | 421));
@@ -133,7 +133,7 @@ fn a_request_must_come_from_the_page() {
             assert_eq!(scene.send(line, &headers, "").status, 403, "{line} {site}");
         }
     }
-    // What a script of another port can send without being asked for: a request with cookies and text.
+    // A script of another port can send these without a preflight: a request with cookies and text.
     for kind in [
         None,
         Some("text/plain"),
@@ -143,7 +143,7 @@ fn a_request_must_come_from_the_page() {
     ] {
         assert_eq!(scene.with("Content-Type", kind).status, 415, "{kind:?}");
     }
-    // No preflight is answered, so that no other origin may add headers.
+    // The page answers no preflight, so no other origin may add headers.
     let preflight = [
         ("Host", &*scene.page.address),
         ("Origin", "http://127.0.0.1:3000"),
@@ -156,13 +156,13 @@ fn a_request_must_come_from_the_page() {
     scene.done();
 }
 
-/// A page elsewhere in the operator's browser makes as many connections as a browser does.
+/// A page elsewhere in the operator's browser opens as many connections as a browser does.
 #[test]
 fn who_is_refused_keeps_no_connection() {
     let world = world();
     let scene = Scene::new(&world);
     let address = &scene.page.address;
-    // It says nothing of what becomes of the connection: `raw` returns when that is closed.
+    // The requests do not ask to close the connection: `raw` returns when the server closes it.
     let refused = [
         "Host: evil.example\r\n".to_owned(),
         format!("Host: {address}\r\nSec-Fetch-Site: cross-site\r\n"),
@@ -175,7 +175,7 @@ fn who_is_refused_keeps_no_connection() {
     scene.done();
 }
 
-/// A server on another port of the host has set as many as a browser keeps.
+/// A server on another port of the host has set as many cookies as a browser keeps.
 #[test]
 fn cookies_of_others_keep_nobody_out() {
     let world = world();
@@ -205,7 +205,7 @@ fn the_cookie_and_the_key_go_together() {
         Some(format!("guard-{port}={}", "0".repeat(64))),
         Some(format!("guard-{port}={}", scene.session.key)),
         Some(other.cookie.clone()),
-        // Who listens on another port may put more of them before ours.
+        // A server on another port may put more of its cookies before ours.
         Some(format!("{}; {}", format!("guard-{port}=x; ").repeat(20), scene.session.cookie)),
     ];
     for cookie in &cookies {
@@ -216,7 +216,7 @@ fn the_cookie_and_the_key_go_together() {
     let keys = [None, Some(""), Some(value), Some(&*other.key), Some(&scene.session.key[..63])];
     for key in keys {
         assert_eq!(scene.with("X-CSRF-Token", key).status, 403, "{key:?}");
-        // Nor does anything else listen to the cookie alone, which every port of this host is told.
+        // Nothing else accepts the cookie alone either: the browser sends it to every port of this host.
         for line in ["GET /events", "GET /history", "GET /policy", "POST /leave"] {
             let mut headers = scene.headers();
             headers.retain(|(name, _)| name != "X-CSRF-Token");
@@ -227,13 +227,13 @@ fn the_cookie_and_the_key_go_together() {
     let mut twice = scene.headers();
     twice.push(("X-CSRF-Token".to_owned(), scene.session.key.clone()));
     assert_eq!(scene.send("POST /answer", &twice, &scene.yes()).status, 403);
-    // A few of another's before ours keep nobody out.
+    // A few foreign cookies before ours keep nobody out.
     let few = format!("guard-{port}=x; other=1; {}", scene.session.cookie);
     let mut headers = scene.headers();
     headers.retain(|(name, _)| name != "Cookie");
     headers.push(("Cookie".to_owned(), few));
     assert_eq!(scene.send("GET /policy", &headers, "").status, 200);
-    // The page itself is for who has the cookie, and nothing stands in it.
+    // The page itself needs only the cookie, and contains no data.
     let bare = scene.page.request("GET /", &[("Host", &scene.page.address)], "");
     assert_eq!(bare.status, 403);
     assert!(bare.body.contains("openclaw-guard approvals serve"), "{bare:?}");
@@ -241,7 +241,7 @@ fn the_cookie_and_the_key_go_together() {
         scene.page.request("GET /", &[("Host", &scene.page.address), ("Cookie", &scene.session.cookie)], "");
     assert_eq!(page.status, 200);
     assert!(!page.body.contains(&scene.session.key) && !page.body.contains(value));
-    // Whoever has left is out, and only they.
+    // A session that has left is out, and no other is.
     assert_eq!(scene.page.post("/leave", &other, "{}").status, 204);
     assert_eq!(scene.page.get("/policy", &other).status, 403);
     scene.done();
@@ -303,7 +303,7 @@ fn only_an_answer_is_one() {
     assert_eq!(page.post("/answer", session, &long).status, 413);
     let padded = format!("{right}{}", " ".repeat(16 * 1024));
     assert_eq!(page.post("/answer", session, &padded).status, 413);
-    // What is not there, or not any more, or not so.
+    // Values of another card, outdated values, and values of a wrong type.
     for (field, value) in [
         ("version", Value::from(right["version"].as_u64().expect("a number") + 1)),
         ("version", 0.into()),
@@ -327,7 +327,7 @@ fn only_an_answer_is_one() {
     scene.done();
 }
 
-/// What is no HTTP, or never ends, is no answer and keeps nobody out.
+/// Input that is not HTTP, or never ends, is no answer and keeps nobody out.
 #[test]
 fn noise_keeps_nobody_out() {
     let world = world();
@@ -351,7 +351,7 @@ fn noise_keeps_nobody_out() {
         let said = scene.page.raw(noise.as_bytes());
         assert!(!said.contains(" 200 ") && !said.contains("data:"), "{noise:.80?}: {said}");
     }
-    // More than may be connected at a time, less a few, that say nothing.
+    // Silent connections: a few fewer than may be connected at a time.
     let silent: Vec<_> =
         (0..40).map(|_| std::net::TcpStream::connect(address).expect("to connect")).collect();
     assert_eq!(scene.page.get("/policy", &scene.session).status, 200);

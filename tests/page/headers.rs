@@ -1,4 +1,4 @@
-//! What stands in every answer, whatever is asked.
+//! The headers of every response, whatever the request.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const CONTENT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; 
     img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// What a browser loads for the page: all files but those of HTML, which are answers to something else.
+/// Returns what a browser loads for the page: all files except HTML, which are responses to something else.
 fn files() -> Vec<String> {
     let files = std::fs::read_dir(sources().join("../cli/src/approvals/web/assets"));
     let names =
@@ -90,7 +90,7 @@ fn what_is_told_as_it_happens_has_them_too() {
     let answer = events.head();
     check("/events", &answer);
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    // The session's end is theirs.
+    // The event stream ends with the session.
     assert!(events.board().is_some());
     assert_eq!(page.post("/leave", &session, "{}").status, 204);
     while events.board().is_some() {}
@@ -112,14 +112,14 @@ fn the_cookie_is_no_script_s_and_of_this_site_alone() {
     assert_eq!(attributes, " HttpOnly; SameSite=Strict; Path=/");
 }
 
-/// Nothing is put into what a browser runs, and nothing of it comes from elsewhere.
+/// No script is part of the page itself, and it loads nothing from elsewhere.
 #[test]
 fn the_page_has_no_script_in_it_and_loads_nothing_from_elsewhere() {
     let world = world();
     let page = world.serve();
     let session = page.enter(&page.link);
     for path in ["/", "/open?token=x"].map(str::to_owned).into_iter().chain(files()) {
-        // A namespace is a name, and nothing is loaded from it.
+        // A namespace is only a name: nothing is loaded from it.
         let text = page.get(&path, &session).body.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         for never in [
             "style=",

@@ -17,14 +17,14 @@ fn a_link_opens_the_page_once() {
         let headers: Vec<_> = [host].into_iter().chain(more.iter().copied()).collect();
         page.request(&format!("{line} {path}"), &headers, "")
     };
-    // What only looks uses nothing up.
+    // Requests that are not a visit leave the link unused.
     assert_eq!(open("HEAD", &[]).status, 405);
     assert_eq!(open("GET", &[("Sec-Purpose", "prefetch")]).status, 403);
     assert_eq!(open("GET", &[("Sec-Purpose", "prefetch;prerender")]).status, 403);
     for dest in ["iframe", "image", "script", "empty", "object"] {
         assert_eq!(open("GET", &[("Sec-Fetch-Dest", dest)]).status, 403, "{dest}");
     }
-    // From another page it is a door, which somebody has to go through.
+    // From another page the link only shows a page with a button that opens it.
     for site in ["cross-site", "same-site"] {
         let door = open("GET", &[("Sec-Fetch-Site", site), ("Sec-Fetch-Dest", "document")]);
         assert_eq!(door.status, 200);
@@ -67,7 +67,7 @@ fn the_same_command_gives_another_link() {
     let said: Value = serde_json::from_str(&said.stdout).expect("JSON");
     assert_eq!(said["event"], "listening");
     let _ = page.enter(said["url"].as_str().expect("a link"));
-    // With -q there is none, and another port is not taken.
+    // With -q it prints no link, and does not open the other port.
     let quiet = ended(world.serve_command().args(["-q", "--port", "1"]));
     assert_eq!((quiet.status, &*quiet.stdout, &*quiet.stderr), (0, "", ""));
     let socket = world.home().join(".openclaw/guard/page.sock");
@@ -123,7 +123,7 @@ fn nobody_serves_from_inside() {
     assert!(ended.stderr.contains("this shell is guarded itself"), "{}", ended.stderr);
 }
 
-/// With everything allowed, and a page of the same state directory outside.
+/// Everything is allowed, and a page of the same state directory runs outside.
 #[test]
 fn the_tree_reaches_neither_the_page_nor_its_links() {
     let world = World::open();
@@ -150,11 +150,11 @@ except OSError as error:
     );
     let ended = world.guarded(&["python3", "-c", &intrude]);
     assert_eq!(ended.stdout, "13\n13\n13\n", "{}", ended.stderr);
-    // It is there all the same.
+    // The page is still there.
     let _ = page.enter(&page.link);
 }
 
-/// What a browser keeps for an origin (cached pages, service workers) was put there by whoever listened there first.
+/// Whoever listened on an origin first decided what a browser stores for it (cached pages, service workers).
 #[test]
 fn no_page_is_where_another_was() {
     let world = world();
@@ -177,7 +177,7 @@ fn no_page_is_where_another_was() {
     );
     let _ = second.enter(&second.link);
     let _ = second.end();
-    // It can be named, as long as it is this host's alone.
+    // The operator may name an address, as long as only this host can reach it.
     let named = at(&["--address", "127.0.0.1"]);
     assert_eq!(named.address, format!("127.0.0.1:{port}"));
     let _ = named.enter(&named.link);

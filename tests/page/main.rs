@@ -1,4 +1,4 @@
-//! The approvals page: who gets in, what it says, and that what is answered there happens.
+//! The approvals page: who gets in, what it reports, and that its answers take effect.
 
 mod admission;
 mod answers;

@@ -20,7 +20,7 @@ fn the_history_has_answers_and_denials() {
     for decision in ["allow-once", "deny"] {
         assert_eq!(page.choose(&session, decision).status, 200);
     }
-    // Files that are asked for, where it is so.
+    // Denies the questions about the files, where there are any.
     while world.pending().len() == 1 || !held.stderr().contains("denied") {
         if world.pending().len() == 1 {
             let _ = page.choose(&session, "deny");
@@ -37,7 +37,7 @@ fn the_history_has_answers_and_denials() {
     assert!(entries.iter().any(|entry| entry["event"] == "denied"), "{all:#}");
     assert!(text.contains("\\\\u{1b}[2J") && !text.contains("\\u001b"), "{text}");
     assert!(entries.windows(2).all(|two| two[0]["n"].as_u64() > two[1]["n"].as_u64()), "{all:#}");
-    // Words all count, in whatever case.
+    // Every word must match, in any case.
     let found = read("?search=SECOND%20deny");
     let found = found["entries"].as_array().expect("a list");
     assert!(
@@ -45,7 +45,7 @@ fn the_history_has_answers_and_denials() {
         "{found:#?}"
     );
     assert_eq!(read("?search=first+nowhere")["entries"], Value::Array(Vec::new()));
-    // From one line on, back.
+    // Reads what is older than one line.
     let last = entries[0]["n"].as_u64().expect("a number");
     let before = read(&format!("?before={last}"));
     assert_eq!(before["entries"].as_array().map(Vec::len), Some(entries.len() - 1));
@@ -62,7 +62,7 @@ fn the_policy_is_the_one_in_force() {
     assert!(policy["file"].as_str().is_some_and(|file| file.ends_with("guard.json")), "{policy:#}");
     let text = policy.to_string();
     assert!(text.contains("exec.ask") && text.contains("on-miss") && text.contains("bin/free"), "{policy:#}");
-    // One that is wrong is told of, and nothing breaks.
+    // An invalid policy is reported, and nothing breaks.
     world.write("guard.json", "{");
     let wrong = page.get("/policy", &session);
     assert_eq!(wrong.status, 500);

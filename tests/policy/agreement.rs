@@ -1,4 +1,4 @@
-//! `check` and a live run agree, whatever the policy: for generated policies, every file, every operation.
+//! `check` and a live run agree under generated policies, for every file and every operation.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
-/// Opens what it is asked to and says what came of it.
+/// Tries each operation that it reads, and prints the outcome.
 const TRY: &str = r#"
 import errno, os, sys
 for line in sys.stdin:
@@ -65,7 +65,8 @@ fn files(world: &World) -> Vec<String> {
     let mut files = Vec::new();
     for directory in ["d1", "d2", "d3", "d1/sub", "d2/sub"] {
         for file in ["f1", "f2", "f3"] {
-            // Each holds something else: a copy of what is denied is denied, which a question about paths cannot know.
+            // Each file has different content: a copy of a denied program is denied, which a question about
+            // paths cannot know.
             let content = format!("#!/bin/true\n# {directory}/{file}\n");
             let path = world.write(format!("t/{directory}/{file}"), content);
             use std::os::unix::fs::PermissionsExt;
@@ -76,7 +77,7 @@ fn files(world: &World) -> Vec<String> {
     files
 }
 
-/// The generated policy, with what a program needs to run beside it.
+/// Returns the generated policy, plus the rules that a program needs to run.
 fn document(world: &World, generated: &Value) -> String {
     let root = world.root().display().to_string();
     let text = generated.to_string().replace("\"T", &format!("\"{root}/t"));
@@ -117,7 +118,7 @@ fn agree(world: &World, files: &[String], generated: &Value) -> Result<(), TestC
     prop_assert_eq!(lived.stdout.lines().count(), questions.len(), "{}", lived.stderr);
     for ((answer, result), (op, path)) in checked.stdout.lines().zip(lived.stdout.lines()).zip(questions) {
         let answer: Value = serde_json::from_str(answer).expect("JSON");
-        // A script's interpreter opens it: what may be run and not read fails there, after it has started.
+        // A script that may be run but not read starts, and fails when its interpreter opens it.
         prop_assert_eq!(
             result,
             answer["outcome"].as_str().expect("text"),
@@ -142,7 +143,7 @@ fn check_says_what_happens() {
         .unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The comparison sees a difference: two policies that differ give different answers.
+/// The comparison can detect a difference: two different policies give different outcomes.
 #[test]
 fn the_comparison_can_fail() {
     let world = World::bare();

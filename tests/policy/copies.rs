@@ -1,12 +1,12 @@
-//! A program that is withheld by name stays so under another one.
+//! A program that is withheld by name is also withheld under another name.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use guard_tests::{World, skip};
 
-/// `TOOL` is the permission of `tools/tool`, which is echo(1); `asked` in the same directory is asked for. The tree may
-/// write in `work`, and in a directory of its own in /dev/shm.
+/// `TOOL` is the permission of `tools/tool`, which is echo(1). The tree may write in `work`, and in a
+/// directory of its own in /dev/shm.
 fn world(tool: &str) -> World {
     let world = World::bare();
     let shared = shared(&world);
@@ -17,7 +17,7 @@ fn world(tool: &str) -> World {
             "deny": ["@/tools/denied"], "default": "r--"}}}}}}"#
     ));
     for name in ["tool", "denied", "many/t1", "many/other"] {
-        // Of a size of its own, each: what is appended to a program is nothing to it.
+        // Each has a size of its own: a program ignores what is appended to it.
         let text = [fs::read("/bin/echo").expect("echo"), format!("{name:64}").into_bytes()].concat();
         executable(&world, &format!("tools/{name}"), &text);
     }
@@ -25,7 +25,7 @@ fn world(tool: &str) -> World {
     world
 }
 
-/// A directory in shared memory that the tree of this world may write.
+/// Returns a directory in shared memory that the tree of this world may write.
 fn shared(world: &World) -> String {
     format!("/dev/shm/{}", world.root().file_name().expect("a name").to_str().expect("plain"))
 }
@@ -35,7 +35,7 @@ fn executable(world: &World, path: &str, text: &[u8]) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");
 }
 
-/// Every way in which a copy is made and started; `@` is the world's directory.
+/// Every way to make a copy and start it; `@` is the world's directory.
 const WAYS: [(&str, &str); 27] = [
     ("cp", "cp @/tools/tool x && ./x RAN"),
     ("a reflink", "cp --reflink=auto @/tools/tool x && ./x RAN"),
@@ -75,7 +75,7 @@ const WAYS: [(&str, &str); 27] = [
     ("one that could not be read", "cp brought x && ./x RAN"),
 ];
 
-/// Does it this way; what was said.
+/// Runs a line in an empty workspace. Returns how it ended.
 fn attempt(world: &World, line: &str) -> guard_tests::Ended {
     let line = line.replace('@', &world.root().display().to_string()).replace("SHM", &shared(world));
     world.guarded(&["bash", "-c", &format!("rm -rf d e x y s t tool ld.so; {line}")])
@@ -84,11 +84,11 @@ fn attempt(world: &World, line: &str) -> guard_tests::Ended {
 #[test]
 fn a_copy_is_the_same_program() {
     let world = world("r--");
-    // Where nothing is withheld each of these ways works, but for a loader's operand that the tree may write.
+    // Where nothing is withheld each of these ways works, except a loader's operand that the tree may write.
     let open = self::world("r-x").policy_text(|text| text.replace("many/t*\": \"r--", "many/t*\": \"r-x"));
     let open = open.policy_text(|text| text.replace("tools/denied", "tools/none"));
     for world in [&world, &open] {
-        // As if the same had been downloaded.
+        // A copy from outside of the tree, as if the operator had downloaded the program.
         fs::copy(world.root().join("tools/denied"), world.work().join("brought")).expect("a copy");
     }
     let mut stopped = 0;
@@ -123,7 +123,7 @@ fn the_verdict_names_the_rule_and_the_program() {
     assert_eq!(denied["because"]["path"], format!("permissions.filesystem.rules[\"{root}/tools/tool\"]"));
     let text = format!("copy of {root}/tools/tool, which may not start: \"{root}/tools/tool\" grants read");
     assert_eq!(denied["because"]["text"], text);
-    // What is said without running anything is the same.
+    // `check` gives the same reason without running anything.
     let checked = guard_tests::ended(world.command().args(["check", "--", "./x", "RAN"]));
     assert_eq!(checked.status, 1, "{checked:?}");
     assert!(checked.stdout.contains(&text), "{checked:?}");
@@ -134,13 +134,14 @@ fn a_link_to_a_named_program_cannot_be_made() {
     let world = world("r--");
     let ended = world.sh("ln ../tools/tool x; ln -s ../tools/tool y; ./x RAN; ./y RAN");
     assert!(!ended.stdout.contains("RAN"), "{ended:?}");
-    // A link that was there before leads to the same file.
+    // A hard link that existed before leads to the same file.
     fs::hard_link(world.root().join("tools/tool"), world.work().join("z")).expect("a link");
     let ended = world.sh("./z RAN");
     assert!(!ended.stdout.contains("RAN") && ended.stderr.contains("copy of "), "{ended:?}");
 }
 
-/// What is another program is not touched: one byte is enough, and so is a place of the operator's.
+/// Other programs run: one different byte is enough, and the operator's own copy elsewhere is another
+/// program.
 #[test]
 fn another_program_is_another_program() {
     let world = world("r--");
@@ -151,7 +152,7 @@ fn another_program_is_another_program() {
     assert_eq!(ended.stdout, "four\n", "{}", ended.stderr);
 }
 
-/// A program that the operator replaces is known by what it holds now.
+/// After the operator replaces a program, its new content is what counts.
 #[test]
 fn a_named_program_that_is_replaced_is_hashed_again() {
     let world = world("r--");
@@ -172,7 +173,7 @@ fn a_named_program_that_is_replaced_is_hashed_again() {
     }
 }
 
-/// A new policy has its own programs.
+/// A new policy withholds its own programs.
 #[test]
 fn a_policy_that_is_read_again_names_others() {
     let world = world("r-x");
@@ -202,14 +203,14 @@ fn a_copy_of_what_is_asked_for_is_asked_for() {
     assert_eq!(asked["resolvedPath"], format!("{root}/work/x"), "{asked}");
     let text = format!("copy of {root}/tools/tool, which is asked for");
     assert!(asked["because"].to_string().contains(&text), "{asked}");
-    // What would always be allowed is the program itself.
+    // An answer for always would save the program itself.
     assert_eq!(asked["always"]["saves"][0]["pattern"], format!("{root}/tools/tool"), "{asked}");
     world.answer("deny");
     let ended = held.end();
     assert_eq!(ended.stdout, "yes\nfree\n", "{}", ended.stderr);
 }
 
-/// Nobody answers: what the fallback lets is what it lets of the program itself.
+/// Nobody answers: the fallback decides about a copy as it does about the program itself.
 #[test]
 fn a_fallback_for_a_copy_is_that_for_the_program() {
     for (fallback, expected) in [("deny", ""), ("allowlist", ""), ("full", "RAN\n")] {
@@ -235,7 +236,7 @@ fn a_copy_of_a_shell_of_many_names_is_that_shell() {
     assert!(ended.stderr.contains("copy of "), "{ended:?}");
 }
 
-/// A thousand are compared with, and the operator is told of the others.
+/// At most a thousand programs are recognised; a warning reports the others.
 #[test]
 fn of_too_many_the_operator_is_told() {
     let world = world("r--");
@@ -258,7 +259,7 @@ fn of_too_many_the_operator_is_told() {
     assert!(validated.stdout.contains("9 are not recognised"), "{validated:?}");
 }
 
-/// With `--observe` it runs, and is told.
+/// With `--observe` the copy runs, and the denial is reported.
 #[test]
 fn a_copy_that_is_only_observed_runs() {
     let world = world("r--");

@@ -1,14 +1,14 @@
-//! The map of OpenClaw's issue #39979, live: for every place and every right, by effect.
+//! The map of OpenClaw's issue #39979, tried live: every place and every right, by effect.
 //!
-//! `/tmp/openclaw` of the issue is a directory of the test, since somebody's may exist already. `exec.security` is full
-//! and the system may be read and run, or no program could be tried.
+//! `/tmp/openclaw` of the issue is a directory of the test, since one may exist already. `exec.security` is
+//! full and the system may be read and run, or no program could be tried.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use guard_tests::World;
 
-/// A place, and what the map grants there.
+/// Each place, and what the map grants there.
 const PLACES: [(&str, &str); 8] = [
     ("home/workspace", "rw-"),
     ("home/workspace/bin", "r-x"),
@@ -45,10 +45,10 @@ fn grants(rights: &str, right: char) -> bool {
     rights.contains(right)
 }
 
-/// Runs a line where `$D` is the place.
+/// Runs a line in which `$D` is the place.
 fn run(world: &World, place: &str, line: &str) -> guard_tests::Ended {
     let directory = world.root().join(place);
-    // From a directory of the tree's own, so that only the place is asked for.
+    // Starts in a directory that may be read, so that only the place matters.
     world.guarded(&["bash", "-c", &format!("cd /usr; D={}; {line}", directory.display())])
 }
 
@@ -200,13 +200,13 @@ fn running() {
                 ended.stderr
             );
         }
-        // What may be read can be interpreted by a shell that may run: so says the map's documentation too.
+        // A shell that may run can interpret what may be read; the map's documentation says so too.
         assert_eq!(run(&world, place, "sh $D/script").stdout == "ran\n", grants(rights, 'r'), "{place}");
     }
 }
 
-/// From every place to every other, by every way: nothing gets to where it may not be written, nothing leaves where it
-/// may not be read, and nothing gains a right by moving.
+/// Moves from every place to every other in every way: nothing arrives where it may not be written, nothing
+/// leaves where it may not be read, and nothing gains a right by moving.
 #[test]
 fn moving_between_places() {
     let ways = [
@@ -219,7 +219,7 @@ fn moving_between_places() {
     ];
     for (from, of) in PLACES {
         let world = world();
-        // One guard for all that leaves a place: what moves, and where to, has a number.
+        // Uses one guard for everything that leaves a place; each move and its target have a number.
         let moves: Vec<_> = PLACES.iter().flat_map(|(to, at)| ways.map(|line| (*to, *at, line))).collect();
         let mut script = String::new();
         for (number, (to, _, line)) in moves.iter().enumerate() {
@@ -240,7 +240,7 @@ fn moving_between_places() {
             let expected = match line.split(' ').next().expect("a word") {
                 "ln" => grants(at, 'w') && !is_gain,
                 "rename" => grants(of, 'w') && grants(at, 'w') && !is_gain,
-                // mv copies only where the rename was refused for what it would gain.
+                // mv copies only if the rename was refused because of the rights it would gain.
                 "mv" => grants(of, 'w') && grants(at, 'w'),
                 _ => grants(of, 'r') && grants(at, 'w'),
             };

@@ -1,18 +1,18 @@
-//! OpenClaw's own approvals beside the policy.
+//! OpenClaw's own approvals next to the policy.
 
 use guard_tests::{Ended, World, ended};
 
-/// Nothing but what is listed may start.
+/// Only listed programs may start.
 const STRICT: &str = r#"{"version": 1, "exec": {"security": "allowlist", "ask": "off", "carriers": [], "safeBins": []},
     "permissions": {"filesystem": {"rules": {SYSTEM, "@/**": "rw-"}}}}"#;
 
-/// Runs a command with the store in a state directory of the world.
+/// Runs a command with this store in a state directory of the world.
 fn run(world: &World, store: &str, argv: &[&str]) -> Ended {
     world.write("state/exec-approvals.json", store);
     ended(world.command().env("OPENCLAW_STATE_DIR", world.root().join("state")).arg("--").args(argv))
 }
 
-/// The real path of a program, which entries name.
+/// Returns the real path of a program, as entries name it.
 fn program(name: &str) -> String {
     let paths =
         ["/usr/bin", "/bin"].map(|directory| std::path::Path::new(directory).join(name).canonicalize());
@@ -133,6 +133,6 @@ fn what_is_wrong_with_it_is_a_warning_of_validate_alone() {
         said.stderr
     );
     assert_eq!(policy(&["validate", "--strict"]).status, 1);
-    // The same on every machine.
+    // `policy test` ignores the approvals: its result is the same on every machine.
     assert_eq!(policy(&["test"]).status, 0);
 }

@@ -1,4 +1,5 @@
-//! OpenClaw's own answers about its permission map (tests/data/README.md): `check` and a live run give the same.
+//! OpenClaw's own answers about its permission map (tests/data/README.md): `check` and a live run give the
+//! same ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use guard_tests::{World, ended_with_input};
 use serde_json::{Value, json};
 
 const ORACLE: &str = include_str!("../data/rwx-permission-map.json");
-/// The oracle's home. Here it is one that no machine has: `check` reads what is in it.
+/// The oracle's home. `HOME` replaces it with one that no machine has, because `check` reads what is in it.
 const THEIR_HOME: &str = "/home/u";
 const HOME: &str = "/nonexistent/u";
 
@@ -16,7 +17,7 @@ fn oracle() -> Value {
     serde_json::from_str(&ORACLE.replace(THEIR_HOME, HOME)).expect("the oracle")
 }
 
-/// The oracle's policy as a guard.json. It knows no base.
+/// Returns the oracle's policy as a guard.json. The oracle has no base.
 fn document(policy: &Value, more: &[(&str, &str)]) -> String {
     let mut filesystem = policy.clone();
     for (pattern, permission) in more {
@@ -30,7 +31,8 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("a string")
 }
 
-/// Always denied to the tree, whatever the policy says: the guard's own rule, which the oracle does not have.
+/// Returns whether the guard's own rule denies the path to the tree under every policy. The oracle has no
+/// such rule.
 fn is_ours(path: &str) -> bool {
     path.strip_prefix(HOME).is_some_and(|path| path == "/.openclaw" || path.starts_with("/.openclaw/"))
 }
@@ -66,7 +68,7 @@ fn check_agrees_case_by_case() {
     assert!(count > 50, "{count} cases");
 }
 
-/// Paths below the home and /tmp are moved into the world; of the system's, only those are asked for that exist there.
+/// Maps paths below the home and /tmp into the world. Returns None for all others.
 fn live_path(world: &World, path: &str) -> Option<String> {
     let root = world.root().display().to_string();
     if path == HOME || path.starts_with(&format!("{HOME}/")) || path.starts_with("/tmp/") {
@@ -75,7 +77,7 @@ fn live_path(world: &World, path: &str) -> Option<String> {
     None
 }
 
-/// A directory for what has something below it among the cases or is called like one, a file else.
+/// Makes a directory for a path with another case below it, and a program for every other path.
 fn make(world: &World, paths: &[&str]) {
     for path in paths {
         let Some(live) = live_path(world, path) else { continue };
@@ -122,7 +124,7 @@ fn a_live_run_agrees_case_by_case() {
         let root = world.root().display().to_string();
         make(&world, &cases.iter().map(|case| text(&case["path"])).collect::<Vec<_>>());
         world.write("try.py", TRY);
-        // Patterns move with the paths; the rest is what a program needs to run at all.
+        // Patterns move with the paths; the other rules are what a program needs to run at all.
         let moved = serde_json::to_string(policy)
             .expect("JSON")
             .replace("\"/tmp/", &format!("\"{root}/tmp/"))

@@ -1,7 +1,7 @@
-//! Nothing is left behind that would run outside the guard, by whatever way it comes there.
+//! Nothing that would run outside the guard is left behind, whatever way it takes.
 //!
-//! The policy of these tests allows everything but that. Whether something was left behind is told by what is read at the
-//! place afterwards.
+//! The policy of these tests allows everything else. The tests read each place afterwards to see whether
+//! something was left behind.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,8 +10,8 @@ use std::process::Command;
 
 use guard_tests::{World, copy_guard, ended, guard, skip};
 
-/// Every way that comes to mind of putting `evil` at $2 and all that follow, by its name and by that of each directory
-/// above it up to $1. In the directory `scratch` there.
+/// Tries every known way to put `evil` at $2 and the arguments after it, by its name and by that of each
+/// directory above it up to $1. Runs in the directory `scratch` there.
 const WAYS: &str = r#"
     top=$1; shift; cd "$SCRATCH" && exec 2>/dev/null
     rename() { perl -e 'rename($ARGV[0], $ARGV[1])' "$@"; }
@@ -50,7 +50,7 @@ fn world(persistence: &str) -> World {
     world
 }
 
-/// The guard with the operator's PATH leading to `tools`, too.
+/// Returns the guard's command; the operator's PATH also contains `tools`.
 fn command(world: &World, guard: &Path) -> Command {
     let tools = world.root().join("tools");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -87,7 +87,7 @@ fn run_git(directory: &Path, words: &str) {
     assert!(done.status.success(), "git {words}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// What the operator has: directories on the way, a repository.
+/// Creates what the operator has: parent directories, a repository.
 fn furnish(world: &World) {
     run_git(&world.work(), "init -q");
     for directory in ["tools", "home/.config/other", "home/.local/share", "home/.ssh", "work/src"] {
@@ -95,7 +95,7 @@ fn furnish(world: &World) {
     }
 }
 
-/// Places by their set, some of which the operator has already.
+/// Places by their set. The operator already has some of them.
 const PLACES: [(&str, &[&str]); 12] = [
     ("shell", &["home/.bashrc", "home/.config/fish/config.fish", "home/.zshenv"]),
     (
@@ -142,7 +142,7 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Tries all ways to each of the places, once where nothing is there and once where something is.
+/// Tries all ways to each of the places: once where nothing is there and once where something is.
 fn holds(set: &str, places: &[&str]) {
     for is_there in [false, true] {
         let world = world("true");
@@ -162,7 +162,7 @@ fn holds(set: &str, places: &[&str]) {
             }
         }
     }
-    // The ways lead there: with the set off, one of them does.
+    // With the set off one of the ways reaches the place, so the attack itself works.
     let off = world(&format!(r#"{{"{set}": false}}"#));
     furnish(&off);
     let path = off.root().join(places[0]);
@@ -183,7 +183,7 @@ macro_rules! places {
 
 places!(shell, login, ssh, autostart, systemd, cron, git, direnv, editors, packages, path, agents);
 
-/// What a check says of a write, with the reason.
+/// Returns what `check` reports for a write, with the reason.
 fn check(world: &World, path: &str) -> String {
     let mut command = command(world, &guard());
     ended(command.args(["check", "--json", "--write"]).arg(path)).stdout
@@ -235,7 +235,7 @@ fn links_on_the_way_are_kept_with_what_they_lead_to() {
         attack(&world, &guard(), &aims);
         read(&world.root().join(place))
     };
-    // ~/.bashrc leads to dotfiles/now/bashrc, and that by a second link to dotfiles/v1/bashrc.
+    // ~/.bashrc leads to dotfiles/now/bashrc, and from there through a second link to dotfiles/v1/bashrc.
     let dotfiles = |world: &World| {
         world.write("home/dotfiles/v1/bashrc", "mine\n");
         symlink("v1", world.home().join("dotfiles/now")).expect("a link");
@@ -243,7 +243,7 @@ fn links_on_the_way_are_kept_with_what_they_lead_to() {
     };
     let aims = ["home/.bashrc", "home/dotfiles/now", "home/dotfiles/now/bashrc", "home/dotfiles/v1/bashrc"];
     assert_eq!(attacked(&dotfiles, "home/.bashrc", &aims).as_deref(), Some("mine\n"));
-    // One that leads to nothing yet, and a directory that is one.
+    // A link to a file that does not exist yet, and a directory that is a link.
     let dangling = |world: &World| symlink("dotfiles/zshrc", world.home().join(".zshrc")).expect("a link");
     assert_eq!(attacked(&dangling, "home/.zshrc", &["home/.zshrc", "home/dotfiles/zshrc"]), None);
     let moved = |world: &World| {
@@ -271,7 +271,7 @@ fn configuration_elsewhere_is_kept_too() {
 
 #[test]
 fn the_configuration_of_worktrees_and_submodules_is_kept() {
-    // All are one repository to git, wherever the guard starts.
+    // To git these are all one repository, wherever the guard starts.
     for start in ["work/tree", "work/main/sub"] {
         let world = world("true");
         let work = world.work();
@@ -341,7 +341,7 @@ fn a_virtual_environment_of_the_workspace_can_be_filled() {
     if !made.is_ok_and(|made| made.status.success()) {
         return skip("python3 -m venv");
     }
-    // Active, as an operator has it.
+    // The virtual environment is active, as an operator has it.
     let bin = world.work().join("venv/bin");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a PATH"));
     world.write("work/p/run", "#!/bin/sh\necho hi\n");

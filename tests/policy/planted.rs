@@ -1,20 +1,20 @@
-//! What the operator's own git runs in the operator's own repository after the tree was there.
+//! What the operator's own git runs in the operator's own repository after the tree has worked there.
 
 use std::process::Command;
 
 use guard_tests::{World, ended};
 
-/// What the tree does, and what the operator has and does.
+/// What the tree does, and what the operator does before and after it.
 struct Planted {
-    /// Before, in the repository.
+    /// The operator's preparation of the repository.
     before: &'static str,
-    /// By the tree.
+    /// The tree's attack.
     attack: &'static str,
-    /// Afterwards.
+    /// The operator's commands afterwards.
     after: &'static str,
 }
 
-/// Runs it; whether the operator's git left the mark of what the tree wants to be run.
+/// Runs all three steps. Returns whether the operator's git left the mark of the planted program.
 fn leaves_a_mark(planted: &Planted, made: fn() -> World, is_kept: bool) -> bool {
     let world = made().policy_text(|text| {
         let persistence = format!(r#""persistence": {{"git": {is_kept}}}"#);
@@ -77,7 +77,7 @@ fn hooks_that_an_included_file_names_are_not_the_trees() {
     });
 }
 
-/// git that finds no HEAD in `.git` asks whether what is around it is a repository.
+/// If git finds no HEAD in `.git`, it checks whether the directory around it is a repository.
 #[test]
 fn the_repository_is_not_replaced_by_one_around_it() {
     comes_to_nothing(&Planted {

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use guard_tests::{Ended, World, ended, is_soak, rounds, status_of, until};
 
-/// A guarded bash that does what it is told, line by line.
+/// A guarded bash that runs lines as they are sent.
 struct Shell {
     world: World,
     child: Child,
@@ -31,7 +31,7 @@ impl Shell {
         shell
     }
 
-    /// Has it run a line; what that wrote on stdout.
+    /// Sends a line to run. Returns what it wrote on stdout.
     fn tell(&mut self, line: &str) -> String {
         let input = self.input.as_mut().expect("it runs");
         writeln!(input, "{line}\necho :end").expect("it runs");
@@ -48,7 +48,7 @@ impl Shell {
         self.world.read("stderr").expect("a file")
     }
 
-    /// The process that answers.
+    /// Returns the process id of the supervisor.
     fn supervisor(&self) -> String {
         let mut number = None;
         until("the supervisor is named", || {
@@ -65,12 +65,12 @@ impl Shell {
         assert!(done.success());
     }
 
-    /// The lines of the audit log about changes of the policy.
+    /// Returns the lines of the audit log about changes of the policy.
     fn changes(&self) -> Vec<serde_json::Value> {
         self.world.audit().into_iter().filter(|line| line["operation"] == "reload").collect()
     }
 
-    /// Waits for the line of the `count`th change; whether it is in force, and what is said of it.
+    /// Waits for the log line of the `count`th change. Returns whether the change is in force, and its text.
     fn change(&self, count: usize) -> (bool, String) {
         until("the policy is read again", || self.changes().len() >= count);
         let change = &self.changes()[count - 1];
@@ -83,7 +83,7 @@ impl Shell {
     }
 }
 
-/// A policy that denies one name in the workspace.
+/// Returns a policy that denies one name in the workspace.
 fn denying(world: &World, name: &str) -> String {
     format!(
         r#"{{"version": 1, "exec": {{"security": "full", "ask": "off"}}, "permissions": {{"filesystem": {{
@@ -135,7 +135,7 @@ fn one_that_is_wrong_changes_nothing_and_is_told_of_once() {
         format!("{file}:3:12: exec.securty: unknown key; did you mean \"security\"? (and 1 more)")
     );
     assert_eq!(shell.tell("cat secret"), "");
-    // The same again is no news.
+    // The same content again is not reported.
     write_by_rename(&shell.world, wrong);
     std::thread::sleep(std::time::Duration::from_millis(400));
     fs::remove_file(shell.world.root().join("guard.json")).expect("a file");
@@ -390,12 +390,12 @@ fn openclaws_own_store_takes_over_too() {
     fs::rename(new, shell.world.root().join(FILE)).expect("a rename");
     assert!(shell.change(1).0);
     assert_eq!(runs(&mut shell), "ran\n");
-    // A use that OpenClaw notes is no news.
+    // A use that OpenClaw notes is not reported.
     shell.world.write(FILE, store(r#"{"pattern": "/usr/bin/id", "lastUsedAt": 5, "lastUsedCommand": "id"}"#));
     shell.world.write("guard.json", shell.world.read("guard.json").expect("a policy") + "\n");
     assert_eq!(shell.change(2), (true, String::new()));
     assert!(shell.changes()[1]["path"].as_str().is_some_and(|path| path.ends_with("guard.json")));
-    // Neither one that is broken nor none at all changes anything.
+    // Neither a broken file nor a missing one changes anything.
     shell.world.write(FILE, "{");
     let (applied, text) = shell.change(3);
     assert!(!applied && text.contains("exec-approvals.json:1:"), "{text}");
@@ -408,7 +408,7 @@ fn openclaws_own_store_takes_over_too() {
     assert_eq!(runs(&mut shell), "");
 }
 
-/// A program that runs goes on in the floor of the start: what connects is the supervisor's.
+/// A running program keeps the floor it started with, but the supervisor judges what it connects to.
 #[test]
 fn whom_tcp_may_reach_counts_at_once() {
     let listeners = ["127.0.0.1:0"; 2].map(|at| std::net::TcpListener::bind(at).expect("a listener"));

@@ -1,4 +1,4 @@
-//! Safe bins for real: they filter what comes in, and open nothing that they are told of.
+//! Safe bins, run for real: they filter their input, and open no file that an argument names.
 
 use guard_tests::World;
 
@@ -32,7 +32,7 @@ fn filters_filter_and_open_nothing() {
         let why = if is_one { "is a safe bin, but not with these arguments" } else { "not in the allowlist" };
         assert!(ended.stderr.contains(why), "{line}: {}", ended.stderr);
     }
-    // The shell has expanded what it was given: what counts is what the program gets.
+    // The shell expands the line first: what counts is what the program gets.
     let ended = world.sh("FILE=f; head -n 1 $FILE; LINES_=1; head -n $LINES_ < f");
     assert_eq!(ended.stdout, "b,2\n", "{}", ended.stderr);
 }

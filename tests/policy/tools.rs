@@ -1,4 +1,5 @@
-//! Whole tools in the places of the map: they work where they may, and fail whole where they may not.
+//! Whole tools in the places of the map: they work where they may, and otherwise fail without a partial
+//! effect.
 
 use crate::map;
 

@@ -1,8 +1,8 @@
-//! tar, rsync, cp, find, compressors; and perl, which looks at files as they do.
+//! tar, rsync, cp, find, compressors; and perl, which examines files as they do.
 
 use guard_tests::{World, has};
 
-/// A directory with one of everything that needs no capability.
+/// A directory with every kind of file that needs no capability.
 const ZOO: &str = "
     mkdir -p zoo/deep/er 'zoo/a b' && cd zoo
     echo plain > plain && echo run > run && chmod 755 run && echo secret > secret && chmod 600 secret

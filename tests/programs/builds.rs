@@ -1,4 +1,4 @@
-//! Projects as they are published, built as their authors say.
+//! Published projects, built as their authors document.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use guard_tests::{World, dependencies, fetched, is_long_form, sources, toolchain
 fn copy(world: &World, from: &Path, to: &str) {
     let to = world.work().join(to);
     fs::create_dir_all(to.parent().expect("a parent")).expect("directories");
-    // Of both copies the times are the same, or make would not do the same.
+    // Both copies have the same times, or make would behave differently.
     let copied = Command::new("cp").arg("-a").args([from, &to]).status().expect("cp");
     assert!(copied.success(), "cp -a {}", from.display());
     let _ = Command::new("chmod").args(["-R", "u+w"]).arg(&to).status();
@@ -30,14 +30,14 @@ fn configure_and_make() {
     let same = World::open().same(
         |world| copy(world, &source.join("libffi"), "libffi"),
         &["bash", "-c", script],
-        // The time of the run is in it.
+        // It contains the time of the run.
         &["config.log"],
     );
     assert_eq!(same.native.status, 0, "{}", same.native.stderr);
     assert!(same.native.stdout.ends_with("0\n1\n"), "{}", same.native.stdout);
 }
 
-/// LuaJIT: makes the programs that make its sources.
+/// LuaJIT: its build makes the programs that generate its sources.
 #[test]
 fn make_that_builds_its_own_tools() {
     if !is_long_form() {
@@ -55,7 +55,7 @@ fn make_that_builds_its_own_tools() {
     assert!(same.native.stdout.starts_with("500000500000\n"), "{}", same.native.stdout);
 }
 
-/// This project's own policy crate: build scripts, procedural macros, a test harness with threads.
+/// This project's own policy crate: build scripts, procedural macros, a multi-threaded test harness.
 #[test]
 fn cargo_tests_this_project() {
     if !is_long_form() {

@@ -1,10 +1,10 @@
-//! CPython's own test suite: each case ends as it does natively, be it in failure.
+//! CPython's own test suite: each case ends as it does natively, even if it fails.
 
 use std::collections::BTreeMap;
 
 use guard_tests::{Ended, World, is_long_form, program_text, skip};
 
-/// Compares a module of the suite, without the cases whose names have one of these words.
+/// Compares one module of the suite, without the cases whose names contain one of these words.
 fn module(name: &str, leave_out: &[&str]) {
     let world = World::open();
     let python = program_text("python3");
@@ -27,7 +27,7 @@ fn module(name: &str, leave_out: &[&str]) {
     assert_eq!(guarded.status, 0, "{}", guarded.stderr);
 }
 
-/// How each case ended.
+/// Returns how each case ended.
 fn outcomes(ended: &Ended) -> BTreeMap<&str, &str> {
     ended.stdout.lines().filter_map(|line| line.split_once(' ')).collect()
 }
@@ -52,7 +52,7 @@ fn test_pty() {
     module("test_pty", &[]);
 }
 
-/// Modules that take longer.
+/// Compares a module that takes longer, in the long form of the tests.
 fn long_module(name: &str, leave_out: &[&str]) {
     if is_long_form() {
         module(name, leave_out);
@@ -79,13 +79,13 @@ fn test_subprocess() {
     long_module("test_subprocess", &[]);
 }
 
-/// Calls that signals interrupt, a held one among them.
+/// Calls that signals interrupt, including a held one.
 #[test]
 fn test_eintr() {
     long_module("test_eintr", &[]);
 }
 
-/// Without a case that fails now and then natively as well: whether a handler was set at the right moment.
+/// Without a case that sometimes fails natively, too: whether a handler was set at the right moment.
 #[test]
 fn test_signal() {
     long_module("test_signal", &["test_stress_modifying_handlers"]);

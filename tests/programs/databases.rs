@@ -1,4 +1,4 @@
-//! sqlite3: locks, a log beside the database, and shared memory between its users.
+//! sqlite3: locks, a log next to the database, and memory shared between its users.
 
 use guard_tests::{World, has};
 
@@ -15,12 +15,12 @@ fn a_log_with_two_writers_and_a_reader() {
         for mode in truncate persist memory off; do sqlite3 db "pragma journal_mode=$mode; begin; delete from t where n = 7; rollback; select count(*) from t;"; done; ls
         sqlite3 db "attach 'other' as o; create table o.u as select * from t;" '.backup copy' && sqlite3 copy 'select count(*) from t' && sqlite3 -readonly db 'insert into t values(1,1)' 2>&1 | tail -1
         chmod 444 db; sqlite3 db .dump | sort | cksum; sqlite3 :memory: 'select 6*7'; sqlite3 none/db 'select 1' 2>&1 || echo $?; echo '.shell echo shell' | sqlite3; sqlite3 db ".once out" "select sum(n) from t"; cat out"#;
-    // Its pages hold what was there before: which writer came first differs.
+    // Its pages keep old content, and which writer came first differs.
     let same = World::open().same_script(script, &["db", "db-journal", "copy", "other"]);
     assert!(same.native.stdout.contains("1|100|5050\n2|100|5050\nok\n"), "{}", same.native.stdout);
 }
 
-/// In one process: threads, and a transaction that another one holds up.
+/// Within one process: threads, and a transaction that waits for another.
 #[test]
 fn locks_are_those_of_files() {
     let script = r#"

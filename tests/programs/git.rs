@@ -2,7 +2,7 @@
 
 use guard_tests::{Same, World};
 
-/// Commits and packs come out the same when names, dates and the number of threads are given.
+/// Commits and packs are reproducible if names, dates and the number of threads are fixed.
 const IDENTITY: &str = "
     export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
     export GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
@@ -13,7 +13,7 @@ const IDENTITY: &str = "
     git config --global protocol.file.allow always
     lines() { for i in \"$@\"; do echo $i; done; }
 ";
-/// The index holds inode numbers and times.
+/// The index contains inode numbers and times.
 const BUT: [&str; 1] = ["index"];
 
 fn same(script: &str) -> Same {
@@ -119,7 +119,7 @@ fn hooks_filters_and_helpers() {
     assert!(same.native.stdout.contains("POST-CHECKOUT") || same.native.stdout.contains("post-checkout"));
 }
 
-/// Its daemons: one keeps secrets behind a socket, one serves.
+/// git's daemons: one keeps secrets and listens on a socket, one serves repositories.
 #[test]
 fn credentials_and_a_server() {
     let same = same(

@@ -1,4 +1,4 @@
-//! Go: its runtime preempts its threads with SIGURG, and starts again what that interrupts.
+//! Go: its runtime preempts its threads with SIGURG, and restarts the calls that this interrupts.
 
 use guard_tests::{World, has, is_long_form};
 

@@ -22,7 +22,7 @@ fn gpg_and_its_agent() {
     if !has(&["gpg", "gpg-agent", "gpgconf"]) {
         return;
     }
-    // A name of its own for the home: sockets have at most 107 characters.
+    // The home needs a short name: a socket's path has at most 107 characters.
     let script = r#"
         export GNUPGHOME=$HOME/g; mkdir -m 700 $GNUPGHOME; printf '%%no-protection\nKey-Type: EDDSA\nKey-Curve: ed25519\nSubkey-Type: ECDH\nSubkey-Curve: cv25519\nName-Real: A\nName-Email: a@b\nExpire-Date: 0\n%%commit\n' > params
         quiet() { "$@" 2>&1 | sed -E 's/[0-9A-F]{8,}/KEY/g; s/[0-9]{4}-[0-9]{2}-[0-9]{2}/DATE/g; s/using EDDSA key.*/using/; /made .* [0-9:]{8}/d; s#/[^ ]*/work#WORK#; s#/[^ ]*/home#HOME#'; }

@@ -71,7 +71,7 @@ fn npm_installs_and_runs() {
         cd ../app && npm init -y > /dev/null && npm install ../lib | sed 's/ in .*//' && node -p 'require("lib")()' && rm -rf node_modules package-lock.json
         npm install --silent ../lib/lib-1.0.0.tgz && ls -A node_modules node_modules/lib && npm pkg set scripts.go='echo $npm_package_name; lib' && npm run -s go
         npm uninstall --silent lib && ls -A node_modules 2>&1; cat package.json"#;
-    // The time of the run is in some.
+    // Some contain the time of the run.
     let same = World::open().same_script(script, &["_logs"]);
     assert_eq!(same.native.stdout.matches("from lib\n").count(), 2, "{}", same.native.stdout);
 }

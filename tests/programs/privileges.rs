@@ -1,8 +1,8 @@
-//! Programs that want more than an ordinary user has.
+//! Programs that need more than an ordinary user has.
 
 use guard_tests::{World, has, program_text};
 
-/// no_new_privs: what set-user-ID programs and file capabilities say then is the same.
+/// no_new_privs: set-user-ID programs and programs with file capabilities print the same as natively.
 #[test]
 fn ping_and_sudo_say_the_same() {
     if !has(&["ping", "sudo", "su"]) {

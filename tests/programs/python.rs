@@ -32,7 +32,7 @@ fn venv_and_pip() {
     let same = world.same(
         |world| drop(world.write("work/make.py", WHEEL)),
         &["bash", "-c", &script],
-        // Compiled files hold the time of their source.
+        // Compiled files contain the time of their source.
         &["__pycache__"],
     );
     assert_eq!(same.native.status, 0, "{}", same.native.stderr);

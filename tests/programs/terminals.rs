@@ -1,4 +1,4 @@
-//! Programs of the terminal: tmux, vim, less and what they start.
+//! Terminal programs: tmux, vim, less and what they start.
 
 use guard_tests::{World, has};
 
@@ -18,7 +18,7 @@ fn tmux_in_the_tree() {
     assert!(same.native.stdout.contains("into cat"), "{}", same.native.stdout);
 }
 
-/// The server stays when the command that started it has ended, and serves the next one.
+/// The server outlives the command that started it, and serves the next one.
 #[test]
 fn a_server_outlives_its_command() {
     if !has(&["tmux"]) {
@@ -28,12 +28,12 @@ fn a_server_outlives_its_command() {
     let start = "tmux -f /dev/null -S s new-session -d -s one 'PS1= exec sh -i'; echo $?";
     let use_it = "tmux -S s send-keys -t one 'echo still > still' Enter; for i in $(seq 200); do test -s still && break; sleep 0.05; done; cat still; tmux -S s kill-server; echo $?";
     assert_eq!(world.guarded(&["sh", "-c", start]).stdout, "0\n");
-    // From outside the tree, which is not guarded.
+    // A client from outside the tree, which is not guarded.
     let used = world.native(&["sh", "-c", use_it]);
     assert_eq!(used.stdout, "still\n0\n", "{}", used.stderr);
 }
 
-/// The socket of a server that is gone is in the way of nobody.
+/// A socket that a dead server left does not block a new one.
 #[test]
 fn a_new_server_replaces_a_socket_that_was_left() {
     if !has(&["tmux"]) {

@@ -1,4 +1,4 @@
-//! Answers, and what becomes of the call.
+//! Answers, and their effect on the call.
 
 use crate::session::{Session, world};
 

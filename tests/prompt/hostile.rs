@@ -1,4 +1,4 @@
-//! A command that works against the prompt, and against the terminal.
+//! A command that works against the prompt and against the terminal.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn the_terminal_types_nothing_for_a_command() {
     let text = session.emulator.rest().text;
     assert!(!text.contains("CLIPBOARD") && !text.contains("ltitle"), "{text}");
     assert!(!session.emulator.written().contains("\u{1b}]52;"));
-    // What it may ask is answered.
+    // A question that is allowed gets its reply.
     session.line(r"printf '\e[6n'; read -rsd R; printf '%q\n' $REPLY");
     session.emulator.expect(r"E[");
     session.leave();
@@ -26,7 +26,7 @@ fn the_terminal_types_nothing_for_a_command() {
 fn answers_to_the_command_are_the_commands() {
     let world = world();
     let mut session = Session::start(&world);
-    // Asked before the call that is held, answered while the prompt is up, twice.
+    // The command asks twice before the held call, and the replies arrive while the prompt is up.
     let script = r#"stty -echo raw; printf '\e[6n\e[5n'; $ASKED x >/dev/null; printf '\e[6n'
         IFS= read -rd R first; IFS= read -rd n second; IFS= read -rd R third; stty sane
         printf 'first %q second %q third %q\n' "$first" "$second" "$third""#;
@@ -36,7 +36,7 @@ fn answers_to_the_command_are_the_commands() {
     session.answer("y");
     session.unprompted();
     let text = session.emulator.expect("third $").text;
-    // The first row, where the command was, and nothing of the places where the guard asked.
+    // The answers name the first row, where the command was, and no position of the guard's own questions.
     let line = text.lines().find(|line| line.starts_with("first")).expect("a line");
     assert_eq!(line.matches("E[1;1").count(), 2, "{text}");
     assert_eq!(line.matches("E[0").count(), 1, "{text}");
@@ -94,7 +94,7 @@ fn no_state_of_the_terminal_hides_it() {
         session.unprompted();
         session.emulator.wait(set, |picture| picture.text.trim_start().starts_with("IN>"));
     }
-    // A long picture under way: a part of it is out already.
+    // Part of a long picture has been written already.
     session.line(r"clear; printf '\ePq%09000d' 0; $ASKED x >/dev/null; printf '%05000d\e\\' 0; echo over");
     session.prompted();
     session.answer("y");

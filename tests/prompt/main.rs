@@ -1,4 +1,4 @@
-//! Prompts on the operator's terminal, cell by cell.
+//! Prompts on the operator's terminal, compared cell by cell.
 
 mod answers;
 mod hostile;

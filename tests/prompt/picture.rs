@@ -1,4 +1,4 @@
-//! The picture of a prompt in README.md, drawn from a real one. BLESS=1 writes it.
+//! The picture of a prompt in README.md, drawn from a real prompt. BLESS=1 writes it.
 
 use std::fmt::Write;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::session::{Session, world};
 
 /// Rows and columns.
 const SIZE: (u16, u16) = (14, 110);
-/// Of a cell.
+/// The size of a cell.
 const WIDTH: f32 = 8.0;
 const HEIGHT: f32 = 18.0;
 const MARGIN: f32 = 12.0;
@@ -19,7 +19,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Rows of a terminal, those in reverse as bars.
+/// Draws the rows of a terminal, with reversed rows as bars.
 fn drawn(rows: &[(String, bool)]) -> String {
     let columns = f32::from(SIZE.1) * WIDTH;
     let count = f32::from(u16::try_from(rows.len()).expect("a terminal"));
@@ -41,7 +41,7 @@ fn drawn(rows: &[(String, bool)]) -> String {
         }
         if !text.is_empty() {
             let look = if *is_reversed { r##" font-weight="bold" fill="#16181d""## } else { "" };
-            // As wide as its cells, whatever the font.
+            // Stretches the text to the width of its cells, whatever the font.
             let wide = f32::from(u16::try_from(text.chars().count()).expect("a row")) * WIDTH;
             let _ = writeln!(
                 svg,
@@ -54,7 +54,7 @@ fn drawn(rows: &[(String, bool)]) -> String {
     svg + "</g>\n</svg>\n"
 }
 
-/// With a home for the directory of the test, and numbers as they may be for those that a snapshot has.
+/// Replaces the placeholders of a snapshot by a home and plausible numbers.
 fn readable(text: &str) -> String {
     let text = text.replace("/tmp/guard-XXXXXX/", "/home/u/").replace("999 s left", "118 s left");
     text.replace("bash 999 < bash 999", "bash 4211 < bash 4187")

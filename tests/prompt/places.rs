@@ -1,4 +1,4 @@
-//! Where there is no keyboard, another size, another terminal in between, or another way to answer.
+//! Prompts without a keyboard, in another size, through another terminal, or with another way to answer.
 
 use std::process::Command;
 use std::thread::sleep;
@@ -30,7 +30,7 @@ fn returned(session: &Session) {
     session.emulator.wait("the shell", |picture| picture.text.trim_end().ends_with("OUT>"));
 }
 
-/// Brings the guard to the foreground, where its prompt is, and lets the call go.
+/// Brings the guard to the foreground, where its prompt is, and allows the call.
 fn allowed_in_the_foreground(mut session: Session) {
     session.line("fg");
     session.prompted();
@@ -98,7 +98,7 @@ fn it_follows_the_size() {
                 && picture.cursor == (rows - 1, 2, true)
         });
     }
-    // A signal has interrupted the call, which asks again.
+    // A signal interrupted the call, so the guard asks again.
     sleep(Duration::from_secs(1));
     session.answer("y");
     session.unprompted();
@@ -140,7 +140,7 @@ fn what_comes_while_a_card_is_read_is_not_answered_with_it() {
     let mut session = Session::start(&world);
     session.line(&format!("({WHEN_DUE}; exec $ASKED two) & $ASKED one"));
     session.prompted();
-    // A key for what was there, and an Enter for what is there then.
+    // The key was for the first question; the Enter comes when another one is shown.
     session.emulator.keys("y");
     session.emulator.expect("> y");
     session.due();

@@ -1,4 +1,4 @@
-//! What was on the screen is there again when the prompt has gone, in every cell.
+//! Once the prompt has gone, every cell of the screen is as before.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use guard_tests::{Picture, Replies, give_environment, program_text, until, words
 
 use crate::session::{SIZE, Session, assert_snapshot, world};
 
-/// Has something asked for while this is shown, and returns what was shown before, during and after it.
+/// Makes a call ask while this is shown. Returns what was shown before, during and after the prompt.
 fn covered(session: &mut Session, shown: &str, sign: &str) -> [Picture; 3] {
     session.later(shown);
     session.emulator.expect(sign);
@@ -26,8 +26,8 @@ fn a_shell() {
     let mut session = Session::start(&world);
     let colours = r"printf '\e[1;31mred\e[0m \e[44mblue\e[K\e[0m\n\e[4;7m日本語\e[m é\n\e[38;5;200mpink \e[48;2;1;2;3mrgb\e[m\n'";
     covered(&mut session, colours, "pink rgb");
-    // The pen and a cursor that is not seen.
-    // One command: between two the shell would tell of the job that has ended.
+    // A pen color and a hidden cursor. Uses one command: between two, the shell would report the job that has
+    // ended.
     let until = "bash -c 'until [ -e over ]; do sleep 0.1; done'";
     covered(&mut session, &format!(r"printf 'ab\e[32m\e[?25lcd'; {until}; printf '\e[?25h\e[m'"), "abcd");
     world.write("work/over", "");
@@ -46,10 +46,10 @@ fn an_editor() {
         &format!("{vim} -N -u NONE -i NONE -n +'set number hlsearch' +50 file"),
         "line 50",
     );
-    // What is not covered is still seen.
+    // What the prompt does not cover stays visible.
     assert!(during.text.contains("line 40"), "{}", during.text);
     assert_snapshot("over-vim", &session.snapshot(&during));
-    // It goes on as before.
+    // vim goes on as before.
     session.emulator.keys("dd");
     session.emulator.wait("a line less", |picture| !picture.text.contains("line 50 "));
     session.line(":q!");
@@ -72,7 +72,7 @@ fn a_pager() {
     session.leave();
 }
 
-/// What tmux knows of its pane: text with attributes, and what is set.
+/// What tmux knows about its pane: text with attributes, and the modes that are set.
 struct Pane {
     tmux: String,
     socket: String,
@@ -90,13 +90,14 @@ impl Pane {
             origin #{origin_flag} wrap #{wrap_flag} keypad #{keypad_flag} #{keypad_cursor_flag} \
             mouse #{mouse_standard_flag}#{mouse_button_flag}#{mouse_any_flag}#{mouse_sgr_flag} \
             margins #{scroll_region_upper} #{scroll_region_lower}";
-        // tmux keeps the letters of boxes, and what they stand for is drawn over them.
+        // tmux stores the letters of line-drawing characters, and draws the lines that they stand for.
         let text = self.ask(&["capture-pane", "-e", "-p"]).replace("\u{e}lqqk", "┌──┐").replace('\u{f}', "");
         text + &self.ask(&["display-message", "-p", SET])
     }
 }
 
-/// Programs of the alternate screen, and of the one that scrolls, on another emulator than the guard's own model.
+/// Programs on the alternate screen and on the scrolling one, in a different emulator than the guard's own
+/// model.
 #[test]
 fn whatever_a_program_has_set() {
     let world = world();
@@ -128,7 +129,7 @@ fn whatever_a_program_has_set() {
     .into_iter()
     .enumerate()
     {
-        // The screen that scrolls is the terminal's to put back: for some, to see that it is.
+        // The terminal restores the scrolling screen. Only some cases check that it does.
         let is_tried = |screen: &&str| !screen.is_empty() || [0, 1, 7, 11].contains(&n);
         for screen in ["", r"\e[?1049h\e[H\e[2J"].into_iter().filter(is_tried) {
             session.later(&format!("printf '{screen}\\e]2;set {n}\\a{set}'; read a; printf '\\ec'"));

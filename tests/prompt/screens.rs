@@ -1,10 +1,10 @@
-//! What a prompt looks like. The files in `screens/` are what is drawn; BLESS=1 writes them.
+//! What a prompt looks like, compared with the files in `screens/`. BLESS=1 writes them.
 
 use guard_tests::Replies;
 
 use crate::session::{SIZE, Session, assert_snapshot, world};
 
-/// Draws what is asked for by a line, and leaves.
+/// Draws the prompt that a line causes, and leaves.
 fn drawn(name: &str, size: (u16, u16), line: &str) {
     let world = world();
     let mut session = Session::on(&world, size, Replies::Given, "xterm-256color");
@@ -98,7 +98,7 @@ fn several() {
     let picture = session.prompted();
     let text = session.snapshot(&picture);
     assert!(["one", "two", "three"].iter().all(|argument| text.contains(argument)), "{text}");
-    // A yes is for all that the card lists.
+    // A yes covers everything that the card lists.
     session.answer("y");
     let picture = session.emulator.expect("work/other");
     assert!(!picture.text.contains("1 of"), "{}", picture.text);

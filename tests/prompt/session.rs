@@ -1,4 +1,4 @@
-//! A guarded shell on a terminal of cells, in which `bin/asked` is asked for.
+//! A guarded shell in a terminal emulator. Starting `bin/asked` asks the operator.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use guard_tests::{Emulator, Picture, Replies, World, limit};
 
-/// The usual size.
+/// The usual size: rows and columns.
 pub const SIZE: (u16, u16) = (30, 100);
-/// What a line waits with for [`Session::due`].
+/// Makes a line wait for [`Session::due`].
 pub const WHEN_DUE: &str = "until rm due 2>/dev/null; do sleep 0.1; done";
 /// The command's prompt.
 const PROMPT: &str = "IN> ";
 
-/// `bin/asked` prints its arguments, and is in no allowlist. Everything else of the system may run.
+/// `bin/asked` prints its arguments, and is on no allowlist. Everything else of the system may run.
 pub fn world() -> World {
     world_with(600_000)
 }
 
-/// With so many milliseconds to answer.
+/// Returns the world with this time to answer, in milliseconds.
 pub fn world_with(timeout: u64) -> World {
     let text = format!(
         r#"{{"version": 1, "exec": {{"security": "allowlist", "ask": "on-miss", "timeoutMs": {timeout},
@@ -40,12 +40,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// One in this world, on a terminal of the usual size that answers.
+    /// Starts a shell in this world, on a terminal of the usual size that answers.
     pub fn start(world: &World) -> Session {
         Session::on(world, SIZE, Replies::Given, "xterm-256color")
     }
 
-    /// On another terminal.
+    /// Starts a shell on another terminal.
     pub fn on(world: &World, size: (u16, u16), replies: Replies, term: &str) -> Session {
         let mut command = world.command();
         command.args(["-q", "--", "bash", "--norc", "--noprofile", "-i"]);
@@ -56,7 +56,7 @@ impl Session {
         session
     }
 
-    /// Of another command.
+    /// Starts another command.
     pub fn of(world: &World, command: &Command, size: (u16, u16), replies: Replies) -> Session {
         Session {
             emulator: Emulator::start(command, size, replies),
@@ -69,34 +69,34 @@ impl Session {
         self.emulator.keys(&format!("{line}\n"));
     }
 
-    /// Waits for a prompt of the guard's, and until it is listened to.
+    /// Waits for a prompt of the guard's, and until it accepts keys.
     pub fn prompted(&self) -> Picture {
         let picture = self.emulator.expect(" s left");
-        // Nothing typed in the first half second counts.
+        // The prompt ignores what is typed in its first half second.
         sleep(Duration::from_millis(1000));
         picture
     }
 
-    /// Waits until no prompt is there.
+    /// Waits until no prompt is shown.
     pub fn unprompted(&self) -> Picture {
         self.emulator.wait("no prompt", |picture| !picture.text.contains(" s left"))
     }
 
-    /// Types a line that has something asked for when it is [`due`](Session::due), out of sight, and something else shown
-    /// until then.
+    /// Types a line that shows something, and that makes a call ask in the background once it is
+    /// [`due`](Session::due).
     pub fn later(&mut self, shown: &str) {
         self.line(&format!(
             "({WHEN_DUE}; exec $ASKED later ${{EPOCHREALTIME#*.}}) >/dev/null 2>&1 & clear; {shown}"
         ));
     }
 
-    /// Now it is.
+    /// Lets the line of [`Session::later`] make its call.
     pub fn due(&self) {
         std::fs::write(format!("{}/work/due", self.root), "").expect("a file");
     }
 
-    /// Answers, as a human does: sees the key before the Enter, and types it again where it came to nothing, since the
-    /// prompt was not listened to.
+    /// Answers as a human does: sees the key before pressing Enter, and types it again if the prompt did not
+    /// accept it yet.
     pub fn answer(&mut self, key: &str) {
         let typed = |picture: &Picture| {
             picture.text.lines().any(|line| line.strip_prefix('>').is_some_and(|line| line.trim() == key))
@@ -113,19 +113,19 @@ impl Session {
         self.emulator.keys("\r");
     }
 
-    /// What is shown, with everything made equal that differs from run to run.
+    /// Returns what is shown, with everything made equal that differs from run to run.
     pub fn snapshot(&self, picture: &Picture) -> String {
         normalised(&picture.text, &self.root)
     }
 
-    /// Leaves.
+    /// Leaves the shell. Returns its status.
     pub fn leave(mut self) -> i32 {
         self.line("exit");
         self.emulator.end()
     }
 }
 
-/// Directories, digests, ids, processes and seconds: others of the same width.
+/// Replaces directories, digests, ids, processes and seconds by placeholders.
 fn normalised(text: &str, root: &str) -> String {
     let name = root.rsplit('/').next().unwrap_or_default();
     let text = unnamed(text, name);
@@ -147,7 +147,7 @@ fn normalised(text: &str, root: &str) -> String {
     out
 }
 
-/// Without the name of the world's directory, which lines may cut.
+/// Replaces the name of the world's directory, which line breaks may split.
 fn unnamed(text: &str, name: &str) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     let name: Vec<char> = name.chars().collect();
@@ -163,7 +163,7 @@ fn unnamed(text: &str, name: &str) -> String {
     characters.into_iter().collect()
 }
 
-/// Compares with a file of this directory. With BLESS set, writes it instead.
+/// Compares the text with a file of `screens`. With BLESS set, writes the file instead.
 pub fn assert_snapshot(name: &str, text: &str) {
     let path = guard_tests::sources().join("prompt/screens").join(format!("{name}.txt"));
     let text = format!("{}\n", text.trim_end());

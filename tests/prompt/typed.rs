@@ -1,4 +1,5 @@
-//! What is no answer: keys typed before the prompt was seen, pasted text, the mouse, and what a terminal says.
+//! Input that is not an answer: keys typed before the prompt was seen, pasted text, the mouse, and a
+//! terminal's replies.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use guard_tests::Replies;
 
 use crate::session::{SIZE, Session, world};
 
-/// Nothing of this answers: the prompt is there still.
+/// Types keys and asserts that they do not answer: the prompt is still there.
 fn ignored(session: &mut Session, keys: &str) {
     session.emulator.keys(keys);
     sleep(Duration::from_millis(300));
@@ -22,14 +23,14 @@ fn what_was_typed_ahead_is_for_the_program() {
     session.line("sleep 1; $ASKED x; read a; echo \"got <$a>\"");
     sleep(Duration::from_millis(300));
     session.emulator.keys("y\r");
-    // As it comes up, too.
+    // Keys that arrive as the prompt comes up do not answer either.
     session.emulator.keys_with_an_answer("y\r");
     session.prompted();
     assert!(session.emulator.picture().text.contains(" s left"));
     session.answer("n");
     session.unprompted();
     session.emulator.expect("got <y>");
-    // The second one is the shell's next line.
+    // The second line is the shell's next command.
     session.emulator.expect("y: command not found");
     session.leave();
 }
@@ -38,7 +39,7 @@ fn what_was_typed_ahead_is_for_the_program() {
 fn nothing_but_a_key_and_enter_answers() {
     let world = world();
     let mut session = Session::start(&world);
-    // What looks like answers of the terminal's goes to the command, which takes it for nothing.
+    // What looks like a terminal's reply goes to the command, which ignores it.
     session.line("$ASKED x; read -rs -t 2 -N 9999; exit");
     session.prompted();
     for keys in [
@@ -58,7 +59,7 @@ fn nothing_but_a_key_and_enter_answers() {
     ] {
         ignored(&mut session, keys);
     }
-    // A single Enter does not answer, whatever came before; a second one refuses.
+    // A single Enter does not answer, whatever preceded it; a second one refuses.
     ignored(&mut session, "x");
     ignored(&mut session, "\r");
     ignored(&mut session, "\r");
@@ -75,7 +76,7 @@ fn control_c_refuses_one_call_and_nothing_else() {
     session.line("$ASKED one; echo after; $ASKED two");
     session.prompted();
     session.emulator.keys("\x03");
-    // The shell was not interrupted.
+    // The interrupt did not reach the shell.
     session.emulator.expect("argv[1]   two");
     sleep(Duration::from_secs(1));
     session.answer("y");

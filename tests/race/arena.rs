@@ -1,4 +1,4 @@
-//! Where attackers and guard meet.
+//! The arena of the races: its policies, its attackers, and how long they try.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,29 +8,30 @@ use std::sync::{Mutex, PoisonError};
 
 use guard_tests::{Arena, Ended, ended, layers_off, without_layers};
 
-/// The machine has two cores: an attacker needs both.
+/// Held by one race at a time: the machine has two cores, and an attacker needs both.
 pub static ALONE: Mutex<()> = Mutex::new(());
 
-/// How much an attacker tries.
+/// How long and how often an attacker tries.
 #[derive(Clone, Copy)]
 pub struct Effort {
-    /// For how long at most.
+    /// The time limit in seconds.
     seconds: f64,
-    /// How often at most; 0 is as often as it can.
+    /// The most attempts; 0 means as many as it can.
     attempts: u64,
 }
 
-/// How often an attacker tries where no time is given.
+/// Attempts of an attacker if no time is given.
 const ATTEMPTS: u64 = 2000;
-/// Attempts are not waited for any longer than this.
+/// The time limit for a number of attempts, in seconds.
 const PATIENCE: f64 = 60.0;
-/// From so many seconds on a race counts as a long one.
+/// Seconds from which a race counts as a long one.
 const LONG: f64 = 60.0;
-/// How often an attacker may try for a second each against the build without layers, and at most against the whole guard.
+/// Rounds of one second that an attacker gets against the build without layers, and the most it gets against
+/// the whole guard.
 pub const ROUNDS: usize = 30;
 
 impl Effort {
-    /// What a race is worth: so many attempts, or GUARD_RACE_SECONDS.
+    /// Returns the effort of a race: a number of attempts, or GUARD_RACE_SECONDS.
     pub fn usual() -> Effort {
         match given() {
             Some(seconds) => Effort { seconds, attempts: 0 },
@@ -38,18 +39,19 @@ impl Effort {
         }
     }
 
-    /// Half of that.
+    /// Returns half of the usual effort.
     pub fn half() -> Effort {
         let Effort { seconds, attempts } = Effort::usual();
         Effort { seconds: if attempts == 0 { seconds / 2.0 } else { seconds }, attempts: attempts / 2 }
     }
 
-    /// A second, and fewer attempts in the first rounds: mostly they are enough.
+    /// Returns the effort of a round: a second, with fewer attempts in the first rounds, since those are
+    /// mostly enough.
     pub fn of_round(round: usize) -> Effort {
         Effort { seconds: 1.0, attempts: if round < 8 { 250 << round } else { 0 } }
     }
 
-    /// The attacker's arguments after its mode, in the arena of this root.
+    /// Returns the attacker's arguments after its mode, for the arena with this root.
     pub fn arguments(self, root: &Path, flipper: &str) -> Vec<String> {
         let Effort { seconds, attempts } = self;
         let loader = "/lib64/ld-linux-x86-64.so.2";
@@ -59,7 +61,7 @@ impl Effort {
     }
 }
 
-/// Fewer attempts say that the attacker hardly ran.
+/// Returns the attempts below which the attacker hardly ran.
 pub fn enough() -> u64 {
     if given().is_some_and(|seconds| seconds >= LONG) { 10_001 } else { 100 }
 }
@@ -68,37 +70,37 @@ fn given() -> Option<f64> {
     std::env::var("GUARD_RACE_SECONDS").ok()?.parse().ok()
 }
 
-/// A policy under which calls go on in the kernel where the floor covers them.
+/// A policy under which calls continue in the kernel where the floor covers them.
 pub const POLICY: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "network": {"connect": {"deny": ["127.0.0.2"]}},
     "permissions": {"filesystem": {"rules": {SYSTEM,
         "@": "r--", "@/work/**": "rw-", "@/work/sock": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
         "default": "---"}}}"#;
 
-/// One under which the floor lets the forbidden program start: what keeps it from running is the look after the exec.
+/// A policy whose floor lets the forbidden program start: only the check after the exec stops it.
 pub const ROOTS: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr", "/lib", "/lib64", "@"]},
     "permissions": {"filesystem": {"rules": {SYSTEM,
         "@": "r--", "@/work/**": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
         "default": "---"}}}"#;
 
-/// One that withholds a program by name, and lets run what the tree makes.
+/// A policy that withholds a program by name, and lets the tree run what it makes.
 pub const COPIED: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"filesystem": {"rules": {SYSTEM,
         "@/work/**": "rwx", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/prog": "r--", "@/hide/**": "r-x"},
         "default": "---"}}}"#;
 
-/// One under which reading is not held at all.
+/// A policy under which opening to read is not held at all.
 pub const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"base": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
         "@/work/**": "rw-", "@/only/**": "r--", "@/okay/**": "r-x", "@/hide/**": "r--"},
         "default": "---"}}}"#;
 
-/// An arena with the attacker and its programs.
+/// Returns an arena with the attacker and its programs.
 pub fn arena() -> Arena {
     arena_under(POLICY)
 }
 
-/// The same under another policy.
+/// Returns such an arena under another policy.
 pub fn arena_under(policy: &str) -> Arena {
     let arena = Arena::under(policy, "TOPSECRET");
     arena.world.write("okay/script", format!("#!{}/work/prog\n", arena.root().display()));
@@ -116,7 +118,7 @@ pub fn build_loaded(arena: &Arena) {
     arena.build("show", "okay/loaded", &[&loader]);
 }
 
-/// Runs the attacker; returns its attempts and leaks.
+/// Runs the attacker. Returns its attempts and leaks.
 fn attack(arena: &Arena, mut guard: Command, mode: &str, effort: Effort, flipper: &str) -> (u64, u64) {
     let root = arena.root();
     if mode == "loader" {
@@ -133,7 +135,7 @@ fn attack(arena: &Arena, mut guard: Command, mode: &str, effort: Effort, flipper
     (attempts.parse().expect("a number"), leaks.parse().expect("a number"))
 }
 
-/// Attacks under the guard, again and again until there were enough attempts: of a busy machine an attacker gets little.
+/// Attacks under the guard until there were enough attempts: on a busy machine an attacker gets little time.
 fn attack_enough(arena: &Arena, mode: &str, effort: Effort, flipper: &str) -> (u64, u64) {
     let (mut attempts, mut leaks) = (0, 0);
     for _ in 0..ROUNDS {
@@ -147,7 +149,7 @@ fn attack_enough(arena: &Arena, mode: &str, effort: Effort, flipper: &str) -> (u
     panic!("{mode}: only {attempts} attempts");
 }
 
-/// Runs the attacker under the guard, a second at a time, until a program was killed for this reason.
+/// Runs the attacker under the guard, a second at a time, until a program is killed for this reason.
 pub fn until_killed(arena: &Arena, mode: &str, flipper: &str, why: &str) {
     let is_so =
         |line: &serde_json::Value| line["because"]["text"].as_str().is_some_and(|text| text.contains(why));
@@ -160,8 +162,8 @@ pub fn until_killed(arena: &Arena, mode: &str, flipper: &str, why: &str) {
     panic!("no program was killed: {}", arena.world.audit().len());
 }
 
-/// Runs one attacker under the guard and without its layers, each time in a fresh arena that `prepare` has seen. `won`
-/// sees other effects than leaks and changed files.
+/// Runs one attacker under the guard and without its layers, each time in a fresh arena that `prepare` has
+/// prepared. `won` detects effects other than leaks and changed files.
 pub fn race_prepared(
     mode: &str,
     flipper: &str,
@@ -171,12 +173,12 @@ pub fn race_prepared(
     contest(POLICY, "broker,verify,floor", mode, flipper, prepare, won);
 }
 
-/// The same for programs that the floor would let start: without the look after the exec alone they run.
+/// Races for programs that the floor lets start: they run if only the check after the exec is off.
 pub fn race_below_the_roots(mode: &str, flipper: &str) {
     contest(ROOTS, "verify", mode, flipper, |_| (), |_| None);
 }
 
-/// The same for a file that comes to hold a withheld program after it was judged: which it does, in time.
+/// Races for a file that comes to hold a withheld program after it was judged. In time, that happens.
 pub fn race_of_copies(mode: &str) {
     contest(COPIED, "verify", mode, "process", |_| (), |_| None);
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,7 +221,7 @@ fn contest(
     println!("{mode} ({flipper}): {attempts} attempts held; wins in round {round} without {off}");
 }
 
-/// In which round the attacker wins while these layers are off.
+/// Returns the round in which the attacker wins while these layers are off.
 fn wins(
     policy: &str,
     mode: &str,
@@ -241,8 +243,8 @@ fn wins(
     panic!("{mode}: does not win without {off} either, so it shows nothing");
 }
 
-/// The same over the floor alone: where calls go on in the kernel and where they are not held nothing comes of it, and
-/// without Landlock the very same guard loses.
+/// Races over the floor alone: nothing leaks where calls continue in the kernel or are not held, and the same
+/// guard without Landlock loses.
 pub fn race_over_the_floor(mode: &str, flipper: &str) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut held = Vec::new();
@@ -263,7 +265,7 @@ pub fn race_over_the_floor(mode: &str, flipper: &str) {
     println!("{mode} ({flipper}): {held:?} attempts held; wins in round {round} without Landlock");
 }
 
-/// The same for attackers whose effect is a leak or a changed file.
+/// Races an attacker whose effect is a leak or a changed file.
 pub fn race(mode: &str, flipper: &str) {
     race_prepared(mode, flipper, |_| (), |_| None);
 }

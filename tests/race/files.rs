@@ -50,7 +50,7 @@ races! {
     reopen: "reopen", "thread";
 }
 
-/// What goes on in the kernel, so that only Landlock keeps it from what is closed.
+/// Calls that continue in the kernel: only Landlock protects what is closed.
 mod over_the_floor {
     use super::race_over_the_floor;
 
@@ -72,7 +72,7 @@ mod over_the_floor {
     }
 }
 
-/// The same port of two addresses; only the open one may be reached.
+/// The same port at two addresses; only the open one may be reached.
 #[test]
 fn connect_tcp() {
     let reached = Arc::new(AtomicUsize::new(0));

@@ -1,8 +1,8 @@
-//! Attackers that change what a call is about between the guard's look and the kernel's.
+//! Attackers that change what a call refers to between the guard's check and the kernel's.
 //!
-//! Each runs under the guard, where nothing outside the policy may come of it, and under a build whose layers are
-//! switched off, where it must win: an attacker that cannot win shows nothing. Each tries a number of times, or for
-//! GUARD_RACE_SECONDS.
+//! Each runs under the guard, where it must not get anything outside the policy, and under a build with
+//! layers switched off, where it must win: an attacker that cannot win proves nothing. Each tries a number of
+//! times, or for GUARD_RACE_SECONDS.
 
 mod arena;
 mod files;

@@ -35,7 +35,7 @@ fn loader() {
     race("loader", "process");
 }
 
-/// Where Landlock has no objection.
+/// Programs that Landlock lets start.
 mod below_the_roots {
     use super::race_below_the_roots;
 
@@ -65,7 +65,7 @@ mod below_the_roots {
     }
 }
 
-/// A file that holds a withheld program by the time the kernel reads it.
+/// A file that holds a withheld program when the kernel reads it.
 #[test]
 fn content_of_the_same_size() {
     race_of_copies("copy");
@@ -76,7 +76,7 @@ fn content_of_another_size() {
     race_of_copies("copy-grown");
 }
 
-/// A withheld program as the loader of another one.
+/// A withheld program as another program's loader.
 #[test]
 fn a_copy_as_loader() {
     for (policy, is_let) in
@@ -93,7 +93,7 @@ fn a_copy_as_loader() {
     }
 }
 
-/// What a program was really given, against what the audit log says it was judged with.
+/// Compares the arguments that a program really got with those in the audit log, which were judged.
 #[test]
 fn argv() {
     race_prepared(
@@ -101,7 +101,7 @@ fn argv() {
         "thread",
         |_| (),
         |arena: &Arena| {
-            // Numbers of processes are used again: each has all that was judged under it.
+            // Process numbers are reused: each has every argument that was judged under it.
             let mut judged: HashMap<i64, Vec<String>> = HashMap::new();
             for line in arena.world.audit().iter().filter(|line| line["verdict"] == "allow") {
                 if let (Some(pid), Some(given)) = (line["pid"].as_i64(), line["argv"][1].as_str()) {
@@ -119,7 +119,7 @@ fn argv() {
     );
 }
 
-/// The environment is not in the log: what shows is that programs whose environment changed were killed.
+/// The log does not contain the environment, but programs whose environment changed were killed.
 #[test]
 fn environment() {
     until_killed(&arena(), "environment", "thread", "an argument or a variable changed");

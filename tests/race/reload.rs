@@ -1,4 +1,5 @@
-//! A policy that takes away what the floor grants: the kernel goes on granting it, so nothing may be left to it any more.
+//! A policy that takes away what the floor grants: the kernel goes on granting it, so no call may be left to
+//! the kernel.
 
 use std::fs;
 use std::sync::PoisonError;
@@ -7,13 +8,13 @@ use guard_tests::until;
 
 use crate::arena::{ALONE, Effort, PLAIN, POLICY, ROUNDS, arena_under, enough};
 
-/// A policy that opens what is closed, as the attacker sees it.
+/// Returns the policy with the closed files opened.
 fn opened(policy: &str) -> String {
     policy.replace(r#""@/only/**": "r--""#, r#""@/only/**": "r--", "@/shut/**": "rw-""#)
 }
 
-/// Runs the reading attacker once the policy has become another one, if there is one; returns its attempts and leaks, and
-/// what the guard said.
+/// Runs the reading attacker, after a change of the policy if there is one. Returns its attempts and leaks,
+/// and what the guard printed.
 fn attack_after(
     before: &str,
     after: Option<&dyn Fn(&str) -> String>,
@@ -32,7 +33,7 @@ fn attack_after(
     command.args(["--", "/usr/bin/sh", "-c", &wait]);
     let held = arena.world.start_command(command);
     if let Some(after) = after {
-        // Whoever watches must be there.
+        // The thread that watches the file must have started.
         until("the first program runs", || {
             arena.world.audit().iter().any(|line| line["operation"] == "exec")
         });
@@ -50,7 +51,8 @@ fn attack_after(
     (attempts.parse().expect("a number"), leaks.parse().expect("a number"), ended.stderr)
 }
 
-/// Attacks in rounds, each with more attempts, until something is read: what is open is. Returns what the guard said.
+/// Attacks in rounds of more and more attempts until something is read: what is open can be read. Returns
+/// what the guard printed.
 fn wins(before: &str, after: Option<&dyn Fn(&str) -> String>, tiers: &str, said: &str) -> String {
     for round in 0..ROUNDS {
         let (_, leaks, stderr) = attack_after(before, after, tiers, said, Effort::of_round(round));
@@ -72,7 +74,7 @@ fn nothing_goes_on_in_the_kernel_under_a_stricter_policy() {
     println!("{attempts} attempts held after a reload");
 }
 
-/// What is not held cannot be taken away: the operator is told what to do.
+/// A right that is not held cannot be taken away: the guard tells the operator what to do.
 #[test]
 fn a_policy_that_takes_what_is_not_held_is_refused() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +83,7 @@ fn a_policy_that_takes_what_is_not_held_is_refused() {
     assert!(stderr.contains("the policy that was in force stays"), "{stderr}");
 }
 
-/// What is not held cannot be given either.
+/// A right that is not held cannot be granted either.
 #[test]
 fn a_policy_that_gives_what_is_not_held_says_so() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

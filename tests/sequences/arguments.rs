@@ -1,4 +1,4 @@
-//! What the arguments of calls are chosen from.
+//! Generators for the arguments of calls.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -6,7 +6,7 @@ use proptest::sample::select;
 use super::calls::Arg;
 use super::paths;
 
-/// How one argument is chosen.
+/// A generator for one argument.
 pub type Args = BoxedStrategy<Arg>;
 
 pub fn int(value: i64) -> Args {
@@ -21,12 +21,13 @@ pub fn path() -> Args {
     prop_oneof![30 => paths::path().prop_map(Arg::Path), 1 => paths::path().prop_map(Arg::PathAtEnd)].boxed()
 }
 
-/// A descriptor's number: standard ones, those that a sequence opens first, and one that is hardly ever open.
+/// Chooses a descriptor: a standard one, those that a sequence opens first, and some that are rarely or never
+/// open.
 pub fn fd() -> Args {
     select(vec![0, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 8, 9, -1]).prop_map(Arg::Int).boxed()
 }
 
-/// Where an *at call starts.
+/// Chooses where an *at call starts.
 pub fn at() -> Args {
     prop_oneof![1 => int(libc::AT_FDCWD.into()), 1 => fd()].boxed()
 }
@@ -118,7 +119,7 @@ pub fn how() -> Args {
         .boxed()
 }
 
-/// What is written: few bytes.
+/// Chooses what to write: a few bytes.
 pub fn data() -> Args {
     select(vec![(&b"one"[..], "\"one\""), (b"second", "\"second\"")])
         .prop_map(|(bytes, shown)| Arg::Bytes(bytes.to_vec(), shown))
@@ -143,7 +144,7 @@ pub fn times() -> Args {
     .boxed()
 }
 
-/// Seconds and microseconds; utime(2) takes the first two numbers for its two.
+/// Seconds and microseconds; utime(2) reads the first two numbers as its two times.
 pub fn old_times() -> Args {
     prop_oneof![
         2 => Just(Arg::Bytes(words(&[100, 7, 200, 8]), "{100.7, 200.8}")),
@@ -167,7 +168,8 @@ pub fn attribute() -> Args {
     select(names).prop_map(|name| Arg::Path(name.to_vec())).boxed()
 }
 
-/// A POSIX ACL (linux/posix_acl_xattr.h) that gives owner, a named user, group, mask and others these rights.
+/// Returns a POSIX ACL (linux/posix_acl_xattr.h) that gives owner, a named user, group, mask and others these
+/// rights.
 pub fn acl(owner: u16, user: u16, group: u16, mask: u16, other: u16) -> Vec<u8> {
     let mut raw = 2_u32.to_ne_bytes().to_vec();
     for (tag, rights, id) in [
@@ -205,7 +207,7 @@ pub fn buffer(size: usize) -> [Args; 2] {
     [Just(Arg::Out).boxed(), int(size as i64)]
 }
 
-/// Of a socket, mostly by the one name that sockets have, so that they meet.
+/// Chooses a socket address: mostly the one name that sockets have, so that they meet.
 pub fn address() -> Args {
     prop_oneof![3 => Just(b"s".to_vec()), 1 => paths::path()].prop_map(Arg::Address).boxed()
 }

@@ -1,4 +1,4 @@
-//! One call of a sequence: who makes it, with which arguments, and how it is written for people and for the player.
+//! One call of a sequence: who makes it, its arguments, and its forms for people and for the player.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ pub enum Actor {
     Thread = 2,
 }
 
-/// Calls of more than one system call; the player knows them by these numbers.
+/// Calls that consist of several system calls; the player knows them by these numbers.
 pub const ENTRIES: i64 = -1;
 /// Sends a descriptor to the other process.
 pub const SEND: i64 = -2;
-/// Takes what the other process sent.
+/// Receives what the other process sent.
 pub const RECEIVE: i64 = -3;
-/// getsockname of a path.
+/// Calls getsockname, which returns a path.
 pub const NAME: i64 = -4;
 
 /// One argument.
@@ -29,31 +29,31 @@ pub const NAME: i64 = -4;
 pub enum Arg {
     /// A number.
     Int(i64),
-    /// open(2)'s flags.
+    /// The flags of open(2).
     Flags(i32),
-    /// A mode.
+    /// A file mode.
     Mode(u32),
-    /// A path, or what a symbolic link says.
+    /// A path, or the target of a symbolic link.
     Path(Written),
-    /// A path whose end is the end of readable memory.
+    /// A path that ends where readable memory ends.
     PathAtEnd(Written),
     /// `struct open_how`.
     How { flags: i32, mode: u32, resolve: u64 },
     /// `struct sockaddr_un` with this path, and its length.
     Address(Written),
-    /// A structure, and what it says.
+    /// A structure, and its description for people.
     Bytes(Vec<u8>, &'static str),
-    /// Room for bytes; how many, another argument says.
+    /// A buffer; another argument is its size.
     Out,
-    /// Room for a `struct stat`.
+    /// A buffer for a `struct stat`.
     Stat,
-    /// Room for a `struct statx`.
+    /// A buffer for a `struct statx`.
     Statx,
-    /// No pointer.
+    /// A null pointer.
     Null,
 }
 
-/// One call.
+/// One call of a sequence.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// Who makes it.
@@ -67,7 +67,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether it makes something that blocks whoever opens it.
+    /// Returns whether it makes a FIFO or a pipe, which block whoever opens them.
     pub fn makes_fifo(&self) -> bool {
         self.number == libc::SYS_pipe2
             || self
@@ -76,12 +76,12 @@ impl Call {
                 .any(|arg| matches!(arg, Arg::Mode(mode) if mode & libc::S_IFMT == libc::S_IFIFO))
     }
 
-    /// Whether it would wait for the other end of a FIFO, and cannot be told not to.
+    /// Returns whether it would wait for the other end of a FIFO, and has no flag against that.
     pub fn waits(&self) -> bool {
         self.number == libc::SYS_creat
     }
 
-    /// Makes an open not wait for the other end of a FIFO.
+    /// Adds O_NONBLOCK, so that an open does not wait for the other end of a FIFO.
     pub fn never_block(&mut self) {
         for arg in &mut self.args {
             match arg {
@@ -91,7 +91,7 @@ impl Call {
         }
     }
 
-    /// The call as a line for the player, whose sequence runs in `directory`.
+    /// Returns the call as a line for the player, whose sequence runs in `directory`.
     pub fn line(&self, directory: &[u8]) -> String {
         let mut line = format!("{} {}", self.actor as i32, self.number);
         for arg in &self.args {
@@ -115,7 +115,7 @@ impl Arg {
             Arg::Path(path) => hex('s', &placed(path, directory)),
             Arg::PathAtEnd(path) => hex('e', &placed(path, directory)),
             Arg::How { flags, mode, resolve } => {
-                // What a newer kernel would know lies behind: nothing.
+                // The last word stands for fields that only a newer kernel knows: it is zero.
                 let words = [u64::from(*flags as u32), u64::from(*mode), *resolve, 0];
                 hex('b', &words.map(u64::to_ne_bytes).concat())
             }

@@ -1,4 +1,4 @@
-//! Both runs of every sequence, compared call by call; what differs is made as short as it can be.
+//! Compares both runs of every sequence call by call, and shrinks a sequence that differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -10,22 +10,22 @@ use super::known::known;
 use super::player::{Played, Player, Side};
 use super::vocabulary::{Sequence, sequence};
 
-/// So many sequences are played by one process.
+/// Sequences that one process plays.
 const BATCH: usize = 100;
-/// So many different differences are made short and shown.
+/// Different differences that are shrunk and shown.
 const SHOWN: usize = 8;
-/// So often a sequence is made shorter.
+/// Steps in which a sequence is shrunk.
 const SHRINKS: usize = 300;
 
 /// The first difference of two runs.
 enum First {
-    /// One that is known, by its name.
+    /// A known one, by its name.
     Known(&'static str),
-    /// What kind it is: one of each is shown.
+    /// A new one, by its kind: one of each is shown.
     New(String),
 }
 
-/// The first difference. What follows a known one is not compared: it may follow from it.
+/// Returns the first difference. What follows a known one is not compared, as it may result from it.
 fn difference(sequence: &Sequence, native: &Played, guarded: &Played) -> Option<First> {
     for (index, line) in native.lines.iter().enumerate() {
         let other = guarded.lines.get(index).map_or("", String::as_str);
@@ -44,7 +44,7 @@ fn difference(sequence: &Sequence, native: &Played, guarded: &Played) -> Option<
     (native.files != guarded.files).then(|| First::New("files".to_owned()))
 }
 
-/// Both runs, side by side.
+/// Renders both runs side by side.
 fn shown(sequence: &Sequence, native: &Played, guarded: &Played) -> String {
     let mut text = String::new();
     for (index, line) in native.lines.iter().enumerate() {
@@ -66,13 +66,13 @@ fn shown(sequence: &Sequence, native: &Played, guarded: &Played) -> String {
     text
 }
 
-/// Two ways to play the same, of which the first is right.
+/// Two ways to play the same sequences; the first is the reference.
 pub struct Pair<'p> {
-    /// What is right.
+    /// The reference.
     pub right: (&'p Player, Side),
-    /// What must come to the same.
+    /// The player whose results must equal the reference's.
     pub other: &'p Player,
-    /// What the second is called.
+    /// The name of the second way.
     pub name: &'p str,
 }
 
@@ -81,7 +81,7 @@ fn run(pair: &Pair<'_>, sequences: &[Sequence]) -> (Vec<Played>, Vec<Played>) {
     (player.play(sequences, side), pair.other.play(sequences, Side::Guarded))
 }
 
-/// Plays `count` sequences that begin with this seed.
+/// Plays `count` sequences generated from this seed in both ways, and fails if they differ.
 pub fn compare(pair: &Pair<'_>, count: usize, seed: u64) {
     let config = Config { failure_persistence: None, ..Config::default() };
     let mut bytes = [0; 32];
@@ -124,7 +124,7 @@ pub fn compare(pair: &Pair<'_>, count: usize, seed: u64) {
     println!("{}: {count} sequences, {calls} calls, seed {seed}; known: {excused:?}", pair.name);
 }
 
-/// Makes the sequence short as long as it differs in the same way; `text` is the whole of it.
+/// Shrinks the sequence while it differs in the same way; `text` shows the runs of the whole sequence.
 fn shortest(
     pair: &Pair<'_>,
     tree: &mut impl ValueTree<Value = Sequence>,

@@ -1,7 +1,7 @@
-//! Sequences of system calls that nobody thought of, natively and guarded, whoever decides: every result and every file is
-//! the same.
+//! Random sequences of system calls, played natively and guarded under each choice of tiers: every result and
+//! every file is the same.
 //!
-//! GUARD_SEQUENCES says how many, GUARD_SEQUENCES_SEED which: a failure names the seed that leads to it again.
+//! GUARD_SEQUENCES sets how many, GUARD_SEQUENCES_SEED which: a failure names the seed that reproduces it.
 
 mod arguments;
 mod calls;
@@ -38,7 +38,7 @@ fn sequences_do_the_same_guarded() {
     compare(&pair, count(500, 10_000), seed());
 }
 
-/// Whoever decides, and without a floor, over which nobody but the broker may.
+/// Each choice of tiers; the one with all of them runs without a floor.
 #[test]
 fn sequences_do_the_same_in_every_tier() {
     let forms = [
@@ -54,7 +54,8 @@ fn sequences_do_the_same_in_every_tier() {
     }
 }
 
-/// The kernel by itself, against the broker: under a policy that leaves reading to it much is denied, equally.
+/// Compares the kernel's own decisions with the broker's. A policy that leaves reading to the kernel denies
+/// much, and both deny the same.
 #[test]
 fn sequences_do_the_same_where_reading_is_not_held() {
     let broker = Player::new(Under::Plain, Some("broker"));

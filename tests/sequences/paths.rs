@@ -1,16 +1,17 @@
-//! Paths as sequences write them. None leads out of the directory of its sequence: what is there is the machine's.
+//! Paths as sequences write them. None leaves the directory of its sequence: what is outside is the
+//! machine's.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Union;
 
-/// How a path that starts at the sequence's directory is written; which one that is differs from run to run.
+/// Stands for the sequence's directory at the start of a path; that directory differs from run to run.
 pub const HERE: u8 = b'@';
 
-/// A path with `@` for the directory of the sequence at its beginning.
+/// A path with `@` at its start for the directory of the sequence.
 pub type Written = Vec<u8>;
 
-/// The path for the sequence in `directory`.
+/// Returns the path for the sequence in `directory`.
 pub fn placed(path: &[u8], directory: &[u8]) -> Vec<u8> {
     match path.split_first() {
         Some((&HERE, rest)) => [directory, rest].concat(),
@@ -18,7 +19,8 @@ pub fn placed(path: &[u8], directory: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Few names, so that calls meet: most are there at the beginning (world.rs), some never.
+/// Chooses from a few names, so that calls meet: most exist at the start (`prepare` in player.rs), some never
+/// do.
 pub fn name() -> impl Strategy<Value = Written> {
     let usual: Vec<&[u8]> = vec![
         b"f", b"f", b"d", b"d", b"g", b"g", b"new", b"new", b"e", b"l", b"dl", b"ll", b"dang", b"loop",
@@ -51,7 +53,7 @@ fn join(parts: &[&[u8]]) -> Written {
     parts.concat()
 }
 
-/// Any path.
+/// Chooses any path.
 pub fn path() -> impl Strategy<Value = Written> {
     let of = |weight: u32, shape: fn(Written, Written, u8) -> Written| {
         (weight, (name(), name(), 0..8_u8).prop_map(move |(a, b, n)| shape(a, b, n)).boxed())
@@ -84,7 +86,8 @@ pub fn path() -> impl Strategy<Value = Written> {
     ])
 }
 
-/// What a symbolic link says. At most one name and one `..`, so that links of links do not climb far.
+/// Chooses the target of a symbolic link: at most one name and one `..`, so that links to links do not climb
+/// far.
 pub fn text() -> impl Strategy<Value = Written> {
     prop_oneof![
         6 => name(),

@@ -1,4 +1,5 @@
-//! Plays sequences in directories that are equal: player.c, compiled once, and one run of it for many sequences.
+//! Plays sequences in directories that are equal: compiles player.c once, and runs it once for many
+//! sequences.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ const DEPTH: usize = 12;
 pub enum Side {
     /// Without the guard.
     Native,
-    /// With it.
+    /// Under the guard.
     Guarded,
 }
 
@@ -30,27 +31,27 @@ pub enum Side {
 pub struct Played {
     /// A line for each call.
     pub lines: Vec<String>,
-    /// What is there afterwards.
+    /// The files that are there afterwards.
     pub files: BTreeMap<String, String>,
 }
 
-/// The guard under which a player plays.
+/// The guard under which a player runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Under {
     /// A policy that allows everything.
     Open,
-    /// One that leaves the base out, so that reading need not be held.
+    /// A policy without the base, so that opening to read need not be held.
     Plain,
-    /// The open one, without the layer of this name: another build.
+    /// The open policy with a build that lacks the layer of this name.
     Without(&'static str),
 }
 
-/// A policy of which the floor says everything that it says about reading.
+/// A policy whose rules about reading the floor expresses completely.
 const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr", "@/bin"]},
     "permissions": {"base": false, "filesystem": {"rules":
         {"/usr/**": "r-x", "/etc/**": "r--", "@/bin/**": "r-x", "@/work/**": "rw-"}}}}"#;
 
-/// A compiled player and where it plays.
+/// A compiled player and its world.
 pub struct Player {
     world: World,
     under: Under,
@@ -59,7 +60,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Compiles it. Who decides is the guard's choice where no tiers are given.
+    /// Compiles the player. Without `tiers`, the guard chooses who decides.
     pub fn new(under: Under, tiers: Option<&str>) -> Player {
         let mut world = if under == Under::Plain { World::bare().policy(PLAIN) } else { World::floored() };
         if let Some(tiers) = tiers {
@@ -85,7 +86,7 @@ impl Player {
 
     /// Plays each sequence in a directory of its own.
     pub fn play(&self, sequences: &[Sequence], side: Side) -> Vec<Played> {
-        // Nothing is removed meanwhile: ext4 is slow to make what it has just removed.
+        // Removes nothing between runs: ext4 is slow to create again what was just removed.
         let top = self.world.work().join(format!("{:06}", self.plays.replace(self.plays.get() + 1)));
         fs::create_dir(&top).expect("a directory");
         let roots: Vec<PathBuf> = (0..sequences.len()).map(|index| top.join(format!("{index:05}"))).collect();
@@ -120,7 +121,7 @@ fn last(text: &str) -> &str {
     text.lines().last().unwrap_or_default()
 }
 
-/// What is there when a sequence begins.
+/// Creates what is there when a sequence begins. Returns its starting directory.
 fn prepare(root: &Path, fifos: bool) -> PathBuf {
     let mut directory = root.to_owned();
     directory.extend(std::iter::repeat_n("_", DEPTH));
@@ -168,7 +169,7 @@ fn prepare(root: &Path, fifos: bool) -> PathBuf {
     directory
 }
 
-/// The lines of each sequence, without what differs from run to run: directories and process numbers.
+/// Returns the lines of each sequence, without what differs from run to run: directories and process numbers.
 fn read(stdout: &str, top: &Path) -> Vec<Vec<String>> {
     let top = top.to_str().expect("a plain path");
     let mut played: Vec<Vec<String>> = Vec::new();
@@ -183,7 +184,7 @@ fn read(stdout: &str, top: &Path) -> Vec<Vec<String>> {
         for (pid, shown) in pids.iter().zip(["/proc/FIRST/", "/proc/OTHER/"]) {
             line = line.replace(pid.as_str(), shown);
         }
-        // The last is a file without a name (O_TMPFILE), by its inode.
+        // The last one is a file without a name (O_TMPFILE), by its inode.
         for object in ["socket:[", "pipe:[", "/#"] {
             if let Some((before, rest)) = line.split_once(object) {
                 let number = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
@@ -196,7 +197,7 @@ fn read(stdout: &str, top: &Path) -> Vec<Vec<String>> {
     played
 }
 
-/// What a sequence left, with all permissions given so that everything can be looked at.
+/// Describes what a sequence left. Grants all permissions first, so that everything can be read.
 fn files(root: &Path, top: &Path) -> BTreeMap<String, String> {
     let mut times = BTreeMap::new();
     let mut modes = BTreeMap::new();
@@ -205,7 +206,7 @@ fn files(root: &Path, top: &Path) -> BTreeMap<String, String> {
         let metadata = fs::symlink_metadata(&path).expect("an entry");
         let name = path.strip_prefix(root).expect("below").as_os_str().as_bytes().escape_ascii().to_string();
         modes.insert(name.clone(), metadata.mode());
-        // Times that a call set, and not the time of day.
+        // Keeps times that a call set; others are the time of day.
         if metadata.mtime() < 1_000_000_000 {
             times.insert(name, format!(" modified {}.{}", metadata.mtime(), metadata.mtime_nsec()));
         }

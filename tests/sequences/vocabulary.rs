@@ -1,4 +1,4 @@
-//! The calls that sequences are made of, with how often each comes.
+//! The calls that sequences consist of, each with its weight.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,11 +17,11 @@ const FCHMODAT2: i64 = 452;
 pub struct Sequence {
     /// Its calls, in the order in which they are made.
     pub calls: Vec<Call>,
-    /// Whether there are FIFOs: then nothing waits for their other end.
+    /// Whether there are FIFOs: then no open waits for their other end.
     pub fifos: bool,
 }
 
-/// Any sequence.
+/// Generates a sequence.
 pub fn sequence() -> impl Strategy<Value = Sequence> {
     let actors = select(vec![
         vec![Actor::First],
@@ -48,12 +48,13 @@ fn made(name: &'static str, number: i64, args: Vec<Arg>) -> Call {
     Call { actor: Actor::First, name, number, args }
 }
 
-/// A call whose arguments are chosen each by itself.
+/// Generates a call whose arguments are chosen independently.
 fn of(weight: u32, name: &'static str, number: i64, args: Vec<Args>) -> (u32, BoxedStrategy<Call>) {
     (weight, args.prop_map(move |args| made(name, number, args)).boxed())
 }
 
-/// The name of a file's ACL or a directory's default ACL, the ACL, its size, no flags.
+/// Generates a call with the name of a file's ACL or a directory's default ACL, the ACL, its size, and no
+/// flags.
 fn acl_call(name: &'static str, number: i64, first: Args) -> BoxedStrategy<Call> {
     let names: Vec<&[u8]> =
         vec![b"system.posix_acl_default", b"system.posix_acl_default", b"system.posix_acl_access"];
@@ -209,7 +210,7 @@ fn entries() -> Vec<(u32, BoxedStrategy<Call>)> {
 fn attributes() -> Vec<(u32, BoxedStrategy<Call>)> {
     let flags = || one_of(&[0, 0, libc::AT_SYMLINK_NOFOLLOW, libc::AT_EMPTY_PATH, 1]);
     let me = || {
-        // The user who runs the tests, or nobody whom that user may name.
+        // No change, the ids of the user who runs the tests, or a group that is not theirs.
         let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         (
             select(vec![-1, i64::from(user)]).prop_map(Arg::Int).boxed(),

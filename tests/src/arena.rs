@@ -1,4 +1,4 @@
-//! Where attackers and guard meet: directories of which some may not be touched, and what is found there afterwards.
+//! An arena for attackers: directories of which some may not be touched, and what is found there afterwards.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,19 +10,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::{World, ended, ended_with_input, sources};
 
-/// A fresh world: `work/` may be written, `only/` read; `shut/` may not be touched, and `hide/prog` not be run, which leaves
-/// the mark `work/escaped`.
+/// A fresh world: `work/` may be written, `only/` read; `shut/` may not be touched, and `hide/prog` may not
+/// run. If it does, it leaves the mark `work/escaped`.
 #[derive(Debug)]
 pub struct Arena {
-    /// Where it lies.
+    /// The world that contains the directories.
     pub world: World,
 }
 
-/// Mode, time, time of the last change of anything, links and content, where there is one: what an attack would change.
+/// Mode, modification time, change time, number of links, and a file's content: what an attack would change.
 pub type Mark = (u32, i64, (i64, i64), u64, Option<Vec<u8>>);
 
 impl Arena {
-    /// Under this policy, as [`World::policy`] takes it; `secret` is in `shut/file`.
+    /// Returns an arena under this policy, in the form that [`World::policy`] takes, with `secret` in
+    /// `shut/file`.
     ///
     /// # Panics
     /// When the directories or programs cannot be made.
@@ -41,13 +42,13 @@ impl Arena {
         arena
     }
 
-    /// Its directory.
+    /// Returns the arena's directory.
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.world.root()
     }
 
-    /// Compiles an attacker's program to this place.
+    /// Compiles an attacker's program to this path.
     ///
     /// # Panics
     /// When that fails.
@@ -55,14 +56,15 @@ impl Arena {
         let target = self.root().join(target);
         fs::create_dir_all(target.parent().expect("a directory")).expect("directories");
         let program = built(source, flags);
-        // By another process: who is just forking here would have it open for writing, and it could not be started.
+        // Another process writes it: children that other tests fork meanwhile would inherit a descriptor open
+        // for writing, and the program could not start (ETXTBSY).
         let mut copy = Command::new("cp");
         let copied = ended_with_input(copy.arg("/dev/stdin").arg(&target), &program);
         assert_eq!(copied.status, 0, "{}", copied.stderr);
         fs::set_permissions(target, fs::Permissions::from_mode(0o755)).expect("a mode");
     }
 
-    /// Writes into a program where it is to leave its mark.
+    /// Writes the path of the mark into a program.
     fn set_place(&self, program: &str, mark: &str) {
         const PLACE: &[u8] = b"@PLACE@";
         let program = self.root().join(program);
@@ -75,7 +77,8 @@ impl Arena {
         fs::write(program, bytes).expect("a program");
     }
 
-    /// Everything that no attack may change: what is below the closed directories and the home, and whether a mark was left.
+    /// Returns everything that no attack may change: what is below the closed directories and the home, and
+    /// whether a mark was left.
     ///
     /// # Panics
     /// When a directory cannot be read.
@@ -93,13 +96,13 @@ impl Arena {
     }
 }
 
-/// An attacker's program. Each is compiled once by a process, and once for all of them where GUARD_COMPILED names a
-/// directory.
+/// Returns an attacker's program. Each process compiles it once; if GUARD_COMPILED names a directory, all
+/// processes together do.
 fn built(source: &str, flags: &[&str]) -> Arc<Vec<u8>> {
     static BUILT: Mutex<BTreeMap<String, Arc<Vec<u8>>>> = Mutex::new(BTreeMap::new());
     let mut all = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let name = format!("{source} {}", flags.join(" "));
-    // Not what is of one arena alone.
+    // Programs for only one arena are not stored.
     let directory = std::env::var_os("GUARD_COMPILED").filter(|_| !name.contains('/'));
     let kept = directory.map(|directory| PathBuf::from(directory).join(&name));
     let program = all.entry(name).or_insert_with(|| {
@@ -117,7 +120,7 @@ fn compiled(source: &str, flags: &[&str], keep: Option<&Path>) -> Vec<u8> {
     assert_eq!(built.status, 0, "{}", built.stderr);
     let program = fs::read(&target).expect("a program");
     if let Some(keep) = keep {
-        // Another test may do the same: whoever is last has the name.
+        // Another test may do the same: the last one replaces the others' file.
         let own = keep.with_extension(std::process::id().to_string());
         fs::write(&own, &program).expect("a program");
         fs::rename(own, keep).expect("a name");
@@ -126,11 +129,11 @@ fn compiled(source: &str, flags: &[&str], keep: Option<&Path>) -> Vec<u8> {
 }
 
 fn collect(directory: &Path, state: &mut BTreeMap<PathBuf, Mark>) {
-    // A directory that is gone leaves no entry.
+    // A removed directory leaves no entry.
     let Ok(meta) = fs::symlink_metadata(directory) else { return };
     state.insert(directory.to_owned(), (meta.mode(), 0, (0, 0), 0, None));
     if fs::read_dir(directory).is_err() || meta.mode() & 0o700 != 0o700 {
-        // One that was closed to its owner is opened again, to be looked into and removed.
+        // Opens a directory that was closed to its owner, so that it can be read and removed.
         fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("a mode");
     }
     for entry in fs::read_dir(directory).expect("a directory").flatten() {

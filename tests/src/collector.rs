@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use crate::gateway::installed;
 use crate::until;
 
-/// Its version there.
+/// The version that scripts/gateways installs.
 const VERSION: &str = "0.0.1a15";
 
-/// A collector that writes down what it is sent.
+/// A collector that writes what it receives to a file.
 #[derive(Debug)]
 pub struct Collector {
     child: Child,
@@ -20,7 +20,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts one that keeps its files in this directory, and waits until it listens.
+    /// Starts a collector with its files in this directory, and waits until it listens.
     ///
     /// # Panics
     /// When it is not there: `scripts/gateways` was not run.
@@ -51,13 +51,13 @@ impl Collector {
         collector
     }
 
-    /// Where it takes logs.
+    /// Returns the URL that receives logs.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it has written down.
+    /// Returns what it has written so far.
     #[must_use]
     pub fn text(&self) -> String {
         fs::read_to_string(&self.out).unwrap_or_default()
@@ -66,7 +66,7 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The collector may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

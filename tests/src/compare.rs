@@ -1,4 +1,4 @@
-//! The same work natively and guarded: what it printed, how it ended, and the files it left.
+//! Runs the same work natively and guarded, and compares output, status and the resulting files.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,10 +11,10 @@ use std::process::{Command, Stdio};
 
 use crate::{Ended, World};
 
-/// Every entry below a directory: its path there, and what it is in one line.
+/// The entries below a directory: relative path, and a description in one line.
 pub type Tree = BTreeMap<String, String>;
 
-/// Looks at everything below `directory`: kind, mode, owner, links, content. Times are not compared.
+/// Describes everything below `directory`: kind, mode, owner, links, content. Times are not compared.
 ///
 /// # Panics
 /// When the directory cannot be read.
@@ -67,7 +67,7 @@ fn content(path: &Path) -> String {
     }
 }
 
-/// What a comparison found natively; the guarded run was the same.
+/// The native result of a comparison; the guarded run equalled it.
 #[derive(Debug)]
 pub struct Same {
     /// The native run.
@@ -77,13 +77,13 @@ pub struct Same {
 }
 
 impl World {
-    /// Empties workspace and home.
+    /// Empties the workspace and the home.
     ///
     /// # Panics
     /// When that fails.
     pub fn reset(&self) {
         for directory in [self.work(), self.home()] {
-            // What a test made may have no permissions left.
+            // What a test made may lack permissions.
             let _ =
                 Command::new("chmod").args(["-R", "u+rwX"]).arg(&directory).stderr(Stdio::null()).status();
             fs::remove_dir_all(&directory).expect("to remove a directory of ours");
@@ -102,8 +102,9 @@ impl World {
     /// Runs a command natively and guarded, each time in a workspace that `prepare` has filled.
     ///
     /// # Panics
-    /// When stdout, status, stderr or the resulting files differ, or the guard denied something. Of the files, those
-    /// are left out whose path in the workspace has a part that is in `but`; with `*` at its end a beginning.
+    /// When stdout, status, stderr or the resulting files differ, or the guard denied something. Files are
+    /// left out if a component of their path in the workspace is in `but`, or starts with an entry that ends
+    /// in `*`.
     pub fn same(&self, prepare: impl Fn(&World), argv: &[&str], but: &[&str]) -> Same {
         let run = |guarded: bool| {
             self.reset();
@@ -115,7 +116,7 @@ impl World {
         };
         let (native, files) = run(false);
         let (mut guarded, guarded_files) = run(true);
-        // Told for the operator, of programs that natively lose the same.
+        // The guard prints this line for the operator; natively the programs lose the same privileges.
         let lines = guarded.stderr.split_inclusive('\n');
         guarded.stderr = lines.filter(|line| !line.contains("guarded programs gain no privileges")).collect();
         assert_eq!(guarded.guard_lines(), Vec::<&str>::new(), "{argv:?}: nothing is to be denied");
@@ -133,7 +134,7 @@ impl World {
         Same { native, tree: files }
     }
 
-    /// The same for a shell script, which must succeed.
+    /// Like [`World::same`], for a shell script that must succeed.
     ///
     /// # Panics
     /// As [`World::same`]; when the script fails natively.
@@ -143,7 +144,7 @@ impl World {
         same
     }
 
-    /// The same for a program in Python, `t.py` in the workspace, which must succeed.
+    /// Like [`World::same`], for a Python program, `t.py` in the workspace, that must succeed.
     ///
     /// # Panics
     /// As [`World::same`]; when the program fails natively.
@@ -159,17 +160,17 @@ fn is_named(part: &str, name: &str) -> bool {
     name.strip_suffix('*').map_or(part == name, |beginning| part.starts_with(beginning))
 }
 
-/// Where a program that a test needs is. Of several, one that every user may run comes first.
+/// Returns the path of a program that a test needs. Prefers one that every user may run.
 ///
 /// # Panics
-/// When it is not there; says what to install.
+/// When it is not there; the message names the package to install.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     find_program(name)
         .unwrap_or_else(|| panic!("{name} is needed by the tests: apt-get install {}", package(name)))
 }
 
-/// The same; None when it is not there.
+/// Returns the path of a program, or None if it is not there.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     ["/usr/bin", "/usr/local/bin", "/bin"]
@@ -189,7 +190,7 @@ fn package(name: &str) -> &str {
     }
 }
 
-/// [`program`] as text, for scripts.
+/// Returns [`program`] as text, for scripts.
 #[must_use]
 pub fn program_text(name: &str) -> String {
     program(name).to_str().expect("a plain path").to_owned()

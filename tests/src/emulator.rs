@@ -1,4 +1,4 @@
-//! A human at a terminal that shows cells: what stands where, and a terminal's own answers.
+//! A human at a terminal of cells: what is shown where, and the terminal's own replies.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,12 +14,12 @@ use nix::sys::termios::tcgetattr;
 use crate::pty::{self, Pty};
 use crate::{limit, status_of};
 
-/// What the terminal does when it is asked.
+/// How the terminal reacts to queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replies {
-    /// It answers, as terminals do.
+    /// It replies, as terminals do.
     Given,
-    /// It says nothing.
+    /// It does not reply.
     Silent,
 }
 
@@ -27,7 +27,7 @@ pub enum Replies {
 pub struct Emulator {
     child: Child,
     master: File,
-    /// Kept open, so that nothing is lost between two commands that have it open.
+    /// Stays open, so that nothing is lost between two commands that have it open.
     slave: OwnedFd,
     inside: Arc<Mutex<Inside>>,
     over: Arc<AtomicBool>,
@@ -38,11 +38,11 @@ struct Inside {
     shown: Vec<u8>,
 }
 
-/// Answers that are due, and what was asked that terminals should not be.
+/// Replies that are due, and whether the terminal sends any.
 struct Questions {
     replies: Replies,
     due: Vec<u8>,
-    /// What is typed at the moment of the next answer.
+    /// Keys to type at the moment of the next reply.
     meanwhile: Vec<u8>,
 }
 
@@ -92,16 +92,16 @@ impl vt100::Callbacks for Questions {
 pub struct Picture {
     /// Each row as text.
     pub text: String,
-    /// Each cell: what is in it, and how it is drawn.
+    /// Each cell: its content, and how it is drawn.
     pub cells: Vec<String>,
-    /// Row and column, from 0, and whether it is seen.
+    /// Row and column, from 0, and whether the cursor is visible.
     pub cursor: (u16, u16, bool),
     /// Alternate screen, keys, paste, mouse, pen.
     pub modes: String,
 }
 
 impl Emulator {
-    /// Starts a command that leads a session on a new terminal of so many rows and columns.
+    /// Starts a command that leads a session on a new terminal of this many rows and columns.
     ///
     /// # Panics
     /// When that fails.
@@ -122,7 +122,7 @@ impl Emulator {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Types.
+    /// Types keys.
     ///
     /// # Panics
     /// When nobody has the terminal open.
@@ -130,21 +130,21 @@ impl Emulator {
         self.master.write_all(keys.as_bytes()).expect("to type");
     }
 
-    /// Types as soon as the terminal has answered something: both are read at once.
+    /// Types keys as soon as the terminal has replied to something, so that both are read at once.
     pub fn keys_with_an_answer(&mut self, keys: &str) {
         self.inside().parser.callbacks_mut().meanwhile.extend_from_slice(keys.as_bytes());
     }
 
-    /// What it shows now.
+    /// Returns what the terminal shows now.
     #[must_use]
     pub fn picture(&self) -> Picture {
         Picture::of(self.inside().parser.screen())
     }
 
-    /// Waits until what is shown is so.
+    /// Waits until `is_so` accepts what is shown.
     ///
     /// # Panics
-    /// When it never is.
+    /// When that never happens.
     pub fn wait(&self, what: &str, is_so: impl Fn(&Picture) -> bool) -> Picture {
         let end = Instant::now() + limit() / 5;
         loop {
@@ -157,15 +157,15 @@ impl Emulator {
         }
     }
 
-    /// Waits until this stands somewhere.
+    /// Waits until this text is shown.
     ///
     /// # Panics
-    /// When it never does.
+    /// When that never happens.
     pub fn expect(&self, text: &str) -> Picture {
         self.wait(text, |picture| picture.text.contains(text))
     }
 
-    /// Waits until nothing has changed for some time.
+    /// Waits until nothing has changed for a while.
     #[must_use]
     pub fn rest(&self) -> Picture {
         let mut last = self.picture();
@@ -180,7 +180,7 @@ impl Emulator {
         last
     }
 
-    /// Each row as text, and whether its first cell is drawn in reverse.
+    /// Returns each row as text, and whether its first cell is drawn in reverse.
     #[must_use]
     pub fn rows(&self) -> Vec<(String, bool)> {
         let inside = self.inside();
@@ -189,13 +189,13 @@ impl Emulator {
         screen.rows(0, screen.size().1).zip(0..).map(|(text, row)| (text, is_reversed(row))).collect()
     }
 
-    /// All that was written to it.
+    /// Returns everything that was written to the terminal.
     #[must_use]
     pub fn written(&self) -> String {
         String::from_utf8_lossy(&self.inside().shown).into_owned()
     }
 
-    /// Gives it another size.
+    /// Resizes the terminal.
     ///
     /// # Panics
     /// When that fails.
@@ -205,7 +205,7 @@ impl Emulator {
         rustix::termios::tcsetwinsize(self.master.as_fd(), size).expect("to resize");
     }
 
-    /// The modes of the line discipline, as text that can be compared.
+    /// Returns the modes of the line discipline, as text that can be compared.
     ///
     /// # Panics
     /// When it cannot be asked.
@@ -215,13 +215,13 @@ impl Emulator {
         format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
     }
 
-    /// The command's process.
+    /// Returns the process id of the command.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for the command's end: its status.
+    /// Waits for the command's end. Returns its status.
     #[must_use]
     pub fn end(mut self) -> i32 {
         let status = status_of(&mut self.child);
@@ -257,10 +257,10 @@ impl Picture {
         Picture { text: text.join("\n"), cells, cursor: (row, column, !screen.hide_cursor()), modes }
     }
 
-    /// Fails where another picture differs, and says where.
+    /// Asserts that another picture is the same.
     ///
     /// # Panics
-    /// Then.
+    /// When it differs; the message shows where.
     pub fn assert_same(&self, other: &Picture) {
         assert_eq!(self.text, other.text);
         for (at, (one, two)) in self.cells.iter().zip(&other.cells).enumerate() {
@@ -270,7 +270,7 @@ impl Picture {
     }
 }
 
-/// Reads to the end, and answers what is asked.
+/// Reads until the end, and replies to queries.
 fn emulate(master: File, inside: &Mutex<Inside>, over: &AtomicBool) {
     pty::read(master, over, |master, shown| {
         let due = {
@@ -279,7 +279,7 @@ fn emulate(master: File, inside: &Mutex<Inside>, over: &AtomicBool) {
             inside.parser.process(shown);
             std::mem::take(&mut inside.parser.callbacks_mut().due)
         };
-        // A full buffer is no reason to stop reading.
+        // A full buffer must not stop the reader.
         let _ = master.write(&due);
     });
 }

@@ -1,4 +1,4 @@
-//! A guarded command whose calls are held, and the operator who answers from another terminal.
+//! A guarded command with held calls, and the operator who answers from another terminal.
 
 use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Ended, World, descendants, guard, limit, status_of};
 
-/// A guarded command that runs.
+/// A running guarded command.
 #[derive(Debug)]
 pub struct Held<'w> {
     world: &'w World,
@@ -18,7 +18,7 @@ pub struct Held<'w> {
 }
 
 impl World {
-    /// Starts a command under the guard, without a terminal, and lets it run.
+    /// Starts a command under the guard, without a terminal, and does not wait for it.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -28,7 +28,7 @@ impl World {
         self.start_command(command)
     }
 
-    /// The same for a command of [`World::command`].
+    /// Starts a command made by [`World::command`] in the same way.
     ///
     /// # Panics
     /// When it cannot be started.
@@ -43,7 +43,7 @@ impl World {
         Held { world: self, child, number }
     }
 
-    /// `openclaw-guard approvals …` of the same operator, who is outside.
+    /// Runs `openclaw-guard approvals …` as the same operator, outside of the guard.
     pub fn approvals<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Ended {
         let mut command = Command::new(guard());
         command.arg("approvals").args(arguments).env("HOME", self.home()).current_dir(self.root());
@@ -51,7 +51,7 @@ impl World {
         crate::ended(&mut command)
     }
 
-    /// What waits for an answer, oldest first.
+    /// Returns the questions that wait for an answer, oldest first.
     ///
     /// # Panics
     /// When the list cannot be had.
@@ -64,10 +64,10 @@ impl World {
         list
     }
 
-    /// Waits until just so many wait.
+    /// Waits until exactly this many questions wait.
     ///
     /// # Panics
-    /// When there never are.
+    /// When that never happens.
     #[must_use]
     pub fn wait_for(&self, count: usize) -> Vec<Value> {
         let end = Instant::now() + limit();
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Waits for one question and answers it; returns what was asked.
+    /// Waits for one question and answers it. Returns the question.
     ///
     /// # Panics
     /// When none comes, or it cannot be answered so.
@@ -99,13 +99,13 @@ impl World {
 }
 
 impl Held<'_> {
-    /// The guard's process.
+    /// Returns the process id of the guard.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the guard.
     ///
     /// # Panics
     /// When it hangs.
@@ -114,21 +114,21 @@ impl Held<'_> {
         self.said(status)
     }
 
-    /// Whether it has ended.
+    /// Returns whether the guard has ended.
     ///
     /// # Panics
-    /// When nobody knows.
+    /// When its state cannot be queried.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("a child of ours").is_some()
     }
 
-    /// What it has written on stdout so far.
+    /// Returns what the command has written on stdout so far.
     #[must_use]
     pub fn stdout(&self) -> String {
         self.world.read(format!("out.{}", self.number)).unwrap_or_default()
     }
 
-    /// What it and the guard have written on stderr so far.
+    /// Returns what the command and the guard have written on stderr so far.
     #[must_use]
     pub fn stderr(&self) -> String {
         self.world.read(format!("err.{}", self.number)).unwrap_or_default()
@@ -143,7 +143,7 @@ impl Drop for Held<'_> {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
             for process in descendants(self.child.id()) {
-                // One that has ended needs no signal.
+                // A process that has ended needs no signal.
                 let _ =
                     Command::new("kill").args(["-KILL", &process.to_string()]).stderr(Stdio::null()).status();
             }

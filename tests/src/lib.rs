@@ -1,5 +1,5 @@
-//! Shared harness of the end-to-end tests: a home, a workspace and a policy in a directory of their own, and the real
-//! `openclaw-guard` run in them.
+//! Shared harness of the end-to-end tests: a home, a workspace and a policy in a temporary directory, and the
+//! real `openclaw-guard`, which runs in them.
 #![forbid(unsafe_code)]
 
 mod arena;
@@ -40,13 +40,13 @@ pub use run::{descendants, ended, ended_with_input, is_soak, limit, rounds, skip
 pub use screen::Screen;
 pub use transcript::{Shell, Step, steps, steps_under};
 
-/// The guard that is tested: OPENCLAW_GUARD, or the one built beside the tests.
+/// Returns the path of the guard under test: OPENCLAW_GUARD, or the one built beside the tests.
 #[must_use]
 pub fn guard() -> PathBuf {
     beside_the_tests("OPENCLAW_GUARD", "openclaw-guard")
 }
 
-/// A program that is built, or was named by a variable.
+/// Returns the path of a program that a variable names, or that was built beside the tests.
 fn beside_the_tests(variable: &str, name: &str) -> PathBuf {
     if let Some(path) = std::env::var_os(variable) {
         return path.into();
@@ -59,8 +59,8 @@ fn beside_the_tests(variable: &str, name: &str) -> PathBuf {
     program
 }
 
-/// Puts a copy of the guard there. Another process writes it: what this one has open to be written, children that other tests
-/// start have open for a moment, too, and nothing starts then (ETXTBSY).
+/// Copies the guard to a path. Another process writes the copy: children that other tests start inherit what
+/// this one has open for writing, and a program that is open for writing cannot start (ETXTBSY).
 ///
 /// # Panics
 /// When that fails.
@@ -69,7 +69,7 @@ pub fn copy_guard(to: &Path) {
     assert_eq!(copied.status, 0, "{}", copied.stderr);
 }
 
-/// What of this repository cargo needs to build any crate of it.
+/// The parts of this repository that cargo needs to build any of its crates.
 pub const PROJECT: [&str; 11] = [
     "Cargo.toml",
     "Cargo.lock",
@@ -84,7 +84,7 @@ pub const PROJECT: [&str; 11] = [
     "tests",
 ];
 
-/// The guard built with the feature `test-layers`.
+/// Returns the path of the guard built with the feature `test-layers`.
 ///
 /// # Panics
 /// When it is not there.
@@ -93,20 +93,20 @@ pub fn without_layers() -> PathBuf {
     beside_the_tests("OPENCLAW_GUARD_LAYERS", "guard-layers")
 }
 
-/// The layers without which the guard is to run in every test (GUARD_LAYERS_OFF, with commas): so that tests fail which
-/// need them.
+/// Returns the layers that are off in every test (GUARD_LAYERS_OFF, separated by commas), so that tests fail
+/// which need them.
 #[must_use]
 pub fn layers_off() -> Option<String> {
     std::env::var("GUARD_LAYERS_OFF").ok().filter(|off| !off.is_empty())
 }
 
-/// The directory of this crate's sources and data: GUARD_TESTS, or where it was compiled.
+/// Returns the directory of this crate's sources and data: GUARD_TESTS, or where it was compiled.
 #[must_use]
 pub fn sources() -> PathBuf {
     std::env::var_os("GUARD_TESTS").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// What it wrote on stdout.
@@ -118,14 +118,14 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The guard's own lines.
+    /// Returns the lines that the guard itself wrote.
     #[must_use]
     pub fn guard_lines(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.starts_with("openclaw-guard: ")).collect()
     }
 }
 
-/// A home and a workspace in a directory of their own, removed at the end.
+/// A home and a workspace in a temporary directory, which is removed at the end.
 #[derive(Debug)]
 pub struct World {
     directory: TempDir,
@@ -134,14 +134,14 @@ pub struct World {
     tiers: Option<String>,
 }
 
-/// Who may decide, in all forms: what `--tiers` takes.
+/// Every choice of who decides: the values of `--tiers`.
 pub const TIERS: [&str; 4] = ["broker", "broker,floored", "broker,kernel", "broker,floored,kernel"];
 
-/// Programs and libraries of the system, for policies of tests.
+/// Rules for programs and libraries of the system, for policies of tests.
 pub const SYSTEM: &str = r#""/usr/**": "r-x", "/bin/**": "r-x", "/lib/**": "r-x", "/lib64/**": "r-x", "/etc/**": "r--", "/proc/**": "r--", "/sys/**": "r--", "/dev/**": "rw-""#;
 
 impl World {
-    /// No policy yet: the built-in one.
+    /// Creates a world without a policy file: the built-in policy applies.
     #[must_use]
     pub fn bare() -> World {
         let directory = tempfile::Builder::new().prefix("guard-").tempdir().expect("a temporary directory");
@@ -151,14 +151,16 @@ impl World {
         World { directory, policy: None, attended: false, tiers }
     }
 
-    /// Everything is allowed, what stays behind too: for what concerns mechanism and not policy. Programs can start from
-    /// everywhere, where the policy itself is, too: so reading is the broker's.
+    /// Creates a world that allows everything, also leaving something behind, for tests of mechanism and not
+    /// of policy. Programs can start from everywhere, including the place of the policy, so reading goes
+    /// through the broker.
     #[must_use]
     pub fn open() -> World {
         World::open_with("/")
     }
 
-    /// The same with programs of the system and in `bin` alone, so that all calls go on in the kernel that may.
+    /// Creates a world like [`World::open`], but programs start only from `/usr`, `bin` and `work`, so that
+    /// the kernel decides what it may.
     #[must_use]
     pub fn floored() -> World {
         let world = World::open_with(r#"/usr", "@/bin", "@/work"#);
@@ -173,7 +175,8 @@ impl World {
         ))
     }
 
-    /// With this guard.json. `@` stands for the directory of this world, `SYSTEM` for rules of the system.
+    /// Sets the guard.json. In it, `@` stands for the directory of this world, and `SYSTEM` for the rules of
+    /// the system.
     #[must_use]
     pub fn policy(mut self, text: &str) -> World {
         let text = text.replace("SYSTEM", SYSTEM).replace('@', self.root().to_str().expect("a plain path"));
@@ -183,50 +186,50 @@ impl World {
         self
     }
 
-    /// With the policy's text edited.
+    /// Replaces the policy by an edited text.
     #[must_use]
     pub fn policy_text(self, edit: impl FnOnce(String) -> String) -> World {
         let text = self.read("guard.json").expect("a policy");
         self.policy(&edit(text))
     }
 
-    /// The policy's file, if there is one.
+    /// Returns the policy's file, if there is one.
     #[must_use]
     pub fn policy_file(&self) -> Option<&Path> {
         self.policy.as_deref()
     }
 
-    /// With somebody who can be asked: otherwise what the policy asks is settled at once by its fallback.
+    /// Has somebody answer questions; otherwise the policy's fallback settles them at once.
     #[must_use]
     pub fn attended(mut self) -> World {
         self.attended = true;
         self
     }
 
-    /// Who may decide; otherwise what GUARD_TIERS says, or the guard's own choice.
+    /// Sets who decides; the default is GUARD_TIERS, or the guard's own choice.
     pub fn set_tiers(&mut self, tiers: &str) {
         self.tiers = Some(tiers.to_owned());
     }
 
-    /// The directory of this world, a real path.
+    /// Returns the directory of this world, a real path.
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.directory.path().canonicalize().expect("a real path")
     }
 
-    /// The workspace: the current directory of commands.
+    /// Returns the workspace: the current directory of commands.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.root().join("work")
     }
 
-    /// The home.
+    /// Returns the home.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.root().join("home")
     }
 
-    /// Writes a file below the world's directory, with the directories it needs.
+    /// Writes a file below the world's directory, and creates the directories that it needs.
     pub fn write(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().expect("a file has a directory")).expect("directories");
@@ -234,13 +237,13 @@ impl World {
         path
     }
 
-    /// Reads a file below the world's directory; None when it is not there.
+    /// Reads a file below the world's directory; returns None if it is not there.
     #[must_use]
     pub fn read(&self, path: impl AsRef<Path>) -> Option<String> {
         fs::read_to_string(self.root().join(path)).ok()
     }
 
-    /// The guard with this world's policy, before its subcommand or `--`.
+    /// Returns the guard with this world's policy; a subcommand or `--` comes next.
     #[must_use]
     pub fn command(&self) -> Command {
         match layers_off() {
@@ -253,7 +256,7 @@ impl World {
         }
     }
 
-    /// The same for another build of the guard.
+    /// Returns the same for another build of the guard.
     #[must_use]
     pub fn command_of(&self, guard: &Path) -> Command {
         let mut command = Command::new(guard);
@@ -271,14 +274,14 @@ impl World {
         command
     }
 
-    /// The operator's environment is one of which nothing is kept from the command: what cargo and an editor's terminal
-    /// set for the tests would differ from machine to machine, guarded and natively.
+    /// Removes the variables that the guard would drop: what cargo and an editor's terminal set for the tests
+    /// differs from machine to machine, and between guarded and native runs.
     fn place(&self, command: &mut Command) {
         let vars = std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec()));
         for dropped in inherited(vars, Inherit::Host).dropped {
             command.env_remove(OsStr::from_bytes(&dropped.name));
         }
-        // What the tests' runner says of them, their names among it.
+        // Variables that the test runner sets, such as the name of the test.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"NEXTEST")) {
             command.env_remove(name);
         }
@@ -295,12 +298,13 @@ impl World {
         self.guarded(&["sh", "-c", line])
     }
 
-    /// Runs a command in the same place without the guard, as the guard runs it: no_new_privs, no capabilities.
+    /// Runs a command in the same place without the guard, but as the guard runs it: no_new_privs, no
+    /// capabilities.
     pub fn native<S: AsRef<OsStr>>(&self, argv: &[S]) -> Ended {
         ended(self.native_command().args(argv))
     }
 
-    /// What runs the command that follows natively.
+    /// Returns the command that runs its arguments natively.
     #[must_use]
     pub fn native_command(&self) -> Command {
         let mut command = Command::new("setpriv");
@@ -313,15 +317,15 @@ impl World {
         command
     }
 
-    /// The lines of the audit log.
+    /// Returns the lines of the audit log.
     #[must_use]
     pub fn audit(&self) -> Vec<serde_json::Value> {
         let text = self.read("audit.jsonl").unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// What was denied, by the log: operation and path. Not what nobody is asked for nor told of, under no policy: ps looks
-    /// at the processes of others, and does without.
+    /// Returns what was denied, by the log: operation and path. Leaves out denials that no policy asks about
+    /// or reports: ps looks at other users' processes, and does without.
     #[must_use]
     pub fn denied(&self) -> Vec<String> {
         let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
@@ -333,7 +337,7 @@ impl World {
     }
 }
 
-/// Whether the tests run as root.
+/// Returns whether the tests run as root.
 #[must_use]
 pub fn is_root() -> bool {
     fs::read_to_string("/proc/self/status")

@@ -1,5 +1,5 @@
-//! A model on the loopback interface that says what it was told to say: to Claude Code as Anthropic's API does, to Codex as
-//! OpenAI's Responses, to aider and OpenClaw as its Chat Completions.
+//! A scripted model on the loopback interface. It speaks Anthropic's API to Claude Code, OpenAI's Responses
+//! to Codex, and its Chat Completions to aider and OpenClaw.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,14 +8,14 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// What the model wants done, one after the other.
+/// One step of the model's script.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A tool is called: its name and what it is given.
+    /// Calls a tool, with this name and input.
     Call(&'static str, Value),
-    /// It says something.
+    /// Replies with this text.
     Says(String),
-    /// It says what its tools have told it.
+    /// Replies with what its tools returned.
     Quotes,
 }
 
@@ -27,7 +27,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// One that takes these steps, and says "all done" then.
+    /// Starts a model that takes these steps, and then replies "all done".
     ///
     /// # Panics
     /// When there is no port for it.
@@ -40,7 +40,7 @@ impl Model {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (steps, heard) = (steps.clone(), Arc::clone(&heard));
-                // Who is gone needs no answer.
+                // A client that has gone needs no reply.
                 thread::spawn(move || drop(serve(stream, &steps, &heard)));
             }
         });
@@ -53,7 +53,7 @@ impl Model {
         format!("http://{}", self.address)
     }
 
-    /// All that it was told, as text.
+    /// Returns every request that it received, as text.
     #[must_use]
     pub fn heard(&self) -> String {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ const EVENTS: &str = "text/event-stream";
 fn answer(path: &str, question: &Value, steps: &[Step], before: &[Value]) -> (&'static str, String) {
     if path.starts_with("/v1/messages") && question["max_tokens"].is_u64() {
         let results = count(&question["messages"], "tool_result");
-        // Titles and the like are asked for without tools.
+        // Requests for titles and the like have no tools.
         let step = steps
             .get(results)
             .filter(|_| question["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
@@ -112,7 +112,7 @@ fn answer(path: &str, question: &Value, steps: &[Step], before: &[Value]) -> (&'
     (JSON, "{\"data\": [], \"input_tokens\": 1}".to_owned())
 }
 
-/// How many parts of a conversation are of a kind.
+/// Counts the parts of a conversation that are of this kind.
 fn count(conversation: &Value, kind: &str) -> usize {
     let parts = |message: &Value| match message["content"].as_array() {
         Some(parts) => parts.iter().filter(|part| part["type"] == kind).count(),
@@ -136,7 +136,7 @@ fn said(step: Option<&Step>, conversation: &Value) -> String {
     }
 }
 
-/// What the tools have said in a conversation, in order.
+/// Returns what the tools returned in a conversation, in order.
 fn quoted(conversation: &Value) -> Vec<String> {
     let messages = || conversation.as_array().into_iter().flatten();
     let parts = messages().flat_map(|message| message["content"].as_array().into_iter().flatten());
@@ -146,7 +146,7 @@ fn quoted(conversation: &Value) -> Vec<String> {
     results.chain(outputs).chain(tools).map(text_of).collect()
 }
 
-/// A text, or the texts of its parts.
+/// Returns a text, or the joined texts of its parts.
 fn text_of(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     content.as_str().map_or_else(|| parts.collect(), str::to_owned)
@@ -201,7 +201,7 @@ fn chat(question: &Value, steps: &[Step], before: &[Value]) -> (&'static str, St
             .as_array()
             .map_or(0, |all| all.iter().filter(|one| one["role"] == "tool").count())
     } else {
-        // Without tools the program tells what became of it in its next question.
+        // A program without tools reports a result in its next request.
         before.iter().filter(|question| !is_aside(question)).count()
     };
     let step = steps.get(number).filter(|_| !is_aside(question));

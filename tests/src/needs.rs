@@ -1,5 +1,5 @@
-//! What a test needs of the machine. What is missing is said, and the test left out: scripts/test-full counts that as
-//! a failure.
+//! What a test needs of the machine. If something is missing, the test is skipped with a message, which
+//! scripts/test-full counts as a failure.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use crate::compare::find_program;
 use crate::{ended, is_root, skip, sources};
 
-/// Whether all these programs are there. Says which one is not.
+/// Returns whether all these programs are there. Prints the name of the first missing one.
 #[must_use]
 pub fn has(names: &[&str]) -> bool {
     match names.iter().find(|name| find_program(name).is_none()) {
@@ -21,8 +21,8 @@ pub fn has(names: &[&str]) -> bool {
     }
 }
 
-/// A directory that no policy takes for one of temporary files, in the target directory of a test or the home. None, and
-/// said, where there is none.
+/// Returns a directory that no policy counts as one of temporary files, in a test's target directory or in
+/// the home. Returns None, with a message, if there is none.
 #[must_use]
 pub fn lasting_directory(target: &str) -> Option<tempfile::TempDir> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -38,8 +38,8 @@ pub fn lasting_directory(target: &str) -> Option<tempfile::TempDir> {
     found
 }
 
-/// The Rust toolchain behind rustup's proxies: those would want the operator's home. None, and said, where this user
-/// may not run it.
+/// Returns the Rust toolchain that rustup's proxies start: the proxies would need the operator's home.
+/// Returns None, with a message, if this user may not run it.
 ///
 /// # Panics
 /// When there is no Rust at all.
@@ -56,13 +56,13 @@ pub fn toolchain() -> Option<String> {
     Some(sysroot)
 }
 
-/// Whether the tests run in their long form: GUARD_FOREIGN is set, as scripts/test-full does.
+/// Returns whether the tests run in their long form: GUARD_FOREIGN is set, as scripts/test-full does.
 #[must_use]
 pub fn is_foreign() -> bool {
     std::env::var_os("GUARD_FOREIGN").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// The same, for a test that has no short form: says that it is left out.
+/// Like [`is_foreign`], for a test without a short form: reports that it is skipped.
 #[must_use]
 pub fn is_long_form() -> bool {
     if !is_foreign() {
@@ -71,15 +71,15 @@ pub fn is_long_form() -> bool {
     is_foreign()
 }
 
-/// Where fetched sources are kept: GUARD_SOURCES, or target/sources.
+/// Returns the directory of fetched sources: GUARD_SOURCES, or target/sources.
 fn cache() -> PathBuf {
     std::env::var_os("GUARD_SOURCES").map_or_else(|| sources().join("../target/sources"), PathBuf::from)
 }
 
 static FETCHING: Mutex<()> = Mutex::new(());
 
-/// The unpacked sources of a crate of the registry, fetched once: some carry a whole C project. None, and said, where
-/// that cannot be.
+/// Returns the unpacked sources of a crate of the registry, fetched once: some contain a whole C project.
+/// Returns None, with a message, if they cannot be fetched.
 #[must_use]
 pub fn fetched(name: &str, version: &str) -> Option<PathBuf> {
     let manifest = format!(
@@ -94,7 +94,7 @@ pub fn fetched(name: &str, version: &str) -> Option<PathBuf> {
     kept(&format!("{name}-{version}"), fetch).map(|there| there.join("vendor").join(name))
 }
 
-/// The sources of everything that this project is built from, in one directory.
+/// Returns a directory with the sources of all dependencies of this project.
 #[must_use]
 pub fn dependencies() -> Option<PathBuf> {
     let project = sources().join("..");
@@ -105,7 +105,8 @@ pub fn dependencies() -> Option<PathBuf> {
         .map(|there| there.join("vendor"))
 }
 
-/// A directory of the cache, made by `fetch` if it is not there. It gets its name when it is whole.
+/// Returns a directory of the cache. If it is not there, `fetch` makes it; it gets its name once it is
+/// complete.
 fn kept(name: &str, fetch: impl FnOnce(&Path) -> Option<()>) -> Option<PathBuf> {
     let _alone = FETCHING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let there = cache().join(name);

@@ -1,4 +1,4 @@
-//! An approvals page as every guard sees it: what stands in a file that its server has locked.
+//! An approvals page as every guard sees it: the content of a file that its server has locked.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,15 +7,15 @@ use nix::fcntl::{FcntlArg, fcntl};
 
 use crate::World;
 
-/// A page that guards know of as long as this lives. Whether anybody listens there is another matter.
+/// A page that guards know of while this value lives, whether or not anybody listens there.
 #[derive(Debug)]
 pub struct Announced(#[expect(dead_code, reason = "it is locked")] File);
 
 impl Announced {
-    /// The page that stands in this file.
+    /// Announces the page that this file names.
     ///
     /// # Panics
-    /// When another one has it locked.
+    /// When another page has the file locked.
     #[must_use]
     pub fn by(file: PathBuf) -> Announced {
         let file = fs::OpenOptions::new().write(true).open(file).expect("a file");
@@ -27,7 +27,7 @@ impl Announced {
 }
 
 impl World {
-    /// The file in which a page's address stands, with this in it; nobody has it locked.
+    /// Writes the file that contains a page's address, without locking it.
     #[must_use]
     pub fn page_file(&self, text: &str) -> PathBuf {
         self.write("home/.openclaw/guard/page.lock", text)

@@ -12,16 +12,16 @@ use rustix::io::FdFlags;
 
 use crate::program;
 
-/// The command and its terminal.
+/// A command and its terminal.
 pub struct Pty {
     pub child: Child,
     pub master: File,
-    /// To be kept open, so that nothing is lost between two commands that have it open.
+    /// Stays open, so that nothing is lost between two commands that have it open.
     pub slave: OwnedFd,
 }
 
 impl Pty {
-    /// Starts a command on a new terminal of so many rows and columns.
+    /// Starts a command on a new terminal of this many rows and columns.
     ///
     /// # Panics
     /// When that fails.
@@ -41,7 +41,7 @@ impl Pty {
     }
 }
 
-/// Gives a command what another one was given for its environment, or was to be without.
+/// Copies the environment variables that one command sets or removes to another.
 pub fn give_environment(from: &Command, to: &mut Command) {
     for (name, value) in from.get_envs() {
         match value {
@@ -51,7 +51,7 @@ pub fn give_environment(from: &Command, to: &mut Command) {
     }
 }
 
-/// Reads until it is told that it is over, or nobody has the terminal open.
+/// Reads until `over` is set, or nobody has the terminal open.
 pub fn read(mut master: File, over: &AtomicBool, mut take: impl FnMut(&mut File, &[u8])) {
     let mut buffer = [0; 65536];
     while !over.load(Ordering::Relaxed) {

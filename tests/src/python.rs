@@ -1,8 +1,8 @@
-//! A package of Python's without dependencies, and an environment to install it into.
+//! A Python package without dependencies, and an environment to install it into.
 
 use crate::{World, program_text, skip};
 
-/// As its author has it: pip builds it in a place of its own.
+/// The package as its author publishes it: pip builds it in a directory of its own.
 const PACKAGE: [(&str, &str); 3] = [
     (
         "pyproject.toml",
@@ -28,7 +28,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
 ];
 
 impl World {
-    /// The package in the workspace.
+    /// Writes the package into the workspace.
     pub fn python_package(&self) {
         for (name, text) in PACKAGE {
             self.write(format!("work/{name}"), text);
@@ -36,7 +36,8 @@ impl World {
     }
 }
 
-/// The beginning of a script: an environment with the package in it. None, and said, where there can be none.
+/// Returns the beginning of a script: an environment with the package in it. Returns None, with a message, if
+/// there can be none.
 #[must_use]
 pub fn python_environment() -> Option<String> {
     let python = program_text("python3");

@@ -1,4 +1,4 @@
-//! Running a command to its end, within a time: a hang fails the test and leaves nothing behind.
+//! Runs a command to its end, within a time limit: a hang fails the test and leaves nothing behind.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,25 +12,25 @@ use std::time::{Duration, Instant};
 
 use crate::{Ended, is_foreign};
 
-/// Whether the long forms of the tests run: GUARD_SOAK is set.
+/// Returns whether the soak tests run: GUARD_SOAK is set.
 #[must_use]
 pub fn is_soak() -> bool {
     std::env::var_os("GUARD_SOAK").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// `short`, or `soak` where GUARD_SOAK is set.
+/// Returns `short`, or `soak` if GUARD_SOAK is set.
 #[must_use]
 pub fn rounds(short: usize, soak: usize) -> usize {
     if is_soak() { soak } else { short }
 }
 
-/// Says on stderr, past the harness, which would keep it to itself, why a test does nothing here.
+/// Reports on stderr why a test does nothing here. Bypasses the harness, which would capture the message.
 pub fn skip(reason: &str) {
-    // Nobody can be told that stderr is gone.
+    // There is nowhere to report that stderr is gone.
     let _ = std::io::stderr().write_all(format!("skipped: {reason}\n").as_bytes());
 }
 
-/// A command as a shell reads it, of words that need no quotes.
+/// Returns a command as shell text; its words need no quotes.
 ///
 /// # Panics
 /// When a word is not UTF-8.
@@ -40,13 +40,13 @@ pub fn words(command: &Command) -> String {
     words.map(|word| word.to_str().expect("plain words")).collect::<Vec<_>>().join(" ")
 }
 
-/// How long a command may take before it counts as hung. Nothing is asserted about time otherwise.
+/// Returns how long a command may take before it counts as hung. Tests assert nothing else about time.
 #[must_use]
 pub fn limit() -> Duration {
     Duration::from_secs(if is_soak() || is_foreign() { 3600 } else { 300 })
 }
 
-/// Runs a command to its end and to the end of its output.
+/// Runs a command to its end, and reads its output to the end.
 ///
 /// # Panics
 /// When it cannot be started, or takes longer than [`limit`].
@@ -54,7 +54,7 @@ pub fn ended(command: &mut Command) -> Ended {
     finish(command, None)
 }
 
-/// The same, with something on standard input.
+/// Runs a command like [`ended`], with this standard input.
 ///
 /// # Panics
 /// As [`ended`].
@@ -69,7 +69,7 @@ fn finish(command: &mut Command, input: Option<Vec<u8>>) -> Ended {
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
     let until = Instant::now() + limit();
     if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-        // A command that does not read its input is not an error.
+        // A command need not read its input.
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let (stdout, stdout_end) = collect(child.stdout.take().expect("a pipe"));
@@ -90,7 +90,7 @@ fn finish(command: &mut Command, input: Option<Vec<u8>>) -> Ended {
     Ended { stdout: text(&stdout), stderr: text(&stderr), status }
 }
 
-/// Waits for the command's own end alone: what it left running may keep its output open.
+/// Waits only for the command's own end: processes that it left running may keep its output open.
 ///
 /// # Panics
 /// As [`ended`].
@@ -102,7 +102,7 @@ pub fn status_of(child: &mut Child) -> i32 {
     })
 }
 
-/// Polls until `done` says so.
+/// Polls until `done` returns true.
 ///
 /// # Panics
 /// When that takes longer than [`limit`].
@@ -145,7 +145,7 @@ fn collect(mut from: impl Read + Send + 'static) -> Collected {
     (bytes, ended)
 }
 
-/// Kills a process and everything that descends from it; says what each was doing.
+/// Kills a process and its descendants. Returns what each was doing.
 fn kill_with_descendants(pid: u32) -> String {
     let mut stacks = String::new();
     let family = descendants(pid);
@@ -155,13 +155,13 @@ fn kill_with_descendants(pid: u32) -> String {
         stacks.push_str(&format!("{member} {} {wchan} {call}", comm.trim()));
     }
     for member in family {
-        // One that has ended already needs no signal.
+        // A process that has ended needs no signal.
         let _ = Command::new("kill").args(["-KILL", &member.to_string()]).stderr(Stdio::null()).status();
     }
     stacks
 }
 
-/// A process and all below it.
+/// Returns a process and its descendants.
 #[must_use]
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! A human at a terminal: a command on a pseudoterminal of its own, keys typed to it, and what it shows.
+//! A human at a terminal: a command on its own pseudoterminal, keys typed to it, and what it shows.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,12 +19,12 @@ use crate::{limit, status_of};
 pub struct Screen {
     child: Child,
     master: File,
-    /// Kept open, so that nothing is lost between two commands that have it open.
+    /// Stays open, so that nothing is lost between two commands that have it open.
     slave: OwnedFd,
     shown: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
     over: Arc<AtomicBool>,
-    /// How much of it has been waited for.
+    /// How much of the output earlier waits have consumed.
     seen: usize,
 }
 
@@ -50,7 +50,7 @@ impl Screen {
         Screen { child, master, slave, shown, reader, over, seen: 0 }
     }
 
-    /// Types.
+    /// Types keys.
     ///
     /// # Panics
     /// When nobody has the terminal open.
@@ -58,10 +58,10 @@ impl Screen {
         self.master.write_all(keys.as_bytes()).expect("to type");
     }
 
-    /// Waits until this is shown, after what was waited for before.
+    /// Waits until this is shown, after the text of the previous wait.
     ///
     /// # Panics
-    /// When it never is.
+    /// When that never happens.
     pub fn expect(&mut self, text: &str) {
         let end = Instant::now() + limit();
         loop {
@@ -75,13 +75,13 @@ impl Screen {
         }
     }
 
-    /// Everything shown so far.
+    /// Returns everything shown so far.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
-    /// The terminal's modes, as text that can be compared.
+    /// Returns the terminal's modes, as text that can be compared.
     ///
     /// # Panics
     /// When it cannot be asked.
@@ -91,7 +91,7 @@ impl Screen {
         format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     ///
     /// # Panics
     /// When that fails.
@@ -100,17 +100,17 @@ impl Screen {
         rustix::termios::tcsetwinsize(self.master.as_fd(), size).expect("to resize");
     }
 
-    /// The command's process.
+    /// Returns the process id of the command.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for the command's end, and returns its status and all that was shown.
+    /// Waits for the command's end. Returns its status and everything that was shown.
     #[must_use]
     pub fn end(mut self) -> (i32, String) {
         let status = status_of(&mut self.child);
-        // What was written before the end is there; the reader may have it yet to take.
+        // The reader may still have to take what was written before the end.
         let mut last = usize::MAX;
         while last != self.text().len() {
             last = self.text().len();
@@ -119,7 +119,7 @@ impl Screen {
         (status, self.text())
     }
 
-    /// The terminal goes away while the command runs, as when a connection breaks.
+    /// Closes the terminal while the command runs, as when a connection breaks.
     ///
     /// # Panics
     /// When the reader has panicked.

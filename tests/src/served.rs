@@ -1,4 +1,4 @@
-//! The approvals page as it runs, and a client that says just what it is told to: a browser would put things right.
+//! The real approvals page, and a client that sends exactly what a test gives it: a browser would correct it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{World, guard, limit};
 
 impl World {
-    /// `openclaw-guard approvals serve` of the operator, before its options.
+    /// Returns the operator's `openclaw-guard approvals serve`; options come next.
     #[must_use]
     pub fn serve_command(&self) -> Command {
         let mut command = Command::new(guard());
@@ -23,7 +23,7 @@ impl World {
         command
     }
 
-    /// Another link to the page that is served.
+    /// Returns another link to the page that is served.
     ///
     /// # Panics
     /// When there is none.
@@ -44,7 +44,7 @@ impl World {
     }
 }
 
-/// The page.
+/// A page that is served.
 #[derive(Debug)]
 pub struct Page {
     child: Child,
@@ -55,28 +55,28 @@ pub struct Page {
     pub address: String,
 }
 
-/// What a browser has that is signed in.
+/// The credentials of a browser that is signed in.
 #[derive(Clone, Debug)]
 pub struct Session {
     /// `guard-PORT=…`.
     pub cookie: String,
-    /// What the page says with each request.
+    /// The key that the page sends with each request.
     pub key: String,
 }
 
-/// An answer.
+/// A response of the page.
 #[derive(Debug)]
 pub struct Response {
-    /// 200, 403, …
+    /// The status: 200, 403, …
     pub status: u16,
-    /// As they were, the names in lower case.
+    /// The headers as received, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// All of it.
+    /// The whole body.
     pub body: String,
 }
 
 impl Page {
-    /// Starts it by [`World::serve_command`], and waits for its link.
+    /// Starts a page by [`World::serve_command`], and waits for its link.
     ///
     /// # Panics
     /// When there is none.
@@ -92,20 +92,20 @@ impl Page {
         Page { child, output, link, address }
     }
 
-    /// The process.
+    /// Returns the process id of the server.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends these bytes, and reads what comes until the other end closes.
+    /// Sends these bytes, and reads until the server closes the connection.
     ///
     /// # Panics
-    /// When nothing does within a time.
+    /// When it cannot connect.
     #[must_use]
     pub fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // It may be closed before all is said.
+        // The server may close the connection before everything is sent.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -118,7 +118,7 @@ impl Page {
         stream
     }
 
-    /// A request with this first line (`GET /`) and just these headers.
+    /// Sends a request with this first line (`GET /`) and exactly these headers.
     ///
     /// # Panics
     /// When there is no answer.
@@ -135,7 +135,7 @@ impl Page {
         Response::read(&answer).unwrap_or_else(|| panic!("no answer to {text}: {answer:?}"))
     }
 
-    /// A request as the page makes it.
+    /// Sends a GET request as the page does.
     ///
     /// # Panics
     /// As [`Page::request`].
@@ -149,7 +149,7 @@ impl Page {
         )
     }
 
-    /// The same for what is sent.
+    /// Sends a POST request as the page does.
     ///
     /// # Panics
     /// As [`Page::request`].
@@ -184,7 +184,7 @@ impl Page {
         Session { cookie, key }
     }
 
-    /// What the page is told.
+    /// Opens the event stream of the page.
     #[must_use]
     pub fn events(&self, session: &Session) -> Events {
         let mut stream = self.connect();
@@ -197,7 +197,7 @@ impl Page {
         Events { lines: BufReader::new(stream) }
     }
 
-    /// Answers the one card that waits; returns what the page is told.
+    /// Answers the one card that waits. Returns the page's response.
     ///
     /// # Panics
     /// When none comes.
@@ -206,7 +206,7 @@ impl Page {
         let mut events = self.events(session);
         let card = events.card();
         let said = self.answer(session, &card, decision);
-        // A guard has taken the answer before the board shows it.
+        // The snapshots show the answer some time after the guard has accepted it.
         let is_there = |board: Value| {
             board["cards"].as_array().is_some_and(|cards| cards.iter().any(|one| one["id"] == card["id"]))
         };
@@ -220,7 +220,7 @@ impl Page {
         self.post("/answer", session, &answer(card, decision).to_string())
     }
 
-    /// Ends it as a service is ended, and returns its exit status and what else it wrote.
+    /// Ends the server as a service is ended. Returns its exit status and the rest of its output.
     ///
     /// # Panics
     /// When it does not end.
@@ -236,26 +236,26 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What is sent for an answer to a card.
+/// Returns the body that answers a card.
 #[must_use]
 pub fn answer(card: &Value, decision: &str) -> Value {
     json!({"guard": card["guard"], "id": card["id"], "version": card["version"], "decision": decision})
 }
 
-/// Server-sent events.
+/// A stream of server-sent events.
 #[derive(Debug)]
 pub struct Events {
     lines: BufReader<TcpStream>,
 }
 
 impl Events {
-    /// How it begins; to be asked for first.
+    /// Reads the headers of the stream; call it before anything else.
     ///
     /// # Panics
     /// When there is no answer.
@@ -267,7 +267,7 @@ impl Events {
         Response::read(&head).expect("an answer")
     }
 
-    /// The next board; None when there are no more.
+    /// Returns the next snapshot, or None at the end of the stream.
     pub fn board(&mut self) -> Option<Value> {
         loop {
             let mut line = Vec::new();
@@ -280,7 +280,7 @@ impl Events {
         }
     }
 
-    /// The first card of the first board that has one.
+    /// Returns the first card of the first snapshot that has one.
     ///
     /// # Panics
     /// When there is none.
@@ -304,7 +304,7 @@ impl Response {
         Some(Response { status, headers, body: body.to_owned() })
     }
 
-    /// A header that is there once.
+    /// Returns the value of a header that occurs exactly once.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(other, _)| other == name);
@@ -312,10 +312,10 @@ impl Response {
         found.next().is_none().then_some(value)
     }
 
-    /// The body as JSON.
+    /// Returns the body as JSON.
     ///
     /// # Panics
-    /// When it is none.
+    /// When it is not JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))

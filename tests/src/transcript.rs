@@ -1,4 +1,4 @@
-//! Transcripts in documents, and the shell in which they are run again.
+//! Transcripts in documents, and the shell that runs them again.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,23 +9,23 @@ use snapbox::IntoData;
 
 use crate::{Ended, ended};
 
-/// A command of a transcript, with what it is said to print.
+/// A command of a transcript, with its documented output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The line in the document.
+    /// Its line in the document.
     pub line: usize,
-    /// As it is typed, without the prompt.
+    /// The command as typed, without the prompt.
     pub command: String,
-    /// What comes, on both streams. `...` is any number of lines, `[..]` is anything in a line.
+    /// The output on both streams. `...` matches any number of lines, `[..]` anything within a line.
     pub output: String,
 }
 
 impl Step {
-    /// Compares what a command has printed with what it is said to print. What differs from run to run may differ: times,
-    /// ids and hashes, and the numbers of who asks.
+    /// Compares what a command printed with its documented output. Some things may differ from run to run:
+    /// times, ids, hashes, and the process numbers of who asks.
     ///
     /// # Errors
-    /// What differs.
+    /// Returns the differences.
     pub fn compare(&self, said: &Ended) -> Result<(), String> {
         let (said, expected) = (unchanging(&said.stdout), unchanging(&self.output));
         let compare = |said: String, expected: String| {
@@ -38,8 +38,8 @@ impl Step {
     }
 }
 
-/// The commands of a document's `console` blocks: `$ ` begins one, `> ` goes on with it. Those of its comments are among
-/// them: what has to be done first, and is not worth reading.
+/// Returns the commands of a document's `console` blocks: `$ ` begins one, `> ` continues it. Includes those
+/// in the document's comments: preparations that are not worth reading.
 #[must_use]
 pub fn steps(markdown: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
@@ -63,7 +63,7 @@ pub fn steps(markdown: &str) -> Vec<Step> {
     steps
 }
 
-/// The same of a part of the document alone: what stands under `## TITLE`.
+/// Returns the commands of one part of the document: what is under `## TITLE`.
 ///
 /// # Panics
 /// When it has no such part.
@@ -76,20 +76,20 @@ pub fn steps_under(markdown: &str, title: &str) -> Vec<Step> {
     steps(markdown).into_iter().filter(|step| (first..end).contains(&step.line)).collect()
 }
 
-/// A shell with a home of its own, which goes on where the last command left it.
+/// A shell with a home of its own. Each command continues where the previous one left it.
 #[derive(Debug)]
 pub struct Shell {
     home: PathBuf,
     cwd: PathBuf,
     variables: Vec<(String, String)>,
-    /// What something is here, and what documents call it.
+    /// Names here, and the names that documents use for the same things.
     names: Vec<(String, String)>,
-    /// Ids that were printed here, and those that documents have in their place.
+    /// Ids that were printed here, and the ids that documents have in their place.
     ids: Vec<(String, String)>,
 }
 
 impl Shell {
-    /// In this home, a real path, with these variables and no others.
+    /// Returns a shell in this home, a real path, with only these variables.
     #[must_use]
     pub fn new(home: &Path, variables: &[(&str, &str)]) -> Shell {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -104,12 +104,12 @@ impl Shell {
         shell
     }
 
-    /// Has documents call something by another name than it has here.
+    /// Sets the name that documents use for something named `here`.
     pub fn call(&mut self, here: &str, there: &str) {
         self.names.push((here.to_owned(), there.to_owned()));
     }
 
-    /// Runs a command line. Both streams are its `stdout`, in which the home is `/home/u`.
+    /// Runs a command line. Its `stdout` has both streams, with the home written as `/home/u`.
     ///
     /// # Panics
     /// When there is no bash.
@@ -130,14 +130,14 @@ impl Shell {
         ended
     }
 
-    /// Runs a step, and compares. A later command that has an id of its output, or the beginning of one, means the one that
-    /// was printed here.
+    /// Runs a step and compares its output. If a later command contains a documented id, or the beginning of
+    /// one, it gets the id that was printed here.
     ///
     /// # Errors
-    /// What differs from what it is said to print.
+    /// Returns the differences from the documented output.
     pub fn replay(&mut self, step: &Step) -> Result<(), String> {
         let mut command = self.meant(&step.command);
-        // Not the home: a command says `~`.
+        // Skips the home: commands write `~`.
         for (here, there) in self.names.iter().skip(1) {
             command = command.replace(there, here);
         }
@@ -151,7 +151,8 @@ impl Shell {
         step.compare(&said)
     }
 
-    /// The command with the ids that were printed here: a document has others, or the beginning of others.
+    /// Returns the command with the ids that were printed here in place of the document's, which may be
+    /// shortened.
     fn meant(&self, command: &str) -> String {
         let id = |found: &Captures<'_>| {
             let there = &found[0];
@@ -166,15 +167,15 @@ impl Shell {
     }
 }
 
-/// An id, a hash, or the first digits of one.
+/// Matches an id, a hash, or the first digits of one.
 static ID: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8,64}\b"));
-/// What may be the beginning of one.
+/// Matches what may be the beginning of an id.
 static BEGINNING: LazyLock<Regex> = LazyLock::new(|| regex(r"\b[0-9a-f][0-9a-f-]{3,63}\b"));
 static TIME: LazyLock<Regex> = LazyLock::new(|| regex(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z"));
-/// How long there is to answer.
+/// Matches the time left to answer.
 static LEFT: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+ s left"));
-/// Who asks, with the numbers of processes.
+/// Matches the line about who asks, which contains process numbers.
 static ASKED_BY: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^(\s*asked by .*)$"));
 static DIGITS: LazyLock<Regex> = LazyLock::new(|| regex(r"\d+"));
 
@@ -182,12 +183,12 @@ fn regex(text: &str) -> Regex {
     Regex::new(text).expect("an expression")
 }
 
-/// The ids in a text. A word of letters is none.
+/// Returns the ids in a text. A word of only letters is not an id.
 fn ids(text: &str) -> impl Iterator<Item = &str> {
     ID.find_iter(text).map(|id| id.as_str()).filter(|id| id.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
-/// The text without what differs from run to run.
+/// Replaces everything in the text that differs from run to run.
 fn unchanging(text: &str) -> String {
     let text = TIME.replace_all(text, "TIME");
     let text = LEFT.replace_all(&text, "N s left");
@@ -200,7 +201,8 @@ fn unchanging(text: &str) -> String {
     ID.replace_all(&text, is_id).into_owned()
 }
 
-/// The command's own lines, then the guard's: a thread writes those, and the command need not wait for it.
+/// Puts the command's own lines first, then the guard's: a thread writes those, and the command does not wait
+/// for it.
 fn apart(text: &str) -> String {
     let (guards, own): (Vec<&str>, Vec<&str>) =
         text.lines().partition(|line| line.starts_with("openclaw-guard: "));

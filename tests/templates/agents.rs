@@ -1,5 +1,5 @@
-//! Agents as they are published, under their templates, with a model that has them work in the workspace and then reach
-//! out of it: the work is done, what is outside is refused, and the session goes on.
+//! Published agents under their templates, with a model that makes them work in the workspace and then reach
+//! out of it: the work succeeds, access outside is refused, and the session continues.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,12 @@ use serde_json::json;
 
 use crate::session::Session;
 
-/// What no model may hear.
+/// A text that no model may receive.
 const SECRET: &str = "the-operators-key";
-/// What is tried outside, in one command.
+/// One command that tries what is outside.
 const OUT: &str = "cat ~/.ssh/id_rsa; cat ~/other/notes; echo x > ~/x; echo still here";
 
-/// A session of an agent that is in a directory of `PATH`.
+/// Returns the session of an agent that is in a directory of `PATH`.
 fn session(template: &str, directory: PathBuf) -> Session {
     let session = Session::with(template, Some(directory.to_str().expect("a plain path")));
     session.world.write("home/.ssh/id_rsa", SECRET);
@@ -25,12 +25,13 @@ fn session(template: &str, directory: PathBuf) -> Session {
     session
 }
 
-/// The path of a file of the world.
+/// Returns the path of a file of the world.
 fn path(session: &Session, name: &str) -> String {
     session.world.root().join(name).display().to_string()
 }
 
-/// What holds at the end, however the agent says it. `denied` are the operations that the policy refused.
+/// Asserts the result, which is the same for every agent. `denied` lists the operations that the policy
+/// refused.
 fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
     let told = format!("{}\n{}", ended.stdout, ended.stderr);
     assert_eq!(ended.status, 0, "{told}");
@@ -48,7 +49,7 @@ fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
         "the model was told: {told}"
     );
     let root = session.world.root().display().to_string() + "/";
-    // Some write beside a file first, under a name that is never the same.
+    // Some agents first write to a temporary file beside the file, under a random name.
     let plain = |line: &String| line.replace(&root, "").split(".tmp.").next().unwrap_or_default().to_owned();
     let mut found: Vec<String> = session.world.denied().iter().map(plain).collect();
     found.sort();
@@ -56,7 +57,7 @@ fn look(session: &Session, model: &Model, ended: &Ended, denied: &[&str]) {
     assert_eq!(found, denied, "{told}");
 }
 
-/// Claude Code: its shell, its own tools for files, and its questions off.
+/// Claude Code: its shell, its own tools for files, and no questions of its own.
 #[test]
 fn claude_code() {
     if !is_long_form() {
@@ -84,7 +85,7 @@ fn claude_code() {
         .env("ANTHROPIC_BASE_URL", model.url())
         .env("ANTHROPIC_API_KEY", "none")
         .env("DISABLE_AUTOUPDATER", "1");
-    // It wants to be told that root is in a sandbox; it is.
+    // It requires a declaration that root is in a sandbox; here that is true.
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1").env("IS_SANDBOX", "1");
     let ended = ended(command.args(["--", "claude", "-p", "--dangerously-skip-permissions", "go on"]));
     assert!(ended.stdout.contains("all done"), "{}", ended.stdout);
@@ -121,7 +122,7 @@ fn codex() {
         ];
         fixed.into_iter().chain(["-c", "model=scripted", "go on"]).map(str::to_owned).collect::<Vec<_>>()
     };
-    // Once without the guard, as the template says: it puts its own skills into ~/.codex then.
+    // Runs once without the guard, as the template says: Codex then puts its own skills into ~/.codex.
     let idle = Model::start(Vec::new());
     let mut command = session.native_command();
     let first = ended(command.env("KEY", "none").arg("codex").args(arguments(&idle, "read-only")));
@@ -147,7 +148,7 @@ fn codex() {
         ["read home/.ssh/id_rsa", "read home/other/notes", "write home/.codex/config.toml", "write home/x"];
     look(&session, &model, &done, &denied);
 
-    // With its own sandbox nothing of it runs: what the template says of that is so.
+    // With its own sandbox on it runs nothing, as the template says.
     for sandbox in ["read-only", "workspace-write"] {
         let session = self::session("codex", kept("codex", None).join("node_modules/.bin"));
         let model = Model::start(steps[..1].to_vec());
@@ -159,13 +160,13 @@ fn codex() {
     }
 }
 
-/// Aider, which runs no command of a model's unasked, but the operator's tests.
+/// Aider, which runs no command of a model's unasked, except the operator's tests.
 #[test]
 fn aider() {
     if !is_long_form() {
         return;
     }
-    // Not its script: that names where it was made.
+    // Runs it as a module: its script names the directory in which it was made.
     let session = session("aider", kept("aider-chat", None).join("bin"));
     let edit = |text: &str| Step::Says(format!("So:\n\nwritten.txt\n```\n{text}\n```\n"));
     let model = Model::start(vec![edit("hello"), edit("changed")]);
@@ -201,7 +202,7 @@ fn aider() {
     assert!(log.stdout.lines().count() >= 2, "it commits: {}", log.stdout);
 }
 
-/// The script that docs/openclaw.md writes, for a home and a guard.
+/// Returns the script that docs/openclaw.md writes, for this home and guard.
 fn shell(session: &Session) -> String {
     let docs = fs::read_to_string(sources().join("../docs/openclaw.md")).expect("docs/openclaw.md");
     let step =
@@ -214,8 +215,8 @@ fn shell(session: &Session) -> String {
     script.replacen(" -- ", &format!(" {audit} "), 1)
 }
 
-/// OpenClaw's own agent, with its exec tool in the guard. It may set variables for that, and must not say by them where the
-/// guard's files are.
+/// OpenClaw's own agent, with its exec tool under the guard. The agent may set variables for a command, but
+/// must not redirect the guard's files with them.
 #[test]
 fn openclaw() {
     if !is_long_form() {
@@ -224,7 +225,7 @@ fn openclaw() {
     let session = session("openclaw", PathBuf::from("/usr/bin"));
     let exec = |command: &str| Step::Call("exec", json!({"command": command}));
     let elsewhere = path(&session, "work/elsewhere");
-    // There the guard would find an answer of the agent's own.
+    // A directory with an approval of the agent's own.
     let rules = json!({ path(&session, "home/other/notes"): "r" });
     let answers = json!({"version": 1, "agents": {"*": {"permissions": {"filesystem": {"rules": rules}}}}});
     let own = ["OPENCLAW_STATE_DIR", "OPENCLAW_HOME"].map(|name| (name.to_owned(), json!(elsewhere)));

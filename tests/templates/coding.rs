@@ -1,4 +1,4 @@
-//! `coding`: what builds and tests a project.
+//! `coding`: building and testing a project.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use guard_tests::{World, has, is_long_form, program_text, python_environment, to
 
 use crate::session::Session;
 
-/// What git wants to know of whoever commits: nobody has a configuration here.
+/// The committer that git needs: no configuration exists here.
 const WHO: &str = "export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b
     export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z\n";
 
@@ -45,7 +45,7 @@ fn cargo_makes_builds_and_tests() {
         printf 'fn main() { println!("{} {}", part::twice(21), env!("MADE")); }\n' > src/main.rs
         cargo build; cargo run; cargo test -p part | grep -c 'test result: ok. 1 passed'; cargo check; cargo build --release; target/release/app; cargo clean"#;
     let ended = Session::same_with("coding", Some(&format!("{rust}/bin")), |_| {}, script);
-    // The unit test and the one in the documentation.
+    // The unit test and the documentation test.
     assert!(ended.stdout.contains("42 by a script\n2\n42 by a script\n"), "{}", ended.stdout);
 }
 
@@ -74,7 +74,7 @@ fn pip_builds_and_installs() {
     assert!(ended.stdout.starts_with("hello from hello\n"), "{}", ended.stdout);
 }
 
-/// From the registry, under the guard.
+/// Installs from the registry, under the guard.
 #[test]
 fn pytest_from_the_registry() {
     if !is_long_form() {
@@ -112,7 +112,7 @@ fn make_and_a_compiler() {
     assert!(ended.stdout.contains("by make\n"), "{}", ended.stdout);
 }
 
-/// Python's own tests of parallel work, which want /dev/shm; a shell at work in temporary directories.
+/// Python's own parallel work, which needs /dev/shm; a shell that works in temporary directories.
 #[test]
 fn temporary_files_and_pipes() {
     let python = program_text("python3");
@@ -180,7 +180,8 @@ try shadow cat /etc/shadow"#,
     }
 }
 
-/// With somebody there, work goes on without a question, and what is outside is asked for and can be had.
+/// With somebody to answer, work goes on without a question; access outside is asked about and can be
+/// granted.
 #[test]
 fn what_is_outside_is_asked_for() {
     let session = Session::attended("coding");
@@ -198,6 +199,6 @@ fn what_is_outside_is_asked_for() {
     let ended = held.end();
     assert_eq!(ended.stdout, "another project\nend\n", "{}", ended.stderr);
     assert!(world.read("work/built").is_some() && !world.home().join("new").exists());
-    // No answer would open a secret: nobody was asked.
+    // No answer could open a secret, so nobody was asked.
     assert!(ended.stderr.contains("permissions.filesystem.deny \"~/.ssh\""), "{}", ended.stderr);
 }

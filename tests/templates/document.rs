@@ -1,5 +1,5 @@
-//! The commands of docs/openclaw.md for Claude Code and Codex, as they stand there, with a model that does what it is asked
-//! and repeats what its shell says.
+//! The commands of docs/openclaw.md for Claude Code and Codex, run as written there, with a model that does
+//! what it is asked and repeats what its shell prints.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,8 @@ use guard_tests::model::{Model, Step};
 use guard_tests::{Shell, World, guard, has, is_long_form, sources, steps_under};
 use serde_json::{Value, json};
 
-/// A home with a key, a project and the guard, in which an agent is in `PATH` that has these variables.
+/// Replays the steps under a title, in a home with a key, a project and the guard. The agent is in `PATH` and
+/// gets these variables.
 fn replay(title: &str, tools: &Path, world: &World, variables: &[(&str, &str)]) {
     world.write("home/.ssh/id_rsa", "the-operators-key");
     fs::create_dir(world.home().join("project")).expect("a directory");
@@ -27,7 +28,7 @@ fn replay(title: &str, tools: &Path, world: &World, variables: &[(&str, &str)]) 
     assert!(differences.is_empty(), "docs/openclaw.md:\n{}", differences.join("\n"));
 }
 
-/// One that reads the key by this tool, and repeats what it is told.
+/// Returns a model that reads the key with this tool, and repeats the result.
 fn model(tool: &'static str, arguments: Value) -> Model {
     Model::start(vec![Step::Call(tool, arguments), Step::Quotes])
 }
@@ -41,7 +42,7 @@ fn claude_code() {
     }
     let tools = kept("claude-code", None).join("node_modules/@anthropic-ai/claude-code-linux-x64");
     let model = model("Bash", json!({"command": READ, "description": "reads it"}));
-    // Root has to say that it is in a sandbox.
+    // Claude Code requires root to declare that it is in a sandbox.
     let variables = [
         ("ANTHROPIC_BASE_URL", &*model.url()),
         ("ANTHROPIC_API_KEY", "none"),

@@ -3,7 +3,7 @@
 use guard_tests::{World, ended};
 use serde_json::Value;
 
-/// Every template, by `init --list`.
+/// Returns every template, by `init --list`.
 fn names() -> Vec<String> {
     let listed = ended(World::bare().command().args(["init", "--list", "--json"]));
     let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::session::Session;
 
-/// Each example with its template, and where the work of its cases is.
+/// Each example with its template, and the directory of its cases.
 const EXAMPLES: [(&str, &str, &str); 3] = [
     ("bins", "system-binaries", "/home/u/workspace"),
     ("readonly", "read-only", "/home/u/workspace"),
     ("scratch", "scratch", "/tmp/scratch"),
 ];
 
-/// What a template grants and its example does not: programs to read with.
+/// What a template grants and its example does not: programs that read.
 const DIFFERENT: [(&str, &str, &str); 1] = [("readonly", "exec", "/usr/bin/ls")];
 
 #[test]
@@ -56,7 +56,7 @@ fn the_templates_say_what_the_examples_say() {
     );
 }
 
-/// A repository with something in it.
+/// Creates a repository with a commit.
 fn repository(world: &World) {
     world.write("work/README", "read me\n");
     world.write("work/src/main.c", "int main(void) { return 0; }\n");
@@ -104,7 +104,7 @@ fn scratch() {
         wc -l a; sed -i s/1/one/ a; head -1 a; tr 2 3 < a | uniq -c | tail -1; cat <<< here; od -c a | head -1; rm -r d; find . | sort; sha256sum a";
     Session::same("scratch", |_| {}, script);
     let session = Session::new("scratch");
-    // What the comment in it says.
+    // Applies the advice in the policy's comment.
     let file = "home/.openclaw/guard.json";
     let policy = session.world.read(file).expect("a policy");
     let modules = "/usr/bin/python3 -c 'import json, decimal; print(json.dumps([1]))' && perl -MPOSIX -e 'print floor(1.5)' && git init -q r && git -C r status --short";

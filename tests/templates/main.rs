@@ -1,5 +1,5 @@
-//! The templates of `openclaw-guard init`, each with real work of its kind: what it is for goes on without a question and
-//! without a denial, and what it is not for is refused.
+//! The templates of `openclaw-guard init`, each with real work of its kind: what it is for runs without a
+//! question or a denial, and everything else is refused.
 
 mod agents;
 mod coding;

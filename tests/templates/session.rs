@@ -1,27 +1,27 @@
-//! Work natively, and the same under a template.
+//! Runs work natively, and the same under a template.
 
 use std::process::Command;
 
 use guard_tests::{Ended, World, ended};
 
-/// A template, written for a world's workspace into its home.
+/// A world with a template for its workspace, written into its home.
 pub struct Session {
     pub world: World,
     path: String,
 }
 
 impl Session {
-    /// A world with nothing in it but the policy.
+    /// Creates a world that contains only the policy.
     pub fn new(template: &str) -> Session {
         Session::with(template, None)
     }
 
-    /// The same with somebody to ask.
+    /// Creates such a world with somebody to answer.
     pub fn attended(template: &str) -> Session {
         Session::begin(World::bare().attended(), template, None)
     }
 
-    /// The same with a directory of tools in `PATH`.
+    /// Creates such a world with a directory of tools in `PATH`.
     pub fn with(template: &str, tools: Option<&str>) -> Session {
         Session::begin(World::bare(), template, tools)
     }
@@ -33,35 +33,35 @@ impl Session {
         session
     }
 
-    /// The guard.
+    /// Returns the guard's command.
     pub fn command(&self) -> Command {
         let mut command = self.world.command();
         command.env("PATH", &self.path);
         command
     }
 
-    /// What runs the command that follows without the guard.
+    /// Returns the command that runs its arguments without the guard.
     pub fn native_command(&self) -> Command {
         let mut command = self.world.native_command();
         command.env("PATH", &self.path);
         command
     }
 
-    /// A script under the template.
+    /// Runs a script under the template.
     pub fn guarded(&self, script: &str) -> Ended {
         ended(self.command().args(["--", "bash", "-c", script]))
     }
 
-    /// Runs a script under the template, which must go as it goes natively: output, status, nothing asked and nothing
-    /// denied.
+    /// Runs a script under the template. Output and status must be as natively, with nothing asked and
+    /// nothing denied.
     ///
     /// # Panics
-    /// When it does not.
+    /// When they are not.
     pub fn same(template: &str, prepare: impl Fn(&World), script: &str) -> Ended {
         Session::same_with(template, None, prepare, script)
     }
 
-    /// The same with a directory of tools in `PATH`.
+    /// Like [`Session::same`], with a directory of tools in `PATH`.
     ///
     /// # Panics
     /// As [`Session::same`].
@@ -84,7 +84,7 @@ impl Session {
         found
     }
 
-    /// A script that tries what a template does not allow. Each `try NAME COMMAND` of it must fail.
+    /// Runs a script that tries what a template does not allow. Each `try NAME COMMAND` in it must fail.
     ///
     /// # Panics
     /// When one succeeds.
@@ -102,7 +102,7 @@ impl Session {
     }
 }
 
-/// The same on every machine.
+/// Returns a PATH that is the same on every machine.
 fn path(tools: Option<&str>) -> String {
     let system = "/usr/local/bin:/usr/bin:/bin";
     tools.map_or_else(|| system.to_owned(), |tools| format!("{tools}:{system}"))

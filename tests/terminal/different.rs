@@ -1,8 +1,9 @@
-//! What is known to differ on a terminal, each as small as it gets: the rows of docs/compatibility.md that need one.
+//! Known differences on a terminal, each as small as possible: the rows of docs/compatibility.md that need
+//! one.
 
 use crate::session::both;
 
-/// Waits until the test says so.
+/// Waits until the test creates `go`.
 const WHEN_TOLD: &str = "until [ -e go ]; do sleep 0.1; done";
 
 #[test]
@@ -52,7 +53,7 @@ fn a_signal_for_the_guard_is_for_the_whole_group() {
     let script = "(trap \"echo told; : > told; exit\" USR1; echo ready; while :; do sleep 0.1; done) & wait";
     let [native, guarded] = both(|_, session| {
         session.line(&format!("$RUN sh -c '{script}' & command=$!; sleep 1"), &["ready\r\n"]);
-        // Natively nobody ever is.
+        // Natively `told` never appears.
         let told = "for i in {1..50}; do [ ! -e told ] || break; sleep 0.1; done; sleep 0.5";
         session.line(&format!("kill -USR1 $command; {told}; kill -KILL -$command"), &[]);
     });

@@ -59,14 +59,14 @@ fn orphans_leave_no_zombies() {
     session.leave();
 }
 
-/// As natively: when the shell leaves stopped jobs behind, they are hung up on.
+/// As natively: stopped jobs that a shell leaves behind get SIGHUP.
 #[test]
 fn stopped_jobs_of_a_shell_that_ends_do_not_stay() {
     both(|world, session| {
         session.line("PS1='IN''> ' $RUN bash --norc --noprofile --noediting -i", &["IN> "]);
         session.line("sh -c 'echo $$ > pid; echo ready; exec sleep 1000'", &["1000'\r\n", "ready\r\n"]);
         session.keys("\x1a", &["Stopped", "IN> "]);
-        // A shell that does not tell its jobs.
+        // Kills the shell, so that it cannot signal its jobs.
         session.line("kill -9 $$", &[]);
         let pid = world.read("work/pid").expect("a pid");
         until("the job ends", || {
@@ -76,7 +76,7 @@ fn stopped_jobs_of_a_shell_that_ends_do_not_stay() {
     });
 }
 
-/// A denied line stands where the program runs, and before what the program says.
+/// A denial is shown where it happens, before the program's own message.
 #[test]
 fn denials_are_shown_in_their_place() {
     let world = World::bare().policy(

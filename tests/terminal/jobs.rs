@@ -57,7 +57,7 @@ fn the_command_is_a_job() {
 #[test]
 fn it_may_start_in_the_background() {
     let shown = same(|session| {
-        // It is stopped for reading from a terminal that is not its own.
+        // The job stops because it reads from a terminal that is not its own.
         let command = "$RUN sh -c 'echo written; cat; echo over'";
         session.line(&format!("{command} & {STOPPED}; jobs"), &["written\r\n", "Stopped"]);
         session.prompt();
@@ -74,12 +74,12 @@ fn it_may_start_in_the_background() {
     assert!(shown.contains("over"), "{shown}");
 }
 
-/// What leaves the session leaves the terminal to the shell, until it reads.
+/// A command in a session of its own leaves the terminal to the shell.
 #[test]
 fn one_in_another_session_leaves_the_keyboard_alone() {
     let shown = same(|session| {
         let script = "echo ready; while ! [ -e go ]; do sleep 0.05; done; echo over > f";
-        // In a subshell: when the shell tells of its job's end is chance.
+        // Uses a subshell: when a shell reports the end of its job is chance.
         session.line(&format!("(setsid $RUN sh -c '{script}' &)"), &["ready\r\n"]);
         session.line("", &[]);
         session.line("stty -a | grep -o '.icanon'", &["icanon\r\n"]);
@@ -121,7 +121,7 @@ fn one_that_handles_interrupts_goes_on() {
     });
 }
 
-/// A shell that edits lines has its terminal in other modes when it starts something in the background.
+/// A shell that edits lines has set other terminal modes when it starts a job in the background.
 #[test]
 fn modes_are_those_of_the_moment_when_it_comes_to_the_foreground() {
     let world = World::open();

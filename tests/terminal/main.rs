@@ -1,4 +1,4 @@
-//! The terminal between operator and command: the same keys typed natively and guarded show the same.
+//! The terminal between operator and command: the same keys, typed natively and guarded, show the same.
 
 mod different;
 mod ends;

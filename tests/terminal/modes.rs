@@ -19,7 +19,7 @@ fn single_keys_arrive_in_raw_mode() {
     assert!(shown.contains(r"b'\x03\x1a\x1c\x04\x16\r\n\x1b[A\xc3\xa4q'"), "{shown}");
 }
 
-/// Also the end of the input, which the kernel keeps as a zero.
+/// This includes the end of the input, which the kernel stores as a zero byte.
 #[test]
 fn what_is_typed_ahead_arrives() {
     let world = World::open();
@@ -53,7 +53,7 @@ fn size_is_the_operators() {
     assert!(shown.contains("20 66"));
 }
 
-/// Also where the command left them otherwise: natively they would stay so.
+/// This includes modes that the command changed: natively the change would stay.
 #[test]
 fn modes_are_restored_however_it_ends() {
     let world = World::open();
@@ -89,7 +89,7 @@ fn modes_are_restored_however_it_ends() {
     session.leave();
 }
 
-/// The command line of this world's guards holds the path of its audit log.
+/// Returns a part of the command line that only this world's guards have: the path of the audit log.
 fn audit(world: &World) -> String {
     format!("{} -q", world.root().join("audit.jsonl").display())
 }

@@ -36,14 +36,14 @@ fn control_c_ends_the_whole_pipeline() {
 #[test]
 fn the_keyboard_is_left_to_the_program_that_reads_it() {
     same(|session| {
-        // One behind the guard …
+        // A program after the guard reads the terminal …
         session.line(
             "$RUN sh -c 'echo ready >&2; sleep 1' | sh -c 'read a < /dev/tty; echo \"<$a>\"'",
             &["ready\r\n"],
         );
         session.line("typed", &["<typed>"]);
         session.prompt();
-        // … and one within, although its input is a pipe.
+        // … and so does one inside it, although its input is a pipe.
         session.line(
             "echo x | $RUN sh -c 'echo ready; read a < /dev/tty; read b; echo \"<$a$b>\"'",
             &["ready\r\n"],

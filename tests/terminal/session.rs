@@ -17,7 +17,7 @@ impl Session {
         Session::with(world, guarded, &["--noediting"])
     }
 
-    /// With other options of bash.
+    /// Starts the shell with other options of bash.
     pub fn with(world: &World, guarded: bool, options: &[&str]) -> Session {
         let mut runner = if guarded { world.command() } else { world.native_command() };
         if guarded {
@@ -34,7 +34,7 @@ impl Session {
         session
     }
 
-    /// Types a line and waits for what it is to show, the next prompt in the end if nothing is named.
+    /// Types a line and waits for what it must show: the next prompt if nothing is named.
     pub fn line(&mut self, line: &str, shows: &[&str]) {
         self.keys(&format!("{line}\n"), shows);
         if shows.is_empty() {
@@ -42,7 +42,7 @@ impl Session {
         }
     }
 
-    /// Types, and waits for what that is to show.
+    /// Types keys, and waits for what they must show.
     pub fn keys(&mut self, keys: &str, shows: &[&str]) {
         self.screen.keys(keys);
         for text in shows {
@@ -50,8 +50,8 @@ impl Session {
         }
     }
 
-    /// A human's pause. A shell says what it puts into the foreground before it does; what is typed before the guard has
-    /// the keyboard is echoed twice (docs/compatibility.md).
+    /// Pauses as a human does. A shell reports what it puts into the foreground before it does so, and what
+    /// is typed before the guard has the keyboard is echoed twice (docs/compatibility.md).
     pub fn pause(&self) {
         std::thread::sleep(std::time::Duration::from_secs(1));
     }
@@ -61,7 +61,7 @@ impl Session {
         self.screen.expect(PROMPT);
     }
 
-    /// Leaves the shell; everything that was shown, with numbers of processes made equal.
+    /// Leaves the shell. Returns everything that was shown, with process numbers made equal.
     pub fn leave(mut self) -> String {
         self.screen.keys("exit\n");
         let (_, text) = self.screen.end();
@@ -80,15 +80,15 @@ pub fn both(play: impl Fn(&World, &mut Session)) -> [String; 2] {
     })
 }
 
-/// The same where nothing may differ. Returns what was shown natively, after it was compared.
+/// Like [`both`], where nothing may differ. Returns what was shown natively.
 pub fn same(play: impl Fn(&mut Session)) -> String {
     let [native, guarded] = both(|_, session| play(session));
     assert_eq!(guarded, native, "guarded on the left");
     native
 }
 
-/// Puts a word for the process numbers of a shell's lines on jobs, as `[1] 4711`. Empty lines go: how many there are for
-/// a pipeline that was interrupted depends on the order of its ends.
+/// Replaces the process numbers in a shell's lines about jobs, as `[1] 4711`. Drops empty lines: their number
+/// after an interrupted pipeline depends on the order in which its processes end.
 fn numbered(text: &str) -> String {
     let mut result = String::new();
     let mut parts = text.split("] ");

@@ -93,8 +93,8 @@ fn tmux_inside() {
         );
         session.keys("stty size; echo in-$((6*7))\n", &["in-42"]);
         session.screen.resize(25, 90);
-        // Detached, the server goes on; attached again, it shows what there was.
-        // Keys that come at once are taken for pasted text, and bound to nothing.
+        // After a detach the server goes on, and an attach shows its screen again. Keys that arrive together
+        // count as pasted text, which is bound to nothing.
         session.keys("\x02", &[]);
         std::thread::sleep(std::time::Duration::from_millis(100));
         session.keys("d", &["[detached"]);

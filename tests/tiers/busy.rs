@@ -1,10 +1,10 @@
-//! Callers that wait for another process hold up nobody else, whoever decides.
+//! Callers that wait for another process hold up no other caller, whoever decides.
 
 use guard_tests::{World, rounds};
 
 use super::{in_each_tier, python, world};
 
-/// Opens that wait, starts of programs, and opens that do not, all at once.
+/// Opens that wait, program starts, and opens that do not wait, all at once.
 #[test]
 fn whoever_waits_holds_up_nobody() {
     let make = || -> World {

@@ -1,6 +1,7 @@
-//! How many system calls the supervisor makes for a call that it is asked about: what each costs, whatever the machine.
+//! Counts the supervisor's system calls for each call that it judges: the cost of a call, whatever the
+//! machine.
 //!
-//! strace is attached to the supervisor alone, and never to what is guarded.
+//! strace is attached only to the supervisor, never to guarded processes.
 
 use std::process::{Command, Stdio};
 
@@ -8,19 +9,19 @@ use guard_tests::{World, descendants, has, is_root, program_text, skip, until};
 
 use super::world;
 
-/// What the program repeats; the rest of what the supervisor does meanwhile is less.
+/// Repetitions of a step; everything else that the supervisor does meanwhile is less.
 const TIMES: usize = 1000;
 
-/// What threads do by the clock.
+/// Calls of threads that wake up by the clock.
 const IDLE: [&str; 2] = ["clock_nanosleep", "restart_syscall"];
 
-/// The process with the most threads.
+/// Returns the process with the most threads.
 fn supervisor(world_pid: u32) -> u32 {
     let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
     descendants(world_pid).into_iter().max_by_key(threads).expect("a process")
 }
 
-/// So many calls the supervisor makes for each `step` in Python, on the whole.
+/// Returns how many calls the supervisor makes on average for each `step` in Python.
 fn counted(tiers: &str, step: &str) -> usize {
     let mut world: World = world(r#""@/work/**": "rw-""#, "");
     world.set_tiers(tiers);
@@ -66,7 +67,7 @@ wait("/end")
     let ended = held.end();
     assert_eq!(ended.status, 0, "{}", ended.stderr);
     let summary = std::fs::read_to_string(summary).expect("a summary");
-    // % time, seconds, usecs/call, calls, errors where there are any, the name
+    // Columns: % time, seconds, usecs/call, calls, errors if there are any, the name.
     let calls: Vec<(&str, usize)> = summary
         .lines()
         .filter_map(|line| {
@@ -85,8 +86,8 @@ fn a_call_costs_no_more_system_calls_than_it_did() {
     if !is_root() || !has(&["strace"]) {
         return skip("only root traces the supervisor, with strace");
     }
-    // At most so many: whoever makes it cheaper writes the new number here. A build for tests looks at each descriptor that
-    // it closes (fcntl).
+    // Upper limits: a change that makes a call cheaper lowers the number here. A build for tests also checks
+    // each descriptor that it closes (fcntl).
     for (tiers, step, most) in [
         ("broker,floored", "close(open(path, 0))", 4),
         ("broker,floored", "close(open('f', 0))", 5),

@@ -1,4 +1,4 @@
-//! What the kernel decides by itself, over the floor: it must come to what the broker says, whatever moves meanwhile.
+//! What the kernel decides alone, over the floor, must equal the broker's verdict, whatever moves meanwhile.
 
 mod busy;
 mod counts;
@@ -7,18 +7,18 @@ mod verdicts;
 
 use guard_tests::{Ended, TIERS, World, program_text};
 
-/// Rules of a policy under which reading need not be held at all: the base, which means something else to each process,
-/// is left out.
+/// Rules of a policy under which opening to read need not be held at all. It leaves out the base, which means
+/// something else to each process.
 const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr"]},
     "permissions": {"base": false, "persistence": false, "filesystem": {"rules": {"/usr/**": "r-x", "/etc/**": "r--", "/dev/null": "rw-",
         RULES}, "deny": [DENY]}}}"#;
 
-/// A world with these rules and denials.
+/// Returns a world with these rules and denials.
 fn world(rules: &str, deny: &str) -> World {
     World::bare().policy(&PLAIN.replace("RULES", rules).replace("DENY", deny))
 }
 
-/// Does the same in a fresh world under each choice of tiers.
+/// Runs the same check in a fresh world under each choice of tiers.
 fn in_each_tier(make: impl Fn() -> World, check: impl Fn(&World, &str)) {
     for tiers in TIERS {
         let mut world = make();
@@ -27,14 +27,16 @@ fn in_each_tier(make: impl Fn() -> World, check: impl Fn(&World, &str)) {
     }
 }
 
-/// What the guard says of who decides about opening to read: whether anything is left to the kernel, without a call.
+/// Returns whether the guard reports that the kernel alone decides about opening to read, without trapping
+/// the call.
 fn has_untrapped_reads(world: &World) -> bool {
     let said = guard_tests::ended(world.command().args(["policy", "show", "--tiers", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
     json["classes"]["read"]["exact"] == true
 }
 
-/// Runs a program in Python, from the world's root. `op` is tried, and its errno's name printed, or what it gives.
+/// Runs a Python program in the world's root. In it, `op` tries a call and prints its result, or the name of
+/// its errno.
 fn python(world: &World, source: &str) -> Ended {
     let program = format!(
         r#"

@@ -1,4 +1,4 @@
-//! Landlock holds to directories, and policies to names.
+//! Landlock rules follow directories, and policies follow names.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use guard_tests::{World, ended, is_root, program_text, rounds, skip, until};
 
 use super::{has_untrapped_reads, in_each_tier, python, world};
 
-/// `drop` may be written and not read.
+/// `drop` may be written but not read.
 fn with_a_drop() -> World {
     let world = world(r#""@/work/**": "rw-", "@/more/**": "rw-", "@/drop/**": "-w-""#, "");
     world.write("drop/secret", "TOPSECRET");
@@ -15,7 +15,7 @@ fn with_a_drop() -> World {
     world
 }
 
-/// A directory that may be read is moved to where nothing may be, and something secret into it.
+/// A readable directory is moved to where nothing may be read, and a secret is moved into it.
 #[test]
 fn a_grant_does_not_move_to_where_less_is_allowed() {
     in_each_tier(with_a_drop, |world, tiers| {
@@ -31,14 +31,14 @@ op(text, "drop/work/secret")
         );
         let lines: Vec<&str> = ended.stdout.lines().collect();
         assert_eq!(lines.first(), Some(&"EACCES"), "{tiers}: {}", ended.stderr);
-        // Only where there is a grant that would move along; mv(1) then copies.
+        // The move fails only where a grant would move along; mv(1) then copies.
         let moved = if tiers == "broker" { "ok" } else { "EXDEV" };
         assert_eq!(lines.get(1), Some(&moved), "{tiers}");
         assert_eq!(lines[3..], ["ok", "EACCES"], "{tiers}: {}", ended.stderr);
     });
 }
 
-/// The same by way of places where it is allowed, inside another directory, and by an exchange.
+/// Tries the same through allowed places, inside another directory, and by an exchange.
 #[test]
 fn a_grant_is_known_where_it_was_moved() {
     let mut world = with_a_drop();
@@ -66,7 +66,7 @@ op(text, "more/outer/work/file")
     assert_eq!(ended.stdout, expected, "{}", ended.stderr);
 }
 
-/// Whoever makes a directory anew reads what is in it at once.
+/// Whoever makes a directory again can read its content at once.
 #[test]
 fn what_the_tree_makes_anew_is_read() {
     let split = || {
@@ -104,7 +104,8 @@ print("done")
     });
 }
 
-/// Where reading is not held at all, nobody could help: the hierarchy itself stays, as what is mounted upon does.
+/// Where opening to read is not held, the broker cannot help: the hierarchy itself cannot be moved, as a
+/// mount point cannot.
 #[test]
 fn what_reading_needs_stays() {
     let plain = || {
@@ -132,14 +133,15 @@ for name in "around/in", "work":
 "#,
         );
         let work = if tiers.contains("kernel") { "EBUSY\nEEXIST" } else { "ok\nok" };
-        // Of the new names none may be written.
+        // The new names may not be written.
         let rename = "EACCES";
         let expected = format!("{rename}\nok\nok\nagain\n{rename}\n{work}\nagain\n");
         assert_eq!(ended.stdout, expected, "{tiers}: {}", ended.stderr);
     });
 }
 
-/// The rest of the machine may move things, too. The floor refuses what is new there until that is noticed.
+/// Processes outside of the tree may move things, too. The floor refuses what is new there until the guard
+/// notices.
 #[test]
 fn what_others_make_anew_is_read_soon() {
     let world = world(r#""@/work/**": "rw-", "@/go": "r--", "@/gone": "rw-""#, r#""@/work/secret""#);
@@ -171,8 +173,8 @@ while True:
     assert_eq!((&*ended.stdout, ended.status), ("old\nnew\n", 0), "{}", ended.stderr);
 }
 
-/// What is mounted upon a hierarchy is another one, until it is unmounted. In a mount namespace of its own, for which one
-/// must be root here: nothing in the tree can mount.
+/// A mount covers a hierarchy until it is unmounted. The test needs its own mount namespace and root: nothing
+/// in the tree can mount.
 #[test]
 fn what_is_mounted_upon_is_read_soon() {
     if !is_root() {

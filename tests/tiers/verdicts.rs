@@ -1,10 +1,10 @@
-//! Calls whose verdict needs more than the floor's word.
+//! Calls whose verdict needs more than the floor.
 
 use guard_tests::World;
 
 use super::{in_each_tier, python, world};
 
-/// Access mode 3 opens for ioctl alone. Landlock has no right for it, so it grants it everywhere.
+/// Access mode 3 allows only ioctl. Landlock has no right for it, so it grants it everywhere.
 #[test]
 fn what_neither_reads_nor_writes_is_judged() {
     let both = || {
@@ -13,7 +13,7 @@ fn what_neither_reads_nor_writes_is_judged() {
         world.write("work/file", "");
         world
     };
-    // Nothing may be written: then neither reading nor writing is held.
+    // Nothing may be written here, so neither reading nor writing is held.
     let none = || {
         let world =
             world(r#""@/work/**": "r--""#, "").policy_text(|text| text.replace(r#""/dev/null": "rw-","#, ""));
@@ -30,7 +30,8 @@ fn what_neither_reads_nor_writes_is_judged() {
     }
 }
 
-/// What has no place is unknown to Landlock: a pipe of another process is reached where nothing is held.
+/// Landlock does not know objects without a path: where opens are not held, a pipe of another process can be
+/// opened.
 #[test]
 fn a_pipe_of_another_process_is_the_brokers_to_refuse() {
     in_each_tier(
@@ -60,7 +61,8 @@ os.wait()
     );
 }
 
-/// Nothing in the tree can make such a node. The kernel opens one that is there, but lets it do nothing special.
+/// Nothing in the tree can make a device node. The kernel opens an existing one, but lets it do nothing
+/// special.
 #[test]
 fn a_device_in_a_workspace_gets_no_requests() {
     if !guard_tests::is_root() {
@@ -79,7 +81,7 @@ fn a_device_in_a_workspace_gets_no_requests() {
             world
         },
         |world, tiers| {
-            // Reading the machine's memory needs a capability that nobody in the tree has.
+            // Reading the machine's memory needs a capability that no process in the tree has.
             let source = r#"
 import fcntl
 op(opened, "work/zero", os.O_RDWR)
@@ -89,7 +91,7 @@ with open("work/zero", "rb") as file: op(fcntl.ioctl, file, 0x1234)
             let ended = python(world, source);
             let said: Vec<&str> = ended.stdout.lines().collect();
             assert_eq!(said[0], "ok", "{tiers}: {}", ended.stderr);
-            // No machine need have one, nor may anybody in the tree read it.
+            // A machine may lack this device, and no process in the tree may read it.
             let opened: &[&str] = if tiers == "broker" { &["EACCES"] } else { &["EPERM", "ENXIO"] };
             assert!(opened.contains(&said[1]), "{tiers}: {}", said[1]);
             assert!(["EACCES", "ENOTTY"].contains(&said[2]), "{tiers}: {}", said[2]);
@@ -97,7 +99,7 @@ with open("work/zero", "rb") as file: op(fcntl.ioctl, file, 0x1234)
     );
 }
 
-/// The same answers to all kinds of names and flags, whoever gives them.
+/// Every tier gives the same answers to all kinds of names and flags.
 #[test]
 fn odd_names_and_flags_get_the_same_answers() {
     let make = || {
@@ -208,7 +210,7 @@ print(count, "opens")
         let ended = python(world, &source);
         assert_eq!(ended.status, 0, "{tiers}: {}", ended.stderr);
         let mut lines: Vec<String> = ended.stdout.lines().map(str::to_owned).collect();
-        // Where a call is held, what is refused is told.
+        // Where a call is held, a refusal is logged.
         if !tiers.contains("kernel") {
             let mut denied: Vec<String> = world
                 .audit()
@@ -237,7 +239,7 @@ print(count, "opens")
     }
 }
 
-/// A path, whichever process it is about.
+/// Returns a path with process numbers replaced.
 fn of_any_process(path: &serde_json::Value) -> String {
     let path = path.as_str().unwrap_or_default();
     let parts = path.split('/').map(|part| if part.parse::<u32>().is_ok() { "PID" } else { part });

@@ -1,4 +1,4 @@
-//! docs/tour.md, run again: a new user's way from no policy to one that fits, on a build of this repository.
+//! Replays docs/tour.md: a new user's way from no policy to one that fits, on a build of this repository.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use guard_tests::{
 };
 
 fn copy(from: &Path, to: &Path) {
-    // Links where that can be: what is built from is not written to.
+    // Makes hard links if possible: the build does not write to its sources.
     for way in ["-al", "-a"] {
         if ended(Command::new("cp").arg(way).arg(from).arg(to)).status == 0 {
             return;
@@ -20,7 +20,7 @@ fn copy(from: &Path, to: &Path) {
     panic!("cannot copy {}", from.display());
 }
 
-/// This repository in a home, to be built without a network.
+/// Copies this repository into a home, to be built without a network.
 fn project(home: &Path, vendored: &Path) {
     let (from, to) = (sources().join(".."), home.join("openclaw-guard"));
     fs::create_dir(&to).expect("a directory");
@@ -28,7 +28,7 @@ fn project(home: &Path, vendored: &Path) {
         let from = from.join(part);
         assert_eq!(ended(Command::new("cp").arg("-r").arg(from).arg(&to)).status, 0, "{part}");
     }
-    // Cargo looks upward for the repository: the one around this build is not the tour's.
+    // Cargo looks upward for the repository: it must not find the one around this build.
     assert_eq!(ended(Command::new("git").args(["init", "--quiet"]).arg(&to)).status, 0);
     let registry = home.join(".cargo/registry");
     fs::create_dir_all(&registry).expect("a directory");

@@ -1,4 +1,5 @@
-//! Links of both kinds: long chains, in the middle of a path, to places that mean the caller.
+//! Links of both kinds: long chains, links in the middle of a path, links to places that depend on the
+//! caller.
 
 use crate::attempt::{attacks, python, sh};
 use crate::machine::since;
@@ -20,7 +21,7 @@ attacks! {
 d = os.open('../shut', os.O_PATH); os.symlink('/proc/self/fd/%d' % d, 'link'); tell(open('link/file', 'rb').read())");
     by_a_link_to_dev_fd => python("
 d = os.open('../shut', os.O_PATH); os.symlink('/dev/fd/%d/file' % d, 'link'); tell(open('link', 'rb').read())");
-    /// The first open finds nothing, and is no reason to trust the name.
+    /// The first open finds nothing; that must not make the guard trust the name.
     by_a_link_that_appears_later => sh("cat link; cat link; ln -s ../shut/file link; cat link");
     by_a_directory_that_becomes_a_link => sh("mkdir d; echo x > d/file; cat d/file; rm -r d; ln -s ../shut d; cat d/file");
     by_a_file_that_becomes_a_link => sh("echo x > f; cat f; ln -sf ../shut/file f; cat f");

@@ -1,4 +1,4 @@
-//! Another root, another namespace, another mount.
+//! Other roots, namespaces and mounts.
 
 use crate::attempt::{attacks, python, sh};
 use crate::machine::{has_namespaces, has_own_proc};

@@ -1,4 +1,4 @@
-//! Names that are moved, exchanged and taken over.
+//! Names that are moved, exchanged and replaced.
 
 use crate::attempt::{attacks, python, sh};
 

@@ -1,11 +1,11 @@
-//! Spellings of a path, names that are no plain text, and directories that are not where they were.
+//! Spellings of a path, names that are not plain text, and directories that have moved.
 
 use guard_tests::Arena;
 
 use crate::attempt::{Outside, attacks, python, sh};
 use crate::machine::has_secret_memory;
 
-/// More secrets, under names that are hard to write in a rule.
+/// Creates more secrets, under names that are hard to write in a rule.
 fn strange_names(arena: &Arena) -> Outside {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
@@ -46,7 +46,7 @@ attacks! {
     by_a_changed_directory_and_back => sh("cd $R/shut/dir; cat ../file");
     by_a_directorys_descriptor => python("os.fchdir(os.open('../shut', os.O_PATH)); tell(open('file', 'rb').read())");
     by_a_link_that_is_the_current_directory => sh("ln -s ../shut link; cd link; cat file; cat ./file");
-    /// `..` of a directory that is gone is still its parent.
+    /// `..` of a removed directory is still its parent.
     by_a_removed_directory => python("
 os.mkdir('d'); os.chdir('d'); os.rmdir('../d'); tell(open('../../shut/file', 'rb').read())");
     by_the_name_of_a_removed_directory => python("
@@ -66,7 +66,7 @@ tell(os.read(os.open('../../shut/file', os.O_RDONLY, dir_fd=c), 99))");
     written_by_a_moved_directory => python("
 os.makedirs('a/only'); os.makedirs('a/b/c'); c = os.open('a/b/c', os.O_PATH); os.rename('a/b/c', 'c')
 open(os.open('../../only/file', os.O_WRONLY, dir_fd=c), 'w').write('x')");
-    /// Deeper than any path that the kernel tells.
+    /// Deeper than any path that the kernel reports.
     by_the_way_up_from_a_deep_directory => python("
 d = 'x' * 200
 for _ in range(25): os.mkdir(d); os.chdir(d)
@@ -84,7 +84,7 @@ d = 'x' * 200
 top = os.open('../only', os.O_PATH)
 for _ in range(25): os.mkdir(d); os.chdir(d)
 open('file', 'w'); os.rename('file', 'new', dst_dir_fd=top)");
-    /// The last byte of the path is the last one of the mapped page.
+    /// The path's last byte is the last byte of the mapped page.
     at_the_end_of_a_page => python("
 page = call(9, 0, 8192, 3, 0x22, -1, 0); call(11, page + 4096, 4096)
 text = S.encode() + b'\\0'; start = page + 4096 - len(text); ctypes.memmove(start, text, len(text))

@@ -33,7 +33,7 @@ d = os.open(R, os.O_PATH); tell(os.read(call(437, d, b'work/../shut/file', struc
 d = os.open(R, os.O_PATH); tell(os.read(call(437, d, b'/shut/file', struct.pack('QQQ', 0, 0, 16), 24), 99))");
     by_openat2_above_a_root => python("
 d = os.open(R, os.O_PATH); tell(os.read(call(437, d, b'/../../shut/../../shut/file', struct.pack('QQQ', 0, 0, 16), 24), 99))");
-    /// The link means another file where the root is another.
+    /// With RESOLVE_IN_ROOT the link leads to another file.
     by_openat2_and_a_link_in_a_root => python("
 os.symlink('/shut/file', 'link'); d = os.open(R, os.O_PATH)
 tell(os.read(call(437, d, b'work/link', struct.pack('QQQ', 0, 0, 16), 24), 99))");

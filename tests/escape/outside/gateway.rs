@@ -1,4 +1,4 @@
-//! OpenClaw's gateway, or what stands in its place.
+//! OpenClaw's gateway, or a stand-in for it.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,9 +10,9 @@ use guard_tests::Arena;
 use super::{reached, watch};
 use crate::attempt::Outside;
 
-/// A gateway on every address of this host; `work/port` and the operator's `openclaw.json` tell its port.
+/// A gateway on every address of this host. `work/port` and the operator's `openclaw.json` contain its port.
 pub fn gateway(arena: &Arena) -> Outside {
-    // Of both families, where this host has them.
+    // Listens on both address families where this host has them.
     let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).expect("a port");
     let port = listener.local_addr().expect("an address").port();
     arena.world.write("home/.openclaw/openclaw.json", format!(r#"{{"gateway": {{"port": {port}}}}}"#));
@@ -21,20 +21,20 @@ pub fn gateway(arena: &Arena) -> Outside {
     watch(arena, reached(move || listener.accept().is_ok()))
 }
 
-/// What opens a gateway in these tests: the secret of the arena.
+/// Returns the token of the gateways in these tests: the secret of the arena.
 fn token(arena: &Arena) -> String {
     std::fs::read_to_string(arena.root().join("shut/file")).expect("a secret").trim().to_owned()
 }
 
-/// OpenClaw's configuration, with a token in clear or a variable that has it.
+/// Writes OpenClaw's configuration, with the token in clear or the name of a variable that holds it.
 fn configured(arena: &Arena, token: &str) {
     let text = format!(r#"{{"gateway": {{"auth": {{"token": "{token}"}}}}}}"#);
     arena.world.write("home/.openclaw/openclaw.json", &text);
     arena.world.write("home/.openclaw/openclaw.json.bak", &text);
 }
 
-/// Says yes to whoever presents the token. It is reached by way of `work/relay`, a port that nothing closes: somebody of the
-/// operator's passes on what comes there.
+/// A gateway that approves whoever presents the token. Attacks reach it at `work/relay`, a port that nothing
+/// closes, as if a process of the operator's forwarded what arrives there.
 fn keyed(arena: &Arena) -> Outside {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -46,7 +46,7 @@ fn keyed(arena: &Arena) -> Outside {
         stream.set_nonblocking(false).expect("a socket");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
         let mut said = vec![0; token.len()];
-        // Whoever says less is not let in.
+        // A client that sends less is refused.
         let is_let_in = stream.read_exact(&mut said).is_ok() && said == token.as_bytes();
         let _ = stream.write_all(if is_let_in { b"allow-once" } else { b"refused" });
         is_let_in
@@ -66,18 +66,20 @@ pub fn with_a_variable(arena: &Arena) -> Outside {
     keyed(arena)
 }
 
-/// The gateway whose token is in `only/token`, which the policy would let the tree read.
+/// The gateway whose token is in `only/token`, which other rules let the tree read.
 pub fn with_a_file(arena: &Arena) -> Outside {
     let path = arena.world.write("only/token", token(arena));
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("a mode");
     keyed(arena)
 }
 
-/// Somebody who looks for the gateway at its port, where none runs, and tells the token to whoever is there.
+/// A client that looks for the gateway at its port, where none runs, and sends the token to whatever listens
+/// there.
 pub fn caller(arena: &Arena) -> Outside {
-    // None of those that the kernel picks: such a connection may meet itself, and then the port is taken.
+    // Avoids the ports that the kernel picks: a connection from such a port may reach itself and take the
+    // port.
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Tests of other processes look for one meanwhile.
+    // Starts at a number of this process's own: other test processes search at the same time.
     let own = u16::try_from(std::process::id() % 97).expect("a small number") * 100;
     let next = || 20_000 + (own + NEXT.fetch_add(1, Ordering::Relaxed)) % 10_000;
     let ports = std::iter::repeat_with(next).take(1000);

@@ -1,4 +1,4 @@
-//! Who stands outside of the tree, and says so below `shut/` when it was got at.
+//! Servers and processes outside of the tree. They leave a mark below `shut/` when an attack reached them.
 
 mod gateway;
 mod page;
@@ -22,13 +22,13 @@ pub use processes::victim;
 pub use programs::{agent, bus, terminal, tmux};
 pub use servers::{abstract_server, autobound, datagrams, late_server, messages, server, server_at};
 
-/// Somebody who looks again and again, and leaves a mark when `reached` says so.
+/// A thread that polls `reached` and leaves a mark when it returns true.
 struct Watch {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether a server that accepts was called since the last look: all who wait are taken in.
+/// Returns a closure that reports whether a client connected since its last call. It accepts all that wait.
 fn reached(mut accepts: impl FnMut() -> bool) -> impl FnMut() -> bool {
     move || {
         let mut reached = false;
@@ -45,7 +45,7 @@ fn watch(arena: &Arena, mut reached: impl FnMut() -> bool + Send + 'static) -> O
     let stopped = Arc::clone(&stop);
     let thread = std::thread::spawn(move || {
         loop {
-            // Looked at before the last look: what came until then counts.
+            // Reads the flag before it looks, so that whatever came before the stop counts.
             let last = stopped.load(Ordering::Acquire);
             if reached() {
                 std::fs::write(&mark, "reached").expect("a mark");
@@ -59,7 +59,7 @@ fn watch(arena: &Arena, mut reached: impl FnMut() -> bool + Send + 'static) -> O
     Box::new(Watch { stop, thread: Some(thread) })
 }
 
-/// What is there when somebody was got at.
+/// Returns the path of the mark.
 fn mark(arena: &Arena) -> PathBuf {
     arena.root().join("shut/reached")
 }

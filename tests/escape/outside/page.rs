@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_w
 use super::{reached, watch};
 use crate::attempt::Outside;
 
-/// A page on every address of this host, though the real one has just one; `work/port` tells its port.
+/// A page on every address of this host, although the real one has just one. `work/port` contains its port.
 pub fn page(arena: &Arena) -> Outside {
     let listener = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -21,13 +21,14 @@ pub fn page(arena: &Arena) -> Outside {
     watch(arena, kept(accepts, announced))
 }
 
-/// One that comes when the tree waits for it.
+/// A page that starts listening once the tree waits for it.
 pub fn late_page(arena: &Arena) -> Outside {
     coming(arena, "work/port-unknown", |_| true)
 }
 
-/// The same, and `work/port-to-come` tells its port before. Only who says something counts: the kernel may have connected
-/// before the guard looked again and cut it off, which the caller is not told.
+/// Like [`late_page`], but `work/port-to-come` contains its port beforehand. Only a caller that sends
+/// something counts: the kernel may have connected before the guard looked again and cut the connection, and
+/// the caller does not learn of it.
 pub fn page_to_come(arena: &Arena) -> Outside {
     coming(arena, "work/port-to-come", |mut caller| {
         caller.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
@@ -35,7 +36,7 @@ pub fn page_to_come(arena: &Arena) -> Outside {
     })
 }
 
-/// Says what `looks` does, and has this for as long.
+/// Returns what `looks` returns, and owns `had` for as long.
 fn kept<T: Send + 'static>(
     mut looks: impl FnMut() -> bool + Send + 'static,
     had: T,
@@ -47,7 +48,7 @@ fn kept<T: Send + 'static>(
 }
 
 fn coming(arena: &Arena, told: &str, counts: fn(TcpStream) -> bool) -> Outside {
-    // Bound, and nobody listens yet.
+    // Binds the port without listening yet.
     let bound =
         socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).expect("a socket");
     bind(&bound, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
@@ -56,7 +57,7 @@ fn coming(arena: &Arena, told: &str, counts: fn(TcpStream) -> bool) -> Outside {
     arena.world.write(told, port.to_string());
     let work = arena.root().join("work");
     let waits = work.join("waits");
-    // Nobody has it locked: no page is there yet.
+    // The file is not locked yet: it announces no page.
     let file = arena.world.page_file(&format!("127.0.0.1:{port}\n"));
     let mut announced = None;
     let comes = move || {

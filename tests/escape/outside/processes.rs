@@ -1,4 +1,4 @@
-//! Processes that are not to be signalled, slowed down or looked into.
+//! Processes that must not be signalled, slowed down or inspected.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -17,11 +17,11 @@ struct Victim {
     mark: PathBuf,
 }
 
-/// A process of the same user that sleeps in a group of its own. It has the secret in its environment, and open as its
-/// standard input. `work/victim` tells its number.
+/// A process of the same user that sleeps in a group of its own. It has the secret in its environment, and
+/// open as its standard input. `work/victim` contains its process id.
 pub fn victim(arena: &Arena) -> Outside {
     let secret = arena.root().join("shut/file");
-    // As the attacker natively: whoever has fewer privileges may not touch one with more.
+    // Has the privileges of a native attacker: a process may not touch one with more privileges.
     let mut command = Command::new("setpriv");
     command.args(["--no-new-privs", "--inh-caps=-all"]);
     if is_root() {
@@ -32,7 +32,7 @@ pub fn victim(arena: &Arena) -> Outside {
     let child =
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().expect("to start");
     let until = Instant::now() + Duration::from_secs(60);
-    // Until it sleeps, its program is not the one that it will be.
+    // Before it sleeps, the process still runs another program.
     while !fs::read(format!("/proc/{}/cmdline", child.id())).is_ok_and(|line| line.starts_with(b"sleep\0")) {
         assert!(Instant::now() < until, "it never sleeps");
         std::thread::sleep(Duration::from_millis(1));
@@ -42,7 +42,7 @@ pub fn victim(arena: &Arena) -> Outside {
     Box::new(Victim { child, before, mark: mark(arena) })
 }
 
-/// All that somebody else could change of a process.
+/// Describes everything that another process could change in a process.
 fn state(pid: u32) -> String {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
@@ -53,7 +53,7 @@ fn state(pid: u32) -> String {
             line.map(|value| value.trim().to_owned()).unwrap_or_default()
         };
         let is_over = field("State:").starts_with(['Z', 'T', 't', 'X']);
-        // A signal is on its way.
+        // Waits while a signal is pending.
         let is_hit = ["SigPnd:", "ShdPnd:"].iter().any(|name| field(name).bytes().any(|digit| digit != b'0'));
         if is_hit && !is_over && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(2));
@@ -62,7 +62,8 @@ fn state(pid: u32) -> String {
         let stat = read("stat");
         let after: Vec<&str> =
             stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect()).unwrap_or_default();
-        // Group, priority, nice, real-time priority and policy (proc_pid_stat(5)), which begin behind the third field.
+        // Group, priority, nice, real-time priority and policy (proc_pid_stat(5)); `after` begins at the
+        // third field.
         let numbers: Vec<_> = [5, 18, 19, 40, 41].iter().filter_map(|at| after.get(at - 3)).collect();
         let io = Command::new("ionice").args(["-p", &pid.to_string()]).output();
         return format!(
@@ -83,7 +84,7 @@ impl Drop for Victim {
         if state(self.child.id()) != self.before {
             fs::write(&self.mark, "reached").expect("a mark");
         }
-        // One that was killed is there until it is waited for.
+        // A killed process stays a zombie until it is waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

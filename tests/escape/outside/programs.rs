@@ -1,4 +1,4 @@
-//! Programs of the system that serve their user, and terminals.
+//! Programs of the system that act for their user, and terminals.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,12 +12,12 @@ use nix::pty::openpty;
 use super::watch;
 use crate::attempt::Outside;
 
-/// A program that runs until this is dropped.
+/// A program that dropping this ends.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -30,13 +30,14 @@ fn running(command: &mut Command, socket: &Path) -> Running {
     running
 }
 
-/// A bus at `work/bus` and at the abstract name `$R` that starts `org.guard.Test` when asked, which writes below `shut/`.
+/// A bus at `work/bus` and at the abstract name `$R`. On request it starts `org.guard.Test`, which writes
+/// below `shut/`.
 pub fn bus(arena: &Arena) -> Outside {
     let root = arena.root();
     let root = root.display();
     arena.world.write(
         "bus/services/org.guard.Test.service",
-        // That it fails is told at once; for the name of one that does not, the bus would wait.
+        // The bus reports a service that fails at once; it would wait for the name of one that does not.
         format!(
             "[D-BUS Service]\nName=org.guard.Test\nExec=/bin/sh -c 'cp {root}/guard.json {root}/shut/reached; exit 1'\n"
         ),
@@ -57,7 +58,7 @@ struct Tmux {
     socket: PathBuf,
 }
 
-/// A server of tmux at `work/tmux`, with one session.
+/// Starts a tmux server at `work/tmux`, with one session.
 pub fn tmux(arena: &Arena) -> Outside {
     let tmux = Tmux { socket: arena.root().join("work/tmux") };
     assert!(tmux.run(&["-f", "/dev/null", "new-session", "-d", "sleep", "1000"]), "no tmux");
@@ -75,19 +76,20 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        // The sleep goes with it; an attack may have ended both.
+        // The sleep ends with the server; an attack may have ended both.
         let _ = self.run(&["kill-server"]);
     }
 }
 
-/// An ssh-agent at `work/agent`. It has lost its way if it holds a key that nobody outside gave it.
+/// An ssh-agent at `work/agent`. Dropping it leaves a mark unless it holds exactly the key it was given.
 struct Agent {
     agent: Running,
     socket: PathBuf,
     mark: PathBuf,
 }
 
-/// An ssh-agent at `work/agent` that holds a key whose comment is the secret; a key that comes to it is an effect, too.
+/// An ssh-agent at `work/agent` that holds a key whose comment is the secret. A key that an attack adds is an
+/// effect, too.
 pub fn agent(arena: &Arena) -> Outside {
     let socket = arena.root().join("work/agent");
     let mut command = Command::new(program("ssh-agent"));
@@ -116,7 +118,8 @@ impl Drop for Agent {
     }
 }
 
-/// Somebody else's terminal of the same user, into which the secret has been typed. `work/terminal` has its name.
+/// Another terminal of the same user, into which the secret has been typed. `work/terminal` contains its
+/// name.
 pub fn terminal(arena: &Arena) -> Outside {
     let pair = openpty(None, None).expect("a terminal");
     let name = nix::unistd::ttyname(&pair.slave).expect("a name");

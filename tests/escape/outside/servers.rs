@@ -1,4 +1,4 @@
-//! Servers at sockets, which would do what everybody asks for.
+//! Servers on sockets, which would act for whoever connects.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
@@ -16,11 +16,11 @@ fn listening(arena: &Arena, listener: UnixListener) -> Outside {
     watch(arena, reached(move || listener.accept().is_ok()))
 }
 
-/// At a path of the arena.
+/// Listens at a path of the arena.
 pub fn server_at(arena: &Arena, path: &str) -> Outside {
     let path = arena.root().join(path);
     std::fs::create_dir_all(path.parent().expect("a directory")).expect("directories");
-    // By a short name: the path may be longer than an address.
+    // Binds a short name: the path may be longer than an address.
     let directory = std::fs::File::open(path.parent().expect("a directory")).expect("a directory");
     let name = path.file_name().expect("a name").to_str().expect("a name");
     let short = if path.as_os_str().len() < 100 {
@@ -31,30 +31,30 @@ pub fn server_at(arena: &Arena, path: &str) -> Outside {
     listening(arena, UnixListener::bind(short).expect("a socket"))
 }
 
-/// At `work/server`, where the tree may write but which no rule names.
+/// Listens at `work/server`: the tree may write there, but no rule names the socket.
 pub fn server(arena: &Arena) -> Outside {
     server_at(arena, "work/server")
 }
 
-/// The arena's own abstract name, with something behind it.
+/// Returns the arena's own abstract name, followed by `rest`.
 fn abstract_name(arena: &Arena, rest: &str) -> SocketAddr {
     let name = [arena.root().as_os_str().as_bytes(), rest.as_bytes()].concat();
     SocketAddr::from_abstract_name(name).expect("a name")
 }
 
-/// At the abstract name `$R`, and at the same with a NUL and `more` behind it.
+/// Listens at the abstract name `$R`, and at the same name followed by a NUL and `more`.
 pub fn abstract_server(arena: &Arena) -> Outside {
     let at = |rest| listening(arena, UnixListener::bind_addr(&abstract_name(arena, rest)).expect("a socket"));
     Box::new([at(""), at("\0more")])
 }
 
-/// At the abstract name `$R`, once nobody else has it.
+/// Listens at the abstract name `$R`, once nobody else has it.
 pub fn late_server(arena: &Arena) -> Outside {
     let name = abstract_name(arena, "");
     let taken = std::fs::canonicalize(arena.root().join("work")).expect("a directory").join("taken");
     let mut listener = None;
     watch(arena, move || {
-        // Only after the tree has had it.
+        // Waits until the tree has had the name.
         if listener.is_none() && taken.exists() {
             listener = UnixListener::bind_addr(&name).ok();
             if let Some(listener) = &listener {
@@ -66,10 +66,10 @@ pub fn late_server(arena: &Arena) -> Outside {
     })
 }
 
-/// At an abstract name that the kernel chose: it is in `work/name`.
+/// Listens at an abstract name that the kernel chose. `work/name` contains it.
 pub fn autobound(arena: &Arena) -> Outside {
     let socket = unnamed(SocketType::STREAM);
-    // An address of the family alone asks the kernel for a name.
+    // Binding an address of only the family asks the kernel for a name.
     nix::sys::socket::bind(socket.as_raw_fd(), &nix::sys::socket::UnixAddr::new_unnamed()).expect("a name");
     rustix::net::listen(&socket, 16).expect("a socket");
     let listener = UnixListener::from(socket);
@@ -79,7 +79,7 @@ pub fn autobound(arena: &Arena) -> Outside {
     listening(arena, listener)
 }
 
-/// Takes datagrams at `work/datagrams` and at the abstract name `$R`.
+/// Receives datagrams at `work/datagrams` and at the abstract name `$R`.
 pub fn datagrams(arena: &Arena) -> Outside {
     let by_path = UnixDatagram::bind(arena.root().join("work/datagrams")).expect("a socket");
     let by_name = UnixDatagram::bind_addr(&abstract_name(arena, "")).expect("a socket");
@@ -90,7 +90,7 @@ pub fn datagrams(arena: &Arena) -> Outside {
     watch(arena, move || sockets.iter().any(|socket| socket.recv(&mut [0; 9]).is_ok()))
 }
 
-/// Takes messages of a connection (SOCK_SEQPACKET) at `work/messages`.
+/// Accepts SOCK_SEQPACKET connections at `work/messages`.
 pub fn messages(arena: &Arena) -> Outside {
     let socket = unnamed(SocketType::SEQPACKET);
     let address = SocketAddrUnix::new(arena.root().join("work/messages")).expect("an address");

@@ -15,7 +15,7 @@ attacks! {
     by_execveat_of_a_link_in_proc => python("
 os.chdir(R); f = os.open(P, os.O_PATH); call(322, os.open('/proc/self/fd', os.O_RDONLY), b'%d' % f, array(b'x'), 0, 0)");
     by_a_descriptor_that_closes => python("os.chdir(R); call(322, os.open(P, os.O_RDONLY | os.O_CLOEXEC), b'', array(b'x'), 0, 0x1000)");
-    /// The check says whether it could run; it must not be what runs it.
+    /// The check reports whether the program could run; it must not be what makes it run.
     after_a_check => python("
 os.chdir(R); f = os.open(P, os.O_PATH)
 try: call(322, f, b'', array(b'x'), 0, 0x11000)
@@ -58,7 +58,7 @@ os.mkdir('d'); os.mkdir('e'); os.chdir('d'); os.rmdir('../d'); os.chdir(R); call
     by_a_relative_name_from_a_moved_directory => python("
 os.makedirs('a/b'); os.symlink(R + '/work', 'a/b/work'); os.chdir('a/b'); d = os.open('..', os.O_PATH)
 os.rename('b', '../b', src_dir_fd=d, dst_dir_fd=d); call(59, b'../../hide/prog', array(b'x'), 0)");
-    /// The program is open before its directory is closed to it; nothing is remembered of that.
+    /// The child inherits the descriptor instead of opening it.
     from_a_child_with_the_descriptor => python("
 f = os.open(P, os.O_PATH); os.set_inheritable(f, True); os.chdir(R)
 if os.fork(): os.wait()

@@ -1,29 +1,30 @@
-//! Code that is no program: loaders, libraries, plugins. What is mapped needs `x`; what is allowed gains nothing by it.
+//! Code that is not a program: loaders, libraries, plugins. Mapping it needs `x`, and an allowed program
+//! gains no rights from it.
 
 use guard_tests::Arena;
 
 use crate::attempt::{BUILDING, Outside, attacks, python, sh};
 
-/// `hide/library.so`, which may be read and not run.
+/// Builds `hide/library.so`, which may be read but not run.
 fn a_library(arena: &Arena) -> Outside {
     arena.build("library", "hide/library.so", &["-shared", "-fPIC"]);
     Box::new(())
 }
 
-/// `work/library.so`, which may be run where what is built may.
+/// Builds `work/library.so`, which may be run where the policy lets built files run.
 fn a_library_of_ones_own(arena: &Arena) -> Outside {
     arena.build("library", "work/library.so", &["-shared", "-fPIC"]);
     Box::new(())
 }
 
-/// A program whose loader is the one that may not run: `work/loaded`.
+/// Builds `work/loaded`, a program whose loader may not run.
 fn a_program_with_such_a_loader(arena: &Arena) -> Outside {
     let flag = format!("-Wl,--dynamic-linker={}", arena.root().join("hide/prog").display());
     arena.build("show", "work/loaded", &[&flag]);
     Box::new(())
 }
 
-/// The same by a link, and by a name from the current directory.
+/// Builds programs that name the same loader by a link, and by a path relative to the current directory.
 fn programs_with_linked_loaders(arena: &Arena) -> Outside {
     let link = arena.root().join("work/loader");
     std::os::unix::fs::symlink("../hide/prog", &link).expect("a link");
@@ -69,7 +70,7 @@ f = os.open('/lib64/ld-linux-x86-64.so.2', os.O_RDONLY); os.chdir(R); call(322, 
     as_a_plugin_of_the_compiler => sh("echo > x.c; MARK=1 cc -fplugin=$R/hide/library.so -c x.c").with(a_library).needs(&["cc"]);
     as_a_provider_of_openssl => sh("MARK=1 openssl list -providers -provider-path $R/hide -provider library").with(a_library).needs(&["openssl"]);
     as_an_addon_of_node => sh("cp $R/hide/library.so l.node; MARK=1 node -e 'process.dlopen({exports: {}}, process.env.R + \"/work/l.node\")'").with(a_library).needs(&["node"]);
-    /// An allowed program with code of the tree's own in it is the tree.
+    /// An allowed program that loads the tree's own code gets no more rights than the tree.
     reads_nothing_more_preloaded => sh("LD_PRELOAD=./library.so cat /dev/null").with(a_library_of_ones_own).under(BUILDING);
     reads_nothing_more_preloaded_by_the_loader => sh("/lib64/ld-linux-x86-64.so.2 --preload ./library.so /usr/bin/true").with(a_library_of_ones_own).under(BUILDING);
     reads_nothing_more_audited => sh("LD_AUDIT=./library.so cat /dev/null").with(a_library_of_ones_own).under(BUILDING);

@@ -1,4 +1,4 @@
-//! Scripts, whose interpreter may not run, or which start what may not run.
+//! Scripts whose interpreter may not run, or which start a program that may not run.
 
 use crate::attempt::{BUILDING, attacks, python, sh};
 

@@ -1,4 +1,4 @@
-//! Tools of every day that start what they are told to.
+//! Everyday tools that start the programs they are given.
 
 use crate::attempt::{attacks, python, sh};
 

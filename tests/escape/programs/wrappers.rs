@@ -1,4 +1,4 @@
-//! Programs whose work is to start others.
+//! Programs whose purpose is to start others.
 
 use crate::attempt::{attacks, sh};
 

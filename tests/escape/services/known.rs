@@ -1,5 +1,5 @@
-//! What serves the user on an ordinary machine, where its programs look for it. The directories may be written, as a
-//! runtime directory or /tmp may be under many policies; no rule names the sockets.
+//! Services of the user on an ordinary machine, where its programs look for them. The directories may be
+//! written, as a runtime directory or /tmp may be under many policies; no rule names the sockets.
 
 use crate::attempt::{attacks, python, sh};
 use crate::outside::{abstract_server, agent, bus, server_at, terminal, tmux};

@@ -8,7 +8,7 @@ use guard_tests::{Arena, program};
 
 use crate::attempt::{Outside, attacks, python};
 
-/// What adds a key to the user's own ring, lets the user read it, and says its number.
+/// Adds a key to the user's own ring, lets the user read it, and prints its number.
 const ADD: &str = "
 import ctypes, sys
 libc = ctypes.CDLL(None)
@@ -16,7 +16,7 @@ key = libc.syscall(248, b'user', sys.argv[1].encode(), sys.argv[2].encode(), len
 libc.syscall(250, 5, key, 0x3f3f0000)
 print(key)";
 
-/// What takes it away again.
+/// Removes the key.
 const REMOVE: &str = "
 import ctypes, sys
 libc = ctypes.CDLL(None)
@@ -36,7 +36,7 @@ fn python3(code: &str, arguments: &[&str]) -> String {
     String::from_utf8(command.output().expect("python").stdout).expect("text").trim().to_owned()
 }
 
-/// A key of the user's that holds the secret; `work/key` tells its number.
+/// Adds a key of the user's that holds the secret. `work/key` contains its number.
 fn key(arena: &Arena) -> Outside {
     let secret = fs::read_to_string(arena.root().join("shut/file")).expect("the secret");
     let name = format!("guard-test-{}", arena.root().display());

@@ -1,4 +1,4 @@
-//! By asking somebody else: whoever stands outside of the tree acts for who asks.
+//! Attacks by asking somebody else: services outside of the tree act for whoever asks.
 
 mod datagrams;
 mod known;

@@ -1,9 +1,9 @@
-//! Processes outside of the tree: signalled, slowed down, looked into.
+//! Processes outside of the tree: signalled, slowed down, inspected.
 
 use crate::attempt::{attacks, python, sh};
 use crate::outside::victim;
 
-/// Everything but what is closed may be written and run: what then still holds is no rule.
+/// Everything except what is closed may be written and run, so the refusals do not come from a rule.
 const WIDE: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off"},
     "permissions": {"filesystem": {"rules": {"/**": "rwx", "@/shut/**": "---", "@/only/**": "r--", "@/hide/**": "r--", "@/home/**": "r--"},
         "default": "---"}}}"#;

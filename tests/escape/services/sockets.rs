@@ -1,4 +1,4 @@
-//! A socket that the tree did not make, by every way to name it. No rule does.
+//! Sockets that the tree did not make, by every way to name them. No rule names them.
 
 use crate::attempt::{attacks, c, python, sh};
 use crate::outside::{abstract_server, autobound, late_server, messages, server, server_at};
@@ -143,7 +143,7 @@ socket.socket(socket.AF_UNIX).connect('\\0' + R.rstrip('/') + '\\0more')").with(
     by_a_name_that_the_kernel_chose => python("
 import socket
 socket.socket(socket.AF_UNIX).connect(b'\\0' + open('name', 'rb').read())").with(autobound);
-    /// The tree had the name before.
+    /// The tree had the name earlier.
     by_a_name_that_was_the_trees => python("
 import socket, time
 name = '\\0' + R.rstrip('/')
@@ -151,7 +151,7 @@ own = socket.socket(socket.AF_UNIX); own.bind(name); own.close()
 open('taken', 'w').close()
 while not os.path.exists('late'): time.sleep(.002)
 socket.socket(socket.AF_UNIX).connect(name)").with(late_server);
-    /// The tree has a socket of that name still, of another kind.
+    /// The tree still has a socket of that name, of another type.
     by_a_name_of_two_kinds => python("
 import socket, time
 name = '\\0' + R.rstrip('/')

@@ -1,4 +1,4 @@
-//! OpenClaw's gateway: out of reach, and nobody listens in its place.
+//! OpenClaw's gateway: the tree cannot reach it, and cannot listen in its place.
 
 use std::fs;
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ fn no_address_of_this_host_leads_to_it() {
             && line["verdict"] == "deny"),
         "{denied:?}"
     );
-    // Without the guard all of them lead there, and with it to every other port.
+    // Without the guard all of these addresses lead there; with the guard they lead to every other port.
     assert_eq!(natively(&world, &each("tcp", &own, gateway.port)), vec!["ok"; count], "{own:?}");
     assert_eq!(gateway.reached(), count);
     let (said, ended) = tried(&world, Some(gateway.port), &each("tcp", &own, other.port));
@@ -63,10 +63,10 @@ fn check_says_the_same() {
     assert_eq!(said.status, 1, "{said:?}");
 }
 
-/// Whoever listens there while the gateway is down is told its token.
+/// Whoever listens there while the gateway is down receives its token.
 #[test]
 fn nobody_listens_in_its_place() {
-    // Free a moment ago, and nobody else's: the port is told to the guard alone.
+    // The port was free a moment ago, and nobody else uses it: only the guard knows that it is the gateway's.
     let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
     let hosts =
         ["127.0.0.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0"].map(str::to_owned);
@@ -80,7 +80,7 @@ fn nobody_listens_in_its_place() {
         ended.stderr
     );
     assert!(world.audit().iter().any(|line| line["operation"] == "bind" && line["verdict"] == "deny"));
-    // UDP is not what it speaks, another port is not its own, and no port in particular neither.
+    // The gateway does not use UDP, and neither another port nor port 0 is its own.
     let fine = [each("udpbind", &hosts, free), each("tcpbind", &hosts[..1], 0)].concat();
     assert_eq!(tried(&world, Some(free), &fine).0, ["ok"; 7]);
     assert_eq!(tried(&world, Some(1), &each("tcpbind", &hosts[..1], free)).0, ["ok"]);
@@ -88,7 +88,7 @@ fn nobody_listens_in_its_place() {
     assert_eq!(tried(&open, Some(free), &each("tcpbind", &hosts[..1], free)).0, ["ok"]);
 }
 
-/// AF_UNSPEC is AF_INET to bind(2).
+/// bind(2) treats AF_UNSPEC as AF_INET.
 #[test]
 fn no_family_is_no_way_around() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a listener").local_addr().expect("an address").port();
@@ -109,8 +109,8 @@ print(errno.errorcode[ctypes.get_errno()] if libc.bind(s.fileno(), address, 16) 
     assert_eq!(bound(1), "ok\n");
 }
 
-/// A socket becomes one of IPv4 while its binding is judged, and is unbound by its peer's reset. Meanwhile the guard waits
-/// for the page with the address.
+/// The socket becomes an IPv4 one while its binding is judged, and its peer's reset unbinds it. The guard
+/// waits meanwhile for the page of memory that holds the address.
 #[test]
 fn a_socket_that_changes_its_family_is_no_way_around() {
     let free = TcpListener::bind("[::]:0").expect("a listener").local_addr().expect("an address").port();
@@ -145,7 +145,7 @@ print("bound" if got else "not bound")
     assert_eq!(native.stdout, "bound\n", "{}", native.stderr);
 }
 
-/// `ip route add local`: addresses of no interface, at which this host is reached.
+/// `ip route add local`: this host is reached at addresses that no interface has.
 #[test]
 fn routes_to_this_host_are_its_own() {
     let world = World::open();
@@ -211,7 +211,7 @@ fn observing_blocks_nothing() {
     assert!(ended.stderr.contains("would have denied connect [::1]:"), "{}", ended.stderr);
 }
 
-/// Which ports of these two are denied, with this openclaw.json.
+/// Returns which ports of these two are denied, given the openclaw.json of this world.
 fn denied(world: &World, gateway: Option<u16>, listeners: &[&Listener; 2]) -> (Vec<bool>, String) {
     let tries = listeners.map(|listener| format!("tcp 127.0.0.1 {}", listener.port));
     let (said, ended) = tried(world, gateway, &tries);
@@ -227,9 +227,9 @@ fn its_port_is_what_the_environment_and_openclaw_json_say() {
     assert_eq!(denied(&world, None, &listeners).0, [false, false]);
     world.write(CONFIG, format!("// JSON5\n{{gateway: {{port: {}, auth: {{token: 'x'}},}},}}\n", one.port));
     assert_eq!(denied(&world, None, &listeners).0, [true, false]);
-    // Both count where they differ.
+    // Both count if they differ.
     assert_eq!(denied(&world, Some(two.port), &listeners).0, [true, true]);
-    // Elsewhere by its own variable, and then that file is out of the tree's reach as well.
+    // OpenClaw's variable may name another file; then that file is out of the tree's reach as well.
     let elsewhere = world.write("elsewhere.json5", format!("{{gateway: {{port: {}}}}}", two.port));
     let mut command = world.command();
     command.env("OPENCLAW_CONFIG_PATH", &elsewhere).args(["--", "python3", "-S", "-c", super::TRY]);
@@ -239,7 +239,7 @@ fn its_port_is_what_the_environment_and_openclaw_json_say() {
     let mut command = world.command();
     command.env("OPENCLAW_CONFIG_PATH", &elsewhere).args(["--", "cat"]).arg(&elsewhere);
     assert!(ended(&mut command).stderr.contains("denied read"));
-    // Nor are the copies in its reach that OpenClaw leaves beside it.
+    // The tree cannot read the copies that OpenClaw leaves beside it either.
     let copy = world.write("elsewhere.json5.bak", "token");
     let mut command = world.command();
     command.env("OPENCLAW_CONFIG_PATH", &elsewhere).args(["--", "cat"]).arg(&copy);
@@ -278,7 +278,7 @@ fn a_configuration_that_cannot_be_read_is_told_and_the_default_counts() {
         assert_eq!(said, ["EACCES"]);
         assert!(ended.stderr.contains("Permission denied"), "{}", ended.stderr);
     }
-    // A FIFO holds nobody up.
+    // A FIFO in its place blocks nobody.
     fs::remove_file(&path).expect("a file");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a FIFO");
     assert!(tried(&world, None, &default).1.stderr.contains("no plain file"));

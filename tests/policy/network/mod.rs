@@ -1,4 +1,4 @@
-//! `network.connect` against real listeners, which the tests make.
+//! `network.connect` against real listeners of the tests' own.
 
 mod gateway;
 mod native;
@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 
 use guard_tests::{Ended, World, ended};
 
-/// One that knows who has reached it.
+/// A listener that records who has reached it.
 struct Listener {
     port: u16,
     peers: Arc<Mutex<Vec<u16>>>,
 }
 
 impl Listener {
-    /// At every address of this host, of IPv4 and IPv6.
+    /// Listens at every address of this host, of IPv4 and IPv6.
     fn everywhere() -> Listener {
         Listener::at("[::]:0")
     }
@@ -37,9 +37,9 @@ impl Listener {
         Listener { port, peers }
     }
 
-    /// How many have reached it by now, by an address of its own or another one.
+    /// Returns how many clients have reached it so far.
     fn reached(&self) -> usize {
-        // They are taken in turn: whoever came before this one was taken when it is.
+        // Clients are accepted in order: once the probe is, all before it have been.
         let probe = TcpStream::connect(("127.0.0.1", self.port)).expect("the listener");
         let own = probe.local_addr().expect("an address").port();
         guard_tests::until("the listener takes the probe", || {
@@ -51,7 +51,7 @@ impl Listener {
     }
 }
 
-/// Tries each `KIND HOST PORT` and prints what came of it, a line each.
+/// Tries each `KIND HOST PORT`, and prints the result of each on a line.
 const TRY: &str = r#"
 import errno, socket, sys
 for words in sys.argv[1:]:
@@ -66,13 +66,13 @@ for words in sys.argv[1:]:
     except OSError as e: print(errno.errorcode[e.errno])
 "#;
 
-/// A world in which only sockets are judged, with this `network.connect`.
+/// Returns a world with this `network.connect`, in which only sockets are judged.
 fn world(connect: &str) -> World {
     World::open()
         .policy_text(|text| text.replacen('{', &format!("{{\"network\": {{\"connect\": {connect}}}, "), 1))
 }
 
-/// Has a guarded Python try each.
+/// Tries each in a guarded Python.
 fn tried(world: &World, gateway: Option<u16>, tries: &[String]) -> (Vec<String>, Ended) {
     let mut command = world.command();
     if let Some(port) = gateway {
@@ -82,20 +82,20 @@ fn tried(world: &World, gateway: Option<u16>, tries: &[String]) -> (Vec<String>,
     (ended.stdout.lines().map(str::to_owned).collect(), ended)
 }
 
-/// The same without the guard.
+/// Tries each without the guard.
 fn natively(world: &World, tries: &[String]) -> Vec<String> {
     let ended = ended(world.native_command().args(["python3", "-S", "-c", TRY]).args(tries));
     ended.stdout.lines().map(str::to_owned).collect()
 }
 
-/// `openclaw-guard check` with this world's policy.
+/// Returns `openclaw-guard check` with this world's policy.
 fn check(world: &World, gateway: u16) -> Command {
     let mut command = world.command();
     command.env("OPENCLAW_GATEWAY_PORT", gateway.to_string()).arg("check");
     command
 }
 
-/// Addresses at which this host reaches itself, its interfaces' among them.
+/// Returns addresses at which this host reaches itself, including those of its interfaces.
 fn own_addresses() -> Vec<String> {
     let mut all: Vec<String> = [
         "127.0.0.1",
@@ -131,12 +131,12 @@ fn own_addresses() -> Vec<String> {
     all
 }
 
-/// `KIND HOST PORT` for each host.
+/// Returns `KIND HOST PORT` for each host.
 fn each(kind: &str, hosts: &[String], port: u16) -> Vec<String> {
     hosts.iter().map(|host| format!("{kind} {host} {port}")).collect()
 }
 
-/// As the guard writes it.
+/// Returns the address as the guard writes it.
 fn shown(host: &str, port: u16) -> Option<String> {
     host.parse().ok().map(|ip| SocketAddr::new(ip, port).to_string())
 }

@@ -1,10 +1,10 @@
-//! What is allowed behaves as without the guard.
+//! What is allowed behaves as it does without the guard.
 
 use guard_tests::World;
 
 use super::{Listener, world};
 
-/// Errors, states and waiting, printed line by line.
+/// Prints errors, states and waiting, line by line.
 const SCRIPT: &str = r#"
 import ctypes, errno, os, select, signal, socket, struct, sys, time
 port = int(sys.argv[1]); libc = ctypes.CDLL(None, use_errno=True)
@@ -75,7 +75,7 @@ for length in 0, 2, 15, 16: s = tcp(); print("bind length", length, libc.bind(s.
 s = tcp(); s.listen(); print("listens anywhere", s.getsockname()[1] > 0)
 "#;
 
-/// In worlds where nothing of it is denied: with no settings, and with some that have to be looked at.
+/// Nothing in these worlds is denied: one has no settings, and one has settings that the guard must check.
 #[test]
 fn what_is_allowed_is_as_without_the_guard() {
     let listener = Listener::everywhere();

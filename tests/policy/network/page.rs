@@ -1,4 +1,4 @@
-//! The approvals page: out of the tree's reach as long as it is served, under every policy.
+//! The approvals page: out of the tree's reach under every policy, as long as it is served.
 
 use std::net::TcpListener;
 
@@ -6,7 +6,7 @@ use guard_tests::{Announced, World, ended};
 
 use super::{Listener, TRY, check, each, natively, own_addresses, tried};
 
-/// A page at this port.
+/// Announces a page at this port.
 fn page(world: &World, port: u16) -> Announced {
     Announced::by(world.page_file(&format!("127.0.0.1:{port}\n")))
 }
@@ -14,7 +14,7 @@ fn page(world: &World, port: u16) -> Announced {
 #[test]
 fn no_address_of_this_host_leads_to_it_while_it_is_served() {
     let (at, other) = (Listener::everywhere(), Listener::everywhere());
-    // Whatever opens the gateway does not open the page.
+    // A setting that opens the gateway does not open the page.
     let world = super::world(r#"{"gateway": "allow"}"#);
     let own = own_addresses();
     let served = page(&world, at.port);
@@ -28,12 +28,12 @@ fn no_address_of_this_host_leads_to_it_while_it_is_served() {
     assert_eq!(natively(&world, &each("tcp", &own, at.port)), vec!["ok"; own.len()]);
     assert_eq!(at.reached(), own.len());
     assert_eq!(tried(&world, None, &each("tcp", &own, other.port)).0, vec!["ok"; own.len()]);
-    // Its file says where it was; its port is anybody's.
+    // The file still contains the address, but anybody may use its port.
     drop(served);
     assert_eq!(tried(&world, None, &each("tcp", &own, at.port)).0, vec!["ok"; own.len()]);
 }
 
-/// Served for real, before a guard starts and while it runs; and killed.
+/// A real page: it is served before a guard starts and while it runs, and then killed.
 #[test]
 fn the_page_as_it_is_served_is_out_of_reach() {
     let world = World::open();
@@ -43,7 +43,7 @@ fn the_page_as_it_is_served_is_out_of_reach() {
     assert_eq!(natively(&world, &tries), ["ok"; 2]);
     let (said, ended) = tried(&world, None, &tries);
     assert_eq!(said, ["EACCES"; 2], "{}", ended.stderr);
-    // Without an answer of it the port is as any other.
+    // Once it is killed, its port is like any other.
     drop(served);
     let (said, ended) = tried(&world, None, &tries);
     assert_eq!(said, ["ECONNREFUSED"; 2], "{}", ended.stderr);
@@ -81,7 +81,8 @@ fn nobody_listens_beside_it() {
     assert_eq!(tried(&world, None, &each("tcpbind", &hosts, free)).0, ["ok"; 3]);
 }
 
-/// One is served, and its file does not say where: it may be at every port of this host, and at none of another one.
+/// A page is served, but its file does not contain its address: it may be at every port of this host, and at
+/// no other host.
 #[test]
 fn a_page_that_cannot_be_told_is_everywhere() {
     let at = Listener::everywhere();
@@ -112,7 +113,7 @@ fn check_and_why_say_the_same() {
     }
     assert_eq!(ended(check(&world, 1).args(["--bind", &format!("127.0.0.9:{}", at.port)])).status, 1);
     assert_eq!(tried(&world, None, &each("tcp", &["127.0.0.1".to_owned()], at.port)).0, ["EACCES"]);
-    // Also when it is not served any more.
+    // The reason is also available once the page is not served any more.
     drop(served);
     let why = ended(world.command().args(["why", "--last"]));
     assert!(why.stdout.contains("builtin.page"), "{why:?}");

@@ -1,4 +1,4 @@
-//! `deny` and `ports`, and who says so.
+//! `deny` and `ports`, and the commands that report them.
 
 use guard_tests::{World, ended, ended_with_input};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn only_the_ports_that_are_named() {
     assert_eq!((shut.reached(), open.reached()), (0, 4));
 }
 
-/// What `check --batch` answers is what happens.
+/// `check --batch` reports what happens.
 #[test]
 fn check_says_what_happens() {
     let listener = Listener::everywhere();
@@ -101,7 +101,7 @@ fn the_floor_counts_ports_where_they_are_asked_for() {
     let world = world(r#"{"ports": [443]}"#);
     let said = ended(world.command().args(["--require-floor", "--", "true"]));
     let abi_is_full = ended(World::open().command().args(["--require-floor", "--", "true"])).status == 0;
-    // A kernel that has all of the floor has this part of it.
+    // A kernel that supports the whole floor supports this part of it.
     assert_eq!(said.status == 0, abi_is_full, "{}", said.stderr);
 }
 

@@ -1,10 +1,10 @@
-//! Ways to a connection other than a plain connect(2).
+//! Ways to connect other than a plain connect(2).
 
 use guard_tests::{World, ended, skip};
 
 use super::{Listener, each, own_addresses, tried, world};
 
-/// Runs a script guarded and natively with the port of a listener that is denied to the guarded one.
+/// Runs a script guarded and natively, with the port of a listener that only the guarded one may not reach.
 fn both(script: &str, listener: &Listener) -> (String, String) {
     let world = world(&format!(r#"{{"deny": ["localhost:{}"]}}"#, listener.port));
     let port = listener.port.to_string();
@@ -16,7 +16,7 @@ fn both(script: &str, listener: &Listener) -> (String, String) {
     (world.native(&arguments).stdout, guarded.stdout)
 }
 
-/// What each script begins with: `tried` says what came of an act.
+/// The beginning of each script: `tried` returns the result of an act.
 const COMMON: &str = r#"
 import ctypes, errno, os, select, socket, struct, sys
 port = int(sys.argv[1]); libc = ctypes.CDLL(None, use_errno=True)
@@ -56,7 +56,7 @@ s = socket.socket(socket.AF_INET6); print(tried(lambda: s.sendto(b"x", FASTOPEN,
     assert!(native.starts_with("ok\nok\nok\n"), "{native}");
 }
 
-/// With this option connect(2) only notes where the first message is to go, whoever listens there by then.
+/// With this option connect(2) only notes where the first message goes, whoever listens there by then.
 #[test]
 fn no_connection_is_put_off() {
     let script = format!(
@@ -93,7 +93,7 @@ print(select.select([], [s], [], 5)[1] == [s], s.getsockopt(socket.SOL_SOCKET, s
     );
 }
 
-/// To no address in particular a socket goes to its own.
+/// To the unspecified address, a socket connects to its own address.
 #[test]
 fn no_address_in_particular_is_the_sockets_own() {
     let listener = Listener::at("127.0.0.7:0");
@@ -114,7 +114,7 @@ for family, own, to in (socket.AF_INET, "127.0.0.7", "0.0.0.0"), (socket.AF_INET
     assert_eq!(World::open().guarded(&arguments).stdout, native);
 }
 
-/// Protocols that connect in ways of their own, and TCP by their names.
+/// Protocols that connect in their own ways, and TCP under other names.
 #[test]
 fn other_protocols_are_not_there() {
     let script = format!(
@@ -144,7 +144,8 @@ fn datagrams_are_judged_by_denials_alone() {
     assert!(said.iter().all(|said| said == "ok"), "{said:?}");
 }
 
-/// A child has no more of the network than its parent, and neither has a socket that was made before.
+/// A child may reach no more of the network than its parent, and the same holds for a socket that it
+/// receives.
 #[test]
 fn sockets_that_are_handed_on_are_judged() {
     let listener = Listener::everywhere();

@@ -1,4 +1,4 @@
-//! A client of the gateway, on a thread of its own, that hears what is asked and can answer.
+//! A client of the gateway on a thread of its own. It receives questions and can answer them.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -19,28 +19,28 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 use super::Identity;
 
-/// For so long a client waits for what must come. Nothing is asserted about time otherwise.
+/// How long a client waits for what must come. Tests assert nothing else about time.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// As whom a client connects.
+/// The credentials with which a client connects.
 #[derive(Debug)]
 pub struct Login {
-    /// `client.id` and `client.mode`, of OpenClaw's closed lists.
+    /// `client.id` and `client.mode`, from OpenClaw's closed lists.
     pub client: (&'static str, &'static str),
-    /// What it wants to be allowed.
+    /// The scopes that it requests.
     pub scopes: Vec<&'static str>,
-    /// What it says it can do.
+    /// The capabilities that it declares.
     pub caps: Vec<&'static str>,
-    /// The gateway's token; none is sent where it is None.
+    /// The gateway's token; None sends no token.
     pub token: Option<String>,
     /// Its device identity.
     pub identity: Option<Identity>,
-    /// The build of the Control UI that it is (OpenClaw 2026.9.6 wants the gateway's own).
+    /// The Control UI build that it declares (OpenClaw 2026.9.6 requires the gateway's own).
     pub build: Option<String>,
 }
 
 impl Login {
-    /// As the guard does: without an identity, it sees nothing of others.
+    /// Returns a login like the guard's: without an identity, it sees nothing of other clients.
     #[must_use]
     pub fn guard_like(token: &str) -> Login {
         Login {
@@ -53,7 +53,7 @@ impl Login {
         }
     }
 
-    /// As an app that shows cards.
+    /// Returns the login of an app that shows cards.
     #[must_use]
     pub fn approver(token: &str) -> Login {
         Login {
@@ -63,7 +63,7 @@ impl Login {
         }
     }
 
-    /// As the Control UI does: with a key, and from a page of the gateway's.
+    /// Returns the login of the Control UI: with a key, and from a page of the gateway.
     #[must_use]
     pub fn control_ui(token: &str, build: Option<String>) -> Login {
         Login {
@@ -116,7 +116,7 @@ impl Login {
     }
 }
 
-/// What the gateway says of a request that it does not take: `error` of the frame, or null where the connection ended.
+/// The gateway's reason for refusing a request: `error` of the frame, or null if the connection ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused(pub Value);
 
@@ -153,7 +153,7 @@ impl Ear {
     fn hear(&self, frame: Value) {
         let mut heard = self.heard();
         match frame["type"].as_str() {
-            // The first answer to a request counts: one of two phases has two.
+            // The first response counts: a request of two phases has two.
             Some("res") => {
                 let id = frame["id"].as_str().unwrap_or_default().to_owned();
                 heard.replies.entry(id).or_insert(frame);
@@ -169,7 +169,7 @@ impl Ear {
     }
 }
 
-/// A connection that was let in.
+/// A connection that the gateway accepted.
 #[derive(Debug)]
 pub struct Client {
     ear: Arc<Ear>,
@@ -179,10 +179,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to a gateway of this host.
+    /// Connects to a gateway on this host.
     ///
     /// # Errors
-    /// What the gateway says against it.
+    /// Returns the gateway's reason for refusing the connection.
     pub fn connect(port: u16, login: &Login) -> Result<Client, Refused> {
         let (out, sent) = unbounded_channel();
         let ear = Arc::new(Ear::default());
@@ -202,7 +202,7 @@ impl Client {
         Ok(client)
     }
 
-    /// As the Control UI of this gateway.
+    /// Connects as the Control UI of this gateway.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -213,34 +213,34 @@ impl Client {
         Client::connect(port, &Login::control_ui(token, build))
     }
 
-    /// hello-ok.
+    /// Returns the gateway's hello-ok.
     #[must_use]
     pub fn hello(&self) -> &Value {
         &self.hello
     }
 
-    /// Calls a method; the first answer.
+    /// Calls a method. Returns the first response.
     ///
     /// # Errors
-    /// What the gateway says against it.
+    /// Returns the gateway's reason for refusing the request.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// When no response comes.
     pub fn call(&self, method: &str, params: Value) -> Result<Value, Refused> {
         let id = self.begin(method, params);
         self.reply(&id)
     }
 
-    /// Sends a request, whose answer [`Client::reply`] has.
+    /// Sends a request; [`Client::reply`] returns its response.
     pub fn begin(&self, method: &str, params: Value) -> String {
         let id = format!("T-{}", self.count.fetch_add(1, Ordering::Relaxed));
         let frame = json!({"type": "req", "id": id, "method": method, "params": params});
-        // A connection that is gone is told of where the answer is waited for.
+        // The wait for the response reports a lost connection.
         let _ = self.out.send(frame.to_string());
         id
     }
 
-    /// The answer to a request.
+    /// Waits for the response to a request.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -256,7 +256,7 @@ impl Client {
         if reply["ok"] == true { Ok(reply["payload"].clone()) } else { Err(Refused(reply["error"].clone())) }
     }
 
-    /// Waits for an event whose payload is the one that is meant; says when it came. Looks at those that came before, too.
+    /// Waits for an event whose payload `is_meant` accepts; earlier events count too. Returns when it came.
     ///
     /// # Panics
     /// When it does not come.
@@ -272,7 +272,7 @@ impl Client {
         found.and_then(Result::ok).unwrap_or_else(|| panic!("no {name}: {:#?}", self.ear.heard().events))
     }
 
-    /// Every event of this name so far.
+    /// Returns the payload of every event of this name so far.
     #[must_use]
     pub fn events(&self, name: &str) -> Vec<Value> {
         let heard = self.ear.heard();
@@ -280,7 +280,7 @@ impl Client {
         events.map(|(_, event)| event["payload"].clone()).collect()
     }
 
-    /// The card on which this text is what would run.
+    /// Waits for the card whose command contains this text.
     ///
     /// # Panics
     /// When none comes.
@@ -293,12 +293,12 @@ impl Client {
     /// Answers a card.
     ///
     /// # Errors
-    /// What the gateway says against it.
+    /// Returns the gateway's reason for refusing the answer.
     pub fn resolve(&self, card: &Value, decision: &str) -> Result<Value, Refused> {
         self.call("exec.approval.resolve", json!({"id": card["id"], "decision": decision}))
     }
 
-    /// The end of a card, as it is told to who shows it.
+    /// Waits for the event that a card has ended.
     ///
     /// # Panics
     /// When it does not end.
@@ -306,7 +306,7 @@ impl Client {
         self.event("exec.approval.resolved", |ended| ended["id"] == card["id"]).1
     }
 
-    /// What waits for an answer on the gateway, as far as this client may see it.
+    /// Returns the questions that wait on the gateway, as far as this client may see them.
     ///
     /// # Panics
     /// When it may not ask.
@@ -316,7 +316,7 @@ impl Client {
         list.as_array().expect("a list").clone()
     }
 
-    /// Hexadecimal digits that nobody guesses.
+    /// Returns random hexadecimal digits that nobody can guess.
     ///
     /// # Panics
     /// When the system has no randomness.
@@ -331,14 +331,14 @@ impl Client {
     }
 }
 
-/// Carries frames both ways until either end is gone.
+/// Carries frames both ways until either end has gone.
 async fn relay(port: u16, is_page: bool, ear: &Ear, mut sent: UnboundedReceiver<String>) {
     let Some(mut socket) = open(port, is_page).await else { return };
     loop {
         tokio::select! {
             text = sent.recv() => match text {
                 Some(text) => if socket.send(Message::text(text)).await.is_err() { return },
-                // The client is dropped. Who hears no goodbye finds out.
+                // The client was dropped. A gateway that misses the close finds out by itself.
                 None => { let _ = socket.close(None).await; return }
             },
             frame = socket.next() => match frame {

@@ -1,4 +1,4 @@
-//! Who a client is: a key, and what it signs when it connects.
+//! The identity of a client: a key, and what it signs when it connects.
 
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use ring::rand::SystemRandom;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 pub struct Identity(Ed25519KeyPair);
 
 impl Identity {
-    /// A new one.
+    /// Generates a new identity.
     ///
     /// # Panics
     /// When the system has no randomness.
@@ -20,7 +20,7 @@ impl Identity {
         Identity(Ed25519KeyPair::from_pkcs8(text.as_ref()).expect("a key"))
     }
 
-    /// `device` of connect: version 3 of the signed text (OpenClaw 2026.4 and later).
+    /// Returns `device` of connect: version 3 of the signed text (OpenClaw 2026.4 and later).
     pub(super) fn device(&self, client: &Value, scopes: &[&str], token: &str, challenge: &Value) -> Value {
         let key = self.0.public_key().as_ref();
         let id = HEXLOWER.encode(ring::digest::digest(&ring::digest::SHA256, key).as_ref());

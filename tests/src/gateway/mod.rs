@@ -1,5 +1,5 @@
-//! Real gateways of OpenClaw on the loopback interface, as scripts/gateways installs them, and who talks to them: the
-//! official command line, and clients that can answer.
+//! Real gateways of OpenClaw on the loopback interface, as scripts/gateways installs them, and their clients:
+//! the official command line, and clients that can answer.
 
 mod client;
 mod identity;
@@ -17,17 +17,17 @@ pub use identity::Identity;
 pub use official::CliPending;
 pub use process::{Gateway, node};
 
-/// A release of OpenClaw that is tested with.
+/// A release of OpenClaw that the tests use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
     /// 2026.9.6.
     Current,
-    /// 2026.7.35, of the older protocol and with `exec-approvals.json`.
+    /// 2026.7.35, with the older protocol and `exec-approvals.json`.
     Older,
 }
 
 impl Release {
-    /// As npm calls it.
+    /// Returns its version in npm.
     #[must_use]
     pub fn version(self) -> &'static str {
         match self {
@@ -36,14 +36,14 @@ impl Release {
         }
     }
 
-    /// Whether its command line has `approvals pending` and `approvals resolve`.
+    /// Returns whether its command line has `approvals pending` and `approvals resolve`.
     #[must_use]
     pub fn has_cli(self) -> bool {
         self == Release::Current
     }
 }
 
-/// Where scripts/gateways keeps what it installs.
+/// Returns the directory into which scripts/gateways installs.
 pub(crate) fn installed() -> PathBuf {
     let named = std::env::var_os("GUARD_GATEWAYS").filter(|path| !path.is_empty());
     let cache = || std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -51,7 +51,7 @@ pub(crate) fn installed() -> PathBuf {
     named.map_or_else(|| cache().unwrap_or_else(home).join("openclaw-guard-tests"), PathBuf::from)
 }
 
-/// A package that scripts/gateways installed, of this version or of the one there is.
+/// Returns a package that scripts/gateways installed: this version, or the only one.
 ///
 /// # Panics
 /// When it is not there: `scripts/gateways` was not run.
@@ -60,14 +60,14 @@ pub fn package(name: &str, version: Option<&str>) -> PathBuf {
     kept(name, version).join("node_modules").join(name)
 }
 
-/// The directory that scripts/gateways keeps under a name.
+/// Returns the directory that scripts/gateways installed under a name.
 ///
 /// # Panics
 /// As [`package`].
 #[must_use]
 pub fn kept(name: &str, version: Option<&str>) -> PathBuf {
     let directory = installed();
-    // One that is still being made has something behind its version.
+    // The name of an unfinished one has a suffix after its version.
     let is_version = |found: &str| match version {
         Some(version) => found == version,
         None => {
@@ -86,8 +86,8 @@ pub fn kept(name: &str, version: Option<&str>) -> PathBuf {
 static CURRENT: Mutex<Option<Gateway>> = Mutex::new(None);
 static OLDER: Mutex<Option<Gateway>> = Mutex::new(None);
 
-/// The gateway of a release, for one test at a time: it is started once, and again where a test has ended it. None, and
-/// said, in the short form of the tests: it takes ten seconds to start.
+/// Returns the gateway of a release, for one test at a time. It starts once, and again if a test has ended
+/// it. Returns None, with a message, in the short form of the tests: a start takes ten seconds.
 #[must_use]
 pub fn gateway(release: Release) -> Option<Alone> {
     if !is_foreign() {

@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::Gateway;
 use crate::{Ended, ended};
 
-/// What `openclaw approvals pending --json` says.
+/// The output of `openclaw approvals pending --json`.
 #[derive(Clone, Debug)]
 pub struct CliPending(pub Value);
 
 impl CliPending {
-    /// The entries in which a text stands.
+    /// Returns the entries that contain a text.
     #[must_use]
     pub fn with(&self, text: &str) -> Vec<Value> {
         let list = self
@@ -26,17 +26,17 @@ impl CliPending {
 }
 
 impl Gateway {
-    /// `openclaw approvals …` of this release, with the gateway's token.
+    /// Runs `openclaw approvals …` of this release, with the gateway's token.
     #[must_use]
     pub fn approvals(&self, arguments: &[&str]) -> Ended {
         let mut command = self.openclaw();
         ended(command.arg("approvals").args(arguments).stdin(Stdio::null()))
     }
 
-    /// What waits, by the command line.
+    /// Returns the pending questions that the command line lists.
     ///
     /// # Panics
-    /// When it cannot be had.
+    /// When the output is not JSON.
     #[must_use]
     pub fn cli_pending(&self) -> CliPending {
         let said = self.approvals(&["pending", "--json"]);

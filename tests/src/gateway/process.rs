@@ -23,11 +23,12 @@ pub struct Gateway {
     port: u16,
     token: String,
     process: Option<Child>,
-    /// Removes the directory when its standard input ends: nothing is dropped that is kept for all tests.
+    /// Removes the directory when its standard input ends: a static, which lasts for all tests, is never
+    /// dropped.
     _broom: Child,
 }
 
-/// Node, as the releases want it.
+/// Returns the path of Node, in the version that the releases need.
 ///
 /// # Panics
 /// As [`package`].
@@ -39,7 +40,7 @@ pub fn node() -> PathBuf {
 
 static GIVEN: AtomicU16 = AtomicU16::new(0);
 
-/// A port that nobody has. Not one that the kernel hands out: it must still be free after a restart.
+/// Returns a free port. Avoids those that the kernel hands out: it must still be free after a restart.
 fn free_port() -> u16 {
     let first = 20_000 + u16::try_from(std::process::id() % 8_000).expect("a small number");
     loop {
@@ -51,10 +52,10 @@ fn free_port() -> u16 {
 }
 
 impl Gateway {
-    /// One that does not run yet.
+    /// Creates a gateway that does not run yet.
     ///
     /// # Panics
-    /// When there is no place for it.
+    /// When its directory cannot be made.
     #[must_use]
     pub fn new(release: Release) -> Gateway {
         let directory =
@@ -71,7 +72,7 @@ impl Gateway {
         Gateway { release, directory, port, token, process: None, _broom: broom }
     }
 
-    /// Starts it if it does not run, and waits until it lets clients in.
+    /// Starts the gateway if it does not run, and waits until it accepts clients.
     ///
     /// # Panics
     /// When it does not start.
@@ -81,7 +82,7 @@ impl Gateway {
             return;
         }
         let mut command = self.openclaw();
-        // The port and the token are in its configuration.
+        // Its configuration contains the port and the token.
         command.args(["gateway", "--bind", "loopback"]);
         let log = || Stdio::from(self.log_file());
         command.stdin(Stdio::null()).stdout(log()).stderr(log()).process_group(0);
@@ -94,10 +95,10 @@ impl Gateway {
         });
     }
 
-    /// `openclaw` of this release, in the gateway's home and with its token.
+    /// Returns `openclaw` of this release, in the gateway's home and with its token.
     #[must_use]
     pub fn openclaw(&self) -> Command {
-        // Between the test and the gateway stands what ends the gateway when the test has ended.
+        // setpriv makes the kernel kill the gateway when the test has ended.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).arg(node());
         command.arg(package("openclaw", Some(self.release.version())).join("openclaw.mjs"));
@@ -113,7 +114,7 @@ impl Gateway {
         command
     }
 
-    /// Ends it by a signal and waits for the end. What it kept in its home stays.
+    /// Ends the gateway by a signal, and waits for its end. Its home stays.
     ///
     /// # Panics
     /// When it does not run, or does not end.
@@ -123,7 +124,7 @@ impl Gateway {
         status_of(&mut process);
     }
 
-    /// Sends it a signal.
+    /// Sends the gateway a signal.
     ///
     /// # Panics
     /// When it does not run.
@@ -133,7 +134,7 @@ impl Gateway {
         assert!(status.success(), "kill {signal} {pid}");
     }
 
-    /// Its process.
+    /// Returns the process id of the gateway.
     ///
     /// # Panics
     /// When it does not run.
@@ -142,25 +143,25 @@ impl Gateway {
         self.process.as_ref().expect("it runs").id()
     }
 
-    /// Which release it is of.
+    /// Returns the release of the gateway.
     #[must_use]
     pub fn release(&self) -> Release {
         self.release
     }
 
-    /// Where it listens.
+    /// Returns the port at which it listens.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What makes an operator.
+    /// Returns the token, which makes its holder an operator.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Its home.
+    /// Returns its home.
     #[must_use]
     pub fn home(&self) -> PathBuf {
         self.directory.join("home")
@@ -174,14 +175,15 @@ impl Gateway {
         OpenOptions::new().create(true).append(true).open(self.log()).expect("a log")
     }
 
-    /// What it has written.
+    /// Returns its output so far.
     #[must_use]
     pub fn said(&self) -> String {
         fs::read_to_string(self.log()).unwrap_or_default()
     }
 }
 
-/// Starts a command from a thread that stays: the signal of a parent's end is sent when the thread ends that started it.
+/// Starts a command from a thread that never ends: the kernel sends the parent-death signal when the thread
+/// ends that started the command.
 fn spawned(mut command: Command) -> Child {
     let (tell, told) = channel();
     thread::spawn(move || {
@@ -196,7 +198,7 @@ fn spawned(mut command: Command) -> Child {
 impl Drop for Gateway {
     fn drop(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // One that has ended already needs no signal.
+            // A process that has ended needs no signal.
             let _ = process.kill();
             let _ = process.wait();
         }
