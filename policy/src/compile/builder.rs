@@ -11,7 +11,7 @@ use crate::paths::saved_rules::Answers;
 use crate::verdict::CompiledReason;
 use crate::{Ask, Grant, OwnStore, Permission, Rights, Source};
 
-/// The map in the making.
+/// A map under construction.
 pub(crate) struct MapBuilder<'a> {
     pub(crate) paths: Paths<'a>,
     pub(crate) ask: Ask,
@@ -21,8 +21,8 @@ pub(crate) struct MapBuilder<'a> {
     base: Vec<CompiledPattern>,
     answers: Answers,
     kept: ProtectedPaths,
-    /// Rules whose leading directories lead elsewhere: granted only once it is known that the tree
-    /// cannot redirect them.
+    /// Rules whose leading directories resolve elsewhere: that form is granted only once it is known that the
+    /// tree cannot redirect it.
     redirected: Vec<(Expanded, Expanded, Rights, CompiledReason)>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
-    /// `?` where nobody may be asked is `-`.
+    /// Replaces `?` by `-` if nobody may be asked.
     fn effective(&self, rights: Rights) -> Rights {
         if self.ask != Ask::Off {
             return rights;
@@ -50,8 +50,8 @@ impl<'a> MapBuilder<'a> {
         Rights { r: bit(rights.r), w: bit(rights.w), x: bit(rights.x) }
     }
 
-    /// Denies a pattern. One without wildcards denies all below it, too, and is resolved to its
-    /// end: an operator who names a directory or a link means what is there.
+    /// Denies a pattern. One without wildcards also denies everything below it, and is resolved to its end:
+    /// an operator who names a directory or a link means what is there.
     pub(crate) fn deny(&mut self, expanded: &Expanded, reason: &CompiledReason) {
         let real = expanded.resolved(&self.paths, true);
         let reason = Arc::new(reason.clone());
@@ -97,25 +97,26 @@ impl<'a> MapBuilder<'a> {
         }
     }
 
-    /// Adds what the guard's own store answers. Before [`MapBuilder::finish`], for the tree may write there then.
+    /// Adds the answers of the guard's own store. Must come before [`MapBuilder::finish`], since they let the
+    /// tree write.
     pub(crate) fn answers(&mut self, store: &OwnStore<'_>, agent: &str) {
         let (answers, warnings) = store.answers(agent, self.paths.home, self.ask);
         self.answers = Answers::new(answers);
         self.warnings.extend(warnings);
     }
 
-    /// Adds the places where nothing may be left behind.
+    /// Sets the places that persistence protects.
     pub(crate) fn persistence(&mut self, kept: ProtectedPaths) {
         self.kept = kept;
     }
 
-    /// The map, and what is worth a warning.
+    /// Returns the map and the warnings.
     pub(crate) fn finish(
         mut self,
         default: Permission,
         default_reason: CompiledReason,
     ) -> (PathRules, Vec<String>) {
-        // What only the default withholds is a miss, and misses are asked.
+        // A bit that only the default withholds is a miss, and misses are asked about.
         let missed = |g| if g == Grant::No && self.ask != Ask::Off { Grant::Ask } else { g };
         let default = self.effective(default.0);
         let default = Rights { r: missed(default.r), w: missed(default.w), x: missed(default.x) };
@@ -123,7 +124,7 @@ impl<'a> MapBuilder<'a> {
             .with_answers(self.answers);
         for (written, real, rights, reason) in self.redirected {
             let writable = |entry: &[u8]| map.find(entry).is_the_trees();
-            // A form that only withholds may be followed wherever it leads.
+            // A rule that grants nothing may follow any link.
             let grants = rights != Rights::NONE;
             match replaceable_link(&written.leading_dir(), &self.paths, writable).filter(|_| grants) {
                 None => self.rules.push(CompiledPattern {

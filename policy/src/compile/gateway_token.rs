@@ -1,4 +1,4 @@
-//! The file that holds the gateway's token: whoever reads it answers what the guard asks.
+//! The file that holds the gateway's token: a process that reads it can answer the guard's questions.
 
 use super::builder::MapBuilder;
 use crate::paths::path_rules::PathRules;
@@ -8,7 +8,7 @@ use crate::{Grant, Source};
 
 const KEY: &str = "approvals.gateway.tokenFile";
 
-/// `approvals.gateway.tokenFile`, to be denied whatever the document says of it.
+/// `approvals.gateway.tokenFile`, denied whatever the rules of the document grant.
 pub(crate) struct TokenFile<'d> {
     written: &'d str,
     expanded: Expanded,
@@ -30,10 +30,11 @@ impl<'d> TokenFile<'d> {
         builder.deny(&self.expanded, &reason);
     }
 
-    /// Its real path, or why it is not to be opened.
+    /// Returns its real path, or why it must not be opened.
     ///
     /// # Errors
-    /// When rules of the document open it: the tree could have read it, or put it there, before it was denied.
+    /// If the rules of the document open it: the tree could have read it, or put it there, before it was
+    /// denied.
     pub(crate) fn place(&self, map: &PathRules, paths: &Paths<'_>) -> Result<Vec<u8>, String> {
         let without = map.without(|reason| reason.path == KEY);
         let written = [&self.expanded.literal, self.expanded.pattern.as_bytes()].concat();
@@ -63,7 +64,7 @@ impl<'d> TokenFile<'d> {
     }
 }
 
-/// The refusal as a warning of the policy.
+/// Returns the refusal as a warning of the policy.
 pub(crate) fn warning(place: Option<&Result<Vec<u8>, String>>) -> Option<String> {
     place?.as_ref().err().map(|why| format!("{KEY}: is not used, for {why}"))
 }

@@ -1,4 +1,4 @@
-//! Given a document to a policy for one agent: agents.NAME over agents."*" over the top level.
+//! Compiles a document to a policy for one agent: agents.NAME over agents."*" over the top level.
 
 mod builder;
 pub(crate) mod builtin;
@@ -32,9 +32,9 @@ use gateway_token::TokenFile;
 use modes::modes;
 use stores::openclaw::Stores;
 
-/// What a scalar is where `guard.json` leaves it out.
+/// How long a human has to answer if `guard.json` does not set it.
 pub(crate) const DEFAULT_TIMEOUT_MS: u64 = 120_000;
-/// As OpenClaw 2026.4.12 says "still running" (src/agents/bash-tools.exec-runtime.ts).
+/// When OpenClaw 2026.4.12 reports "still running" (src/agents/bash-tools.exec-runtime.ts).
 pub(crate) const DEFAULT_RUNNING_NOTICE_MS: u64 = 10_000;
 
 impl Policy {
@@ -138,18 +138,18 @@ impl Policy {
     }
 }
 
-/// Whether the programs of skills count.
+/// Returns whether the programs of skills count.
 fn has_skills(layers: &[Layer<'_>]) -> bool {
     layers.iter().find_map(|layer| layer.mode.auto_allow_skills).unwrap_or(false)
 }
 
-/// Who set `strictInlineEval`, if it is on.
+/// Returns what set `strictInlineEval`, if it is on.
 fn strict(layers: &[Layer<'_>]) -> Option<(Source, String)> {
     let (layer, on) = layers.iter().find_map(|layer| layer.mode.strict_inline_eval.map(|on| (layer, on)))?;
     on.then(|| (layer.source, format!("{}exec.strictInlineEval", layer.prefix)))
 }
 
-/// The programs of skills.
+/// Compiles the programs of skills.
 fn skills(doc: &Document, paths: &Paths<'_>, map: &PathRules) -> Vec<CompiledEntry> {
     let entry = |(i, bin): (usize, &SkillBin)| {
         let reason = CompiledReason {
@@ -164,7 +164,7 @@ fn skills(doc: &Document, paths: &Paths<'_>, map: &PathRules) -> Vec<CompiledEnt
     doc.exec.skills.bins.iter().enumerate().filter_map(entry).collect()
 }
 
-/// The state directory, the guard's own files.
+/// Denies the state directory and the guard's own files.
 pub(crate) fn always_denied(builder: &mut MapBuilder<'_>, host: &Host) {
     for path in &host.always_denied {
         let shown = show(path);
@@ -195,8 +195,8 @@ fn denies(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
 }
 
 fn rules(builder: &mut MapBuilder<'_>, layers: &[Layer<'_>]) {
-    // By the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. Two spellings in one layer
-    // both stay, and a tie grants what both grant.
+    // Keyed by the expanded pattern, so that `~/a/` replaces `/home/u/a/**`. Two spellings in one layer both
+    // stay; being equally long, they grant what both grant.
     let mut decided: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for (depth, layer) in layers.iter().enumerate() {
         let section = format!("{}permissions.filesystem.rules", layer.prefix);
@@ -235,7 +235,7 @@ pub(crate) fn default_reason(permission: Permission, source: Source, path: &str)
     }
 }
 
-/// The exec side, with its reasons made.
+/// Builds the exec side of a policy, with its reasons.
 pub(crate) fn programs(
     modes: &Modes,
     entries: Vec<CompiledEntry>,

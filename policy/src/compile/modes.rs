@@ -1,4 +1,4 @@
-//! Security, ask and askFallback: what guard.json says of them, and what may only tighten them.
+//! Security, ask and askFallback: what guard.json sets, and what may only tighten them.
 
 use super::host::{Host, OpenclawStore};
 use super::stores::openclaw::{StoreOwner, Stores};
@@ -9,7 +9,7 @@ use crate::store::{Setting, Store};
 use crate::verdict::CompiledReason;
 use crate::{Ask, Overrides, Security, Source};
 
-/// What the sections of a document say.
+/// Returns the modes that the layers of a document set.
 pub(crate) fn modes(layers: &[Layer<'_>]) -> Modes {
     Modes {
         security: scalar(layers, Mode::security, (Security::Allowlist, "security")),
@@ -19,7 +19,7 @@ pub(crate) fn modes(layers: &[Layer<'_>]) -> Modes {
     }
 }
 
-/// The modes of the policy without a file.
+/// Returns the modes of the policy without a file.
 pub(crate) fn default_modes(agent: &str, host: &Host, overrides: &Overrides) -> Modes {
     modes(&[]).tightened(agent, &Stores::new(host, false), overrides)
 }
@@ -38,8 +38,9 @@ fn scalar<T>(
 }
 
 impl Modes {
-    /// With OpenClaw's own stores and the command line, which only tighten: `minSecurity` of both securities, `maxAsk`
-    /// of both asks, `minSecurity` of both fallbacks and of the security (OpenClaw 2026.9.6).
+    /// Applies OpenClaw's own stores and the command line, which only tighten: `minSecurity` of both
+    /// securities, `maxAsk` of both asks, `minSecurity` of both fallbacks and of the security (OpenClaw
+    /// 2026.9.6).
     pub(crate) fn tightened(self, agent: &str, stores: &Stores<'_>, overrides: &Overrides) -> Modes {
         let asked = self.ask.value;
         let mut modes = self;
@@ -54,7 +55,7 @@ impl Modes {
         modes.security.least(overrides.security.map(|value| (value, path("security"))), Source::Operator);
         modes.ask.most(overrides.ask.map(|value| (value, path("ask"))), Source::Operator);
         modes.fallback.value = modes.fallback.value.min_security(modes.security.value);
-        // Where guard.json asks nobody, what nobody has answered must not be more than it allows.
+        // If guard.json asks nobody, an unanswered question must not allow more than the allowlist.
         if asked == Ask::Off && modes.ask.value != Ask::Off {
             let source = modes.ask.source;
             modes.fallback.least(Some((Security::Allowlist, path("askFallback"))), source);
@@ -72,7 +73,7 @@ impl Modes {
     }
 }
 
-/// A store that is not known may have denied anything.
+/// Returns modes that deny everything: a store that is not known may have denied anything.
 fn closed(holder: StoreOwner, line: &str, before: Option<CompiledReason>) -> Modes {
     fn given<T>(value: T, path: String) -> Given<T> {
         Given { value, source: Source::Openclaw, path }

@@ -1,4 +1,4 @@
-//! What a map grants below a directory, at least and at most, without looking at a path there.
+//! Bounds of what a map grants below a directory, without looking at paths there.
 
 use super::entry::CompiledPattern;
 use super::glob::{Below, Glob};
@@ -6,7 +6,7 @@ use super::persistence::ProtectedPaths;
 use super::saved_rules::SavedRule;
 use crate::{Grant, Rights};
 
-/// The part of a map that can speak below some directory.
+/// The part of a map that can apply below some directory.
 #[derive(Clone, Debug)]
 pub(crate) struct RightsBelow<'m> {
     pub(super) denies: Vec<&'m CompiledPattern>,
@@ -19,7 +19,7 @@ pub(crate) struct RightsBelow<'m> {
 }
 
 impl<'m> RightsBelow<'m> {
-    /// What of it can speak strictly below `dir`.
+    /// Returns the part that can apply strictly below `dir`.
     pub(crate) fn below(&self, dir: &[u8]) -> RightsBelow<'m> {
         let entries = |entries: &[&'m CompiledPattern]| {
             entries.iter().copied().filter(|e| e.glob.below(dir) != Below::Nothing).collect()
@@ -34,7 +34,8 @@ impl<'m> RightsBelow<'m> {
         }
     }
 
-    /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are left out.
+    /// Returns the rights that everything strictly below `dir` has at least. Ignores denials for which `skip`
+    /// is true.
     pub(crate) fn least(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
         if self.denies.iter().any(|e| !skip(&e.glob) && e.glob.below(dir) != Below::Nothing) {
             return Rights::NONE;
@@ -46,14 +47,14 @@ impl<'m> RightsBelow<'m> {
             least = least.meet(base.fold(self.default, |all, e| all.join(e.rights)));
         }
         if least.any(Grant::Ask) {
-            // What is asked for nowhere less than here, an answer for all of it answers everywhere.
+            // An answer that covers everything below `dir` answers whatever is asked for there.
             let answers = self.answers.iter().filter(|answer| answer.glob.below(dir) == Below::Everything);
             least = answers.fold(least, |least, answer| answer.bits.answer(least));
         }
         self.kept.any_below(dir).map_or(least, |entry| least.meet(entry.rights))
     }
 
-    /// What anything strictly below `dir` grants at most.
+    /// Returns the rights that anything strictly below `dir` has at most.
     pub(crate) fn most(&self, dir: &[u8]) -> Rights {
         if self.denies.iter().any(|e| e.glob.below(dir) == Below::Everything) {
             return Rights::NONE;
@@ -69,7 +70,8 @@ impl<'m> RightsBelow<'m> {
         self.kept.all_below(dir).map_or(most, |entry| most.meet(entry.rights))
     }
 
-    /// The rules that can decide something below `dir`, and whether a rule decides everything there.
+    /// Returns the rules that can decide something below `dir`, and whether one of them covers everything
+    /// there.
     fn deciding(&self, dir: &[u8]) -> (impl Iterator<Item = &'m CompiledPattern>, bool) {
         let cover = self.rules.iter().find(|e| e.glob.below(dir) == Below::Everything);
         let length = cover.map_or(0, |e| e.glob.length());

@@ -1,4 +1,4 @@
-//! One pattern with what it grants, and what a path comes to by several.
+//! A pattern with what it grants, and the combined rights of a path that several patterns cover.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::glob::Glob;
 use super::permission::{Bits, Grant, Rights};
 use crate::verdict::CompiledReason;
 
-/// One form of one pattern.
+/// One form of a pattern: as written, or resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledPattern {
     pub(crate) glob: Glob,
@@ -21,7 +21,7 @@ pub(crate) struct Match<'m> {
     pub(crate) r: &'m CompiledReason,
     pub(crate) w: &'m CompiledReason,
     pub(crate) x: &'m CompiledReason,
-    /// `w` before persistence took it away.
+    /// `w` before persistence withheld it.
     pub(super) granted_w: Grant,
 }
 
@@ -30,13 +30,13 @@ impl<'m> Match<'m> {
         Match { rights, r: reason, w: reason, x: reason, granted_w: rights.w }
     }
 
-    /// Whether the tree cannot write here, persistence aside: that keeps things from being left behind, and is no reason
-    /// to trust what is there.
+    /// Returns whether the tree cannot write here, persistence aside: that prevents leaving things behind,
+    /// but does not make what is already there trustworthy.
     pub(crate) fn is_protected(&self) -> bool {
         self.granted_w == Grant::No
     }
 
-    /// Whether the tree may write here unasked, persistence aside.
+    /// Returns whether the tree may write here without asking, persistence aside.
     pub(crate) fn is_the_trees(&self) -> bool {
         self.granted_w == Grant::Yes
     }
@@ -49,7 +49,7 @@ impl<'m> Match<'m> {
         self.each(e, |other, own| other > own);
     }
 
-    /// Grants what is asked for of these bits.
+    /// Grants those of these bits that are asked for.
     pub(crate) fn answer(&mut self, bits: Bits, by: &'m CompiledReason) {
         let answered = bits.answer(self.rights);
         let bit = |reason: &mut &'m CompiledReason, before: Grant, after: Grant| {

@@ -1,11 +1,11 @@
-//! Where programs may start at all: what the kernel's floor grants for execution.
+//! The exec roots: the directories where the kernel's floor allows execution.
 
 use super::path_rules::PathRules;
 use super::pattern::Paths;
 use crate::Grant;
 use crate::compile::builtin::minimal::LIBRARY_DIRS;
 
-/// The roots: `configured` if there are any, else what the map lets run, always with the
+/// Returns the roots: `configured` if there are any, else those that the map lets run; always with the
 /// directories of the loader and the libraries.
 pub(crate) fn roots(
     configured: Option<&[Vec<u8>]>,
@@ -22,7 +22,7 @@ pub(crate) fn roots(
         roots.into_iter().map(|root| (paths.realpath)(&root).unwrap_or(root)).collect();
     roots.sort();
     roots.dedup();
-    // A sorted parent comes before what is below it.
+    // In sorted order a parent comes before what is below it.
     let mut outer: Vec<Vec<u8>> = Vec::new();
     for root in roots {
         if !outer.iter().any(|o| is_below(&root, o)) {
@@ -63,7 +63,7 @@ fn from_map(map: &PathRules, warnings: &mut Vec<String>) -> Vec<Vec<u8>> {
     roots
 }
 
-/// True for `root` itself and everything below it.
+/// Returns true for `root` itself and everything below it.
 pub(crate) fn is_below(path: &[u8], root: &[u8]) -> bool {
     let root = root.strip_suffix(b"/").unwrap_or(root);
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

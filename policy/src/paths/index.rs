@@ -5,18 +5,18 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::glob::Glob;
 
-/// Patterns by what every path that they match has: the path itself where there is no wildcard, a
-/// component that stands behind a wildcard, or the directory before the first one.
+/// Patterns, keyed by something that every matching path has: the whole path if there is no wildcard, else a
+/// component after a wildcard, else the directory before the first one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     table: HashMap<u64, Vec<u32>, BuildHasherDefault<Prehashed>>,
 }
 
 impl Index {
-    /// The patterns are known by their position.
+    /// Builds an index in which each pattern is known by its position.
     pub(crate) fn new<'g>(globs: impl IntoIterator<Item = &'g Glob>) -> Index {
         let globs: Vec<(&Glob, Vec<u64>)> = globs.into_iter().map(|glob| (glob, components(glob))).collect();
-        // Of several components the one that the fewest patterns have says most.
+        // Of several components, the one that the fewest patterns share is the most selective.
         let mut shared: HashMap<u64, usize> = HashMap::new();
         for component in globs.iter().flat_map(|(_, components)| components) {
             *shared.entry(*component).or_default() += 1;
@@ -30,8 +30,8 @@ impl Index {
         index
     }
 
-    /// Calls `look` with the position of every pattern that could match the path, or the path with
-    /// a slash added, until it returns false. One may come twice.
+    /// Calls `look` with the position of every pattern that could match the path, or the path with a slash
+    /// added, until it returns false. A position may come twice.
     pub(crate) fn candidates(&self, path: &[u8], mut look: impl FnMut(usize) -> bool) {
         let mut look_at = |key: u64| {
             let candidates = self.table.get(&key).map_or(&[][..], Vec::as_slice);
@@ -57,7 +57,7 @@ impl Index {
     }
 }
 
-/// Where a pattern without literal components lies.
+/// Returns the key of a pattern without literal components after its wildcard.
 fn literal_key(glob: &Glob) -> u64 {
     let literal = glob.literal();
     let mut components: Vec<&[u8]> = literal.split(|b| *b == b'/').collect();
@@ -66,19 +66,19 @@ fn literal_key(glob: &Glob) -> u64 {
     if glob.is_literal() { below(directory, hash(last)) ^ WHOLE } else { directory }
 }
 
-/// The keys of the components that stand behind a pattern's first wildcard and have none.
+/// Returns the keys of the components without wildcards after a pattern's first wildcard.
 fn components(glob: &Glob) -> Vec<u64> {
     glob.literal_components().map(|component| hash(component.as_bytes()) ^ COMPONENT).collect()
 }
 
 const START: u64 = 0x9e37_79b9_7f4a_7c15;
 const MULTIPLIER: u64 = 0x2545_f491_4f6c_dd1d;
-/// Keep apart what a key stands for.
+/// These distinguish the keys of components and of whole paths from those of directories.
 const COMPONENT: u64 = 0x5555_5555_5555_5555;
 const WHOLE: u64 = 0x3333_3333_3333_3333;
 
-/// Not for strangers' keys in a table of ours: those come from the policy. A collision only adds a
-/// candidate, and the glob itself decides.
+/// Hashes without a secret: the keys of the table come from the policy. A collision only adds a candidate,
+/// and the glob itself decides.
 fn hash(bytes: &[u8]) -> u64 {
     let mut state = bytes.len() as u64;
     let mut words = bytes.chunks_exact(8);
@@ -88,7 +88,7 @@ fn hash(bytes: &[u8]) -> u64 {
     words.remainder().iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) ^ mix(state, START)
 }
 
-/// A directory's entry.
+/// Returns the hash of an entry of a directory.
 fn below(directory: u64, component: u64) -> u64 {
     mix(directory, component)
 }
@@ -98,7 +98,7 @@ fn mix(state: u64, word: u64) -> u64 {
     state ^ (state >> 29)
 }
 
-/// Keys are hashes already.
+/// A hasher for keys that are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 struct Prehashed(u64);
 
@@ -112,7 +112,7 @@ impl Hasher for Prehashed {
     }
 
     fn write_u64(&mut self, key: u64) {
-        // The table takes its slot from the upper bits and its tag from the uppermost.
+        // The table takes the slot from the lowest bits and the tag from the uppermost, which this mixes.
         self.0 = key.wrapping_mul(MULTIPLIER);
     }
 }
@@ -139,7 +139,7 @@ mod tests {
             let mut found = vec![false; globs.len()];
             Index::new(&globs).candidates(path.as_bytes(), |i| { found[i] = true; true });
             for (glob, found) in globs.iter().zip(found) {
-                // A file pattern never ends in a slash: that is opened to `/**`.
+                // A file pattern never ends in a slash: `dir/` becomes `dir/**`.
                 let is_open = glob.is_literal() && glob.literal().ends_with(b"/");
                 let is_met = glob.matches(path.as_bytes()) || !is_open && glob.covers(path.as_bytes());
                 prop_assert!(found || !is_met, "{}", glob.text());

@@ -1,4 +1,4 @@
-//! Files: what a real path grants, by patterns of paths.
+//! File permissions: what a real path grants, by patterns of paths.
 
 pub(crate) mod bounds;
 pub(crate) mod entry;

@@ -1,9 +1,9 @@
-//! Paths without `.` and `..`, by their text alone.
+//! Removes `.` and `..` from paths by their text alone.
 
 use std::borrow::Cow;
 
-/// What Node's `path.posix.normalize` makes of a path: no `.`, no `..` that has something to take
-/// away, no doubled slash; a slash at the end stays.
+/// Normalizes a path like Node's `path.posix.normalize`: without `.`, doubled slashes, and each `..` that
+/// follows a name, together with that name. A trailing slash stays.
 pub fn posix(path: &[u8]) -> Vec<u8> {
     let is_absolute = path.starts_with(b"/");
     let mut names: Vec<&[u8]> = Vec::new();
@@ -28,7 +28,7 @@ pub fn posix(path: &[u8]) -> Vec<u8> {
     normal
 }
 
-/// The path as it is when no component is `.` or `..`, else normalized.
+/// Returns the path unchanged if no component is `.` or `..`, else normalized.
 pub(crate) fn without_dots(path: &[u8]) -> Cow<'_, [u8]> {
     if path.split(|b| *b == b'/').any(|name| matches!(name, b"." | b"..")) {
         Cow::Owned(posix(path))

@@ -1,4 +1,4 @@
-//! The compiled file map: which path grants what, and who said so.
+//! The compiled file map: which path grants what, and the reason.
 
 use super::bounds::RightsBelow;
 use super::entry::{CompiledPattern, Match};
@@ -10,28 +10,28 @@ use super::persistence::ProtectedPaths;
 use super::saved_rules::Answers;
 use crate::verdict::{CompiledReason, Source};
 
-/// The map: denials, then the longest rule, then the base, then the default. What comes of that is asked for is
-/// answered by `answers`; at last persistence takes its `w`.
+/// The map: denials, then the longest rule, then the base, then the default. `answers` then grant what that
+/// asks for; finally persistence withholds `w`.
 #[derive(Clone, Debug)]
 pub(crate) struct PathRules {
     pub(crate) denies: Vec<CompiledPattern>,
     /// The longest pattern first.
     pub(crate) rules: Vec<CompiledPattern>,
     pub(crate) base: Vec<CompiledPattern>,
-    /// What may not be written, whoever grants it.
+    /// Places that may not be written, whatever grants it.
     pub(crate) kept: ProtectedPaths,
-    /// Of all four, in this order.
+    /// The index of the four lists above, in this order.
     index: Index,
-    /// A bit that the default withholds is already `Ask` here where misses are asked.
+    /// If misses are asked about, a bit that the default withholds is already `Ask` here.
     pub(crate) default: Rights,
     pub(crate) answers: Answers,
     default_reason: CompiledReason,
-    /// For what is no real path: never granted.
+    /// The reason for a path that is not real, where nothing is granted.
     no_path: CompiledReason,
 }
 
 impl PathRules {
-    /// What is told where nothing covers a path.
+    /// Returns the reason given where nothing covers a path.
     pub(crate) fn default_reason(&self) -> &CompiledReason {
         &self.default_reason
     }
@@ -63,14 +63,14 @@ impl PathRules {
         map.with_rules(rules)
     }
 
-    /// The same with other rules.
+    /// Returns the map with these rules.
     pub(crate) fn with_rules(mut self, mut rules: Vec<CompiledPattern>) -> PathRules {
         rules.sort_by_key(|e| std::cmp::Reverse(e.glob.length()));
         self.rules = rules;
         self.indexed()
     }
 
-    /// The same with places that may not be written.
+    /// Returns the map with these protected places.
     pub(crate) fn with_persistence(self, kept: ProtectedPaths) -> PathRules {
         PathRules { kept, ..self }.indexed()
     }
@@ -81,12 +81,12 @@ impl PathRules {
         self
     }
 
-    /// The same with what was answered before.
+    /// Returns the map with these saved answers.
     pub(crate) fn with_answers(self, answers: Answers) -> PathRules {
         PathRules { answers, ..self }
     }
 
-    /// The same but for the denials that `skip` says.
+    /// Returns the map without the denials for which `skip` is true.
     pub(crate) fn without(&self, skip: impl Fn(&CompiledReason) -> bool) -> PathRules {
         let denies = self.denies.iter().filter(|entry| !skip(&entry.reason)).cloned().collect();
         PathRules { denies, ..self.clone() }.indexed()
@@ -101,7 +101,7 @@ impl PathRules {
         let mut kept: Option<&CompiledPattern> = None;
         let mut denied: Option<&CompiledReason> = None;
         let mut longest: Option<(usize, Match<'_>)> = None;
-        // Every bit that some part of the base grants, where no rule speaks.
+        // Where no rule applies: every bit that some entry of the base grants.
         let mut base = Match::new(self.default, &self.default_reason);
         self.index.candidates(path, |i| {
             if i < denials {
@@ -113,7 +113,7 @@ impl PathRules {
                 match &mut longest {
                     Some((longest, _)) if length < *longest => {}
                     _ if !entry.glob.covers(path) => {}
-                    // Of several equally long, what all grant.
+                    // Of several equally long patterns, all must grant.
                     Some((longest, found)) if length == *longest => found.meet(entry),
                     _ => longest = Some((length, Match::new(entry.rights, &entry.reason))),
                 }
@@ -143,12 +143,12 @@ impl PathRules {
         found
     }
 
-    /// The same for a program, whose path may be as it was written where no kernel resolved it.
+    /// Finds the rights of a program, whose path is as written if no kernel resolved it.
     pub(crate) fn find_program(&self, path: &[u8]) -> Match<'_> {
         if is_real(path) { self.find(path) } else { self.find(&normalize::posix(path)) }
     }
 
-    /// All of it, to be asked of directories.
+    /// Returns the whole map as a starting point for bounds.
     pub(crate) fn reach(&self) -> RightsBelow<'_> {
         RightsBelow {
             denies: self.denies.iter().collect(),
@@ -160,19 +160,19 @@ impl PathRules {
         }
     }
 
-    /// What everything strictly below `dir` grants at least. Denials for which `skip` is true are
-    /// left out.
+    /// Returns the rights that everything strictly below `dir` has at least. Ignores denials for which `skip`
+    /// is true.
     pub(crate) fn least_below(&self, dir: &[u8], skip: impl Fn(&Glob) -> bool) -> Rights {
         self.reach().least(dir, skip)
     }
 
-    /// What anything strictly below `dir` grants at most.
+    /// Returns the rights that anything strictly below `dir` has at most.
     pub(crate) fn most_below(&self, dir: &[u8]) -> Rights {
         self.reach().most(dir)
     }
 }
 
-/// Absolute, and without components that a real path cannot have.
+/// Returns true for an absolute path without components that a real path cannot have.
 fn is_real(path: &[u8]) -> bool {
     let Some((b'/', mut rest)) = path.split_first() else { return false };
     while let Some(slash) = rest.iter().position(|b| *b == b'/') {
@@ -205,7 +205,7 @@ mod tests {
         let map = map(json!({ "rules": { "/a/b*": "rw-", "/a/*b": "r-x", "/**": "rwx" } }), false);
         let found = map.find(b"/a/bb");
         assert_eq!(found.rights.to_string(), "r--");
-        // Each bit is told of by the pattern that withholds it; one that both grant by the first.
+        // The reason of a bit is the pattern that withholds it, or the first one if both grant it.
         let paths = [found.r, found.w, found.x].map(|reason| reason.path.as_str());
         let (first, second) =
             ("permissions.filesystem.rules[\"/a/*b\"]", "permissions.filesystem.rules[\"/a/b*\"]");
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(bounds(&based, "/srv"), expected("r--", "r--"));
         let covered = map(json!({ "rules": { "/dev/**": "r--" } }), true);
         assert_eq!(bounds(&covered, "/dev/pts"), expected("r--", "r--"));
-        // A denial of something is the least, one of everything the most.
+        // A denial of something lowers the lower bound, one of everything also the upper.
         let denied = map(json!({ "rules": { "/**": "rwx" }, "deny": ["/a/b", "/c/**", "**/.env"] }), false);
         assert_eq!(bounds(&denied, "/a"), expected("---", "rwx"));
         assert_eq!(bounds(&denied, "/c"), expected("---", "---"));

@@ -1,28 +1,28 @@
-//! From a pattern as written to the forms that are matched: home expanded, a trailing slash
-//! opened, the literal leading directories resolved.
+//! Turns a pattern as written into the forms that are matched: `~` expanded, a trailing slash turned into
+//! `/**`, the literal leading directories resolved.
 
 use super::glob::{Glob, MAX_PATTERN};
 
-/// ECMAScript's `trim`: not a line end of Unicode (U+0085), but a byte order mark.
+/// Trims like ECMAScript: a byte order mark is white space, U+0085 (a line end of Unicode) is not.
 pub(crate) fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c == '\u{feff}' || c.is_whitespace() && c != '\u{85}')
 }
 
-/// The host as the expansion needs it.
+/// The parts of the host that expansion needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Paths<'a> {
     pub(crate) home: &'a [u8],
     pub(crate) realpath: &'a dyn Fn(&[u8]) -> Option<Vec<u8>>,
 }
 
-/// A pattern with its home expanded: bytes taken as they are, then the dialect.
+/// A pattern with `~` expanded: literal bytes, then text in the glob dialect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Expanded {
     pub(crate) literal: Vec<u8>,
     pub(crate) pattern: String,
 }
 
-/// What is wrong with a file pattern, if anything. Needs no host.
+/// Returns what is wrong with a file pattern, if anything. Needs no host.
 pub(crate) fn problem(pattern: &str) -> Option<String> {
     if !(pattern.starts_with('/') || pattern == "~" || pattern.starts_with("~/") || pattern.starts_with("**"))
     {
@@ -73,26 +73,26 @@ impl Expanded {
         Glob::new(&self.literal, &self.pattern, crosses_lines)
     }
 
-    /// What stands before the first wildcard, and whether that is all.
+    /// Returns the bytes before the first wildcard, and whether they are the whole pattern.
     fn leading(&self) -> (Vec<u8>, bool) {
         let wild = self.pattern.find(['*', '?']);
         let end = wild.unwrap_or(self.pattern.len());
         ([&self.literal, &self.pattern.as_bytes()[..end]].concat(), wild.is_none())
     }
 
-    /// The literal leading directory, without a slash at its end: where a resolution starts.
+    /// Returns the literal leading directory without a trailing slash: where resolution starts.
     pub(crate) fn leading_dir(&self) -> Vec<u8> {
         let (mut dir, _) = self.leading();
         dir.truncate(dir.iter().rposition(|b| *b == b'/').unwrap_or(0));
         dir
     }
 
-    /// The form with its leading directories resolved, if that differs. With `whole`, a pattern
+    /// Returns the form with its leading directories resolved, if that differs. With `whole`, a pattern
     /// without wildcards is resolved to its end.
     pub(crate) fn resolved(&self, paths: &Paths<'_>, whole: bool) -> Option<Expanded> {
         let (leading, literal) = self.leading();
         let mut dir = if whole && literal { leading.clone() } else { self.leading_dir() };
-        // What does not exist yet may be created below what does.
+        // A path that does not exist yet may be created below one that does.
         while !dir.is_empty() {
             if let Some(real) = (paths.realpath)(&dir) {
                 let real = real.strip_suffix(b"/").unwrap_or(&real);
@@ -103,7 +103,7 @@ impl Expanded {
         None
     }
 
-    /// The same pattern with its first `length` bytes replaced.
+    /// Returns the pattern with its first `length` bytes replaced.
     fn moved(&self, length: usize, by: &[u8]) -> Expanded {
         match length.checked_sub(self.literal.len()) {
             Some(n) => Expanded { literal: by.to_vec(), pattern: self.pattern[n..].to_owned() },
@@ -115,8 +115,8 @@ impl Expanded {
     }
 }
 
-/// The first symbolic link in a directory's path that `writable` says the tree could replace. A
-/// grant that followed such a link would go wherever the tree points it before the next start.
+/// Returns the first symbolic link in a directory's path that the tree could replace, according to
+/// `writable`. A grant that followed such a link would go wherever the tree points it before the next start.
 pub(crate) fn replaceable_link(
     dir: &[u8],
     paths: &Paths<'_>,
@@ -135,7 +135,7 @@ pub(crate) fn replaceable_link(
     None
 }
 
-/// Bytes for a message.
+/// Converts a path to text for a message.
 pub(crate) fn show(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }

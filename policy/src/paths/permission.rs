@@ -35,33 +35,33 @@ impl Rights {
     /// Everything.
     pub const ALL: Rights = Rights::all(Grant::Yes);
 
-    /// The same grant for every bit.
+    /// Returns rights with the same grant for every bit.
     pub const fn all(grant: Grant) -> Rights {
         Rights { r: grant, w: grant, x: grant }
     }
 
-    /// Bit by bit, the stricter of two.
+    /// Returns the stricter of two grants, bit by bit.
     pub fn meet(self, other: Rights) -> Rights {
         Rights { r: self.r.min(other.r), w: self.w.min(other.w), x: self.x.min(other.x) }
     }
 
-    /// Bit by bit, the wider of two.
+    /// Returns the wider of two grants, bit by bit.
     pub fn join(self, other: Rights) -> Rights {
         Rights { r: self.r.max(other.r), w: self.w.max(other.w), x: self.x.max(other.x) }
     }
 
-    /// True when some bit is this.
+    /// Returns true when some bit has this grant.
     pub(crate) fn any(self, grant: Grant) -> bool {
         self.r == grant || self.w == grant || self.x == grant
     }
 
-    /// True when every bit that `access` needs is granted without asking.
+    /// Returns true when every bit that `access` needs is granted without asking.
     pub(crate) fn grants(self, access: Access) -> bool {
         let bits = [(Access::READ, self.r), (Access::WRITE, self.w), (Access::MAP, self.x)];
         bits.into_iter().all(|(bit, grant)| !access.contains(bit) || grant == Grant::Yes)
     }
 
-    /// True when no bit grants more than in `other`.
+    /// Returns true when no bit grants more than in `other`.
     pub fn within(self, other: Rights) -> bool {
         self.r <= other.r && self.w <= other.w && self.x <= other.x
     }
@@ -84,7 +84,7 @@ impl Permission {
         Some(Permission(Rights { r: bit(r, b'r')?, w: bit(w, b'w')?, x: bit(x, b'x')? }))
     }
 
-    /// What it does, for a sentence: `grants read, and asks for write and execute`.
+    /// Describes it for a sentence: `grants read, and asks for write and execute`.
     pub(crate) fn in_words(self) -> String {
         let Rights { r, w, x } = self.0;
         let list = |grant: Grant| {
@@ -128,30 +128,30 @@ impl Bits {
         (!text.is_empty() && bits.to_string() == text).then_some(bits)
     }
 
-    /// The bits for which `is` is true of the grant; `None` where there is none.
+    /// Returns the bits whose grant satisfies `is`; `None` if there are none.
     pub fn from_rights(rights: Rights, is: impl Fn(Grant) -> bool) -> Option<Bits> {
         let bits = Bits { r: is(rights.r), w: is(rights.w), x: is(rights.x) };
         (bits.r || bits.w || bits.x).then_some(bits)
     }
 
-    /// What is in either.
+    /// Returns the bits that are in either set.
     #[must_use]
     pub fn union(self, other: Bits) -> Bits {
         Bits { r: self.r || other.r, w: self.w || other.w, x: self.x || other.x }
     }
 
-    /// True when every bit of `other` is in `self`.
+    /// Returns true when every bit of `other` is in `self`.
     pub fn contains(self, other: Bits) -> bool {
         self.union(other) == self
     }
 
-    /// The rights with each bit of this set granted.
+    /// Returns the rights with each bit of this set granted.
     #[must_use]
     pub fn grant(self, rights: Rights) -> Rights {
         self.set(rights, Grant::Yes)
     }
 
-    /// The rights with each bit of this set withheld.
+    /// Returns the rights with each bit of this set withheld.
     #[must_use]
     pub fn withhold(self, rights: Rights) -> Rights {
         self.set(rights, Grant::No)
@@ -162,7 +162,8 @@ impl Bits {
         Rights { r: bit(self.r, rights.r), w: bit(self.w, rights.w), x: bit(self.x, rights.x) }
     }
 
-    /// The rights with each asked bit of this set granted. A withheld bit stays withheld.
+    /// Returns the rights with each bit of this set granted if it is asked for. A withheld bit stays
+    /// withheld.
     #[must_use]
     pub fn answer(self, rights: Rights) -> Rights {
         let bit = |is: bool, grant: Grant| if is && grant == Grant::Ask { Grant::Yes } else { grant };

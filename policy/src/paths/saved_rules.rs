@@ -1,5 +1,5 @@
-//! Bits that a human has answered with "always": they turn what the map asks for into a yes, and nothing else. Kept
-//! apart from the rules, so that no edit of guard.json can make more of them.
+//! Bits that a human answered with "always": they grant what the map asks for, and nothing that it withholds.
+//! They are stored apart from the rules, so that no edit of guard.json can widen them.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use super::index::Index;
 use crate::verdict::CompiledReason;
 use crate::{Bits, Grant};
 
-/// Bits that are not asked for any more. It grants what the map asks for, and nothing that is withheld.
+/// Saved bits for a pattern of files. They grant what the map asks for, and nothing that it withholds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileRule {
     /// A pattern of files, as in `permissions.filesystem.rules`.
     pub pattern: String,
-    /// Which bits.
+    /// The bits that are granted.
     pub bits: Bits,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for FileRule {
     }
 }
 
-/// One saved rule.
+/// A saved rule, compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct SavedRule {
     pub(crate) glob: Glob,
@@ -32,7 +32,7 @@ pub(crate) struct SavedRule {
     pub(crate) reason: CompiledReason,
 }
 
-/// All that are saved for the agent.
+/// All saved rules of the agent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     answers: Vec<SavedRule>,
@@ -49,7 +49,7 @@ impl Answers {
         self.answers.iter()
     }
 
-    /// Answers what is asked of a path; each bit is told of by the first rule that has it.
+    /// Grants the saved bits of a path that are asked for; the first rule that has a bit gives its reason.
     #[inline]
     pub(crate) fn answer<'m>(&'m self, path: &[u8], found: &mut Match<'m>) {
         if !self.answers.is_empty() && found.rights.any(Grant::Ask) {

@@ -1,4 +1,5 @@
-//! What "allow always" saves of a program: an entry for just these arguments in this directory, as OpenClaw 2026.9.6 makes it.
+//! What "allow always" saves for a program: an entry for exactly these arguments in this directory, as in
+//! OpenClaw 2026.9.6.
 
 use serde::Serialize;
 
@@ -16,29 +17,29 @@ pub struct BoundEntry {
     pub arg_pattern: String,
 }
 
-/// Why an answer counts for one time only.
+/// Why an "allow always" answer counts only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Once {
     /// The command could not be read as a whole.
     NotRead,
-    /// Some part of it is asked for each time.
+    /// Part of the command is asked about each time.
     AskedEachTime,
-    /// A part of it that needs an entry can have none.
+    /// No entry can name a part that needs one.
     PartUnnamed,
-    /// A shell runs whatever it is told.
+    /// It is a shell, which runs any command.
     Shell,
     /// It starts another program, which is judged by itself.
     Carrier,
-    /// Its arguments hold code.
+    /// Its arguments contain code.
     InlineCode,
-    /// It runs what a file says, which may change.
+    /// It is an interpreter: the file that it runs may change.
     Interpreter,
-    /// Its path would be read as a pattern for others, or is no text.
+    /// Its path is not UTF-8, or as a pattern would match other paths.
     Path,
 }
 
 impl Once {
-    /// One sentence for a human.
+    /// Returns a clause for a human.
     pub const fn text(self) -> &'static str {
         match self {
             Once::NotRead => "the command could not be read as a whole",
@@ -53,29 +54,31 @@ impl Once {
     }
 }
 
-/// What "allow always" makes of one exec.
+/// What "allow always" saves for one exec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowAlways {
-    /// An entry for next time.
+    /// An entry that allows it next time.
     Entry(BoundEntry),
-    /// Nothing: the answer counts for this time only.
+    /// Nothing: the answer counts only this time.
     Once {
-        /// Why.
+        /// Why nothing is saved.
         why: Once,
     },
 }
 
-/// `exec.strictInlineEval`: code in arguments is always asked for, and interpreters without may be remembered.
+/// `exec.strictInlineEval`: if on, code in arguments is always asked about, so that interpreters without it
+/// can be saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StrictInlineEval {
-    /// Interpreters are never remembered.
+    /// Interpreters are never saved.
     #[default]
     Off,
-    /// They are, without code in their arguments.
+    /// Interpreters are saved if their arguments contain no code.
     On,
 }
 
-/// What "allow always" makes of a program that is about to start: `exec` is what the kernel shows.
+/// Returns what "allow always" saves for a program that is about to start, as the kernel reports it in
+/// `exec`.
 pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
     let called = exec.argv.first().map_or(&[][..], Vec::as_slice);
     let arguments = exec.argv.get(1..).unwrap_or_default();
@@ -106,7 +109,7 @@ pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
     }
 }
 
-/// A path that, as a pattern, means itself and nothing else.
+/// Returns the path if, as a pattern, it matches only itself.
 pub fn literal(path: &str) -> Option<&str> {
     let is_literal = path.starts_with('/') && !path.contains(['*', '?', '\\', '\0']) && path.trim() == path;
     is_literal.then_some(path)

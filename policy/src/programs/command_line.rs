@@ -1,6 +1,7 @@
-//! An argv as a line for a shell.
+//! Writes an argv as a line for a shell.
 
-/// The line that a shell reads back as this argv, as it is: single quotes around what a shell would change.
+/// Returns the line that a shell parses to exactly this argv: single quotes enclose what a shell would
+/// change.
 pub fn quoted<A: AsRef<str>>(argv: &[A]) -> String {
     let word = |argument: &A| {
         let argument = argument.as_ref();

@@ -1,5 +1,6 @@
-//! Why a program may not start by what names it. "The program is not in the allowlist" is the truth only where nothing
-//! names it: an entry, a carrier, a safe bin or a skill may name it and not count for this file or these arguments.
+//! Why a program may not start although something names it. "The program is not in the allowlist" is true
+//! only if nothing names it: an entry, a carrier, a safe bin or a skill may name it and not count for this
+//! file or these arguments.
 
 use super::Programs;
 use super::allowlist::Allowlist;
@@ -10,22 +11,22 @@ use crate::programs::name::basename;
 use crate::verdict::{CompiledReason, Reason};
 use crate::{Exec, Role};
 
-/// Why what names a program does not count.
+/// Why something that names a program does not count.
 enum Uncounted<'p> {
-    /// The guarded tree may write the file; the rule that grants it, where one does.
+    /// The guarded tree may write the file; `rule` is the one that grants it, if there is one.
     Writable { by: &'p CompiledReason, rule: Option<&'p str> },
     /// An entry for other arguments.
     Arguments { by: &'p CompiledReason },
     /// An entry for a name, which counts only for a program that was started by it.
     StartedByPath { by: &'p CompiledReason },
-    /// A safe bin that lies elsewhere.
+    /// A safe bin's name outside the trusted directories.
     Elsewhere { name: String },
-    /// A safe bin whose arguments lead beyond standard input.
+    /// A safe bin whose arguments reach beyond standard input.
     UnsafeArguments { name: String },
 }
 
 impl Uncounted<'_> {
-    /// A clause for a human.
+    /// Returns a clause for a human.
     fn clause(&self) -> String {
         match self {
             Uncounted::Writable { by, rule: Some(rule) } => {
@@ -49,7 +50,8 @@ impl Uncounted<'_> {
 }
 
 impl Programs {
-    /// Why a program that [`Programs::listed`] misses is asked for or denied. `found` is what the map says of its path.
+    /// Returns why a program that [`Programs::listed`] misses is asked about or denied. `found` is the map's
+    /// match for its path.
     pub(crate) fn missed<'p>(&'p self, exec: &Exec<'_>, found: &Match<'p>) -> Reason<'p> {
         let miss = &self.reasons.miss;
         match self.uncounted(exec, found) {
@@ -66,7 +68,7 @@ impl Programs {
         if !found.is_protected()
             && let Some(by) = self.counts_where_protected(exec)
         {
-            // Where persistence keeps the file, the reason for `w` is not the rule that grants it.
+            // If persistence protects the file, the reason for `w` is not the rule that grants it.
             let rule = (found.rights.w != Grant::No).then_some(found.w.rule.as_str());
             return Some(Uncounted::Writable { by, rule });
         }
@@ -81,7 +83,7 @@ impl Programs {
         }
     }
 
-    /// What would let the program start if the tree could not write it.
+    /// Returns why the program could start if the tree could not write it.
     fn counts_where_protected(&self, exec: &Exec<'_>) -> Option<&CompiledReason> {
         let is_program = exec.role == Role::Program;
         let carrier = self.is_carrier(exec).then_some(&self.reasons.carrier);

@@ -22,17 +22,17 @@ use name::basename;
 use reasons::ExecReasons;
 use safe_bins::SafeBins;
 
-/// Shells and wrappers that only start what is then judged by itself.
+/// Shells and wrappers that only start programs, which are then judged by themselves.
 pub(crate) const DEFAULT_CARRIERS: [&str; 11] =
     ["bash", "sh", "dash", "zsh", "env", "nice", "nohup", "timeout", "stdbuf", "setsid", "xargs"];
 
-/// What `sh` resolves to, by the real names of those files.
+/// The real names of the files that `sh` resolves to.
 const SH: [&[u8]; 4] = [b"sh", b"dash", b"bash", b"ash"];
 
-/// Binaries that become what their arguments name.
+/// Binaries that run the applet that their arguments name.
 const MULTICALL: [&[u8]; 2] = [b"busybox", b"toybox"];
 
-/// The shell applets of those.
+/// The shell applets of these binaries.
 const SHELL_APPLETS: [&[u8]; 2] = [b"sh", b"ash"];
 
 /// The exec side of a policy.
@@ -51,9 +51,9 @@ pub(crate) struct Programs {
     pub(crate) reasons: ExecReasons,
 }
 
-/// What the exec side says of a program.
+/// The exec side's answer for a program.
 pub(crate) enum Listed<'p> {
-    /// Yes, and `ask: always` does not ask for it: what it starts is judged by itself.
+    /// Yes, even under `ask: always`: what it starts is judged by itself.
     Carrier(&'p CompiledReason),
     /// Yes.
     Yes(&'p CompiledReason),
@@ -63,7 +63,8 @@ pub(crate) enum Listed<'p> {
 }
 
 impl Programs {
-    /// What exec.security says, `deny` aside. `protected` when the tree cannot write the file.
+    /// Returns what the exec side answers, `security: deny` aside. `protected` is true when the tree cannot
+    /// write the file.
     pub(crate) fn listed(&self, exec: &Exec<'_>, protected: bool) -> Listed<'_> {
         if exec.role == Role::Loader {
             return Listed::Carrier(&self.reasons.loader);
@@ -86,7 +87,8 @@ impl Programs {
         reason.map_or(Listed::Miss, Listed::Yes)
     }
 
-    /// By name only: the caller has made sure that the tree cannot write the file.
+    /// Returns whether the program is a carrier, by name only: the caller checks that the tree cannot write
+    /// the file.
     fn is_carrier(&self, exec: &Exec<'_>) -> bool {
         let name = basename(exec.path);
         let has = |carrier: &[u8]| self.carriers.iter().any(|c| c.as_bytes() == carrier);
@@ -98,8 +100,8 @@ impl Programs {
     }
 }
 
-/// Whether the arguments are code for an interpreter: by the file's own name, or by the one it was
-/// called by, which may be the better known.
+/// Returns whether the arguments hold code for an interpreter: by the file's own name, or by the name it was
+/// called by, which may be better known.
 fn holds_code(exec: &Exec<'_>) -> bool {
     let arguments = exec.argv.get(1..).unwrap_or_default();
     let names = [Some(exec.path), exec.argv.first().map(Vec::as_slice)];
@@ -108,7 +110,8 @@ fn holds_code(exec: &Exec<'_>) -> bool {
     hits.any(|hit| hit.kind == Inline::Code)
 }
 
-/// A multicall binary goes by the name it was called by; called by its own, by its first argument.
+/// Returns whether a multicall binary runs a shell: it uses the name it was called by or, if that is its own,
+/// its first argument.
 fn is_shell_applet(own: &[u8], argv: &[Vec<u8>]) -> bool {
     let applet = |i: usize| argv.get(i).map_or(&[][..], |arg| basename(arg));
     let called = applet(0);

@@ -1,9 +1,9 @@
-//! Security, ask and askFallback, each with who set it.
+//! Security, ask and askFallback, each with its source.
 
 use crate::config::mode::{Ask, Security};
 use crate::verdict::{CompiledReason, Source};
 
-/// A value with where it comes from.
+/// A value with its source.
 #[derive(Clone)]
 pub(crate) struct Given<T> {
     pub(crate) value: T,
@@ -16,7 +16,7 @@ pub(crate) struct Modes {
     pub(crate) security: Given<Security>,
     pub(crate) ask: Given<Ask>,
     pub(crate) fallback: Given<Security>,
-    /// Why nothing may start, where that is not what somebody wrote.
+    /// Why nothing may start, if a broken store is the cause rather than a setting.
     pub(crate) broken: Option<CompiledReason>,
 }
 
@@ -27,14 +27,14 @@ impl Modes {
 }
 
 impl<T: Ord> Given<T> {
-    /// The smaller of this and another.
+    /// Takes the other value if it is smaller.
     pub(crate) fn least(&mut self, other: Option<(T, String)>, source: Source) {
         if let Some((value, path)) = other.filter(|(value, _)| *value < self.value) {
             *self = Given { value, source, path };
         }
     }
 
-    /// The larger of this and another.
+    /// Takes the other value if it is larger.
     pub(crate) fn most(&mut self, other: Option<(T, String)>, source: Source) {
         if let Some((value, path)) = other.filter(|(value, _)| *value > self.value) {
             *self = Given { value, source, path };

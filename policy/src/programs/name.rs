@@ -1,11 +1,11 @@
 //! The name by which tables know a program.
 
-/// What follows the last slash.
+/// Returns what follows the last slash.
 pub(crate) fn basename(path: &[u8]) -> &[u8] {
     path.rsplit(|b| *b == b'/').next().unwrap_or(path)
 }
 
-/// The last component in lower case, without a Windows extension: `/usr/bin/Python3` is `python3`.
+/// Returns the last component in lower case, without a Windows extension: `/usr/bin/Python3` is `python3`.
 pub fn program_name(token: impl AsRef<[u8]>) -> String {
     let token = token.as_ref().trim_ascii();
     let last = token.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or(token);

@@ -1,44 +1,44 @@
-//! Programs that the policy withholds by name, so that what holds the same can be recognised under another one.
+//! Programs that the policy withholds by name, so that a copy under another name can be recognised.
 //!
-//! Who looks at the disk is the supervisor: it compares what is about to run from where the tree writes with the files
-//! that [`Policy::withheld`] names, and asks [`decide_copy`].
+//! The supervisor looks at the disk: if a program is about to run from where the tree writes, it compares it
+//! with the files that [`Policy::withheld`] names, and calls [`decide_copy`].
 
 use crate::paths::glob::Glob;
 use crate::paths::pattern::show;
 use crate::{Exec, Grant, Outcome, Policy, Request, Source, Verdict, decide};
 
-/// A pattern of a denial or a rule that names programs which may not start, or are asked for: one file, or files of one
-/// directory.
+/// A pattern of a denial or a rule for programs that may not start or are asked about: one file, or files of
+/// one directory.
 #[derive(Clone, Debug)]
 pub struct WithheldProgram(Glob);
 
 impl WithheldProgram {
-    /// Of a pattern whose wildcards, if any, are in its last component and stay there.
+    /// Accepts a pattern whose wildcards, if any, are in its last component and do not leave it.
     fn from_glob(glob: &Glob) -> Option<WithheldProgram> {
         let is_near = !glob.is_deep() && !glob.has_slash_behind_wildcard();
         (is_near && glob.literal().contains(&b'/')).then(|| WithheldProgram(glob.clone()))
     }
 
-    /// The file, where there is no wildcard.
+    /// Returns the file, if there is no wildcard.
     pub fn file(&self) -> Option<&[u8]> {
         self.0.is_literal().then(|| self.0.literal())
     }
 
-    /// The directory in which the files lie; empty for `/`.
+    /// Returns the directory of the files; empty for `/`.
     pub fn directory(&self) -> &[u8] {
         let literal = self.0.literal();
         &literal[..literal.iter().rposition(|byte| *byte == b'/').unwrap_or(0)]
     }
 
-    /// Whether it names the file at this path.
+    /// Returns whether it names the file at this path.
     pub fn names(&self, path: &[u8]) -> bool {
         self.0.matches(path)
     }
 }
 
 impl Policy {
-    /// The patterns that name programs which may not just start. None of what the guard itself denies: those are secrets.
-    /// None that lets the tree write what it names: that would be known by what the tree makes of it.
+    /// Returns the patterns for programs that may not start without asking. Leaves out what the guard itself
+    /// denies, which is secrets, and what the tree may write: the tree chooses the contents of those.
     pub fn withheld(&self) -> Vec<WithheldProgram> {
         let named = self.map.denies.iter().chain(&self.map.rules).filter(|entry| {
             entry.reason.source != Source::Builtin
@@ -48,15 +48,16 @@ impl Policy {
         named.filter_map(|entry| WithheldProgram::from_glob(&entry.glob)).collect()
     }
 
-    /// Whether the program at this real path may not just start, and the tree cannot just write it.
+    /// Returns true when neither starting nor writing the program at this real path is allowed without
+    /// asking.
     pub fn withholds(&self, path: &[u8]) -> bool {
         let rights = self.rights(path);
         rights.x != Grant::Yes && rights.w != Grant::Yes
     }
 }
 
-/// Answers for a program that holds what the one at the real path `original` holds: as if that were to start, unless the
-/// policy says less of the program itself.
+/// Decides about a program with the same contents as the one at the real path `original`: as if that were to
+/// start, unless the policy is stricter about the program itself.
 pub fn decide_copy<'p>(policy: &'p Policy, exec: &Exec<'_>, original: &[u8]) -> Verdict<'p> {
     let own = decide(policy, &Request::Exec(*exec));
     let named = decide(policy, &Request::Exec(Exec { path: original, ..*exec }));

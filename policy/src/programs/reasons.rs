@@ -1,16 +1,16 @@
-//! The reasons of the exec side that no entry gives.
+//! The reasons of the exec side that do not come from an entry.
 
 use super::modes::{Given, Modes};
 use crate::verdict::CompiledReason;
 use crate::{Security, Source};
 
-/// Made once, so that a decision allocates nothing.
+/// The reasons, built once so that a decision allocates nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct ExecReasons {
     pub(crate) denied: CompiledReason,
     pub(crate) full: CompiledReason,
     pub(crate) miss: CompiledReason,
-    /// What sets `security`, in short.
+    /// The setting of `security`, as reasons print it.
     pub(crate) security: String,
     pub(crate) carrier: CompiledReason,
     pub(crate) always: CompiledReason,
@@ -69,7 +69,8 @@ impl ExecReasons {
     }
 }
 
-/// A value at its path; `exec.mode` says another word than the value it sets.
+/// Formats a value with its path. The words of `exec.mode` differ from the values they set, so both are
+/// given.
 fn written(path: &str, key: &str, value: &str) -> String {
     if path.ends_with("exec.mode") {
         format!("{path} ({key} {value})")

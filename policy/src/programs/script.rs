@@ -1,24 +1,24 @@
-//! The file that an interpreter runs, by its arguments: what an approval of it is bound to as well.
+//! Finds the script in an interpreter's arguments: an approval is bound to this file too.
 
 use super::inline_eval::{inline_eval_of, is_interpreter};
 use super::name::program_name;
 use super::starters::is_shell;
 
-/// Options of common interpreters whose value is an argument of its own, and none that runs.
+/// Options of common interpreters that take the next argument as a value, which is not the script.
 const VALUED: [&[u8]; 10] =
     [b"-W", b"-X", b"-r", b"--require", b"--import", b"--loader", b"-o", b"-O", b"--rcfile", b"--init-file"];
-/// Options behind which there is no file: a module, code, standard input.
+/// Options after which no script file follows: the program is a module, code or standard input.
 const FILELESS: [&[u8]; 4] = [b"-", b"-m", b"-c", b"-s"];
 
-/// Which argument, counted from `argv[0]`, names the file that the program at `path` would run. Only a guess: an
-/// interpreter has more ways to be told than can be known here, and none of them lets anything through.
+/// Returns the index in `argv` of the file that the program at `path` would run. This is a guess:
+/// interpreters accept scripts in more forms than it knows. The result never allows anything.
 pub fn script_operand(path: &[u8], argv: &[Vec<u8>]) -> Option<usize> {
     let arguments = argv.get(1..)?;
     let is_shell = is_shell(path);
     if !(is_shell || is_interpreter(path)) || inline_eval_of(path, arguments).is_some() {
         return None;
     }
-    // These run what others say, or look for it.
+    // The first operand of these is not a script file.
     if matches!(&*program_name(path), "find" | "xargs" | "make" | "awk" | "gawk" | "mawk" | "sed") {
         return None;
     }
@@ -28,7 +28,7 @@ pub fn script_operand(path: &[u8], argv: &[Vec<u8>]) -> Option<usize> {
             option if FILELESS.contains(&option) => return None,
             b"--" => return (at + 1 < arguments.len()).then_some(at + 2),
             option if VALUED.contains(&option) => at += 2,
-            // A shell's options may stand together.
+            // A shell's options may be combined: `-ec`.
             [b'-', flags @ ..] if is_shell && !flags.starts_with(b"-") && flags.contains(&b'c') => {
                 return None;
             }

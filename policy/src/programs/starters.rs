@@ -1,8 +1,8 @@
-//! Programs that run whatever they are told, by name: shells, and those that start another program.
+//! Names of programs that run any command they are given: shells, and those that start another program.
 
 use super::name::program_name;
 
-/// Every program that runs code in a language of its own, line by line.
+/// Programs that run commands in a language of their own, line by line.
 const SHELLS: [&str; 18] = [
     "ash",
     "bash",
@@ -24,10 +24,10 @@ const SHELLS: [&str; 18] = [
     "pwsh",
 ];
 
-/// Binaries that become what their arguments name.
+/// Binaries that run the applet that their arguments name.
 pub const MULTICALL: [&str; 2] = ["busybox", "toybox"];
 
-/// Programs that start others in another place, as another user or with other rights: never looked through.
+/// Programs that start others in another place, as another user or with other rights: never looked into.
 pub const OPAQUE: [&str; 42] = [
     "arch",
     "at",
@@ -73,22 +73,22 @@ pub const OPAQUE: [&str; 42] = [
     "dbus-run-session",
 ];
 
-/// Programs that only start another one, where their options say no more.
+/// Programs that only start another one, unless their options do more.
 pub const TRANSPARENT: [&str; 9] =
     ["caffeinate", "env", "flock", "nice", "nohup", "sandbox-exec", "stdbuf", "time", "timeout"];
 
-/// True for a shell's name or path.
+/// Returns true for a shell's name or path.
 pub fn is_shell(token: impl AsRef<[u8]>) -> bool {
     SHELLS.contains(&program_name(token).as_str())
 }
 
-/// Whether a name is that of a dispatching program.
+/// Returns whether a name is that of a dispatching program.
 pub fn is_dispatch(token: &str) -> bool {
     let name = program_name(token);
     OPAQUE.contains(&name.as_str()) || TRANSPARENT.contains(&name.as_str())
 }
 
-/// Whether a program of this name starts others: an entry for it would be one for them.
+/// Returns whether a program of this name starts others: an entry for it would allow them too.
 pub fn starts_others(token: &str) -> bool {
     let name = program_name(token);
     is_dispatch(token) || MULTICALL.contains(&name.as_str()) || name == "xargs"

@@ -1,5 +1,5 @@
-//! What nearly every program needs and no operator should have to list: loader and libraries,
-//! locale and name service, the harmless devices, a process's own `/proc`. No program may run by it.
+//! What nearly every program needs and no operator should have to list: loader and libraries, locale and name
+//! service, the harmless devices, a process's own `/proc`. It lets no program start.
 
 /// Where the loader and the libraries are.
 pub(crate) const LIBRARY_DIRS: [&str; 6] =
@@ -32,9 +32,9 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The base as patterns and permissions.
+/// Returns the base as patterns and permissions.
 pub(crate) fn rules() -> impl Iterator<Item = (String, &'static str)> {
-    // `dir/*` reaches what lies in the directory itself, `dir/**/` what lies deeper.
+    // `dir/NAME` matches in the directory itself, `dir/**/NAME` only deeper.
     let deeper = LIBRARY_DIRS
         .iter()
         .flat_map(|dir| LIBRARY_FILES.iter().map(move |file| (format!("{dir}/{file}"), "r-x")));

@@ -1,4 +1,4 @@
-//! What the guard brings: the base of every policy, and the policy where there is no `guard.json`.
+//! The built-in parts: the base of every policy, and the policy used without a `guard.json`.
 
 pub(crate) mod minimal;
 mod policy;

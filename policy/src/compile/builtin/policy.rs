@@ -32,7 +32,7 @@ const LISTED: Permission = Permission(Rights { r: Grant::Yes, w: Grant::No, x: G
 const TEMPORARY: Permission = Permission(Rights { r: Grant::Yes, w: Grant::Yes, x: Grant::Ask });
 
 impl Policy {
-    /// The policy where there is no `guard.json`.
+    /// Returns the policy used without a `guard.json`.
     pub fn without_file(agent: &str, host: &Host, overrides: &Overrides) -> Policy {
         let paths = Paths { home: host.home, realpath: host.realpath };
         let modes = default_modes(agent, host, overrides);
@@ -97,7 +97,7 @@ impl Policy {
     }
 }
 
-/// All but the toolchains.
+/// Collects all rules except those for the toolchains.
 fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     let paths = Paths { home: host.home, realpath: host.realpath };
     let mut builder = MapBuilder::new(paths, modes.ask());
@@ -129,7 +129,7 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     }
     let project = !is_below(host.home, host.cwd);
     rule(&mut builder, &hierarchy(host.cwd), if project { PROJECT } else { ASKED });
-    // Tools look upward for a project's top. The names there are no secret.
+    // Tools search upward for the top of a project. The names there are not secret.
     let above = (0..host.cwd.len()).filter(|i| host.cwd[*i] == b'/').map(|i| &host.cwd[..i.max(1)]);
     for dir in above.chain([host.home]) {
         if dir != host.cwd {
@@ -139,8 +139,8 @@ fn lists<'a>(host: &Host<'a>, modes: &Modes) -> MapBuilder<'a> {
     builder
 }
 
-/// The directories of `$PATH` that the tree cannot write, with what stands beside them: a `bin`
-/// directory's parent holds its libraries.
+/// Returns the directories of `$PATH` that the tree cannot write, with their surroundings: for a `bin`
+/// directory its parent, which holds the libraries.
 pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
     let reason = default_reason(ASKED, Source::Builtin, "builtin.default");
     let (map, _) = lists(host, modes).finish(ASKED, reason);
@@ -156,7 +156,7 @@ pub(crate) fn toolchains(host: &Host, modes: &Modes) -> Vec<Vec<u8>> {
         if !elsewhere || !dir.starts_with(b"/") {
             continue;
         }
-        // What npm has in node_modules/.bin are links to the packages beside it.
+        // npm's node_modules/.bin contains links to the packages beside it.
         let links = dir.strip_suffix(b"/.bin").filter(|parent| parent.ends_with(b"/node_modules"));
         let parent = dir.strip_suffix(b"/bin").or_else(|| dir.strip_suffix(b"/sbin")).or(links);
         let top = parent.filter(|p| p.iter().filter(|b| **b == b'/').count() > 1 && !too_wide(p));
@@ -179,7 +179,7 @@ fn rule(builder: &mut MapBuilder<'_>, expanded: &Expanded, permission: Permissio
         }
         _ => format!("{}{}", show(&expanded.literal), expanded.pattern),
     };
-    // Shells open their histories at every start and go on without: a line each time would say nothing.
+    // Shells open their histories at every start and work without them: a line each time would be noise.
     let unmentioned = permission.0 == Rights::NONE && shown.starts_with('~');
     let section = if unmentioned { UNMENTIONED } else { "builtin.rules" };
     let reason = CompiledReason {

@@ -1,4 +1,4 @@
-//! What the policy without a file knows of a usual system and of usual tools.
+//! What the policy without a file knows about a usual system and common tools.
 
 /// The system's programs, which the tree cannot write.
 pub(crate) const PROGRAMS: [&str; 9] = [
@@ -39,7 +39,7 @@ pub(crate) const TOOLCHAINS: [&str; 22] = [
     "~/go/bin/**",
 ];
 
-/// Secrets: denied to everything, and no one is asked.
+/// Secrets: denied to everything, without asking.
 pub(crate) const DENIED: [&str; 8] = [
     "~/.ssh ~/.gnupg ~/.aws ~/.azure ~/.config/gcloud ~/.kube ~/.docker/config.json \
      ~/.docker/contexts ~/.config/doctl ~/.oci ~/.terraform.d/credentials.tfrc.json ~/.terraformrc \
@@ -64,12 +64,12 @@ pub(crate) const DENIED: [&str; 8] = [
      /etc/ssh/ssh_host_*_key /etc/krb5.keytab /etc/NetworkManager/system-connections \
      /etc/wireguard /etc/openvpn /etc/ppp /etc/docker/key.json /etc/rancher /etc/kubernetes \
      /etc/openclaw",
-    // Sockets that act for whoever reaches them.
+    // Sockets that act for any client, and the kernel's own controls.
     "/run/docker.sock /run/containerd/containerd.sock /run/podman /run/crio /run/dbus/system_bus_socket \
      /run/systemd/private /proc/sysrq-trigger /proc/kcore",
 ];
 
-/// What each list of patterns grants. A longer pattern wins, so that the short ones may be wide.
+/// What each list of patterns grants. A longer pattern wins, so the short ones can be wide.
 pub(crate) const RULES: &[(&str, &str)] = &[
     (
         "r-x",
@@ -88,7 +88,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
         "/etc/** /sys/** /boot/config-* /var/cache/fontconfig/** /var/lib/dpkg/** /var/lib/apt/lists/** \
              /run/systemd/resolve/*.conf /var/lib/dbus/machine-id /dev /dev/shm",
     ),
-    // Not the processes of others: their memory and environment hold secrets.
+    // Not other processes: their memory and environment hold secrets.
     ("r--", "/proc/**"),
     ("---", "/proc/*/?**"),
     (
@@ -124,9 +124,10 @@ pub(crate) const RULES: &[(&str, &str)] = &[
          ~/.gradle/native/** ~/.cabal/packages/** ~/.stack/** ~/.gem/ruby/** ~/.nuget/packages/** \
          ~/.composer/cache/** ~/.matplotlib/** ~/.keras/**",
     ),
-    // Caches hold built tools too; running one is asked for.
+    // Caches hold built tools too; starting one is asked about.
     ("rw?", "~/.cache/**"),
-    // Shells and interpreters open these at every start, and do without: neither shown nor asked for.
+    // Shells and interpreters open these at every start and work without them: neither reported nor asked
+    // about.
     (
         "---",
         "~/.bash_history ~/.zsh_history ~/.python_history ~/.node_repl_history ~/.lesshst ~/.viminfo \

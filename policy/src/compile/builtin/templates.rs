@@ -1,4 +1,4 @@
-//! What the built-in policy knows of a usual machine, as patterns: for policies that are written for somebody.
+//! What the built-in policy knows about a usual machine, as patterns for generated policies.
 
 use super::policy::toolchains;
 use super::system::{DENIED, RULES};
@@ -8,14 +8,14 @@ use crate::paths::pattern;
 use crate::paths::pattern::expand;
 use crate::{Grant, Host, Overrides, Permission};
 
-/// What holds secrets, as the built-in policy denies it.
+/// Returns the patterns of secrets that the built-in policy denies.
 pub fn secrets() -> impl Iterator<Item = &'static str> {
     DENIED.iter().flat_map(|list| list.split_whitespace())
 }
 
-/// Where programs are on this host that the built-in policy lets run and nobody write: the system's, those of toolchains
-/// below the home, and the directories of `PATH` with what stands beside them. Only what is there (`host.realpath`), is
-/// not below another one, and can be named by a pattern.
+/// Returns the places of programs on this host that the built-in policy lets run but not write: the system's,
+/// the toolchains below the home, and the directories of `PATH` with their surroundings. Only those that
+/// exist (`host.realpath`), are not below another one, and can be named by a pattern.
 pub fn programs(host: &Host) -> Vec<String> {
     let listed = RULES
         .iter()
@@ -37,8 +37,8 @@ pub fn programs(host: &Host) -> Vec<String> {
     found.into_iter().map(|(pattern, _)| pattern).collect()
 }
 
-/// Whether a directory that `TMPDIR` names can be one for temporary files, where the built-in policy and those that are
-/// written for somebody let everything be written: it holds neither the home, nor programs, nor places of secrets.
+/// Returns whether a directory that `TMPDIR` names can be one for temporary files, which the built-in and the
+/// generated policies make writable: it must contain neither the home, nor programs, nor secrets.
 pub fn may_be_temporary(dir: &[u8], home: &[u8]) -> bool {
     let listed = RULES
         .iter()
@@ -47,7 +47,8 @@ pub fn may_be_temporary(dir: &[u8], home: &[u8]) -> bool {
     !is_below(home, dir) && !holds(dir, home, listed.chain(secrets()))
 }
 
-/// A place of secrets that lies in this directory. (One that is itself such a place is denied as a whole.)
+/// Returns a place of secrets in this directory. `None` for a directory that is one itself: it is denied as a
+/// whole.
 pub fn secret_in(dir: &[u8], home: &[u8]) -> Option<&'static str> {
     let is_in = |secret: &&str| holds(dir, home, std::iter::once(*secret));
     let is_it = |secret: &&str| expand(secret, home).glob(true).literal() == dir;
@@ -58,8 +59,8 @@ fn holds<'p>(dir: &[u8], home: &[u8], mut patterns: impl Iterator<Item = &'p str
     patterns.any(|pattern| is_below(expand(pattern, home).glob(true).literal(), dir))
 }
 
-/// The pattern of a directory and all below it, from `~` where it is below the home. None where no pattern stands for it
-/// alone: it has a wildcard in its name, or is no UTF-8.
+/// Returns the pattern of a directory and everything below it, with `~` for the home. `None` if no pattern
+/// matches it alone: its name contains a wildcard or is not UTF-8.
 pub fn hierarchy(dir: &[u8], home: &[u8]) -> Option<String> {
     let written = match dir.strip_prefix(home) {
         Some(rest) if home.len() > 1 && is_below(dir, home) => [b"~", rest].concat(),

@@ -1,4 +1,5 @@
-//! What the guard's own approvals store adds to a policy. Its only power is to allow: a broken one is as good as none.
+//! What the guard's own approvals store adds to a policy. It can only allow, so a broken store counts as an
+//! absent one.
 
 use super::openclaw::listed;
 use crate::compile::host::OwnStore;
@@ -10,11 +11,11 @@ use crate::store::StoreEntry;
 use crate::verdict::CompiledReason;
 use crate::{Ask, Source};
 
-/// The store's name in the state directory, as reasons say it.
+/// The store's name in the state directory, as reasons print it.
 const NAME: &str = "guard/approvals.json";
 
 impl OwnStore<'_> {
-    /// The file rules that speak for an agent, with what the operator should know of the store.
+    /// Returns the file rules that apply to an agent, and warnings about the store.
     pub(crate) fn answers(&self, agent: &str, home: &[u8], ask: Ask) -> (Vec<SavedRule>, Vec<String>) {
         let reading = match self {
             OwnStore::Absent => return (Vec::new(), Vec::new()),
@@ -29,7 +30,7 @@ impl OwnStore<'_> {
                 warnings.push(format!("{path}: {problem}"));
                 continue;
             }
-            // As written: it is a real path, and a link that has come into it since leads where nobody was asked.
+            // Not resolved: it was a real path, and a link made since then leads to what nobody answered.
             let glob = expand(&rule.pattern, home).glob(true);
             let reason = CompiledReason {
                 source: Source::Saved,
@@ -45,7 +46,7 @@ impl OwnStore<'_> {
         (answers, warnings)
     }
 
-    /// The entries that speak for an agent, with what the operator should know of them.
+    /// Returns the entries that apply to an agent, and warnings about them.
     pub(crate) fn entries(
         &self,
         agent: &str,
@@ -61,7 +62,7 @@ impl OwnStore<'_> {
     }
 }
 
-/// A place in the store, which says those of OpenClaw's.
+/// Returns a place in this store for one that [`crate::store::Store`] names as in OpenClaw's.
 fn own_place(path: &str) -> String {
     path.replacen("openclaw.", "saved.", 1)
 }

@@ -1,4 +1,4 @@
-//! What the stores of approvals add to a policy.
+//! What the approvals stores add to a policy.
 
 pub(crate) mod guard;
 pub(crate) mod openclaw;

@@ -1,5 +1,5 @@
-//! What OpenClaw's own stores add to a policy, the file's and the gateway's: their entries, and what is to be said of them.
-//! How they tighten the modes is in `modes`.
+//! What OpenClaw's own stores, the file and the gateway's, add to a policy: their entries and warnings about
+//! them. How they tighten the modes is in `modes`.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::programs::allowlist;
 use crate::store::{Inactive, Store, StoreEntry};
 use crate::verdict::{CompiledReason, Source};
 
-/// Which of OpenClaw's stores one is.
+/// One of OpenClaw's stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreOwner {
     /// `exec-approvals.json`.
     File,
-    /// The gateway, which was asked for it.
+    /// The gateway's, which the guard asks for it.
     Gateway,
 }
 
 impl StoreOwner {
-    /// What places in it begin with.
+    /// Returns the prefix of places in it.
     pub(crate) fn prefix(self) -> &'static str {
         match self {
             StoreOwner::File => "openclaw",
@@ -29,12 +29,12 @@ impl StoreOwner {
         }
     }
 
-    /// A place in it, as the store says it of the file.
+    /// Returns a place in it for one that [`Store`] names as in the file.
     pub(crate) fn place(self, path: &str) -> String {
         path.replacen("openclaw", self.prefix(), 1)
     }
 
-    /// Its name in a sentence.
+    /// Returns its name for a sentence.
     pub(crate) fn name(self) -> &'static str {
         match self {
             StoreOwner::File => "exec-approvals.json",
@@ -43,16 +43,17 @@ impl StoreOwner {
     }
 }
 
-/// OpenClaw's stores of which each counts.
+/// Those of OpenClaw's stores that count.
 #[derive(Clone, Debug)]
 pub(crate) struct Stores<'a>(Vec<(StoreOwner, OpenclawStore<'a>)>);
 
 impl<'a> Stores<'a> {
-    /// Of a host. The gateway's counts where guard.json has it asked as an administrator.
+    /// Selects the stores of a host. The gateway's counts if guard.json has the guard ask for it as an
+    /// administrator.
     pub(crate) fn new(host: &Host<'a>, is_admin: bool) -> Stores<'a> {
         let mut stores = vec![(StoreOwner::File, host.openclaw)];
         let is_the_file = match (host.openclaw, host.gateways) {
-            // A gateway up to 2026.7 on this host has the file.
+            // A gateway up to 2026.7 on this host uses the same file.
             (OpenclawStore::Present(file), OpenclawStore::Present(gateways)) => {
                 file.store.says_the_same(&gateways.store)
             }
@@ -68,7 +69,7 @@ impl<'a> Stores<'a> {
         self.0.iter().copied()
     }
 
-    /// The entries that speak for an agent, with what the operator should know of the stores.
+    /// Returns the entries that apply to an agent, and warnings about the stores.
     pub(crate) fn entries(
         &self,
         agent: &str,
@@ -103,8 +104,8 @@ impl<'a> Stores<'a> {
     }
 }
 
-/// The entries of a store that speak for an agent, and warnings of those that match nothing. `reason` is given an
-/// entry's place.
+/// Returns the entries of a store that apply to an agent, and warnings about those that match nothing.
+/// `reason` receives an entry's place.
 pub(crate) fn listed(
     store: &Store,
     agent: &str,

@@ -1,9 +1,10 @@
-//! Whether one pattern leaves nothing of another.
+//! Whether one pattern covers everything that another covers.
 
 use super::{Below, Glob};
 
 impl Glob {
-    /// Whether nothing that the other pattern covers escapes this one. False where that cannot be proven.
+    /// Returns whether this pattern covers everything that the other one covers. False where that cannot be
+    /// proven.
     pub(crate) fn covers_all_of(&self, other: &Glob) -> bool {
         let literal = other.literal();
         if other.is_literal() {

@@ -1,10 +1,10 @@
 //! The glob dialect of OpenClaw's allowlist, matched exactly.
 //!
-//! `*` is any run without a slash, `**` (two stars or more) any run at all, `?` one UTF-16 code
-//! unit that is no slash, everything else itself; the whole subject must match. There are no
-//! brackets, no braces and no rule that lets `/**/` stand for one slash.
+//! `*` matches any run without a slash, `**` (two stars or more) any run at all, `?` one UTF-16 code unit
+//! other than a slash. Everything else matches itself, and the whole subject must match. There are no
+//! brackets, no braces and no rule that lets `/**/` match a single slash.
 //!
-//! Subjects are bytes. A byte that is no UTF-8 counts as a unit of its own and equals only itself.
+//! Subjects are bytes. A byte that is not UTF-8 is a unit of its own and equals only itself.
 //! The matcher runs all alternatives side by side, so its time is linear in the subject.
 
 mod cover;
@@ -17,7 +17,7 @@ use tokens::{SLASH, Token, tokens};
 /// A pattern longer than this can match no path that the kernel accepts.
 pub(crate) const MAX_PATTERN: usize = 4096;
 
-/// How much of what is below a directory a pattern can match.
+/// How much of a directory's contents, at any depth, a pattern can match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Below {
     Nothing,
@@ -32,7 +32,7 @@ pub(crate) struct Glob {
     prefix: Box<[u8]>,
     /// From the first wildcard to the end.
     tail: Box<[Token]>,
-    /// How many tokens of the tail go up to its last wildcard; the rest is `suffix`.
+    /// The number of tokens up to the last wildcard; the rest of the tail is `suffix`.
     middle: usize,
     suffix: Box<[u8]>,
     /// In file patterns `**` crosses line ends; in OpenClaw's allowlist it does not.
@@ -62,12 +62,12 @@ impl Glob {
         }
     }
 
-    /// The bytes of the pattern, expanded: how specific it is.
+    /// Returns the length of the expanded pattern in bytes: how specific it is.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// The pattern, expanded.
+    /// Returns the expanded pattern.
     pub(crate) fn text(&self) -> String {
         let mut units = Vec::new();
         for token in &self.tail {
@@ -81,33 +81,34 @@ impl Glob {
         String::from_utf8_lossy(&self.prefix).into_owned() + &String::from_utf16_lossy(&units)
     }
 
-    /// What stands before the first wildcard.
+    /// Returns the bytes before the first wildcard.
     pub(crate) fn literal(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// True when there is no wildcard.
+    /// Returns true when there is no wildcard.
     pub(crate) fn is_literal(&self) -> bool {
         self.tail.is_empty()
     }
 
-    /// True when a wildcard crosses directories.
+    /// Returns true when a wildcard crosses directories.
     pub(crate) fn is_deep(&self) -> bool {
         self.tail.contains(&Token::StarStar)
     }
 
-    /// True when more components follow the one with the first wildcard.
+    /// Returns true when more components follow the one with the first wildcard.
     pub(crate) fn has_slash_behind_wildcard(&self) -> bool {
         self.tail.contains(&SLASH)
     }
 
-    /// True when the component with the first wildcard already crosses directories: `dir/**`, `dir/a**`.
+    /// Returns true when the component with the first wildcard already crosses directories: `dir/**`,
+    /// `dir/a**`.
     pub(crate) fn is_deep_at_once(&self) -> bool {
         self.tail.iter().take_while(|token| **token != SLASH).any(|token| *token == Token::StarStar)
     }
 
-    /// True for `**/NAME` and `**/NAME/**`, where NAME is one component: whether such a pattern
-    /// matches a path depends on that path's components one by one, not on where they are.
+    /// Returns true for `**/NAME` and `**/NAME/**`, where NAME is one component. Whether such a pattern
+    /// matches depends on the names of a path's components, not on their position.
     pub(crate) fn is_position_free(&self) -> bool {
         let name = match &*self.tail {
             [Token::StarStar, SLASH, name @ .., SLASH, Token::StarStar] => name,
@@ -117,10 +118,10 @@ impl Glob {
         self.prefix.is_empty() && !name.iter().any(|t| matches!(t, &SLASH | Token::StarStar))
     }
 
-    /// The components without wildcards that stand behind the first wildcard: no path matches that
-    /// has not all of them.
+    /// Returns the components without wildcards after the first wildcard. Every matching path has all of
+    /// them.
     pub(crate) fn literal_components(&self) -> impl Iterator<Item = String> {
-        // What stands before the first slash of the tail may begin in the prefix.
+        // The text before the first slash of the tail may begin in the prefix.
         self.tail.split(|token| *token == SLASH).skip(1).filter_map(|component| {
             let unit = |token: &Token| match token {
                 Token::Unit(unit) => u16::try_from(*unit).ok(),
@@ -131,12 +132,12 @@ impl Glob {
         })
     }
 
-    /// The whole path matches.
+    /// Returns true when the whole path matches.
     pub(crate) fn matches(&self, path: &[u8]) -> bool {
         self.matches_with(path, false)
     }
 
-    /// The path matches, or it does with a slash added: `dir/**` covers `dir`.
+    /// Returns true when the path matches as it is or with a slash added: `dir/**` covers `dir`.
     pub(crate) fn covers(&self, path: &[u8]) -> bool {
         self.matches_with(path, false) || (!path.ends_with(b"/") && self.matches_with(path, true))
     }
@@ -175,10 +176,10 @@ impl Glob {
         }
     }
 
-    /// What remains of the subject behind the prefix.
+    /// Returns the subject after the prefix; `None` if it does not begin with that.
     fn after_prefix<'p>(&self, path: &'p [u8], slash: bool) -> Option<(&'p [u8], bool)> {
-        // An empty box points nowhere. glibc's memcmp loads from there with a mask that suppresses the
-        // fault, which takes the processor longer than the whole rest of a decision.
+        // The pointer of an empty box dangles. glibc's memcmp loads from it with a mask that suppresses the
+        // fault, which takes the processor longer than the rest of a decision.
         if self.prefix.is_empty() {
             return Some((path, slash));
         }
@@ -191,7 +192,7 @@ impl Glob {
         }
     }
 
-    /// What the pattern can match strictly below `dir`; never less than it does.
+    /// Returns how much the pattern can match strictly below `dir`. Never understates it.
     pub(crate) fn below(&self, dir: &[u8]) -> Below {
         let slash = !dir.ends_with(b"/");
         let Some((rest, slash)) = self.after_prefix(dir, slash) else {
@@ -206,7 +207,7 @@ impl Glob {
         }
     }
 
-    /// Every state that `tokens` can be in after the subject.
+    /// Returns all states that `tokens` can be in after the subject.
     fn run<const W: usize>(&self, tokens: &[Token], subject: &[u8], slash: bool) -> States<W> {
         let mut now = States::<W>::default();
         now.enter(0, tokens);
@@ -229,8 +230,8 @@ impl Glob {
     }
 }
 
-/// What stands behind the slash that has so many slashes after it, in a subject that is followed by
-/// one if `slash`: all that a pattern looks at behind its leading `**/`.
+/// Returns the part of the subject after the slash that `slashes` further slashes follow; if `slash`, one is
+/// added to the subject. A pattern with a leading `**/` compares only this part with the rest.
 fn last_components(subject: &[u8], slash: bool, slashes: usize) -> Option<(&[u8], bool)> {
     let Some(before) = slashes.checked_sub(usize::from(slash)) else { return Some((&[], false)) };
     let mut starts = subject.iter().enumerate().rev().filter(|(_, b)| **b == b'/').map(|(i, _)| i + 1);

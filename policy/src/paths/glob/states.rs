@@ -1,9 +1,9 @@
-//! Where in a pattern its matching may stand.
+//! The positions in a pattern that matching can have reached.
 
 use super::tokens::Token;
 use super::{Below, MAX_PATTERN};
 
-/// Sets of states for the two sizes of pattern: nearly all fit one word.
+/// The words of a state set for the longest pattern. Nearly all patterns fit one word.
 pub(super) const LARGE: usize = MAX_PATTERN / 64 + 1;
 
 #[cfg(test)]
@@ -12,7 +12,7 @@ thread_local! {
     pub(super) static LOOKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// What ECMAScript's `.` does not match.
+/// Returns true for a unit that ECMAScript's `.` does not match.
 fn is_line_end(unit: u32) -> bool {
     matches!(unit, 0x0a | 0x0d | 0x2028 | 0x2029)
 }
@@ -35,8 +35,8 @@ impl<const W: usize> States<W> {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Adds a position, and the one behind a star: a star matches nothing, too. Two stars in a row
-    /// do not occur.
+    /// Adds a position and, if a star is there, the next one: a star may match nothing. Two stars in a row do
+    /// not occur.
     pub(super) fn enter(&mut self, position: usize, tokens: &[Token]) {
         self.0[position / 64] |= 1 << (position % 64);
         if let Some(Token::Star | Token::StarStar) = tokens.get(position) {

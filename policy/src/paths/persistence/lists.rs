@@ -1,11 +1,13 @@
-//! Where things run from by themselves on a usual Linux, and by usual tools.
+//! The persistence places: files and directories from which a usual Linux or a common tool runs code by
+//! itself.
 //!
-//! `~/` is each home, `WORK/` the workspace, `GIT/` each of its git directories; `~/.config/` and `~/.local/share/` are
-//! `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`, too. A slash at the end is all that is in a directory.
+//! `~/` is each home, `WORK/` each workspace, `GIT/` each git directory. Places in `~/.config/` and
+//! `~/.local/share/` also count in `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`. A trailing slash means everything
+//! in a directory.
 
 use super::Set;
 
-/// What a place is below.
+/// The directory that a place is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Root,
@@ -16,7 +18,7 @@ pub(super) enum Start {
     Git,
 }
 
-/// Each place of a set: what it is below, and the rest with its leading slash.
+/// Returns each place of a set: the directory it is relative to, and the rest with its leading slash.
 pub(super) fn places(set: Set) -> impl Iterator<Item = (Start, &'static str)> {
     let of_set = LISTS.iter().filter(move |(other, _)| *other == set);
     of_set.flat_map(|(_, list)| list.split_whitespace()).flat_map(|place| {

@@ -1,8 +1,8 @@
-//! What the tree may not leave behind: what would run later, outside the guard.
+//! Persistence: places where the tree could leave something that runs later, outside the guard.
 //!
-//! It takes `w` from places, whoever grants it: a rule, an answer, the default. Reading and starting stay as they are.
-//! The places are literal paths and whole directories, for a pattern that could match anywhere would leave no hierarchy of
-//! which everything may be written.
+//! These places withhold `w`, whether a rule, an answer or the default grants it. Reading and executing are
+//! unaffected. They are literal paths and whole directories: with a pattern that could match anywhere, no
+//! directory could be proven writable as a whole.
 
 mod lists;
 mod premises;
@@ -22,19 +22,19 @@ pub use premises::PersistenceSites;
 pub(crate) use protected::ProtectedPaths;
 pub(crate) use set::Set;
 
-/// What is taken away: `w`.
+/// The most that a protected place grants: everything but `w`.
 const CEILING: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
 
-/// How a denial says what would allow it.
+/// What a denial suggests to allow the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hint {
-    /// The key of the guard.json that there is.
+    /// The key to set in the existing guard.json.
     Key,
-    /// There is none, and one that is written for this alone would replace the whole policy.
+    /// Nothing: there is no guard.json, and one written for this key alone would replace the whole policy.
     WithoutFile,
 }
 
-/// The places of all sets that are on.
+/// Returns the protected places of all sets that are on.
 pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
     let mut making = Making { host, entries: Vec::new(), seen: HashSet::new() };
     for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {
@@ -77,7 +77,7 @@ fn reason(set: Set, hint: Hint) -> CompiledReason {
     }
 }
 
-/// The directories that a list's patterns begin with.
+/// Returns the directories that places with this start are relative to.
 fn tops<'h>(host: &'h Host<'_>, start: Start) -> Vec<&'h [u8]> {
     let premises = &host.premises;
     let homes = || [host.home].into_iter().chain(premises.homes.iter().map(Vec::as_slice));
@@ -91,8 +91,8 @@ fn tops<'h>(host: &'h Host<'_>, start: Start) -> Vec<&'h [u8]> {
     }
 }
 
-/// Whether programs of a directory of `PATH` are kept: not where all the work is, nor where package managers of the
-/// workspace put what they install there.
+/// Returns whether a directory of `PATH` is protected. It is not if it contains the work, or if it is in a
+/// workspace and a package manager installs programs there (`node_modules/.bin`, a Python environment).
 fn is_kept_of_path(host: &Host<'_>, dir: &[u8]) -> bool {
     let premises = &host.premises;
     let holds_work = is_below(host.cwd, dir) || premises.workspaces.iter().any(|top| is_below(top, dir));
@@ -111,8 +111,8 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Adds a path, which with a slash at its end is a directory with all that is in it: as it is written, as it is, and
-    /// the links by which the one leads to the other.
+    /// Adds a path as written, as resolved, and each symbolic link on the way. A trailing slash means a
+    /// directory with everything in it.
     fn add(&mut self, path: &[u8], reason: &Arc<CompiledReason>) {
         let (path, is_directory) = match path.strip_suffix(b"/") {
             Some(path) => (path, true),
@@ -127,7 +127,7 @@ impl Making<'_> {
         for link in trail {
             self.one(&link, false, reason);
         }
-        // A link to /dev/null is how a file is switched off.
+        // A link to /dev/null switches a file off: its target is not protected.
         let is_place = |end: &Vec<u8>| {
             !is_below(self.host.home, end) && ![&b"/dev"[..], b"/proc"].iter().any(|top| is_below(end, top))
         };

@@ -1,20 +1,20 @@
-//! What of this machine the lists of places need to know.
+//! The facts about this machine that the lists of places need.
 
-/// Where things are that run by themselves, as far as it is not the same everywhere. All of it as it was at the start.
+/// The machine-specific locations of files that run by themselves, as found at the start.
 #[derive(Clone, Debug, Default)]
 pub struct PersistenceSites {
-    /// Where programs may look for what is in the home directory, beside [`crate::Host::home`]: `$HOME`, `$ZDOTDIR`.
+    /// Homes beside [`crate::Host::home`] in which programs look for their files: `$HOME`, `$ZDOTDIR`.
     pub homes: Vec<Vec<u8>>,
-    /// `$XDG_CONFIG_HOME` and `$XDG_DATA_HOME`, where they are set.
+    /// `$XDG_CONFIG_HOME`, if set.
     pub config: Option<Vec<u8>>,
-    /// See `config`.
+    /// `$XDG_DATA_HOME`, if set.
     pub data: Option<Vec<u8>>,
-    /// The start directory, and the top of the repository that it is in.
+    /// The start directory, and the tops of the repositories that contain it.
     pub workspaces: Vec<Vec<u8>>,
-    /// The directories of that repository that are its `.git`: that of a worktree, the common one, those of its modules.
+    /// The git directories: `.git`, the common directory, and those of worktrees and submodules.
     pub git_directories: Vec<Vec<u8>>,
-    /// What else git goes by there: a `.git` that is a file, the hooks' directory and what the configuration includes.
+    /// Other paths that git depends on: a `.git` file, the hooks directory, included configuration files.
     pub git_others: Vec<Vec<u8>>,
-    /// The guard's own program.
+    /// The guard's own executable.
     pub guard: Vec<Vec<u8>>,
 }

@@ -1,9 +1,9 @@
-//! All places that are kept, in the order of their paths, so that few of them are looked at.
+//! All protected places, sorted by path so that a lookup compares only a few.
 
 use crate::paths::entry::CompiledPattern;
 use crate::paths::glob::Glob;
 
-/// Places without wildcards but for `/**` at the end of one.
+/// Protected places, whose only wildcard is a trailing `/**`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProtectedPaths(Vec<CompiledPattern>);
 
@@ -17,14 +17,14 @@ impl ProtectedPaths {
         &self.0
     }
 
-    /// One at or strictly below a directory, or around it.
+    /// Returns a place strictly below a directory, or one that covers everything below it.
     pub(crate) fn any_below(&self, dir: &[u8]) -> Option<&CompiledPattern> {
         let inside = inside(dir);
         let first = self.0.get(self.0.partition_point(|entry| entry.glob.literal() < &*inside));
         first.filter(|entry| entry.glob.literal().starts_with(&inside)).or_else(|| self.all_below(dir))
     }
 
-    /// One that is all that is below a directory.
+    /// Returns a place that covers everything below a directory.
     pub(crate) fn all_below(&self, dir: &[u8]) -> Option<&CompiledPattern> {
         let inside = inside(dir);
         let ends = (0..inside.len()).filter(|at| inside[*at] == b'/');
@@ -34,13 +34,13 @@ impl ProtectedPaths {
         })
     }
 
-    /// One that covers all that a pattern does.
+    /// Returns a place that covers everything that a pattern covers.
     pub(crate) fn all_of(&self, glob: &Glob) -> Option<&CompiledPattern> {
         self.0.iter().find(|entry| entry.glob.covers_all_of(glob))
     }
 }
 
-/// What the path of all that is in a directory begins with.
+/// Returns the directory with a trailing slash: the prefix of every path in it.
 fn inside(dir: &[u8]) -> Vec<u8> {
     [dir.strip_suffix(b"/").unwrap_or(dir), b"/"].concat()
 }

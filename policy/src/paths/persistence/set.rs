@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Places that something runs from by itself, by what it is that runs them.
+/// A set of places, named after what runs the files there by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Set {
@@ -66,7 +66,7 @@ impl Set {
         Set::ALL.into_iter().find(|set| set.as_str() == name)
     }
 
-    /// When what is written there runs: goes on from "runs outside the guard".
+    /// Returns when a file written there runs: completes "runs outside the guard".
     pub(crate) fn when(self) -> &'static str {
         match self {
             Set::Shell => "in the next shell",

@@ -1,7 +1,8 @@
-//! Whether what is granted is all that the policy grants.
+//! Whether the floor grants everything that the policy grants.
 //!
-//! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing else is
-//! allowed or asked for: that each rule with a yes or a question speaks only of paths that some hierarchy grants.
+//! Every hierarchy grants only what the policy allows ([`super::walk`]), so it is enough to show that nothing
+//! else is allowed or asked for: that each rule that grants or asks covers only paths that some hierarchy
+//! grants.
 
 use super::walk::{NodeKind, Walked};
 use super::{
@@ -39,7 +40,8 @@ pub(super) fn classes(policy: &Policy, walked: &Walked) -> Classes {
     }
 }
 
-/// What only the broker can do where a script was approved: its interpreter is given the bytes that were approved.
+/// Returns why, if scripts can be approved: only the broker can give an interpreter the bytes that were
+/// approved.
 pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     let programs = &policy.programs;
     let because = |what: &str| Err(format!("{what}: a script that was approved is read as it was then"));
@@ -52,7 +54,8 @@ pub(super) fn approved_scripts(policy: &Policy) -> Result<(), Inexact> {
     }
 }
 
-/// What the floor lets be read beside the hierarchies: programs, and what lies with them.
+/// Returns why, if the floor makes more readable than the policy: it lets everything in the exec roots be
+/// read.
 fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     let is_read =
         |root: &[u8]| policy.is_uniform(root, Access::READ) || walked.standing(root) == NodeKind::Nothing;
@@ -65,7 +68,7 @@ fn programs(policy: &Policy, walked: &Walked) -> Result<(), Inexact> {
     }
 }
 
-/// One bit of the policy beside what is granted of it.
+/// One bit of the policy, compared with what the floor grants of it.
 struct Compared<'a> {
     policy: &'a Policy,
     walked: &'a Walked,
@@ -75,7 +78,7 @@ struct Compared<'a> {
 impl Compared<'_> {
     fn compare(&self) -> Result<(), Inexact> {
         let map = &self.policy.map;
-        // The longest that speaks of everything leaves nothing to shorter ones, nor to the base and the default.
+        // The longest rule for everything overrides shorter ones, the base and the default.
         let all = map.rules.iter().find(|e| e.glob.covers(b"/") && e.glob.below(b"/") == Below::Everything);
         let length = all.map_or(0, |e| e.glob.length());
         let rules = map.rules.iter().take_while(|e| e.glob.length() >= length);
@@ -93,7 +96,7 @@ impl Compared<'_> {
         if self.bit == Access::READ { rights.r } else { rights.w }
     }
 
-    /// `reading` or `writing`.
+    /// Returns `reading` or `writing`.
     fn word(&self) -> &'static str {
         if self.bit == Access::READ { "reading" } else { "writing" }
     }
@@ -108,7 +111,8 @@ impl Compared<'_> {
         }
     }
 
-    /// Whether a rule reaches what is something else to each process, and so is judged by more than its path.
+    /// Fails if a rule reaches names that mean something else to each process: those are judged by more than
+    /// their path.
     fn places(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
         let is_harmless =
             entry.glob.is_literal() && HARMLESS_DEVICES.iter().any(|device| entry.glob.literal() == *device);
@@ -128,7 +132,7 @@ impl Compared<'_> {
         }
     }
 
-    /// Whether everything that a rule speaks of is granted.
+    /// Fails unless everything that a rule covers is granted.
     fn entry(&self, entry: &CompiledPattern) -> Result<(), Inexact> {
         let CompiledPattern { glob, rights, reason } = entry;
         let is_literal = glob.is_literal();
@@ -157,7 +161,7 @@ impl Compared<'_> {
         })
     }
 
-    /// A file that is granted by itself and may be replaced: what replaces it would not be granted.
+    /// Fails if a writable file is granted by itself: a file that replaces it would not be granted.
     fn replaceable(&self) -> Result<(), Inexact> {
         let is_file = |path: &[u8]| !HARMLESS_DEVICES.contains(&path);
         let mut files = self.walked.hierarchies.iter().filter(|h| h.kind == HierarchyKind::File);
@@ -170,13 +174,14 @@ impl Compared<'_> {
         }
     }
 
-    /// Whether making and removing what is granted is granted, too: the kernel looks at the directory around it.
+    /// Fails if the floor does not let a granted object itself be made or removed: for that the kernel checks
+    /// the directory around it.
     fn tops(&self) -> Result<(), Inexact> {
         let is_top = |h: &&Hierarchy| {
             h.access.contains(self.bit) && h.path != b"/" && !self.is_granted_below(directory(&h.path))
         };
         let tops: Vec<&Hierarchy> = self.walked.hierarchies.iter().filter(is_top).collect();
-        // A directory is what an operator knows to be the tree's own.
+        // Prefers a directory, which an operator knows to be the tree's own.
         let told = tops.iter().find(|h| h.kind == HierarchyKind::Directory).or(tops.first());
         match told {
             Some(top) => Err(format!(
@@ -187,42 +192,42 @@ impl Compared<'_> {
         }
     }
 
-    /// Whether a denial speaks of everything that a pattern does.
+    /// Returns whether a denial covers everything that a pattern covers.
     fn is_denied(&self, glob: &Glob) -> bool {
         let top = top(glob);
         let covers = |e: &CompiledPattern| e.glob.covers(top);
         self.is_denied_below(top) || glob.is_literal() && self.denials().any(covers)
     }
 
-    /// Whether a directory is denied with all that is below it.
+    /// Returns whether a directory is denied with all that is below it.
     fn is_denied_below(&self, dir: &[u8]) -> bool {
         self.denials().any(|e| e.glob.covers(dir))
             && self.denials().any(|e| e.glob.below(dir) == Below::Everything)
     }
 
-    /// What takes the bit away, whatever the rules say.
+    /// Returns the entries that withhold the bit, whatever the rules grant.
     fn denials(&self) -> impl Iterator<Item = &CompiledPattern> {
         let map = &self.policy.map;
         let kept = if self.bit == Access::WRITE { map.kept.entries() } else { &[] };
         map.denies.iter().chain(kept)
     }
 
-    /// Whether a path is granted.
+    /// Returns whether a path is granted.
     fn is_granted(&self, path: &[u8]) -> bool {
         self.walked.hierarchies.iter().any(|h| h.covers(path, self.bit))
     }
 
-    /// Whether a directory is granted with all that is below it.
+    /// Returns whether a directory is granted with all that is below it.
     fn is_granted_below(&self, dir: &[u8]) -> bool {
         let mut whole = self.walked.hierarchies.iter().filter(|h| h.kind == HierarchyKind::Directory);
         whole.any(|h| h.access.contains(self.bit) && is_below(dir, &h.path))
     }
 }
 
-/// What the reasons of the base name.
+/// The path that the reasons of the base name.
 const BASE: &str = "permissions.base";
 
-/// What a pattern names, or the directory before its first wildcard.
+/// Returns what a pattern names, or the directory before its first wildcard.
 fn top(glob: &Glob) -> &[u8] {
     if glob.is_literal() { glob.literal() } else { directory(glob.literal()) }
 }

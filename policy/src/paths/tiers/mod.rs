@@ -1,7 +1,7 @@
-//! What the kernel may be left to decide: the hierarchies of which the policy allows everything, for a floor of
-//! Landlock rules, and the classes of access for which that floor says exactly what the policy says.
+//! What can be left to the kernel: the hierarchies in which the policy allows everything, for a floor of
+//! Landlock rules, and the classes of access for which that floor decides exactly as the policy does.
 //!
-//! Both are about what stands on the disk when the floor is made. Later names are the broker's.
+//! Both describe the disk as it is when the floor is made. The broker decides about later names.
 
 mod exact;
 mod walk;
@@ -11,19 +11,20 @@ use std::fmt;
 use crate::paths::exec_roots::is_below;
 use crate::{Access, Policy};
 
-/// How many hierarchies a floor grants at most: the kernel looks at each directory on the way to an object for a rule,
-/// and each rule holds an object of the kernel as long as the domain lives.
+/// The maximum number of hierarchies in a floor: the kernel looks for a rule at each directory on the way to
+/// an object, and each rule holds a kernel object as long as the domain lives.
 pub const MAX_HIERARCHIES: usize = 256;
 
-/// Where names mean something else to each process, or devices: neither is granted, and only the second looked into.
+/// In `/proc` names mean something else to each process; `/dev` contains devices. Neither is granted as a
+/// whole, and only `/dev` is looked into.
 const PROC: &[u8] = b"/proc";
 const DEV: &[u8] = b"/dev";
 
-/// Devices that mean the same to everybody and reach nobody else.
+/// Devices that mean the same to every process and connect it to no other.
 pub(crate) const HARMLESS_DEVICES: [&[u8]; 5] =
     [b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/urandom"];
 
-/// The path up to its last slash.
+/// Returns the path up to its last slash.
 fn directory(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|b| *b == b'/') {
         Some(end) if end > 0 => &path[..end],
@@ -31,44 +32,45 @@ fn directory(path: &[u8]) -> &[u8] {
     }
 }
 
-/// What stands in a directory when the floor is made, as the supervisor sees it.
+/// A name in a directory when the floor is made, as the supervisor sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The name alone, as the kernel tells it.
+    /// The name alone, as the kernel reports it.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: NameKind,
 }
 
-/// What a name is to a floor.
+/// How a floor treats a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameKind {
-    /// A directory with nothing in it that is [`NameKind::Other`] but links.
+    /// A directory that contains nothing of kind [`NameKind::Other`] except links.
     Directory,
-    /// A directory below which, however deep, is a place that is [`NameKind::Other`] (`/dev`, what a procfs is mounted
-    /// below): never granted as a whole, but looked into.
+    /// A directory with a place of kind [`NameKind::Other`] somewhere below it (`/dev`, or a directory above
+    /// a mounted procfs): never granted as a whole, but looked into.
     Mixed,
     /// A file that may be granted by itself.
     File,
-    /// A link, or a place whose meaning depends on who asks: never granted, never looked into.
+    /// A link, or a place whose meaning depends on the process: never granted, never looked into.
     Other,
 }
 
-/// One hierarchy, or a single file, of which the policy allows everything without asking.
+/// One hierarchy, or a single file, on which the policy allows everything without asking.
 ///
-/// It is the object that stands there when the floor is made. What replaces it later has the same path and is not
-/// granted: whoever leaves a call to the kernel must know that the object is still the same.
+/// It is the object at the path when the floor is made. A later replacement has the same path and is not
+/// granted: a call may be left to the kernel only if the object is known to be the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hierarchy {
     /// The real path.
     pub path: Vec<u8>,
-    /// [`Access::READ`], [`Access::WRITE`] or both: all that is granted there, whatever a hierarchy around it grants.
+    /// [`Access::READ`], [`Access::WRITE`] or both: everything granted there, including by hierarchies around
+    /// it.
     pub access: Access,
-    /// What it was.
+    /// What it was when the floor was made.
     pub kind: HierarchyKind,
 }
 
-/// What is granted by one rule of the floor.
+/// What one rule of the floor grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HierarchyKind {
     /// A directory and everything that is or comes below it.
@@ -78,7 +80,7 @@ pub enum HierarchyKind {
 }
 
 impl Hierarchy {
-    /// Whether it grants `access` on the real path `path`.
+    /// Returns whether it grants `access` on the real path `path`.
     pub fn covers(&self, path: &[u8], access: Access) -> bool {
         let is_within = match self.kind {
             HierarchyKind::Directory => is_below(path, &self.path),
@@ -88,28 +90,28 @@ impl Hierarchy {
     }
 }
 
-/// What the kernel may be left to decide under a policy.
+/// What can be left to the kernel under a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiers {
-    /// What the floor grants, the shallowest first; at most [`MAX_HIERARCHIES`], those that the policy names before
-    /// others. None lies below another with the same access.
+    /// What the floor grants, the shallowest first; at most [`MAX_HIERARCHIES`], preferably those that the
+    /// policy names. None lies below another with the same access.
     pub hierarchies: Vec<Hierarchy>,
-    /// True when there would have been more than [`MAX_HIERARCHIES`]; the rest is the broker's.
+    /// True when there would have been more than [`MAX_HIERARCHIES`]; the broker decides about the rest.
     pub is_cut: bool,
     /// Which accesses need not be trapped.
     pub classes: Classes,
 }
 
 impl Tiers {
-    /// Whether some hierarchy grants `access` on the real path `path`.
+    /// Returns whether some hierarchy grants `access` on the real path `path`.
     pub fn cover(&self, path: &[u8], access: Access) -> bool {
         let bits = [Access::READ, Access::WRITE, Access::MAP].into_iter().filter(|bit| access.contains(*bit));
-        // Each bit may come from another hierarchy.
+        // Each bit may come from a different hierarchy.
         bits.into_iter().all(|bit| self.hierarchies.iter().any(|hierarchy| hierarchy.covers(path, bit)))
     }
 }
 
-/// What is exact, by class of access.
+/// Whether the floor is exact, by class of access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// Opening a file for reading.
@@ -125,7 +127,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// All of them with their names.
+    /// Returns all classes with their names.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Exactness)> {
         let Classes { read, list, write, create, execute } = self;
         [("read", read), ("list", list), ("write", write), ("create", create), ("execute", execute)]
@@ -133,22 +135,23 @@ impl Classes {
     }
 }
 
-/// Whether the hierarchies of a plan grant exactly what the policy grants, and nothing is asked.
+/// Whether the hierarchies grant exactly what the policy grants, and nothing is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exactness {
-    /// The same answer for every path.
+    /// They decide like the policy for every path.
     Exact,
-    /// Not, or not provably: a clause for a human that goes on from "because", naming the place in the policy.
+    /// Not exact, or not provably: a clause for a human that completes "because" and names the place in the
+    /// policy.
     Not(String),
 }
 
 impl Exactness {
-    /// Whether it is exact.
+    /// Returns whether it is exact.
     pub fn is_exact(&self) -> bool {
         *self == Exactness::Exact
     }
 
-    /// Why it is not.
+    /// Returns why it is not exact.
     pub fn because(&self) -> Option<&str> {
         match self {
             Exactness::Exact => None,
@@ -167,14 +170,14 @@ impl fmt::Display for Exactness {
 }
 
 impl Policy {
-    /// Whether a human may be asked about a script, whose interpreter must then be seen opening it.
+    /// Returns whether a human may be asked about a script. The broker must then see its interpreter open it.
     pub fn may_ask_about_scripts(&self) -> bool {
         exact::approved_scripts(self).is_err()
     }
 
-    /// What the kernel may be left to decide where `names` tells what a directory holds; `None` where it cannot be listed
-    /// or is none. It is asked once at most for each directory. What it leaves out is not granted, but for `/`: a name
-    /// that is left out there is granted with it.
+    /// Returns what can be left to the kernel. `names` lists a directory, or returns `None` if it cannot be
+    /// listed or is not a directory; it is called at most once for each. A name that it omits is not granted,
+    /// except in `/`, where it is granted if `/` is.
     pub fn tiers(&self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Tiers {
         let walked = walk::walk(self, names);
         let classes = exact::classes(self, &walked);

@@ -1,4 +1,5 @@
-//! From the root downward: what is allowed as a whole is granted, what is allowed in part is taken apart.
+//! Walks from the root downward: grants directories that are allowed as a whole, and splits those allowed in
+//! part.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -7,32 +8,33 @@ use crate::paths::bounds::RightsBelow;
 use crate::paths::glob::Glob;
 use crate::{Access, Grant, Policy, Rights};
 
-/// What came of it.
+/// The result of the walk.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     /// The shallowest first.
     pub(super) hierarchies: Vec<Hierarchy>,
     pub(super) is_cut: bool,
-    /// The directories that were taken apart, and what stood in them on the way to where patterns and roots lead.
+    /// The directories that were split.
     listed: HashSet<Vec<u8>>,
+    /// The names found in them on the way to where patterns and roots lead.
     found: HashMap<Vec<u8>, NameKind>,
 }
 
-/// What stands where a pattern leads.
+/// What was at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeKind {
     Nothing,
-    /// A directory, whole or not.
+    /// A directory, granted as a whole or not.
     Directory,
     File,
-    /// Something that is [`NameKind::Other`], there or on the way.
+    /// Something of kind [`NameKind::Other`], at the path or on the way to it.
     Other,
-    /// Nobody has looked.
+    /// The directory around it was not split, so nobody looked.
     Unknown,
 }
 
 impl Walked {
-    /// What stood at a path.
+    /// Returns what was at a path.
     pub(super) fn standing(&self, path: &[u8]) -> NodeKind {
         if path == b"/" {
             return NodeKind::Directory;
@@ -52,10 +54,10 @@ impl Walked {
     }
 }
 
-/// What a directory grants as a whole; never empty.
+/// The access granted on a whole directory; never empty.
 type Granted = Option<Access>;
 
-/// A directory that is to be taken apart.
+/// A directory to be split.
 struct Subtree<'p> {
     path: Vec<u8>,
     granted: Granted,
@@ -65,13 +67,13 @@ struct Subtree<'p> {
 struct TierWalk<'p> {
     policy: &'p Policy,
     beginnings: Sorted<'p>,
-    /// What persistence keeps, which names nothing that is granted.
+    /// The protected places, which name nothing that is granted.
     kept: Sorted<'p>,
-    /// The places where programs are.
+    /// The exec roots.
     roots: Sorted<'p>,
-    /// The shallowest first.
+    /// The directories still to be split, the shallowest first.
     parts: VecDeque<Subtree<'p>>,
-    /// How many were granted that no pattern names.
+    /// The number of granted hierarchies that no pattern names.
     unnamed: usize,
     walked: Walked,
 }
@@ -94,7 +96,7 @@ pub(super) fn walk(policy: &Policy, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) 
 
 impl<'p> TierWalk<'p> {
     fn run(mut self, names: &dyn Fn(&[u8]) -> Option<Vec<Name>>) -> Walked {
-        // Whether all of it may be granted is not said by a name, but by those that are in it.
+        // No listing contains `/`, so its kind follows from the names in it.
         let Some(mut top) = names(b"/") else { return self.walked };
         let is_whole = |name: &Name| {
             matches!(placed(&[b"/", &*name.name].concat(), name.kind), NameKind::Directory | NameKind::File)
@@ -105,7 +107,7 @@ impl<'p> TierWalk<'p> {
         let said = self.said(b"/");
         self.directory(b"/".to_vec(), kind, said, None, &all);
         while let Some(part) = self.parts.pop_front() {
-            // Nothing of what comes can stay.
+            // `cut` would remove everything that follows.
             if self.walked.hierarchies.len() - self.unnamed >= MAX_HIERARCHIES {
                 self.walked.is_cut = true;
                 break;
@@ -120,7 +122,8 @@ impl<'p> TierWalk<'p> {
         self.walked
     }
 
-    /// Leaves [`MAX_HIERARCHIES`]: those that patterns name, for there the work is, then the shallowest.
+    /// Reduces the result to [`MAX_HIERARCHIES`]: those that patterns name, where the work is, then the
+    /// shallowest.
     fn cut(&mut self) {
         let hierarchies = &mut self.walked.hierarchies;
         let mut left = MAX_HIERARCHIES.saturating_sub(hierarchies.len() - self.unnamed);
@@ -144,9 +147,9 @@ impl<'p> TierWalk<'p> {
         PatternSummary { is_below: said.is_below || self.kept.said(path).is_below, ..said }
     }
 
-    /// Takes the names of a directory one by one.
+    /// Handles the names of a directory one by one.
     fn apart(&mut self, part: &Subtree<'p>, mut names: Vec<Name>) {
-        // The same disk gives the same floor.
+        // Sorted, so that the same disk gives the same floor.
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for Name { name, kind } in names {
             if matches!(&*name, b"" | b"." | b"..") || name.contains(&b'/') {
@@ -170,7 +173,8 @@ impl<'p> TierWalk<'p> {
         }
     }
 
-    /// Grants what is granted of all of a directory, and remembers it for later where more is granted of parts of it.
+    /// Grants what the policy grants on all of a directory, and queues it to be split if more is granted on
+    /// parts of it.
     fn directory(
         &mut self,
         path: Vec<u8>,
@@ -192,7 +196,7 @@ impl<'p> TierWalk<'p> {
         }
     }
 
-    /// Grants what `rights` has and the directory around it does not grant already.
+    /// Grants what `rights` has beyond what the directory around it already grants.
     fn grant(
         &mut self,
         path: &[u8],
@@ -217,7 +221,7 @@ impl<'p> TierWalk<'p> {
     }
 }
 
-/// What a path is, whatever the supervisor says of it.
+/// Returns the kind of a path: `/proc` and `/dev` have their own, whatever the supervisor reports.
 fn placed(path: &[u8], kind: NameKind) -> NameKind {
     match kind {
         _ if path == PROC => NameKind::Other,
@@ -226,23 +230,23 @@ fn placed(path: &[u8], kind: NameKind) -> NameKind {
     }
 }
 
-/// What `rights` grants of reading and writing without asking and `around` does not.
+/// Returns the reading and writing that `rights` grants without asking and `around` does not.
 fn missing(around: Granted, rights: Rights) -> Vec<Access> {
     let bits = [(Access::READ, rights.r), (Access::WRITE, rights.w)];
     let is_new = |bit: Access| around.is_none_or(|around| !around.contains(bit));
     bits.into_iter().filter(|(bit, grant)| *grant == Grant::Yes && is_new(*bit)).map(|(bit, _)| bit).collect()
 }
 
-/// What patterns say of a path without saying what they grant.
+/// How patterns refer to a path, whatever they grant.
 #[derive(Clone, Copy, Debug, Default)]
 struct PatternSummary {
-    /// One names it, or the names in it.
+    /// A pattern names it, or the names in it.
     is_named: bool,
-    /// One names something strictly below it, or the names in it.
+    /// A pattern names something strictly below it, or the names in it.
     is_below: bool,
 }
 
-/// Paths in the order of their bytes; one with a slash at its end means the names in it.
+/// Paths in byte order; a trailing slash means the names in a directory.
 struct Sorted<'p>(Vec<&'p [u8]>);
 
 impl<'p> Sorted<'p> {
@@ -267,13 +271,14 @@ impl<'p> Sorted<'p> {
     }
 }
 
-/// Where a directory has to be taken apart for a pattern: what it names, or the directory before its first wildcard.
+/// Returns the path up to which directories must be split for a pattern: what it names, or the directory
+/// before its first wildcard.
 fn beginning(glob: &Glob) -> &[u8] {
     let literal = glob.literal();
     if glob.is_literal() {
         return literal;
     }
     let end = literal.iter().rposition(|b| *b == b'/').unwrap_or(0);
-    // `dir/*.key` leaves the directories in `dir` whole, `dir/**` and `dir/a**` do not.
+    // `dir/*.key` does not split the directories in `dir`; `dir/**` and `dir/a**` do.
     if glob.is_deep_at_once() { &literal[..end] } else { &literal[..literal.len().min(end + 1)] }
 }

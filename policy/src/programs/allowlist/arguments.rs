@@ -1,4 +1,4 @@
-//! What an entry's `argPattern` says of the arguments.
+//! Matches arguments with an entry's `argPattern`.
 
 use regex::bytes::Regex;
 
@@ -6,25 +6,25 @@ use super::cwd_argv::CWD_ARGV;
 use super::{cwd_argv_pattern, expression};
 use crate::Exec;
 
-/// How an older release bound an entry to arguments, without the directory.
+/// The prefix with which an older release bound an entry to arguments, without the directory.
 pub(crate) const ARGV_ONLY: &str = "sha256:argv:";
 
 /// The arguments with which an entry matches.
 #[derive(Clone, Debug)]
 pub(crate) enum ArgumentMatch {
-    /// Whatever they are.
+    /// Any arguments.
     Any,
-    /// These, in this directory.
+    /// Exactly these arguments, in this directory.
     Exactly(String),
-    /// What the expression finds in the arguments with one space between them.
+    /// Arguments that the expression matches when joined with spaces.
     Spaced(Regex),
-    /// The same with a NUL between them and at the end.
+    /// Arguments that the expression matches with a NUL between them and at the end.
     Separate(Regex),
 }
 
 impl ArgumentMatch {
-    /// What a pattern means (OpenClaw 2026.9.6, `matchAllowlist`); `Err` says why the entry can
-    /// match nothing. `is_generated` for an entry that an "allow always" made.
+    /// Parses a pattern (OpenClaw 2026.9.6, `matchAllowlist`). `Err` is why the entry can match nothing.
+    /// `is_generated` is true for an entry that an "allow always" made.
     pub(crate) fn new(pattern: Option<&str>, is_generated: bool) -> Result<ArgumentMatch, &'static str> {
         match pattern.unwrap_or_default() {
             exact if exact.starts_with(CWD_ARGV) => Ok(ArgumentMatch::Exactly(exact.to_owned())),
@@ -46,13 +46,13 @@ impl ArgumentMatch {
         }
     }
 
-    /// True for an entry that says nothing of arguments.
+    /// Returns true for an entry that does not restrict the arguments.
     pub(crate) fn is_any(&self) -> bool {
         matches!(self, ArgumentMatch::Any)
     }
 }
 
-/// The arguments of one exec, made into what patterns want at most once.
+/// The arguments of one exec, converted to each form that patterns need at most once.
 pub(crate) struct Given<'e> {
     exec: &'e Exec<'e>,
     hash: Option<String>,
@@ -65,7 +65,7 @@ impl<'e> Given<'e> {
         Given { exec, hash: None, spaced: None, separate: None }
     }
 
-    /// Whether these arguments are meant. What is no UTF-8 matches no expression.
+    /// Returns whether these arguments match. Arguments that are not UTF-8 match no expression.
     pub(crate) fn satisfy(&mut self, wanted: &ArgumentMatch) -> bool {
         let arguments = self.exec.argv.get(1..).unwrap_or_default();
         let (regex, text) = match wanted {
@@ -90,10 +90,10 @@ impl<'e> Given<'e> {
     }
 }
 
-/// Whether an `argPattern` as written covers the arguments of a command.
+/// Returns whether an `argPattern` as written covers the arguments of a command.
 ///
 /// # Errors
-/// Why it can match nothing.
+/// If the pattern can match nothing: why.
 pub fn matches_arg_pattern(pattern: &str, exec: &Exec<'_>) -> Result<bool, &'static str> {
     let wanted = ArgumentMatch::new(Some(pattern), false)?;
     Ok(Given::new(exec).satisfy(&wanted))

@@ -1,9 +1,9 @@
-//! Which expressions a back-tracking engine could take forever on.
+//! Finds expressions on which a backtracking engine could take forever.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
-/// Whether one run of characters could be shared out among repetitions in many ways: two that meet,
-/// with nothing that must stand between, and have a character in common, or one inside another.
+/// Returns whether one run of characters could be divided among repetitions in many ways: adjacent ones, with
+/// nothing required between them, that share a character, or one inside another.
 ///
 /// The nesting of `hir` is bounded by its parser.
 pub(super) fn is_prone(hir: &Hir) -> bool {
@@ -12,13 +12,13 @@ pub(super) fn is_prone(hir: &Hir) -> bool {
 
 /// The characters of the unbounded repetitions at both ends of an expression.
 struct EdgeRepetitions {
-    /// Whether it can match nothing, so that its neighbours meet.
+    /// Whether it can match nothing, which makes its neighbours adjacent.
     is_nullable: bool,
     lead: ClassUnicode,
     trail: ClassUnicode,
 }
 
-/// `None` when it is prone.
+/// Returns the repetitions at both ends; `None` when the expression is prone.
 fn ends(hir: &Hir) -> Option<EdgeRepetitions> {
     let none = |is_nullable| EdgeRepetitions {
         is_nullable,
@@ -31,7 +31,7 @@ fn ends(hir: &Hir) -> Option<EdgeRepetitions> {
         HirKind::Capture(capture) => ends(&capture.sub)?,
         HirKind::Repetition(repetition) => {
             let sub = ends(&repetition.sub)?;
-            // One round follows another.
+            // One round is adjacent to the next.
             if repetition.max.is_none_or(|max| max > 1) && overlap(&sub.trail, &sub.lead) {
                 return None;
             }
@@ -81,7 +81,7 @@ fn overlap(one: &ClassUnicode, other: &ClassUnicode) -> bool {
     !common.ranges().is_empty()
 }
 
-/// Every character that an expression can match somewhere.
+/// Returns every character that an expression can match somewhere.
 fn characters(hir: &Hir) -> ClassUnicode {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => ClassUnicode::empty(),

@@ -1,15 +1,16 @@
-//! The `argPattern` of entries that "allow always" makes: these arguments, in this directory (OpenClaw 2026.9.6).
+//! The `argPattern` of entries that "allow always" makes: these arguments in this directory (OpenClaw
+//! 2026.9.6).
 
 use sha2::{Digest, Sha256};
 
 use crate::paths::normalize;
 
-/// What such an `argPattern` begins with; the digest follows in lower-case hexadecimal.
+/// The prefix of such an `argPattern`; the digest follows in lower-case hexadecimal.
 pub(crate) const CWD_ARGV: &str = "sha256:cwd-argv:v1:";
 
-/// The `argPattern` of these arguments, the program's own name aside, in this current directory.
+/// Returns the `argPattern` of these arguments (without the program's own name) in this current directory.
 ///
-/// OpenClaw hashes text only. What is no UTF-8 is hashed as the bytes that it is.
+/// OpenClaw hashes only text. Arguments that are not UTF-8 are hashed as bytes.
 pub fn cwd_argv_pattern(cwd: &[u8], arguments: &[Vec<u8>]) -> String {
     let mut hash = Sha256::new();
     sized(&mut hash, &normalize::posix(cwd));
@@ -20,7 +21,7 @@ pub fn cwd_argv_pattern(cwd: &[u8], arguments: &[Vec<u8>]) -> String {
     hash.finalize().iter().fold(CWD_ARGV.to_owned(), |text, byte| text + &format!("{byte:02x}"))
 }
 
-/// The length before each text keeps `["a b"]` and `["a", "b"]` apart.
+/// Hashes a text after its length, which distinguishes `["a b"]` from `["a", "b"]`.
 fn sized(hash: &mut Sha256, bytes: &[u8]) {
     hash.update(format!("{}\0", bytes.len()));
     hash.update(bytes);

@@ -9,7 +9,7 @@ use crate::paths::path_rules::PathRules;
 use crate::paths::pattern::{Paths, replaceable_link, show, trim};
 use crate::verdict::CompiledReason;
 
-/// Patterns that are the hash of a whole command line.
+/// Prefixes of patterns that are the hash of a whole command line.
 pub(crate) const COMMANDS: [&str; 2] = ["=command:", "=node-command:"];
 
 /// The programs that an entry names.
@@ -26,14 +26,14 @@ pub(super) enum ProgramPattern {
 /// One allowlist entry.
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledEntry {
-    /// As it was written, white space around it aside.
+    /// As written, without surrounding white space.
     pub(super) pattern: String,
     pub(super) target: ProgramPattern,
     pub(super) arguments: ArgumentMatch,
     pub(super) reason: CompiledReason,
 }
 
-/// An entry with what the operator should know of it.
+/// A compiled entry, and a warning for the operator.
 pub(crate) struct Compiled {
     pub(crate) entry: Option<CompiledEntry>,
     pub(crate) warning: Option<String>,
@@ -46,7 +46,7 @@ impl Compiled {
 }
 
 impl CompiledEntry {
-    /// Compiles an entry; one that can match nothing is a warning.
+    /// Compiles an entry. One that can match nothing becomes a warning.
     pub(crate) fn compile(
         written: &AllowlistEntry,
         paths: &Paths<'_>,
@@ -68,7 +68,7 @@ impl CompiledEntry {
         };
         let mut warning = None;
         let target = if pattern == "*" {
-            // OpenClaw 2026.9.6: only as an operator's own entry for any arguments.
+            // OpenClaw 2026.9.6 accepts it only as an operator's own entry for any arguments.
             if !arguments.is_any() {
                 let why = "\"*\" with an argPattern matches nothing: name the program";
                 return Compiled::nothing(&reason.path, why);
@@ -76,8 +76,8 @@ impl CompiledEntry {
             ProgramPattern::Any
         } else if pattern.contains(['/', '~', '\\']) {
             let mut globs = vec![expanded.glob(false)];
-            // Only leading directories: an entry for a link such as /bin/ls must not become one
-            // for the multicall binary behind it.
+            // Resolves only leading directories: an entry for a link such as /bin/ls must not become one for
+            // the multicall binary that it points to.
             let writable = |entry: &[u8]| map.find(entry).is_the_trees();
             if let Some(real) = expanded.resolved(paths, false)
                 && replaceable_link(&expanded.leading_dir(), paths, writable).is_none()
@@ -98,7 +98,7 @@ impl CompiledEntry {
         Compiled { entry: Some(CompiledEntry { pattern, target, arguments, reason }), warning }
     }
 
-    /// An entry for a literal directory and all below it, or for one file, with any arguments.
+    /// Returns an entry for a literal directory and everything below it, or for one file, with any arguments.
     pub(crate) fn at(path: &[u8], tail: &str, reason: CompiledReason) -> CompiledEntry {
         let target = ProgramPattern::Path(vec![Glob::new(path, tail, false)]);
         let pattern = format!("{}{tail}", show(path));
@@ -106,14 +106,14 @@ impl CompiledEntry {
     }
 }
 
-/// Where a path without wildcards leads, if the entry does not match that.
+/// Returns where a path without wildcards leads, if the entry does not match that.
 fn elsewhere(globs: &[Glob], paths: &Paths<'_>) -> Option<String> {
     let literal = globs.first().filter(|glob| glob.is_literal())?.literal();
     let real = (paths.realpath)(literal)?;
     (!globs.iter().any(|glob| glob.matches(&real))).then(|| show(&real))
 }
 
-/// Whether a program was looked up by its bare name, as far as the kernel can tell: argv[0] then has
+/// Returns whether a program was looked up by its bare name, as far as the kernel can tell: argv[0] then has
 /// no slash. A caller may lie about it, but not about which file runs.
 pub(super) fn is_bare(exec: &Exec<'_>) -> bool {
     exec.argv.first().is_some_and(|name| !name.contains(&b'/'))

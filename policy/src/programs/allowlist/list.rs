@@ -17,12 +17,12 @@ use crate::{Exec, Role};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Allowlist {
     entries: Vec<CompiledEntry>,
-    /// Every form of every path, with its entry.
+    /// Every form of every path, with the position of its entry.
     paths: Vec<(Glob, usize)>,
     index: Index,
-    /// The entries of names without wildcards.
+    /// The entries for names without wildcards.
     names: HashMap<Vec<u8>, Vec<usize>>,
-    /// Those of other names, and those for any program.
+    /// The entries for other names, and those for any program.
     others: Vec<usize>,
 }
 
@@ -33,22 +33,22 @@ pub struct ProgramMatch<'p> {
 }
 
 impl<'p> ProgramMatch<'p> {
-    /// Its pattern as written.
+    /// Returns its pattern as written.
     pub fn pattern(&self) -> &'p str {
         &self.entry.pattern
     }
 
-    /// Where it stands.
+    /// Returns its reason, which names its place.
     pub fn because(&self) -> Reason<'p> {
         self.entry.reason.to_reason()
     }
 
-    /// Whether it names the arguments too.
+    /// Returns whether it names the arguments too.
     pub fn names_arguments(&self) -> bool {
         !self.entry.arguments.is_any()
     }
 
-    /// Whether it is for any program at all: `*`.
+    /// Returns whether it is for any program at all: `*`.
     pub fn is_for_any(&self) -> bool {
         matches!(self.entry.target, ProgramPattern::Any)
     }
@@ -56,7 +56,7 @@ impl<'p> ProgramMatch<'p> {
 
 impl Allowlist {
     pub(crate) fn new(mut entries: Vec<CompiledEntry>) -> Allowlist {
-        // As OpenClaw does: an entry that names arguments before one that does not.
+        // As in OpenClaw, entries that name arguments come first.
         entries.sort_by_key(|entry| entry.arguments.is_any());
         let (mut paths, mut others) = (Vec::new(), Vec::new());
         let mut names: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
@@ -73,12 +73,12 @@ impl Allowlist {
         Allowlist { entries, paths, index, names, others }
     }
 
-    /// The same with the entries of one config path alone.
+    /// Returns the allowlist with only the entries of one config path.
     pub(crate) fn only(&self, path: &str) -> Allowlist {
         Allowlist::new(self.entries.iter().filter(|entry| entry.reason.path == path).cloned().collect())
     }
 
-    /// Every entry, in the order in which they are compared: its patterns, what limits it, and the reason that it gives.
+    /// Returns every entry in the order of comparison: its patterns, what limits it, and its reason.
     pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &'static str, &CompiledReason)> {
         self.entries.iter().map(|entry| {
             let forms = match &entry.target {
@@ -91,7 +91,7 @@ impl Allowlist {
         })
     }
 
-    /// A sentence for each entry whose one file is not there.
+    /// Returns a sentence for each entry that names a single file which does not exist.
     pub(crate) fn missing(&self, exists: &dyn Fn(&[u8]) -> bool) -> impl Iterator<Item = String> {
         self.entries.iter().filter_map(move |entry| {
             let ProgramPattern::Path(globs) = &entry.target else { return None };
@@ -101,8 +101,8 @@ impl Allowlist {
         })
     }
 
-    /// An entry that names this program, whatever it says of the arguments.
-    /// Whether it names the file's name rather than its path is the second value.
+    /// Returns the reason of an entry that names this program, whatever its arguments. The second value is
+    /// true if the entry names the file's name rather than its path.
     pub(crate) fn naming(&self, exec: &Exec<'_>, is_protected: bool) -> Option<(&CompiledReason, bool)> {
         let is_named = |entry: &&CompiledEntry| match &entry.target {
             ProgramPattern::Any => true,
@@ -113,24 +113,25 @@ impl Allowlist {
         Some((&entry.reason, matches!(entry.target, ProgramPattern::Name(_))))
     }
 
-    /// What stands before the first wildcard of each form of each entry, whether that is all, and the reason that it gives.
+    /// Returns, for each form of each entry, the text before the first wildcard, whether that is all, and the
+    /// reason.
     pub(crate) fn literals(&self) -> impl DoubleEndedIterator<Item = (&[u8], bool, &CompiledReason)> {
         self.paths.iter().map(|(glob, i)| (glob.literal(), glob.is_literal(), &self.entries[*i].reason))
     }
 
-    /// Why this program may start, if an entry says so. `is_protected` when the tree cannot write
-    /// the file: a name counts only there.
+    /// Returns why this program may start, if an entry allows it. `is_protected` is true when the tree cannot
+    /// write the file: an entry for a name counts only then.
     pub(crate) fn allow(&self, exec: &Exec<'_>, is_protected: bool) -> Option<&CompiledReason> {
         self.find(exec, is_protected).map(|found| &found.entry.reason)
     }
 
-    /// Whether an entry for a name can count: a script's interpreter is named by the script, and its argv[0] is the
-    /// kernel's.
+    /// Returns whether an entry for a name can count. It can for a script's interpreter: the script names it,
+    /// and the kernel sets its argv[0].
     pub(crate) fn is_by_name(exec: &Exec<'_>) -> bool {
         is_bare(exec) || exec.role == Role::Interpreter
     }
 
-    /// The entry that says so.
+    /// Returns the first entry that allows this program with these arguments.
     pub(crate) fn find(&self, exec: &Exec<'_>, is_protected: bool) -> Option<ProgramMatch<'_>> {
         let mut given = Given::new(exec);
         let mut first: Option<usize> = None;
@@ -140,7 +141,7 @@ impl Allowlist {
                 first = Some(i);
             }
         };
-        // The text of the path with its dots removed may lie elsewhere in the index.
+        // The path without dots may have other keys in the index.
         let mut look = |path: &[u8]| {
             self.index.candidates(path, |n| {
                 let (glob, i) = &self.paths[n];

@@ -6,20 +6,20 @@ use crate::paths::glob::{Glob, MAX_PATTERN};
 use crate::paths::normalize;
 use crate::paths::pattern::{Expanded, expand_home, trim};
 
-/// A pattern that can match something: trimmed, with `~` expanded. Two backslashes are a slash.
+/// Returns the pattern if it can match something: trimmed, with `~` expanded. Two backslashes become a slash.
 pub(super) fn expand(pattern: &str, home: &[u8]) -> Option<Expanded> {
     let pattern = trim(pattern);
     let is_possible = !pattern.is_empty() && pattern.len() <= MAX_PATTERN;
     is_possible.then(|| expand_home(&pattern.replace(r"\\", "/"), home))
 }
 
-/// What a pattern is compared with: the path as written for one without wildcards, else the path
+/// Returns what a pattern is compared with: the path as written if there is no wildcard, else the path
 /// without `.` and `..`.
 pub(super) fn subject<'p>(glob: &Glob, path: &'p [u8]) -> Cow<'p, [u8]> {
     if glob.is_literal() { Cow::Borrowed(path) } else { normalize::without_dots(path) }
 }
 
-/// Whether a pattern matches a path, whole. Its `**` does not cross line ends.
+/// Returns whether a pattern matches a whole path. Its `**` does not cross line ends.
 pub fn matches_allowlist_pattern(pattern: &str, home: &[u8], path: &[u8]) -> bool {
     expand(pattern, home).is_some_and(|expanded| {
         let glob = expanded.glob(false);

@@ -1,30 +1,30 @@
-//! How interpreters themselves read their options, where OpenClaw's table ([`super::interpreters`]) knows less: letters
-//! behind others in one argument, names cut short, `--` as the value of an option, modules with code behind them.
+//! How interpreters really parse their options. OpenClaw's table ([`super::interpreters`]) misses combined
+//! letters, abbreviated names, `--` as the value of an option, and modules followed by code.
 //!
-//! A letter that is not known is taken for one without a value: at worst that asks once too often.
+//! An unknown letter is assumed to take no value: at worst this asks once too often.
 
 /// The options of one family of programs.
 struct Grammar {
     names: &'static [&'static str],
-    /// Letters of which the value is code.
+    /// Letters whose value is code.
     code: &'static str,
-    /// Letters with a value: what follows, or the next argument.
+    /// Letters with a value: the rest of the argument, or the next argument.
     valued: &'static str,
-    /// Letters of which what follows is the value, which may be empty.
+    /// Letters whose value is the rest of the argument, which may be empty.
     attached: &'static str,
-    /// Words of which the value is code.
+    /// Long options whose value is code.
     words: &'static [&'static str],
-    /// Words of which the next argument is the value.
+    /// Long options with another value: after `=`, or the next argument.
     valued_words: &'static [&'static str],
     reading: OperandRule,
 }
 
-/// What the programs of a family do with words and operands.
+/// How the programs of a family parse long options and operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OperandRule {
-    /// The first operand is a script, and what follows is the script's. Words are whole.
+    /// The first operand is a script, and the rest are its arguments. Long options are not abbreviated.
     Script,
-    /// Options may follow operands, and a word may be cut short (GNU).
+    /// Options may follow operands, and long options may be abbreviated (GNU).
     Gnu,
 }
 
@@ -80,16 +80,16 @@ const GRAMMARS: &[Grammar] = &[
     },
 ];
 
-/// What a hit in a variable for make is called.
+/// The flag of a hit in a make variable.
 const VARIABLE: &str = "<variable>";
 
-/// The option that takes code, if the arguments of this program have one.
+/// Returns the option that takes code, if the arguments of this program have one.
 pub(super) fn code_option(program: &str, arguments: &[&str]) -> Option<String> {
     let grammar = GRAMMARS.iter().find(|grammar| is_of(program, grammar.names));
     grammar.and_then(|grammar| grammar.find(arguments)).or_else(|| {
         let words = || arguments.iter().map(|word| word.trim());
         if is_of(program, &["node", "nodejs", "bun", "deno"]) {
-            // A module's text as its address, for --import and the like.
+            // A `data:` URL contains the module's text, as for --import.
             let is_text = |word: &str| word.to_ascii_lowercase().starts_with("data:");
             return words()
                 .any(|word| is_text(word) || word.split_once('=').is_some_and(|(_, value)| is_text(value)))
@@ -100,13 +100,13 @@ pub(super) fn code_option(program: &str, arguments: &[&str]) -> Option<String> {
     })
 }
 
-/// Whether a program goes by one of these names, whatever its version and what it was built for:
+/// Returns whether a program has one of these names, apart from its version and build target:
 /// `perl5.36-x86_64-linux-gnu`.
 pub(super) fn is_of(program: &str, names: &[&str]) -> bool {
     names.iter().filter_map(|name| program.strip_prefix(name)).any(|rest| {
         let version = rest.strip_prefix('-').unwrap_or(rest);
         let build = version.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        // Behind the version: what it was built for, or CPython's letters for its kind of build.
+        // After the version: the build target, or CPython's letters for the kind of build.
         rest.is_empty()
             || program.len() - rest.len() > 1
                 && build.len() < version.len()
@@ -114,7 +114,8 @@ pub(super) fn is_of(program: &str, names: &[&str]) -> bool {
     })
 }
 
-/// gdb's words begin with one dash or two, and may be cut short.
+/// Returns gdb's option that takes a command. Its long options begin with one or two dashes and may be
+/// abbreviated.
 fn gdb_command(word: &str) -> Option<String> {
     let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'))?;
     let name = name.split('=').next().unwrap_or(name);
@@ -152,7 +153,7 @@ impl Grammar {
                             return Some(format!("-{letter}"));
                         }
                         if letter == 'm' {
-                            // What follows is the module's.
+                            // The rest are the module's arguments.
                             return None;
                         }
                     }
@@ -175,7 +176,7 @@ impl Grammar {
         name == word || self.reading == OperandRule::Gnu && word.starts_with(name)
     }
 
-    /// Letters behind one dash.
+    /// Parses the letters after one dash.
     fn cluster(&self, letters: &str) -> Cluster {
         let is_perl = self.is("perl");
         let mut rest = letters.chars();
@@ -184,7 +185,7 @@ impl Grammar {
             if self.code.contains(letter) {
                 return Cluster::Code(letter);
             }
-            // -0xA of perl is a number.
+            // perl's -0xA is a number.
             let is_number = is_perl && letter == 'x' && before == '0';
             if (self.valued.contains(letter) || self.attached.contains(letter)) && !is_number {
                 let value = rest.as_str();
@@ -194,7 +195,7 @@ impl Grammar {
                 if self.is_code(letter, value) {
                     return Cluster::Code(letter);
                 }
-                // perl goes on behind white space: "-i.bak -e".
+                // perl parses on after white space: "-i.bak -e".
                 match value.find(char::is_whitespace).filter(|_| is_perl && "iCDI".contains(letter)) {
                     Some(end) => rest = value[end..].chars(),
                     None => return Cluster::Plain,
@@ -211,7 +212,7 @@ impl Grammar {
         Cluster::Plain
     }
 
-    /// Whether the value of an option that names a module, a setting or a separator holds code.
+    /// Returns whether the value of an option that names a module, a setting or a separator contains code.
     fn is_code(&self, letter: char, value: &str) -> bool {
         match (self.names[0], letter) {
             ("python", 'm') => value == "timeit",
@@ -224,7 +225,7 @@ impl Grammar {
     }
 }
 
-/// What the letters behind a dash come to.
+/// What the letters after a dash mean.
 enum Cluster {
     Plain,
     /// The next argument is this letter's value.
@@ -232,7 +233,8 @@ enum Cluster {
     Code(char),
 }
 
-/// `Module`, `-Module`, `Module=list` or `Module qw(list)`: perl makes `use …;` of the whole text, whatever it holds.
+/// Returns true for `Module`, `-Module`, `Module=list` and `Module qw(list)`. perl turns the whole text into
+/// `use …;`, so anything else may be code.
 fn is_import(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
@@ -241,7 +243,8 @@ fn is_import(text: &str) -> bool {
     list.is_empty() || text[end..].starts_with('=') || quoted.is_some_and(|words| !words.contains(')'))
 }
 
-/// perl puts `/…/` and quoted text into `split(…)` as they are.
+/// Returns whether the value of perl's -F may contain code: perl inserts `/…/` and quoted text verbatim into
+/// `split(…)`.
 fn is_more_than_a_pattern(text: &str) -> bool {
     let mut rest = text.chars();
     let is_quoted = rest.next().filter(|first| matches!(first, '/' | '\'' | '"'));
@@ -256,7 +259,7 @@ fn is_more_than_a_pattern(text: &str) -> bool {
     !behind.chars().all(|c| c.is_ascii_lowercase()) || text.contains(['{', '$', '@'])
 }
 
-/// A variable for make whose value make computes.
+/// Returns whether make evaluates the value of this variable.
 fn is_expanded(argument: &str) -> bool {
     argument.split_once('=').is_some_and(|(name, value)| {
         let name = name.trim();
@@ -275,8 +278,8 @@ mod tests {
         inline_eval(argv).is_some()
     }
 
-    /// Each was seen to run the code: Python 3.11, perl 5.36, ruby 3.1, PHP 8.2, Node 20, mawk 1.3.4, GNU sed 4.9,
-    /// GNU make 4.3, BusyBox 1.35.
+    /// Each line was seen to run the code with Python 3.11, perl 5.36, ruby 3.1, PHP 8.2, Node 20, mawk
+    /// 1.3.4, GNU sed 4.9, GNU make 4.3 and BusyBox 1.35.
     #[test]
     fn what_runs_is_found() {
         let lines: &[&[&str]] = &[
@@ -319,7 +322,7 @@ mod tests {
         }
     }
 
-    /// By what is written of them.
+    /// According to their documentation.
     #[test]
     fn others_are_found_too() {
         let lines: &[&[&str]] = &[

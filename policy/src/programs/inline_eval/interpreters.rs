@@ -1,15 +1,17 @@
-//! The table of [`crate::programs::inline_eval()`]: which options of which programs take code. OpenClaw 2026.9.6, inline-eval.
+//! The table of [`super::inline_eval()`]: the options of each program that take code, as in OpenClaw 2026.9.6
+//! (inline-eval).
 
 /// Options that take code.
 pub(super) struct Flags {
     pub(super) names: &'static [&'static str],
-    /// Compared without case. A letter may have the code attached unless `attached` says no; a word may be followed by
-    /// `=`.
+    /// Compared without case. A short option may have the code attached if `attached` is set; a long one may
+    /// be followed by `=`.
     pub(super) any_case: &'static [&'static str],
     /// Compared as written.
     pub(super) exact: &'static [&'static str],
     pub(super) attached: bool,
-    /// Letters that may stand before the option's own in a cluster, `-ne CODE`; digits may follow where `0` is one.
+    /// Letters that may precede the option's own in one argument, `-ne CODE`; digits may follow if `0` is
+    /// one.
     pub(super) cluster: Option<Cluster>,
 }
 
@@ -22,7 +24,7 @@ const fn flags(names: &'static [&'static str], any_case: &'static [&'static str]
     Flags { names, any_case, exact: &[], attached: true, cluster: None }
 }
 
-/// The programs of which an option takes code.
+/// Programs with options that take code.
 pub(super) const FLAGS: &[Flags] = &[
     Flags {
         cluster: Some(Cluster { before: "BEIOPRSbdiqsuvx", code: "c" }),
@@ -90,7 +92,7 @@ pub(super) struct Operand {
     pub(super) valued: &'static [&'static str],
 }
 
-/// The programs of which the first operand is code.
+/// Programs whose first operand is code.
 pub(super) const OPERANDS: &[Operand] = &[
     Operand {
         names: &["awk", "gawk", "mawk", "nawk"],
@@ -100,7 +102,7 @@ pub(super) const OPERANDS: &[Operand] = &[
     Operand { names: &["sed", "gsed"], from_file: &["-f", "--file"], valued: &["-l", "--line-length"] },
 ];
 
-/// The programs of which the first operand is a command.
+/// Programs whose first operand is a command.
 pub(super) const COMMANDS: &[Operand] = &[Operand {
     names: &["xargs"],
     from_file: &[],

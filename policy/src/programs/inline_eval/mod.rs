@@ -9,7 +9,7 @@ use super::name::program_name;
 use grammar::{code_option, is_of};
 use interpreters::{COMMANDS, Cluster, FLAGS, Flags, OPERANDS, Operand};
 
-/// What runs that no file says.
+/// Code or a command in the arguments of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// The program's name, in lower case.
@@ -29,20 +29,21 @@ pub enum Inline {
     Command,
 }
 
-/// Code in an argv, by the name in `argv[0]`. Shells, and wrappers that start others, do not count: what they run is
-/// judged when it starts.
+/// Finds code in an argv, by the name in `argv[0]`. Shells, and wrappers that start others, do not count:
+/// what they run is judged when it starts.
 ///
-/// `argv[0]` is the caller's to choose; where the file is known, see [`inline_eval_of`].
+/// The caller chooses `argv[0]`; if the file is known, use [`inline_eval_of`].
 pub fn inline_eval<A: AsRef<[u8]>>(argv: &[A]) -> Option<Hit> {
     let (name, arguments) = argv.split_first()?;
     inline_eval_of(name.as_ref(), arguments)
 }
 
-/// The same for the program at a path, whatever it is called: `arguments` begin after `argv[0]`.
+/// Finds code in the arguments of the program at a path, whatever its `argv[0]`: `arguments` begin after
+/// that.
 pub fn inline_eval_of<A: AsRef<[u8]>>(path: &[u8], arguments: &[A]) -> Option<Hit> {
     let mut program = program_name(path);
     let mut arguments = arguments;
-    // A multicall binary is what its first argument says.
+    // A multicall binary runs the applet that its first argument names.
     while is_of(&program, &["busybox", "toybox"])
         && let Some((applet, rest)) = arguments.split_first()
     {
@@ -79,7 +80,7 @@ pub fn inline_eval_of<A: AsRef<[u8]>>(path: &[u8], arguments: &[A]) -> Option<Hi
     None
 }
 
-/// Whether deno's command, behind its general options, is one that takes code.
+/// Returns whether deno's command, after its general options, takes code.
 fn runs_text(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
@@ -92,7 +93,8 @@ fn runs_text(arguments: &[&str]) -> bool {
     false
 }
 
-/// Whether a program runs what its arguments or its input say, code or not: an entry for it allows too much.
+/// Returns whether a program runs code or commands from its arguments or input: an entry for it allows too
+/// much.
 #[must_use]
 pub fn is_interpreter(token: impl AsRef<[u8]>) -> bool {
     let program = program_name(token);
@@ -101,8 +103,8 @@ pub fn is_interpreter(token: impl AsRef<[u8]>) -> bool {
     names.chain([&["find"][..]]).any(|names| is_one_of(&program, names))
 }
 
-/// Whether a program goes by one of these names, its version aside: `python3.12`. One letter is too little to go by:
-/// `r2` is not R.
+/// Returns whether a program has one of these names, apart from its version: `python3.12`. A single letter
+/// with a version does not count: `r2` is not R.
 fn is_one_of(program: &str, names: &[&str]) -> bool {
     let is_version = |character: char| character.is_ascii_digit() || character == '.';
     let stem = program.trim_end_matches(is_version).trim_end_matches('-');
@@ -110,7 +112,7 @@ fn is_one_of(program: &str, names: &[&str]) -> bool {
 }
 
 impl Flags {
-    /// The option's name, if the argument is one that takes code.
+    /// Returns the option's name, if the argument is an option that takes code.
     fn takes_code(&self, token: &str) -> Option<&'static str> {
         let is_flag = |flag: &&&str, token: &str| {
             let long =
@@ -148,7 +150,7 @@ impl Cluster {
     }
 }
 
-/// Whether there is an operand that is run.
+/// Returns whether there is an operand that the program runs.
 fn operand(table: &[Operand], program: &str, arguments: &[&str]) -> bool {
     let Some(spec) = table.iter().find(|spec| is_one_of(program, spec.names)) else { return false };
     let mut rest = arguments.iter();

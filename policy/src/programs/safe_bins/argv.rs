@@ -1,11 +1,12 @@
-//! Whether arguments keep a safe bin to its standard input: OpenClaw 2026.9.6, exec-safe-bin-policy-validator.
+//! Checks whether arguments limit a safe bin to standard input (OpenClaw 2026.9.6,
+//! exec-safe-bin-policy-validator).
 //!
-//! An option that is not known is refused, whatever it would have done.
+//! An unknown option is refused, whatever it would do.
 
 use super::Profile;
 use crate::paths::pattern::trim;
 
-/// Whether a program with this profile may be given these arguments, its own name aside.
+/// Returns whether a program with this profile may have these arguments (without its own name).
 pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     let mut rest = arguments.iter().map(Vec::as_slice);
     let mut positional = 0;
@@ -31,7 +32,8 @@ pub fn keeps_to_input(profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     positional >= profile.min_positional && profile.max_positional.is_none_or(|most| positional <= most)
 }
 
-/// `--name`, `--name=value`, `--name value`; a name may be cut short where it stays the only one (GNU).
+/// Checks `--name`, `--name=value` and `--name value`. A name may be abbreviated if that is unambiguous
+/// (GNU).
 fn long<'a>(profile: &Profile, option: &[u8], rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
     let (name, value) = match option.iter().position(|&byte| byte == b'=') {
         Some(at) => (&option[..at], Some(&option[at + 1..])),
@@ -60,7 +62,7 @@ fn whole_name<'p>(profile: &'p Profile, name: &[u8]) -> Option<&'p str> {
     }
 }
 
-/// `-abc`: flags without a value, then at most one with, whose value is the rest or the next argument.
+/// Checks `-abc`: flags without a value, then at most one with a value: the rest or the next argument.
 fn cluster<'a>(profile: &Profile, letters: &[u8], rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
     for (at, letter) in letters.iter().enumerate() {
         let flag = format!("-{}", char::from(*letter));
@@ -84,7 +86,7 @@ fn takes_next<'a>(rest: &mut impl Iterator<Item = &'a [u8]>) -> bool {
     rest.next().is_some_and(|value| !value.is_empty() && is_literal(value))
 }
 
-/// Whether an argument is a text and nothing else: no file, and nothing that a shell would have expanded.
+/// Returns whether an argument is only text: no file, and nothing that a shell would expand.
 fn is_literal(argument: &[u8]) -> bool {
     if matches!(argument, b"" | b"-") {
         return true;
@@ -93,7 +95,7 @@ fn is_literal(argument: &[u8]) -> bool {
     !is_glob && !is_expanded(argument) && !is_path(trim(&String::from_utf8_lossy(argument)).as_bytes())
 }
 
-/// `$` before what a shell would expand.
+/// Returns whether `$` precedes something that a shell would expand.
 fn is_expanded(argument: &[u8]) -> bool {
     argument
         .windows(2)

@@ -12,7 +12,8 @@ use crate::{Exec, Source};
 /// One safe bin.
 #[derive(Clone, Debug)]
 struct SafeBin {
-    /// The files that are it: in the trusted directories, and where links there lead, under the same name.
+    /// The files that count: those in the trusted directories, and the targets of links there with the same
+    /// name.
     paths: Vec<Vec<u8>>,
     profile: Profile,
     reason: CompiledReason,
@@ -25,7 +26,7 @@ pub(crate) struct SafeBins {
 }
 
 impl SafeBins {
-    /// Those of `exec.safeBins`, else the default ones; and what the operator should know of them.
+    /// Compiles those of `exec.safeBins`, else the default ones. Also returns warnings.
     pub(crate) fn compile(exec: &ExecSection, paths: &Paths<'_>) -> (SafeBins, Vec<String>) {
         let source = if exec.safe_bins.is_some() { Source::Global } else { Source::Default };
         let names = exec.safe_bins.clone().unwrap_or_else(|| DEFAULT.map(str::to_owned).to_vec());
@@ -61,18 +62,19 @@ impl SafeBins {
         (safe, warnings)
     }
 
-    /// Every safe bin: its name, the files that are it, and the reason that it gives.
+    /// Returns every safe bin: its name, the files that count, and its reason.
     pub(crate) fn listing(&self) -> impl Iterator<Item = (String, &[Vec<u8>], &CompiledReason)> {
         self.bins.iter().map(|(name, bin)| (show(name), bin.paths.as_slice(), &bin.reason))
     }
 
-    /// Whether a program with the name of a safe bin lies where that one does; `None` where no safe bin has the name.
+    /// Returns whether a program named like a safe bin is one of its files; `None` if no safe bin has the
+    /// name.
     pub(crate) fn is_in_place(&self, exec: &Exec<'_>) -> Option<bool> {
         let bin = self.bins.get(&basename(exec.path).to_ascii_lowercase())?;
         Some(bin.paths.iter().any(|path| path == exec.path))
     }
 
-    /// Why this program may start as a safe bin, if it may.
+    /// Returns why this program may start as a safe bin, if it may.
     pub(crate) fn allow(&self, exec: &Exec<'_>) -> Option<&CompiledReason> {
         let bin = self.bins.get(&basename(exec.path).to_ascii_lowercase())?;
         let is_trusted = bin.paths.iter().any(|path| path == exec.path);
@@ -81,7 +83,8 @@ impl SafeBins {
     }
 }
 
-/// The file of this name in a trusted directory, and the one that it leads to, if that is called the same.
+/// Returns the file of this name in a trusted directory and, if it has the same name, the target that it
+/// links to.
 fn files(dir: &[u8], name: &[u8], paths: &Paths<'_>) -> Vec<Vec<u8>> {
     let written = [dir, b"/", name].concat();
     let real = (paths.realpath)(&written).filter(|real| basename(real) == name);

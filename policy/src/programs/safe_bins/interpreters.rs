@@ -1,13 +1,14 @@
-//! Programs whose standard input or arguments are a program: as safe bins they would run whatever they are given.
+//! Programs that take code from standard input or arguments: as safe bins they would run whatever they are
+//! given.
 
 use crate::Document;
 use crate::programs::inline_eval::is_interpreter;
 
-/// Those that [`is_interpreter`] does not know, for a shell is judged by what it starts.
+/// Those that [`is_interpreter`] does not include, since elsewhere a shell is judged by what it starts.
 const SHELLS: [&str; 11] =
     ["ash", "bash", "busybox", "dash", "fish", "ksh", "powershell", "pwsh", "sh", "toybox", "zsh"];
 
-/// Whether a program of this name runs what it is given.
+/// Returns whether a program of this name runs code that it is given.
 #[must_use]
 pub fn runs_its_input(name: &str) -> bool {
     let name = name.trim().to_ascii_lowercase();
@@ -15,8 +16,8 @@ pub fn runs_its_input(name: &str) -> bool {
 }
 
 impl Document {
-    /// The interpreters among `exec.safeBins` that have no profile of their own: OpenClaw 2026.9.6's audit rule
-    /// `tools.exec.safe_bins_interpreter_unprofiled`.
+    /// Returns the interpreters among `exec.safeBins` that have no profile of their own: OpenClaw 2026.9.6's
+    /// audit rule `tools.exec.safe_bins_interpreter_unprofiled`.
     pub fn interpreters_without_profile(&self) -> impl Iterator<Item = &str> {
         let profiles = &self.exec.safe_bin_profiles;
         let names = self.exec.safe_bins.iter().flatten().map(|name| name.trim());

@@ -11,16 +11,16 @@ pub use profile::Profile;
 
 use crate::programs::name::basename;
 
-/// The programs that are safe bins where nothing is configured.
+/// The safe bins if none are configured.
 pub const DEFAULT: [&str; 6] = ["cut", "uniq", "head", "tail", "tr", "wc"];
 
-/// Where safe bins may lie where nothing is configured.
+/// The directories of safe bins if none are configured.
 pub const TRUSTED_DIRS: [&str; 2] = ["/bin", "/usr/bin"];
 
-/// Languages in which a program is an argument: never safe, whatever a profile says.
+/// Languages whose programs are arguments: never safe, whatever a profile allows.
 const INTERPRETERS: [&[u8]; 6] = [b"awk", b"gawk", b"mawk", b"nawk", b"sed", b"gsed"];
 
-/// Whether a program of this name, with this profile, may be given these arguments (its own name aside).
+/// Returns whether a program of this name and profile may have these arguments (without its own name).
 pub fn is_safe(path: &[u8], profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     let name = basename(path).to_ascii_lowercase();
     if is_interpreter(&name) {
@@ -32,21 +32,23 @@ pub fn is_safe(path: &[u8], profile: &Profile, arguments: &[Vec<u8>]) -> bool {
     argv::keeps_to_input(profile, arguments)
 }
 
-/// Whether a program of this name, in lower case, takes a program as an argument.
+/// Returns whether a program of this name, in lower case, takes a program as an argument.
 fn is_interpreter(name: &[u8]) -> bool {
     INTERPRETERS.contains(&name)
 }
 
-/// Whether an argument of jq leads beyond standard input. What is no text for a filter counts: jq takes it for one, and
-/// what follows for a file. The words are looked for in options and texts too, which refuses more.
+/// Returns whether an argument lets jq reach beyond standard input. An empty argument and `-` count: jq takes
+/// them for a filter, and the next argument for a file. The words are searched for in options and strings
+/// too, which refuses more.
 fn reaches_out(argument: &[u8]) -> bool {
     matches!(argument, b"" | b"-") || OUTSIDE.iter().any(|word| has_word(argument, word))
 }
 
-/// The environment (exec-safe-bin-semantics of OpenClaw 2026.4) and modules, which are files. `$ ENV` is `$ENV`.
+/// Words for the environment (exec-safe-bin-semantics of OpenClaw 2026.4) and for modules, which are files.
+/// `$ ENV` means `$ENV`.
 const OUTSIDE: [&[u8]; 5] = [b"env", b"ENV", b"import", b"include", b"modulemeta"];
 
-/// Whether a filter has a word by itself, that is no field, and in small letters no variable.
+/// Returns whether a filter contains a whole word that is not a field, or in small letters a variable.
 fn has_word(filter: &[u8], word: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     filter.windows(word.len()).enumerate().filter(|(_, part)| *part == word).any(|(at, _)| {
@@ -71,7 +73,7 @@ mod tests {
             assert!(!jq(filter), "{filter}");
             assert!(reaches_out(filter.as_bytes()), "{filter}");
         }
-        // Most of these are refused for what a shell would make of them, too.
+        // Most of these are also refused since a shell would expand them.
         for filter in ["$ENVIRON", "x$env", "x_env", "env_x", "aenv", ".a | $ENVS"] {
             assert!(!reaches_out(filter.as_bytes()), "{filter}");
         }

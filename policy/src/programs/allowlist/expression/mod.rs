@@ -1,8 +1,8 @@
-//! Regular expressions of ECMAScript, without flags, for the part of them that needs no
-//! back-tracking: look-around and back-references are refused.
+//! ECMAScript regular expressions without flags, limited to the part that needs no backtracking: look-around
+//! and back-references are refused.
 //!
-//! ECMAScript sees UTF-16 code units, so patterns and subjects are taken as such: each unit becomes
-//! one character, a surrogate one of plane 16, where the regex crate can match it in linear time.
+//! ECMAScript sees UTF-16 code units, so patterns and subjects are converted: each unit becomes one
+//! character, a surrogate becomes one of plane 16. The regex crate then matches them in linear time.
 
 mod translate;
 mod units;
@@ -13,12 +13,11 @@ use regex_syntax::hir::{Hir, Look};
 use super::backtracking;
 use translate::Translator;
 
-/// What a compiled expression may occupy. What operators write needs a few kilobytes.
+/// The maximum size of a compiled expression, in bytes. What operators write needs a few kilobytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
-/// Compiles a pattern. `None` for what is no expression of ECMAScript, for what would need
-/// back-tracking, and for what a back-tracking engine could take forever on: OpenClaw refuses those
-/// too (commit 3f68dc64).
+/// Compiles a pattern. Returns `None` for an invalid expression, for one that needs backtracking, and for one
+/// on which a backtracking engine could take forever: OpenClaw refuses those too (commit 3f68dc64).
 pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     let units: Vec<u16> = pattern.encode_utf16().collect();
     let translated = Translator::new(&units).translate()?;
@@ -29,20 +28,20 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build().ok()
 }
 
-/// True for a `\B` in what can match nothing: between the bytes of one character there is no end of a word either,
-/// and a match that takes no character may lie there.
+/// Returns true for a `\B` in an expression that can match nothing: the position between the bytes of one
+/// character is no word boundary either, and an empty match may be there.
 fn may_match_inside_characters(syntax: &Hir) -> bool {
     let properties = syntax.properties();
     properties.minimum_len() == Some(0) && properties.look_set().contains(Look::WordAsciiNegate)
 }
 
-/// A subject as the expressions see it.
+/// Converts a subject to the characters that expressions match.
 pub(crate) fn subject(text: &str) -> String {
     text.encode_utf16().map(character).collect()
 }
 
-/// Where surrogates go: characters of plane 16, which a subject has none of, being cut into
-/// surrogates itself.
+/// The first of the characters of plane 16 that stand for surrogates. A subject has none of its own: they are
+/// split into surrogates too.
 const SURROGATES: u32 = 0x10_0000;
 
 fn character(unit: u16) -> char {
@@ -147,7 +146,7 @@ mod tests {
             "(?P<n>a)",
             "(?<>a)",
             "(?<n>a)(?<n>b)",
-            // Says no to "aéa" in ECMAScript; see may_match_inside_characters.
+            // ECMAScript does not match "aéa"; see may_match_inside_characters.
             r"\B",
             r"(?:x|\B)y?",
             "(?x)",
@@ -162,7 +161,7 @@ mod tests {
         assert!(compile(&deep).is_none());
     }
 
-    /// A back-tracking engine would be at it for years.
+    /// A backtracking engine would take years.
     #[test]
     fn no_choice_is_tried_twice() {
         let pattern = format!("^{}{}$", "a?".repeat(60), "a".repeat(60));

@@ -1,4 +1,4 @@
-//! From ECMAScript to the language of the regex crate.
+//! Translates ECMAScript expressions to the syntax of the regex crate.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ enum Escape {
     Set(Set),
 }
 
-/// Reads a pattern unit by unit.
+/// A translator that reads a pattern unit by unit.
 pub(super) struct Translator<'p> {
     units: &'p [u16],
     at: usize,
-    /// Of groups.
+    /// The names of groups so far.
     names: BTreeSet<&'p [u16]>,
     out: String,
 }
@@ -117,13 +117,13 @@ impl<'p> Translator<'p> {
         (open == 0).then_some(self.out)
     }
 
-    /// After an opening parenthesis. Nothing refers back, so no group has to capture.
+    /// Translates what follows an opening parenthesis. Nothing refers back, so no group has to capture.
     fn group(&mut self) -> Option<()> {
         self.out.push_str("(?:");
         if !self.skip("?") || self.skip(":") {
             return Some(());
         }
-        // Look-behind fails here too: its = or ! is no name.
+        // Look-behind fails here too: its = or ! is not part of a name.
         let is_name = |unit: u16| u8::try_from(unit).is_ok_and(|b| b.is_ascii_alphanumeric() || b == b'_');
         let start = self.at;
         if !self.skip("<") || self.peek().is_some_and(|unit| (0x30..=0x39).contains(&unit)) {
@@ -142,8 +142,8 @@ impl<'p> Translator<'p> {
         }
     }
 
-    /// After an opening brace: the bounds, if that is what it opens; `Some(None)` for bounds that
-    /// make no sense or are too large.
+    /// Parses bounds after an opening brace. Returns `None` if the brace is literal, `Some(None)` for bounds
+    /// that are invalid or too large.
     #[expect(clippy::option_option, reason = "no bounds at all are a literal brace")]
     fn bounds(&mut self) -> Option<Option<String>> {
         let start = self.at;
@@ -184,7 +184,7 @@ impl<'p> Translator<'p> {
         Some(code)
     }
 
-    /// After a backslash.
+    /// Parses an escape after its backslash.
     fn escape(&mut self) -> Option<Escape> {
         let unit = self.next()?;
         Some(match u8::try_from(unit).unwrap_or(0) {
@@ -202,13 +202,13 @@ impl<'p> Translator<'p> {
             b'0' if !self.peek().is_some_and(|unit| (0x30..=0x39).contains(&unit)) => Escape::Unit(0),
             b'x' => Escape::Unit(self.hex(2).unwrap_or(unit)),
             b'u' => Escape::Unit(self.hex(4).unwrap_or(unit)),
-            // Octal, back-references, controls, and properties, which need a flag.
+            // Refused: octal, back-references, controls, and properties, which need a flag.
             b'0'..=b'9' | b'k' | b'c' | b'p' | b'P' | b'B' => return None,
             _ => Escape::Unit(unit),
         })
     }
 
-    /// After an opening bracket.
+    /// Translates a class after its opening bracket.
     fn class(&mut self) -> Option<()> {
         let is_negated = self.skip("^");
         let mut set = Set::new();
@@ -240,7 +240,7 @@ impl<'p> Translator<'p> {
         Some(())
     }
 
-    /// A member of a class, where \b is a backspace.
+    /// Parses a member of a class, where \b is a backspace.
     fn member(&mut self) -> Option<Escape> {
         match self.next()? {
             0x5c if self.skip("b") => Some(Escape::Unit(0x08)),
@@ -249,8 +249,8 @@ impl<'p> Translator<'p> {
         }
     }
 
-    /// One unit of the set. Never a negated class: regex-syntax takes what lies on both sides of the surrogates for
-    /// part of a complement, whatever the class holds.
+    /// Writes a class that matches one unit of the set. Never a negated class: in regex-syntax its complement
+    /// always includes the characters on both sides of the surrogates, whatever the class holds.
     fn set(&mut self, set: &[(u16, u16)]) {
         if set.is_empty() {
             // [] matches nothing.

@@ -20,7 +20,7 @@ pub(super) const SPACES: &[(u16, u16)] = &[
 /// What `.` does not match.
 pub(super) const LINE_ENDS: &[(u16, u16)] = &[(0x0a, 0x0a), (0x0d, 0x0d), (0x2028, 0x2029)];
 
-/// The same units in ranges that are in order and apart.
+/// Returns the same units as sorted ranges that do not touch.
 pub(super) fn ordered(mut set: Set) -> Set {
     set.sort_unstable();
     let mut apart = Set::new();
@@ -33,7 +33,7 @@ pub(super) fn ordered(mut set: Set) -> Set {
     apart
 }
 
-/// All units that are in none of these ranges, which are in order and apart.
+/// Returns all units that are in none of these ranges, which are sorted and do not touch.
 pub(super) fn complement(set: &[(u16, u16)]) -> Set {
     let (mut rest, mut next) = (Set::new(), Some(0u16));
     for (low, high) in set {
