@@ -1,4 +1,4 @@
-//! What OpenClaw's own configuration, openclaw.json, says to a client of its gateway.
+//! OpenClaw's own configuration, openclaw.json, as far as a client of its gateway needs it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,30 +8,30 @@ use serde_json::Value;
 
 use crate::plain_file::read as read_plain;
 
-/// Where another host's gateway is.
+/// The key with the URL of another host's gateway.
 pub const REMOTE_URL: &str = "gateway.remote.url";
 
-/// What it says.
+/// The content of openclaw.json, or why it cannot be read.
 pub struct Config {
-    /// Its path, for people.
+    /// The file's path, for display.
     pub file: String,
     content: Result<Option<Value>, String>,
 }
 
-/// What stands where a secret is wanted.
+/// The value of a key that holds a secret.
 pub enum SecretInput<'c> {
-    /// Nothing.
+    /// No value.
     Nothing,
     /// The secret itself.
     Text(&'c str),
-    /// The name of a variable that has it.
+    /// The name of an environment variable that holds the secret.
     Variable(String),
-    /// Something that only OpenClaw can look up.
+    /// A reference that only OpenClaw can resolve.
     Elsewhere,
 }
 
 impl Config {
-    /// Reads it.
+    /// Reads the file. A failure is reported by [`Config::problem`].
     pub fn read(path: &Path) -> Config {
         use std::os::unix::ffi::OsStrExt;
         let file = shown(path.as_os_str().as_bytes());
@@ -43,34 +43,35 @@ impl Config {
         Config { file, content }
     }
 
-    /// Why it cannot be read, where it is there.
+    /// Returns why the file cannot be read, if it exists and cannot.
     pub fn problem(&self) -> Option<String> {
         let why = self.content.as_ref().err()?;
         Some(format!("{} cannot be read: {}", self.file, shown(why.as_bytes())))
     }
 
-    /// Whether there is one that says something.
+    /// Returns whether the file exists and could be parsed.
     pub fn is_there(&self) -> bool {
         matches!(self.content, Ok(Some(_)))
     }
 
-    /// The value at this path, such as `gateway.remote.url`.
+    /// Returns the value at a dotted path such as `gateway.remote.url`; null counts as absent.
     pub fn at(&self, path: &str) -> Option<&Value> {
         let top = self.content.as_ref().ok()?.as_ref()?;
         path.split('.').try_fold(top, |value, key| value.get(key)).filter(|value| !value.is_null())
     }
 
-    /// The text at this path, where there is one.
+    /// Returns the trimmed text at a dotted path, unless it is empty.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.at(path)?.as_str().map(str::trim).filter(|text| !text.is_empty())
     }
 
-    /// Whether its gateway is another host's.
+    /// Returns whether the configured gateway is another host's.
     pub fn is_remote(&self) -> bool {
         self.text("gateway.mode") == Some("remote")
     }
 
-    /// The secret at this path: a string, `${NAME}`, or a reference `{source: "env", id: "NAME"}` (OpenClaw 2026.9.6).
+    /// Returns the secret at a dotted path: a string, `${NAME}`, or a reference `{source: "env", id: "NAME"}`
+    /// (OpenClaw 2026.9.6).
     pub fn secret(&self, path: &str) -> SecretInput<'_> {
         let Some(value) = self.at(path) else { return SecretInput::Nothing };
         if let Some(text) = value.as_str() {
@@ -78,7 +79,7 @@ impl Config {
             return match text.strip_prefix("${").and_then(|text| text.strip_suffix('}')) {
                 Some(name) => SecretInput::Variable(name.to_owned()),
                 None if text.is_empty() => SecretInput::Nothing,
-                // A part of it stands elsewhere.
+                // A part of the text is a reference.
                 None if text.contains("${") => SecretInput::Elsewhere,
                 None => SecretInput::Text(text),
             };
@@ -93,7 +94,7 @@ impl Config {
 fn parse(bytes: &[u8]) -> Result<Value, String> {
     let text = str::from_utf8(bytes).map_err(|_| "it is no UTF-8 text".to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    // All that JSON5 allows is the parser's default.
+    // By default the parser allows all of JSON5.
     let value: Option<Value> =
         jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
             .map_err(|error| error.to_string())?;

@@ -1,20 +1,20 @@
-//! Random ids, and what else is random.
+//! Random ids and bytes.
 
 use rustix::rand::GetRandomFlags;
 use uuid::Uuid;
 
-/// Random bytes.
+/// Returns `N` random bytes.
 pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < bytes.len() {
-        // It fails for no reason but a signal (getrandom(2)), and the filter is the children's.
+        // Only a signal makes it fail (getrandom(2)); the seccomp filter applies to the children alone.
         filled += rustix::rand::getrandom(&mut bytes[filled..], GetRandomFlags::empty()).unwrap_or(0);
     }
     bytes
 }
 
-/// A random UUID, version 4.
+/// Returns a random UUID, version 4.
 pub fn random() -> Uuid {
     uuid::Builder::from_random_bytes(bytes()).into_uuid()
 }

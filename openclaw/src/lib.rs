@@ -1,8 +1,9 @@
-//! OpenClaw's files and wire.
+//! OpenClaw's files and gateway protocol.
 //!
-//! `config` reads openclaw.json, [`approvals_store`] the exec approvals, [`gateway`] is a client of OpenClaw's gateway, and
-//! [`peer`] says who is at the other end of a connection. [`command_text`] reads a command as OpenClaw does before a shell
-//! runs it, [`oracle`] computes what it keeps of an approval. Nothing here asks a human, and nothing judges.
+//! `config` reads openclaw.json, and [`approvals_store`] the exec approvals. [`gateway`] is a client of
+//! OpenClaw's gateway, and [`peer`] identifies the process at the other end of a connection. [`command_text`]
+//! reads a command as OpenClaw does before a shell runs it, and [`oracle`] computes what OpenClaw stores of
+//! an approval. Nothing in this crate asks a human or enforces a verdict.
 
 pub mod approvals_store;
 pub mod clock;

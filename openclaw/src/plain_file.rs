@@ -1,17 +1,18 @@
-//! Reads a file that may have become something else.
+//! Reads files that may have been replaced by a FIFO, a device or a directory.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// More than any policy, in bytes.
+/// The largest file that is read, in bytes; any policy is smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The content of a plain file. A FIFO would hold the thread that waits for changes for ever, and a device fill the memory.
+/// Returns the content of a regular file. A FIFO would block the thread that waits for changes forever, and a
+/// device could fill the memory.
 ///
 /// # Errors
-/// The kernel's; a sentence for what is no plain file of a policy's size.
+/// The error of the failed system call, or a sentence if the file is not regular or is too large.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {

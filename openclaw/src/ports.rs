@@ -1,8 +1,8 @@
-//! What the guard is asked by those that it starts: functions, so that nothing below depends on how it answers.
+//! Callbacks into the guard: plain functions, so that this crate does not depend on how it answers.
 
 use std::sync::Arc;
 
-/// Whether a process is a member of the guarded tree: it must not answer its own questions.
+/// A test of whether a process belongs to the guarded tree, which must not answer its own questions.
 pub type IsMember = Arc<dyn Fn(i32) -> bool + Send + Sync>;
-/// Says to the operator what goes wrong.
+/// A function that reports a problem to the operator.
 pub type Warn = Arc<dyn Fn(String) + Send + Sync>;

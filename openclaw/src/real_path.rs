@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The real path of something that need not exist: what exists of it is resolved.
+/// Resolves a path that need not exist, as far as it exists.
 pub fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;

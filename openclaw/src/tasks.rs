@@ -1,16 +1,16 @@
-//! Tasks that go on after a panic.
+//! Tasks that restart after a panic.
 
 use std::time::Duration;
 
-/// How long a task that panicked waits until it begins again: what makes it panic may still be there.
+/// How long a task waits after a panic before it restarts: the cause may persist.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs a task, and a new one whenever it panics. Returns when one ends by itself.
+/// Runs a task and restarts it after each panic. Returns when a run ends without one.
 pub async fn restart_task_on_panic<F>(task: impl Fn() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    // The hook has told of it.
+    // The panic hook has reported it.
     while tokio::spawn(task()).await.is_err_and(|error| error.is_panic()) {
         tokio::time::sleep(RETRY_INTERVAL).await;
     }

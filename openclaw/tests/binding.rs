@@ -1,4 +1,4 @@
-//! What an approval is bound to, against OpenClaw's own answers; see `data/README.md`.
+//! Compares the bindings of approvals with OpenClaw's own answers; see `data/README.md`.
 #![allow(missing_docs)]
 
 #[path = "../../policy/tests/common/mod.rs"]
@@ -12,7 +12,7 @@ use common::data;
 
 const NEWEST: &str = "2026.9.6";
 
-/// What is no string does not count, nor what is no map.
+/// Returns the binding of a map's string values; anything else is ignored.
 fn env_binding(env: &Value) -> EnvBinding {
     let variables = env.as_object().into_iter().flatten();
     EnvBinding::new(variables.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?))))
@@ -82,7 +82,7 @@ fn mismatches() {
     println!("system-run-approval-mismatch-contract: {agreed} of {}", cases.len());
 }
 
-/// Sorted by the localeCompare of Node 20 (ICU 78).
+/// The expected order is that of localeCompare in Node 20 (ICU 78).
 #[test]
 fn names_in_the_order_of_locale_compare() {
     let sorted: Vec<String> = serde_json::from_value(data("locale-compare.json")["sorted"].clone()).unwrap();
@@ -98,7 +98,7 @@ fn words() -> impl Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    /// A binding is that of its command, and of no other.
+    /// A binding matches its own command and no other.
     #[test]
     fn a_binding_matches_itself_alone(a in words(), b in words(), env in words(), other in words()) {
         let of = |argv: &[String], env: &[String]| {

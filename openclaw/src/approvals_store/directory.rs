@@ -1,4 +1,4 @@
-//! The directory of a store, held open: below it no symbolic link is followed, as OpenClaw follows none.
+//! The directory of a store, held open. No symbolic link below it is followed, as OpenClaw follows none.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,17 +14,17 @@ use rustix::process::geteuid;
 
 use super::{DATABASE, GATEWAYS, GUARD, NAME, OWN};
 
-/// More than any store; what is larger is none.
+/// The largest store that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Whose store it is.
+/// Which of the stores it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// OpenClaw's, in its state directory.
     Openclaws,
-    /// The guard's own, in `guard` there.
+    /// The guard's own, in `guard` below that.
     Guards,
-    /// What the gateway's store said last, beside that.
+    /// The gateway's store as last reported, beside the guard's own.
     Gateways,
 }
 
@@ -36,7 +36,7 @@ pub struct Directory {
     whose: Whose,
 }
 
-/// Whose a file is.
+/// The owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The user.
@@ -45,45 +45,45 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// The store's file as it was found.
+/// A store's file as read.
 #[derive(Debug)]
 pub struct Content {
-    /// All of it.
+    /// All bytes of the file.
     pub bytes: Vec<u8>,
-    /// Whose it is.
+    /// The file's owner.
     pub owner: Owner,
 }
 
 impl Directory {
-    /// Opens OpenClaw's state directory; `None` where there is none. The path is a real one, on which no link is followed: one that
-    /// has become a link since may be the tree's.
+    /// Opens OpenClaw's state directory; returns `None` if there is none. `path` is a real path, and no link
+    /// in it is followed: a link that has appeared since may be the tree's.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn open(path: &Path) -> io::Result<Option<Directory>> {
         Directory::open_as(path, Whose::Openclaws)
     }
 
-    /// Opens the guard's own directory in a state directory; `None` where there is none.
+    /// Opens the guard's own directory in a state directory; returns `None` if there is none.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn open_own(state: &Path) -> io::Result<Option<Directory>> {
         Directory::open_as(&state.join(GUARD), Whose::Guards)
     }
 
-    /// The same for what the gateway's store said.
+    /// Opens the same directory for the gateway's store.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn open_gateways(state: &Path) -> io::Result<Option<Directory>> {
         Directory::open_as(&state.join(GUARD), Whose::Gateways)
     }
 
-    /// The guard's own directory, made where there is none.
+    /// Opens the guard's own directory in a state directory, and creates what is missing.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn make_own(state: &Path) -> io::Result<Directory> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
         let missing = || io::Error::from(io::ErrorKind::NotFound);
@@ -100,12 +100,12 @@ impl Directory {
         }
     }
 
-    /// Whose store it has.
+    /// Returns which store the directory holds.
     pub fn whose(&self) -> Whose {
         self.whose
     }
 
-    /// The store's name.
+    /// Returns the store's file name.
     pub fn name(&self) -> &'static str {
         match self.whose {
             Whose::Openclaws => NAME,
@@ -114,15 +114,15 @@ impl Directory {
         }
     }
 
-    /// The store's path.
+    /// Returns the store's path.
     pub fn store(&self) -> PathBuf {
         self.path.join(self.name())
     }
 
-    /// Opens a directory below this one, made for its owner alone where there is none.
+    /// Opens a directory below this one. A missing one is created, accessible to its owner alone.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn make(&self, name: &str) -> io::Result<OwnedFd> {
         let is_new = match mkdirat(self, name, Mode::RWXU) {
             Ok(()) => true,
@@ -136,10 +136,10 @@ impl Directory {
         Ok(made)
     }
 
-    /// What root makes in a user's state directory is the user's, whose guards would be locked out.
+    /// Gives what root creates to the directory's owner, whose guards would be locked out otherwise.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn hand_over(&self, made: &OwnedFd) -> io::Result<()> {
         let owner = self.owner()?;
         if geteuid().is_root() && fstat(made)?.st_uid != owner.uid {
@@ -148,29 +148,29 @@ impl Directory {
         Ok(())
     }
 
-    /// Whose the directory is.
+    /// Returns the directory's owner.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn owner(&self) -> io::Result<Owner> {
         let stat = fstat(&self.descriptor)?;
         Ok(Owner { uid: stat.st_uid, gid: stat.st_gid })
     }
 
-    /// Opens what is below the directory.
+    /// Opens a path below the directory.
     ///
     /// # Errors
-    /// The kernel's; ELOOP for a symbolic link on the way or at the end.
+    /// The error of the failed system call; ELOOP if a path component is a symbolic link.
     pub fn below(&self, name: impl rustix::path::Arg, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
         below(self.as_fd(), name, flags, mode)
     }
 
-    /// The whole store; `None` where there is none.
+    /// Reads the whole store; returns `None` if there is none.
     ///
     /// # Errors
-    /// The kernel's; a sentence for what is no plain file of a store's size.
+    /// The error of the failed system call, or a sentence if the file is not regular or is too large.
     pub fn read(&self) -> io::Result<Option<Content>> {
-        // A FIFO would wait for somebody to write.
+        // Opening a FIFO would wait for a writer.
         let descriptor = match self.below(
             self.name(),
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
@@ -195,10 +195,10 @@ impl Directory {
         Ok(Some(Content { bytes, owner: Owner { uid: stat.st_uid, gid: stat.st_gid } }))
     }
 
-    /// Whether a release from 2026.8 on has been here.
+    /// Returns whether OpenClaw 2026.8 or newer has used this state directory.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call.
     pub fn has_database(&self) -> io::Result<bool> {
         if self.whose != Whose::Openclaws {
             return Ok(false);
@@ -217,10 +217,10 @@ impl AsFd for Directory {
     }
 }
 
-/// Opens what is below a directory.
+/// Opens a path below a directory.
 ///
 /// # Errors
-/// The kernel's; ELOOP for a symbolic link on the way or at the end.
+/// The error of the failed system call; ELOOP if a path component is a symbolic link.
 pub fn below(
     directory: BorrowedFd<'_>,
     name: impl rustix::path::Arg,

@@ -1,5 +1,5 @@
-//! What the gateway's own approvals store said last. It is kept on the disk: whoever keeps the gateway away would loosen the
-//! policy else.
+//! The gateway's own approvals store as last reported. It is saved on disk, so that blocking the gateway does
+//! not loosen the policy.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,45 +17,45 @@ use super::{GATEWAYS, GUARD, new_id, stale};
 /// The version of the file's format.
 const VERSION: u64 = 1;
 
-/// What a gateway said.
+/// A gateway's store as the gateway reported it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
     version: u64,
-    /// Which gateway: `approvals.gateway.url` of guard.json; nothing for the one of this host.
+    /// The gateway: `approvals.gateway.url` of guard.json; `None` for the one of this host.
     pub gateway: Option<String>,
-    /// By which a change of its store is noticed.
+    /// The store's hash, which shows a change.
     pub hash: String,
-    /// Its store, without the token of the socket.
+    /// The store, without the socket's token.
     pub file: Value,
 }
 
 /// What is known of a gateway's store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gateways {
-    /// No gateway has said anything yet.
+    /// No gateway has reported its store yet.
     Never,
-    /// This one has.
+    /// A gateway has reported its store.
     Said {
         /// As [`Snapshot::gateway`].
         gateway: Option<String>,
-        /// Its store.
+        /// The parsed store.
         reading: Box<StoreContents>,
     },
-    /// What was kept cannot be read: a line that says why.
+    /// The saved file cannot be read; holds a line that says why.
     Broken(String),
 }
 
 impl Snapshot {
-    /// As a gateway has just said it.
+    /// Creates a snapshot of what a gateway has just reported.
     pub fn new(gateway: Option<String>, hash: String, file: Value) -> Snapshot {
         Snapshot { version: VERSION, gateway, hash, file }
     }
 
-    /// Its store.
+    /// Parses the store.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is not a store.
     pub fn reading(&self) -> Result<StoreContents, String> {
         let text = serde_json::to_string_pretty(&self.file).map_err(|error| error.to_string())?;
         Store::parse("the gateway's exec approvals", &text, &mut new_id)
@@ -63,10 +63,10 @@ impl Snapshot {
     }
 }
 
-/// What governs a policy that has this gateway asked, or why nobody knows.
+/// Returns the store that governs a policy with this gateway.
 ///
 /// # Errors
-/// A sentence.
+/// A sentence that says why the store is not known.
 pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g StoreContents, String> {
     let name = |gateway: Option<&str>| gateway.unwrap_or("the one of this host").to_owned();
     match known {
@@ -81,12 +81,12 @@ pub fn governing<'g>(known: &'g Gateways, asked: Option<&str>) -> Result<&'g Sto
     }
 }
 
-/// Its path.
+/// Returns the path of the saved snapshot.
 pub fn path(state: &Path) -> PathBuf {
     state.join(GUARD).join(GATEWAYS)
 }
 
-/// Looks for it, by the real path of the state directory.
+/// Loads the saved snapshot; `state` is the real path of the state directory.
 pub fn load(state: &Path) -> Gateways {
     let broken = |why: String| Gateways::Broken(format!("{}: {why}", path(state).display()));
     let content = Directory::open_gateways(state).and_then(|open| open.map_or(Ok(None), |open| open.read()));
@@ -105,10 +105,10 @@ pub fn load(state: &Path) -> Gateways {
     }
 }
 
-/// Keeps it in place of what was said before. What says the same is not written.
+/// Saves a snapshot in place of the previous one. An unchanged snapshot is not written.
 ///
 /// # Errors
-/// The kernel's.
+/// The error of the failed system call.
 pub fn keep(state: &Path, snapshot: &Snapshot) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(snapshot).map_err(io::Error::other)?;
     text.push('\n');
@@ -132,7 +132,7 @@ pub fn keep(state: &Path, snapshot: &Snapshot) -> io::Result<()> {
     };
     let written = write();
     if written.is_err() {
-        // Nothing that anybody needs.
+        // The temporary file is not needed.
         let _ = Kernel.remove(directory.as_fd(), &temporary);
     }
     written

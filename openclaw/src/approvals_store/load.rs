@@ -1,4 +1,4 @@
-//! Reading the store at a start.
+//! Reads the stores at startup.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use super::directory::{Directory, Whose};
 use super::gateways::{self, Gateways};
 use super::{DATABASE, GUARD, NAME, OWN, new_id};
 
-/// The store's file.
+/// The file of a store, as found.
 #[derive(Clone, Debug, PartialEq)]
 pub enum File {
-    /// There is none.
+    /// There is no file.
     Absent,
-    /// There is none, and OpenClaw 2026.8 or newer keeps its approvals in a database there.
+    /// There is no file, and OpenClaw 2026.8 or newer keeps its approvals in a database there.
     Elsewhere,
-    /// A store.
+    /// A valid store.
     Present(StoreContents),
-    /// It is there and no store, with a line that says where and why.
+    /// A file that is not a valid store; holds a line that says where and why.
     Broken(String),
 }
 
@@ -28,22 +28,22 @@ pub struct Stores {
     pub openclaw: File,
     /// The guard's own.
     pub own: File,
-    /// What the gateway's said last.
+    /// The gateway's, as last reported.
     pub gateways: Gateways,
 }
 
 impl Stores {
-    /// Where there is none of them.
+    /// The value if none of them exists.
     pub const ABSENT: Stores =
         Stores { openclaw: File::Absent, own: File::Absent, gateways: Gateways::Never };
 
-    /// Looks for them in a state directory, by the directory's real path.
+    /// Loads the stores of a state directory, given by its real path.
     pub fn load(state: &Path) -> Stores {
         Stores { openclaw: load(state), own: load_own(state), gateways: gateways::load(state) }
     }
 }
 
-/// Looks for a store in a state directory, by the directory's real path.
+/// Loads OpenClaw's store from a state directory, given by its real path.
 pub fn load(state: &Path) -> File {
     let path = state.join(NAME);
     let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
@@ -54,7 +54,7 @@ pub fn load(state: &Path) -> File {
     };
     let bytes = match directory.read() {
         Ok(Some(content)) => content.bytes,
-        // What cannot be looked at is left alone.
+        // If the check fails, a database is assumed.
         Ok(None) if directory.has_database().unwrap_or(true) => return File::Elsewhere,
         Ok(None) => return File::Absent,
         Err(error) => return unreadable(error),
@@ -73,7 +73,7 @@ pub fn load(state: &Path) -> File {
     }
 }
 
-/// Looks for the guard's own store, by the real path of the state directory.
+/// Loads the guard's own store from a state directory, given by its real path.
 pub fn load_own(state: &Path) -> File {
     let path = state.join(GUARD).join(OWN);
     let unreadable = |error: std::io::Error| File::Broken(format!("{}: {error}", path.display()));
@@ -86,7 +86,7 @@ pub fn load_own(state: &Path) -> File {
     }
 }
 
-/// A file's content as a store, or the line that says what is wrong with it.
+/// Parses a file's content as a store; the error is a line that says what is wrong with it.
 pub(super) fn parse(path: &Path, bytes: Vec<u8>, whose: Whose) -> Result<StoreContents, String> {
     let shown = path.display().to_string();
     let text = String::from_utf8(bytes).map_err(|error| {

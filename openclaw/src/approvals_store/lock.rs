@@ -1,4 +1,4 @@
-//! One guard at a time changes the store. OpenClaw up to 2026.7 takes no lock: its changes are noticed by the hash.
+//! Lets one guard at a time change a store. OpenClaw up to 2026.7 does not lock; the hash shows its changes.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use super::GUARD;
 use super::directory::{Directory, Whose};
 
-/// Not the store itself: that is replaced by each change.
+/// The file to lock. It is not the store itself, which each change replaces.
 const LOCK: &str = "approvals.lock";
 
-/// Held until it is dropped, or the process ends.
+/// The lock, held until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock {
     _held: OwnedFd,
@@ -23,7 +23,7 @@ impl Lock {
     /// Waits for the lock.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the failed system call, or a sentence if the lock is not a regular file.
     pub fn take(directory: &Directory) -> io::Result<Lock> {
         let (lock, make) = (Path::new(GUARD).join(LOCK), OFlags::RDWR | OFlags::CREATE);
         let lock = match directory.whose() {

@@ -1,6 +1,8 @@
-//! OpenClaw's approvals store on the disk, and one of the guard's own for what has no place there: finding and reading
-//! them (`load`), what the gateway's store said last (`gateways`), changing them (`update`, by the steps of `disk`, under `lock`, without what dead writers left, `stale`).
-//! What they say is `guard_policy::store`.
+//! OpenClaw's approvals store on disk, and the guard's own store for entries that have no place there.
+//!
+//! `load` finds and reads them, and `gateways` saves the gateway's store as last reported. `update` changes a
+//! store by the steps of `disk`, under `lock`, and `stale` removes the files of dead writers.
+//! `guard_policy::store` parses the content.
 
 mod directory;
 mod disk;
@@ -8,7 +10,7 @@ mod gateways;
 mod load;
 mod lock;
 mod stale;
-// Names that say what they are; no part of what is shipped.
+// The names explain themselves, and the module is not shipped.
 #[allow(missing_docs)]
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;
@@ -31,26 +33,27 @@ pub const NAME: &str = "exec-approvals.json";
 /// The guard's own directory in the state directory.
 pub const GUARD: &str = "guard";
 
-/// The guard's own store there, in the same format with rules for files: for "always" where OpenClaw has no place for it.
+/// The guard's own store there, in the same format plus rules for files. It holds each "always" that has no
+/// place in OpenClaw's store.
 const OWN: &str = "approvals.json";
 
-/// What the gateway's store said last, there.
+/// The gateway's store as last reported, there.
 const GATEWAYS: &str = "gateway-policy.json";
 
-/// Where releases from 2026.8 on keep their approvals, in the state directory.
+/// The database in the state directory in which OpenClaw 2026.8 and newer keep their approvals.
 const DATABASE: &str = "state/openclaw.sqlite";
 
-/// An id as OpenClaw makes one: a random UUID.
+/// Returns a new id in OpenClaw's format: a random UUID.
 pub fn new_id() -> String {
     crate::ids::random().to_string()
 }
 
-/// The path of the guard's own store.
+/// Returns the path of the guard's own store.
 pub fn own(state: &std::path::Path) -> std::path::PathBuf {
     state.join(GUARD).join(OWN)
 }
 
-/// What a store's `socket.path` names: `~` is the home. `None` where that is no absolute path.
+/// Returns the path that a store's `socket.path` names; `~` is the home. `None` if it is not absolute.
 pub fn socket(path: &str, home: &std::path::Path) -> Option<std::path::PathBuf> {
     let written = std::path::Path::new(path);
     let path = match written.strip_prefix("~") {

@@ -11,18 +11,19 @@ use rustix::process::{Pid, getpid, test_kill_process};
 use super::directory::Directory;
 use super::disk::Disk;
 
-/// A writer needs much less. A process in another pid namespace only looks dead from here.
+/// The age from which a file is stale. A writer needs much less, and one in another pid namespace only looks
+/// dead from here.
 const STALE_AFTER: Duration = Duration::from_secs(60);
 
-/// The name of a new one.
+/// Returns the name of a new temporary file.
 pub fn temporary() -> String {
     format!(".exec-approvals.{}.{}.tmp", getpid().as_raw_nonzero(), super::new_id())
 }
 
-/// Removes them. The lock is held: of this process there is none in use.
+/// Removes stale files. The caller holds the lock, so this process itself has none in use.
 ///
 /// # Errors
-/// The kernel's, when the directory cannot be read. A file that cannot be removed stays.
+/// The kernel's error if the directory cannot be read. A file that cannot be removed stays.
 pub fn remove(disk: &dyn Disk, directory: &Directory) -> io::Result<()> {
     for entry in Dir::read_from(directory)?.flatten() {
         let Ok(name) = entry.file_name().to_str() else { continue };

@@ -1,4 +1,4 @@
-//! Disks on which something happens to a writer.
+//! Disks that stop or disturb a writer.
 
 use std::cell::Cell;
 use std::io;
@@ -31,7 +31,7 @@ pub enum Moment {
 
 pub const MOMENTS: [Moment; 3] = [Moment::Before, Moment::Within, Moment::After];
 
-/// A disk on which a writer comes as far as one step.
+/// A disk that stops a writer at one step.
 pub struct Stopping {
     step: usize,
     moment: Moment,
@@ -103,10 +103,10 @@ impl Disk for Stopping {
     }
 }
 
-/// A disk on which somebody who takes no lock writes, too, while a change is on its way.
+/// A disk on which another writer, which takes no lock, writes during a change.
 pub struct Meddled<'a> {
     pub state: &'a Path,
-    /// How often.
+    /// How often it will still write.
     pub left: Cell<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Changing the store: all of a change or nothing of it, and no change of anybody else's lost.
+//! Changes a store: a change is made as a whole or not at all, and changes by other writers are detected.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,13 +12,13 @@ use super::load::parse;
 use super::lock::Lock;
 use super::{DATABASE, GUARD, NAME, stale};
 
-/// How often a change is begun again for OpenClaw's sake, which takes no lock.
+/// How often a change is tried, as OpenClaw takes no lock and may write meanwhile.
 const MAX_TRIES: usize = 16;
 
 /// Why a store was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
-    /// OpenClaw has no store, and the change was to go into that one.
+    /// OpenClaw has no store to change.
     #[error(
         "there is no {path}, and the guard makes none: newer releases of OpenClaw refuse to run beside one. \
          Write the entry into guard.json", path = path.display()
@@ -43,7 +43,7 @@ pub enum UpdateError {
         /// What is wrong with it, with its path.
         problem: String,
     },
-    /// Somebody else has changed the store; [`apply`] has tried again before it returns this.
+    /// Another writer has changed the store; [`apply`] tries again before it returns this.
     #[error("{path} has changed since it was read: read it again, and repeat the change", path = path.display())]
     Conflict {
         /// The store.
@@ -52,7 +52,7 @@ pub enum UpdateError {
     /// The lock file cannot be made, opened or locked.
     #[error("cannot lock {path} for a change: {error}", path = path.display())]
     Lock {
-        /// The store that it is for.
+        /// The store to lock.
         path: PathBuf,
         /// Why there is no lock.
         error: io::Error,
@@ -60,9 +60,9 @@ pub enum UpdateError {
     /// A step of reading or replacing the store failed.
     #[error("cannot {step} {path}: {error}", path = path.display())]
     Disk {
-        /// The step, as words that stand before the path: "write", "look beside".
+        /// The step, in words that precede the path: "write", "look beside".
         step: &'static str,
-        /// The store, or the guard's directory where that could not be made.
+        /// The store, or the guard's directory if that could not be created.
         path: PathBuf,
         /// Why it failed.
         error: io::Error,
@@ -74,14 +74,14 @@ pub enum UpdateError {
 pub struct Updated<T> {
     /// What the change returned.
     pub result: T,
-    /// The hash of the store's text now.
+    /// The hash of the store's text after the change.
     pub hash: BaseHash,
 }
 
-/// Changes the store if its text is still the one of that hash. A change that changes nothing writes nothing.
+/// Changes the store if its text still has this hash. A change without effect writes nothing.
 ///
 /// # Errors
-/// [`UpdateError::Conflict`] when somebody else has changed it.
+/// [`UpdateError::Conflict`] if another writer has changed it.
 #[cfg_attr(not(test), expect(dead_code, reason = "for an editor that has shown the text before"))]
 pub fn update<T>(
     state: &Path,
@@ -96,16 +96,16 @@ pub fn update<T>(
     held.replace(&Kernel, content, change)
 }
 
-/// Changes the store whatever its text is now; what another guard or OpenClaw wrote meanwhile stays, for the change is
-/// applied to that.
+/// Changes the store, whatever its text is. What another guard or OpenClaw writes meanwhile stays: the change
+/// is applied on top of it.
 ///
 /// # Errors
-/// [`UpdateError::Conflict`] when OpenClaw writes again and again.
+/// [`UpdateError::Conflict`] if OpenClaw writes at every attempt.
 pub fn apply<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result<Updated<T>, UpdateError> {
     apply_on(&Kernel, state, change)
 }
 
-/// Changes the guard's own store, which is made where there is none.
+/// Changes the guard's own store, and creates it if there is none.
 ///
 /// # Errors
 /// As for [`apply`].
@@ -113,7 +113,7 @@ pub fn apply_own<T>(state: &Path, change: impl FnMut(&mut Store) -> T) -> Result
     apply_in(&Kernel, LockedStore::take_own(state)?, change)
 }
 
-/// The same on a disk of the caller's.
+/// Does as [`apply`], on the caller's disk.
 pub(super) fn apply_on<T>(
     disk: &dyn Disk,
     state: &Path,
@@ -136,10 +136,10 @@ fn apply_in<T>(
     }
 }
 
-/// A store that says nothing.
+/// A store without entries.
 const EMPTY: &[u8] = b"{\"version\": 1}\n";
 
-/// A store's directory whose lock is held.
+/// A store's directory, with its lock held.
 struct LockedStore {
     directory: Directory,
     _lock: Lock,
@@ -214,7 +214,7 @@ impl LockedStore {
         let temporary = stale::temporary();
         let written = self.write(disk, &temporary, text.as_bytes(), owner, &before);
         if written.is_err() {
-            // Nothing that anybody needs: the store is the old one, or the new one in its place.
+            // The temporary file is not needed: the store is the old or the new one.
             let _ = disk.remove(self.directory.as_fd(), &temporary);
         }
         written.map(|()| Updated { result, hash: BaseHash::new(text.as_bytes()) })
@@ -233,7 +233,7 @@ impl LockedStore {
         disk.own(&file, owner, PRIVATE).map_err(self.failed("keep the owner of"))?;
         disk.write(&file, text).map_err(self.failed("write"))?;
         disk.sync(&file).map_err(self.failed("write"))?;
-        // OpenClaw takes no lock. Between this look and the rename its change would still be lost.
+        // OpenClaw takes no lock. A change that it makes between this check and the rename is lost.
         if BaseHash::new(&self.content()?.bytes) != *before {
             return Err(UpdateError::Conflict { path: self.path() });
         }

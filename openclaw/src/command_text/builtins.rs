@@ -1,11 +1,11 @@
-//! The shell's own words that need no entry: they start nothing and write nothing.
+//! Shell builtins that need no entry: they start nothing and write nothing.
 
 use super::syntax::SimpleCommand;
 
 const SAFE: [&str; 6] = [":", "cd", "false", "pwd", "test", "true"];
 
-/// Whether a command is one of them, or `[ … ]`.
+/// Returns whether a command is one of them, or `[ … ]`.
 pub(super) fn is_safe_builtin(step: &SimpleCommand) -> bool {
-    // As written: `/tmp/true` and `TRUE` are programs.
+    // The name must match as written: `/tmp/true` and `TRUE` are programs.
     step.argv.first().is_some_and(|name| SAFE.contains(&name.as_str()) || name == "[" && step.is_test)
 }

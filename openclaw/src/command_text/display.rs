@@ -1,9 +1,10 @@
-//! An argv as one line.
+//! Renders an argv as one line.
 
 use super::{shells, wrappers};
 
-/// The line by which OpenClaw binds an approval to an argv (its system-run command contract): double quotes around what
-/// has white space or quotes, a backslash before each quote. For comparing and showing: no shell reads it back.
+/// Returns the line by which OpenClaw binds an approval to an argv (its system-run command contract): double
+/// quotes around arguments with white space or quotes, a backslash before each quote. It is for comparison
+/// and display, not for a shell.
 pub fn display<A: AsRef<str>>(argv: &[A]) -> String {
     let word = |argument: &A| match argument.as_ref() {
         "" => "\"\"".to_owned(),
@@ -15,8 +16,8 @@ pub fn display<A: AsRef<str>>(argv: &[A]) -> String {
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line stands for an argv, by the same contract: it is [`display`]'s, or the code of a shell that is given
-/// nothing else, behind wrappers that change nothing.
+/// Returns whether a line represents an argv under the same contract: it is [`display`]'s line, or the code
+/// of a shell without further arguments, possibly after wrappers that change nothing.
 pub fn is_line_of(line: &str, argv: &[String]) -> bool {
     let line = line.trim();
     let unwrapped = wrappers::unwrap(argv);
@@ -27,7 +28,7 @@ pub fn is_line_of(line: &str, argv: &[String]) -> bool {
     line == display(argv) || is_code()
 }
 
-/// White space as JavaScript's `\s` has it.
+/// Returns whether JavaScript's `\s` matches a character.
 fn is_space(character: char) -> bool {
     character.is_whitespace() && character != '\u{85}' || character == '\u{feff}'
 }

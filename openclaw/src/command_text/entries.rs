@@ -1,4 +1,4 @@
-//! What "allow always" saves of a command given as text: an entry for each program in it.
+//! The entries that "allow always" saves for a command given as text: one for each program in it.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::evaluation::{Segment, Surroundings};
 use super::packages::{self, Runner};
 use super::{shells, wrappers};
 
-/// The entries for the commands of a text, each once.
+/// Returns the entries for the commands of a text, without duplicates.
 pub(super) fn entries(
     segments: &[Segment],
     around: &Surroundings<'_>,
@@ -22,7 +22,7 @@ pub(super) fn entries(
     entries.filter(|entry| seen.insert(entry.clone())).collect()
 }
 
-/// The entry for one command.
+/// Returns the entry for one command, if it can have one.
 pub(super) fn entry(
     segment: &Segment,
     around: &Surroundings<'_>,
@@ -65,7 +65,7 @@ pub(super) fn entry(
     Some(BoundEntry { pattern: literal(&path)?.to_owned(), arg_pattern })
 }
 
-/// A name with its home expanded.
+/// Expands the `~` at the start of a name.
 pub(super) fn expanded(name: &str, around: &Surroundings<'_>) -> String {
     match name.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
@@ -75,7 +75,7 @@ pub(super) fn expanded(name: &str, around: &Surroundings<'_>) -> String {
     }
 }
 
-/// A path from the current directory, without dots, by its text alone.
+/// Makes a path absolute and removes `.` and `..`, by its text alone.
 pub(super) fn absolute(path: &str, around: &Surroundings<'_>) -> String {
     let expanded = expanded(path, around);
     let whole = if expanded.starts_with('/') { expanded } else { format!("{}/{expanded}", around.cwd) };

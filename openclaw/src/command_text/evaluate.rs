@@ -1,4 +1,4 @@
-//! Whether a command is satisfied by the allowlist, and by what.
+//! Decides whether the allowlist satisfies a command, and by which rule.
 
 use guard_policy::programs::allow_always::Once;
 use guard_policy::programs::starters::is_shell;
@@ -13,7 +13,7 @@ use super::shells::{self, Start};
 use super::syntax::{Position, SimpleCommand};
 use super::{entries, wrappers};
 
-/// Reads a command and asks the policy's allowlist for each part. Total: every text has an answer.
+/// Reads a command and checks each part against the policy's allowlist. Every text has a result.
 pub fn evaluate(policy: &Policy, command: &str, around: &Surroundings<'_>) -> Evaluation {
     let plan = plan::plan(command);
     let steps = &plan.script.steps;
@@ -53,7 +53,7 @@ struct EvaluationInput<'a> {
     around: &'a Surroundings<'a>,
 }
 
-/// What says yes, and the pattern of the entry that does.
+/// The rule that satisfies a command, and the pattern if the rule is an entry.
 struct Authorization {
     by: SatisfiedBy,
     matched: Option<String>,
@@ -74,7 +74,7 @@ impl Authorization {
 }
 
 impl EvaluationInput<'_> {
-    /// A command, judged if it is to be.
+    /// Builds the segment of a command; judges the command unless `trust` is `None` or `Asked`.
     fn segment(&self, step: &SimpleCommand, trust: Option<Trust>) -> Segment {
         let unwrapped = wrappers::unwrap(&step.argv);
         let resolved = unwrapped.argv.first().and_then(|name| self.resolve(name));
@@ -134,7 +134,7 @@ impl EvaluationInput<'_> {
         skill.map_or(Authorization::NO, |because| Authorization::by(SatisfiedBy::Skills, because))
     }
 
-    /// The entry that names this program.
+    /// Returns the entry that covers this program.
     fn listed(
         &self,
         program: &[String],
@@ -147,7 +147,7 @@ impl EvaluationInput<'_> {
         if let Some(code) = code
             && shells::is_carrier(code.text)
         {
-            // Which of the arguments the code passes on is not looked at: an entry that names some is none.
+            // The arguments that the code passes on are not examined: no entry that names some matches.
             let carried = [shells::carried(program, &code)?.to_owned()];
             let found = self.entry(&carried, &self.resolve(&carried[0])?);
             return found.filter(|found| !found.names_arguments());
@@ -155,7 +155,7 @@ impl EvaluationInput<'_> {
         let target =
             if listed.len() == program.len() { resolved.cloned() } else { self.resolve(listed.first()?) };
         let of_program = target.and_then(|target| self.entry(program, &target)).filter(|found| {
-            // An entry for a shell is none for all that it can be told.
+            // An entry for a shell does not cover everything that the shell can be made to run.
             let is_told = is_shell && program.len() > 1;
             !is_told || found.names_arguments() || found.is_for_any()
         });
@@ -173,7 +173,7 @@ impl EvaluationInput<'_> {
         self.policy.entry(&self.exec(&target.real, &bytes(argv)))
     }
 
-    /// The exec that the policy would be asked about.
+    /// Returns the exec to look up in the policy.
     fn exec<'e>(&'e self, real: &'e str, argv: &'e [Vec<u8>]) -> Exec<'e> {
         Exec { path: real.as_bytes(), argv, cwd: self.around.cwd.as_bytes(), role: Role::Program }
     }

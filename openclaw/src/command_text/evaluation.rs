@@ -1,4 +1,4 @@
-//! What is known of a command: its parts, and what says yes to each.
+//! The result of evaluating a command: its parts, and the rule that satisfies each.
 
 use std::ops::Range;
 
@@ -8,43 +8,43 @@ use guard_policy::programs::allow_always::{BoundEntry, Once};
 use super::reason::Blocker;
 use super::risks::Risk;
 
-/// A program as the caller found it.
+/// A program as the caller resolved it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// Where the name led: along PATH, or from the current directory.
+    /// The path found along PATH or from the current directory.
     pub path: String,
-    /// The real path of that.
+    /// The real path of the same file.
     pub real: String,
 }
 
-/// Where the command would run.
+/// The directories and programs that a command would find.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The current directory.
     pub cwd: &'a str,
-    /// What `~` means in the name of a program.
+    /// The directory that `~` means in a program's name.
     pub home: &'a str,
-    /// The program that a name leads to: a search along PATH, or a path from `cwd`. Asked once or more for each name.
+    /// Resolves a program's name: by a search along PATH, or as a path from `cwd`. May be called again.
     pub resolve: &'a dyn Fn(&str) -> Option<Resolved>,
 }
 
-/// What says yes to a command.
+/// The rule that satisfies a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SatisfiedBy {
-    /// An entry.
+    /// An allowlist entry.
     Allowlist,
-    /// It is a safe bin, and its arguments keep it to standard input.
+    /// A safe bin whose arguments restrict it to standard input.
     SafeBins,
-    /// A skill brings it.
+    /// A program that a skill provides.
     Skills,
-    /// It is one of the shell's own words and harmless.
+    /// A harmless shell builtin.
     Builtin,
-    /// Nothing.
+    /// No rule.
     None,
 }
 
 impl SatisfiedBy {
-    /// OpenClaw's name for it, where it has one.
+    /// Returns OpenClaw's name for the rule, if it has one.
     pub const fn name(self) -> Option<&'static str> {
         match self {
             SatisfiedBy::Allowlist => Some("allowlist"),
@@ -61,44 +61,44 @@ impl SatisfiedBy {
 pub struct Segment {
     /// Its words, without quotes.
     pub argv: Vec<String>,
-    /// Where it stands in the text; for a command in a shell's code, where the shell does.
+    /// Its span in the text; for a command in a shell's code, the span of the outermost shell.
     pub span: Range<usize>,
-    /// What says yes to it.
+    /// The rule that satisfies it.
     pub by: SatisfiedBy,
-    /// The pattern of the entry that does.
+    /// The pattern of the entry that matches it.
     pub matched: Option<String>,
-    /// Where the policy says so.
+    /// The policy's reason for that.
     pub because: Option<Reason<'static>>,
-    /// What runs, without the wrappers before it.
+    /// The words that run, without the wrappers before them.
     pub program: Vec<String>,
-    /// The file of it.
+    /// The program's file.
     pub resolved: Option<Resolved>,
-    /// The wrapper that cannot be looked through.
+    /// The name of a wrapper that cannot be looked through.
     pub blocked: Option<String>,
-    /// What a human should see.
+    /// The risks that a human should see.
     pub risks: Vec<Risk>,
 }
 
-/// What is known of a command.
+/// The result of evaluating a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {
     /// Why it could not be read as a whole.
     pub reason: Option<Blocker>,
     /// Its commands, as far as they were read.
     pub segments: Vec<Segment>,
-    /// The entries that "allow always" would make of it.
+    /// The entries that "allow always" would save for it.
     pub allow_always: Vec<BoundEntry>,
-    /// Why the answer would count only once all the same.
+    /// Why "allow always" would still count only once.
     pub once: Option<Once>,
 }
 
 impl Evaluation {
-    /// Whether the command could be read: OpenClaw's `analysisOk`.
+    /// Returns whether the command could be read: OpenClaw's `analysisOk`.
     pub fn analysis_ok(&self) -> bool {
         self.reason.is_none()
     }
 
-    /// Whether something says yes to each of its commands: OpenClaw's `allowlistSatisfied`.
+    /// Returns whether a rule satisfies each of its commands: OpenClaw's `allowlistSatisfied`.
     pub fn satisfied(&self) -> bool {
         self.analysis_ok() && self.segments.iter().all(|segment| segment.by != SatisfiedBy::None)
     }

@@ -1,11 +1,11 @@
-//! What a command given as text would run, as OpenClaw 2026.9.6 sees it before the shell does.
+//! Determines what a command given as text would run, as OpenClaw 2026.9.6 sees it before the shell does.
 //!
-//! For `check -- 'string'`, for display, and for what "allow always" saves. **Enforcement never uses it**: the kernel
-//! shows each program with its real arguments when it starts, which no reading of a text can do. So nothing here can
-//! let anything through; at worst it tells a human something wrong.
+//! The result serves `check -- 'string'`, display, and the entries that "allow always" saves. **Enforcement
+//! never uses it**: the kernel shows each program with its real arguments when it starts, which no reading of
+//! a text can do. So nothing here lets a program start; at worst it misinforms a human.
 //!
-//! The text is read by tree-sitter's bash grammar, which OpenClaw uses too. What programs resolve to, as of before
-//! the first command runs, the caller says.
+//! The text is parsed with tree-sitter's bash grammar, which OpenClaw uses too. The caller resolves the
+//! programs, as of before the first command runs.
 
 mod builtins;
 mod display;
@@ -30,11 +30,11 @@ pub use reason::Blocker;
 pub use risks::Risk;
 pub use verdict::{Verdicts, verdicts};
 
-/// The longest command that is read, in bytes. The parser's time can grow with the square of it.
+/// The longest command that is read, in bytes. The parser's time can grow with the square of the length.
 pub const MAX_LENGTH: usize = 8192;
 
 /// The most commands that are read in one text.
 pub const MAX_STEPS: usize = 500;
 
-/// How deep commands are read within the substitutions of others.
+/// The deepest nesting of commands in substitutions that is read.
 pub const MAX_NESTING: usize = 16;

@@ -1,11 +1,11 @@
-//! What a word is where a command's name may stand.
+//! Classifies a word in the position of a command's name.
 
-/// Whether a name leads to a file by itself, without a search along PATH.
+/// Returns whether a name is a path, which is not searched for along PATH.
 pub(super) fn is_path(token: &str) -> bool {
     token.contains(['/', '\\'])
 }
 
-/// `NAME=value`.
+/// Returns whether a word has the form `NAME=value`.
 pub(super) fn is_assignment(token: &str) -> bool {
     token.split_once('=').is_some_and(|(name, _)| {
         name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')

@@ -1,30 +1,30 @@
-//! Package managers that run a tool: which one, or that it cannot be told.
+//! Finds the tool that a package manager runs, or reports that it cannot be identified.
 //!
-//! The tables are OpenClaw 2026.9.6's, exec-approvals: an option that is not known hides the tool.
+//! The tables are from OpenClaw 2026.9.6's exec-approvals. An unknown option hides the tool.
 
 use guard_policy::programs::name::program_name;
 
 use super::wrappers;
 
-/// How many of them may stand before a tool.
+/// How many nested commands are examined, the tool included.
 const MAX_RUNNERS: usize = 6;
 
-/// What a package manager is about to do.
+/// What a package manager runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Runner {
-    /// It runs no tool by name, or is no package manager.
+    /// No tool by name, or the command is not a package manager.
     No,
-    /// It runs something that cannot be named.
+    /// A tool that cannot be identified.
     Hidden,
-    /// It runs this.
+    /// The tool with this argv.
     Runs(Vec<String>),
 }
 
-/// The tool behind package managers and the wrappers before them.
+/// Returns the tool after package managers and the wrappers before them.
 pub(super) fn tool(argv: &[String]) -> Runner {
     let mut current = argv.to_vec();
     for depth in 0..MAX_RUNNERS {
-        // A blocked wrapper stays in front, and is no package manager: nothing is found behind it.
+        // A blocked wrapper is not removed and is not a package manager, so nothing after it is examined.
         match runner(wrappers::unwrap(&current).argv) {
             Runner::No if depth == 0 => return Runner::No,
             Runner::No => return Runner::Runs(current),
@@ -35,7 +35,7 @@ pub(super) fn tool(argv: &[String]) -> Runner {
     Runner::Hidden
 }
 
-/// `yarn.js` and `pnpm.cjs` are the managers themselves.
+/// Returns a program's name without a script's extension: `yarn.js` and `pnpm.cjs` are package managers too.
 fn script_name(token: &str) -> String {
     let name = program_name(token);
     let stem = [".cjs", ".mjs", ".js"].iter().find_map(|extension| name.strip_suffix(extension));
@@ -59,7 +59,7 @@ fn named(tool: Option<&[String]>) -> Runner {
     tool.filter(|tool| !tool.is_empty()).map_or(Runner::Hidden, |tool| Runner::Runs(tool.to_vec()))
 }
 
-/// The options that may stand before a tool or a subcommand.
+/// The known options before a tool or a subcommand.
 struct Before {
     flags: &'static [&'static str],
     valued: &'static [&'static str],
@@ -108,7 +108,7 @@ const NPM: Before = Before {
 const YARN: Before = Before { flags: &["--immutable", "--silent", "-s"], valued: &["--cwd"] };
 const YARN_DLX: Before = Before { flags: &["--quiet", "-q"], valued: &[] };
 
-/// Subcommands of pnpm that run no tool by its name; the first five run what package.json says.
+/// Subcommands of pnpm that run no tool by its name; the first five run scripts of package.json.
 const PNPM_OWN: [&str; 31] = [
     "restart", "run", "start", "stop", "test", "add", "audit", "bin", "config", "dedupe", "deploy", "help",
     "import", "init", "install", "licenses", "link", "list", "outdated", "patch", "prune", "publish",
@@ -158,7 +158,7 @@ const YARN_OWN: [&str; 38] = [
 ];
 
 impl Before {
-    /// What follows the options; none where one is not known, or nothing follows.
+    /// Returns the arguments after the options; `None` if an option is unknown or nothing follows.
     fn tool<'a>(&self, mut rest: &'a [String]) -> Option<&'a [String]> {
         while let Some(token) = rest.first() {
             let option = token.split_once('=').map_or(token.as_str(), |(option, _)| option);
@@ -196,7 +196,7 @@ fn pnpm(rest: &[String]) -> Runner {
         "exec" => named(Some(plain())),
         "dlx" => named(after_dashes(&PNPM, tail)),
         "node" => Runner::Runs([&["node".to_owned()], plain()].concat()),
-        // Any other word is one of pnpm's, or runs the script or the tool of that name.
+        // Any other word is a subcommand of pnpm, or runs the script or the tool of that name.
         name if PNPM_OWN.contains(&name) => Runner::No,
         _ => Runner::Hidden,
     }
@@ -214,7 +214,7 @@ fn yarn(rest: &[String]) -> Runner {
     }
 }
 
-/// `bun x`. Before `x`, bun's options are read in more than one way, so that none may stand there.
+/// Handles `bun x`. No option may precede `x`: bun's options are ambiguous there.
 fn bun(rest: &[String]) -> Runner {
     match rest.first().map(String::as_str) {
         Some("x") if rest.get(1).is_some_and(|next| next == "--") => named(rest.get(2..)),
@@ -224,12 +224,12 @@ fn bun(rest: &[String]) -> Runner {
     }
 }
 
-/// What follows `--`, or the options.
+/// Returns the arguments after `--`, or else after the options.
 fn after_dashes<'a>(options: &Before, rest: &'a [String]) -> Option<&'a [String]> {
     if rest.first().is_some_and(|first| first == "--") { rest.get(1..) } else { options.tool(rest) }
 }
 
-/// Behind an option that is not known, a word that runs a tool may be just that.
+/// Returns `Hidden` if one of these words, each of which runs a tool, may follow an unknown option.
 fn hidden_if(rest: &[String], words: &[&str]) -> Runner {
     if rest.iter().any(|token| words.contains(&token.to_ascii_lowercase().as_str())) {
         Runner::Hidden

@@ -1,4 +1,4 @@
-//! Which commands of a text are to be authorized, or why it cannot be.
+//! Selects the commands of a text to authorize, or reports why it cannot be authorized.
 
 use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::is_shell;
@@ -10,14 +10,14 @@ use super::shells::{self, Start};
 use super::syntax::{self, ParsedText, Position, SimpleCommand};
 use super::{MAX_LENGTH, wrappers};
 
-/// How far an entry can stand for a command.
+/// Which entry can authorize a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// An entry for its program is enough.
+    /// An entry for its program.
     Executable,
-    /// Only one for just this command: a shell's code that is not looked into.
+    /// Only an entry for exactly this command: it is a shell whose code is not examined.
     Exact,
-    /// No entry is: it is asked for each time.
+    /// No entry: the command is asked for each time.
     Asked,
 }
 
@@ -27,17 +27,17 @@ pub(super) struct Candidate {
     /// Its index among the steps.
     pub(super) step: usize,
     pub(super) trust: Trust,
-    /// Whether an answer may stand for next time.
+    /// Whether an answer may be saved for the next time.
     pub(super) is_reusable: bool,
 }
 
-/// What is known of a text.
+/// A parsed text, and its commands to authorize or the obstacle.
 pub(super) struct CommandPlan {
     pub(super) script: ParsedText,
     pub(super) outcome: Result<Vec<Candidate>, Blocker>,
 }
 
-/// Reads a command.
+/// Parses a command and selects what to authorize.
 pub(super) fn plan(command: &str) -> CommandPlan {
     if command.len() > MAX_LENGTH || command.contains('\0') {
         let outcome = Err(if command.len() > MAX_LENGTH { Blocker::TooLong } else { Blocker::SyntaxError });
@@ -55,11 +55,11 @@ pub(super) fn plan(command: &str) -> CommandPlan {
 fn candidates(script: &ParsedText, asked: &[bool]) -> Result<Vec<Candidate>, Blocker> {
     let top: Vec<usize> = indices(script, |step| step.place == Position::Top);
     let obstacle = script.obstacles.first();
-    // Arguments of a command that is asked for each time may be anything.
+    // A command that is asked for each time may have dynamic arguments.
     let excused = |owner: &Option<usize>| chain(script, *owner).any(|step| asked[step]);
     let dynamic = script.dynamic.iter().any(|owner| !excused(owner)).then_some(Blocker::DynamicArgument);
     let blocking = obstacle.map(|(reason, _)| *reason).or_else(|| script.shapes.first().copied()).or(dynamic);
-    // One shell and its code stand for themselves, whatever the code is.
+    // A single shell with its code is authorized as one command, whatever the code is.
     let only_shell = match top[..] {
         [only] => Some(only).filter(|only| is_shell_code(&script.steps[*only])),
         _ => None,
@@ -82,12 +82,12 @@ fn indices(script: &ParsedText, is_wanted: impl Fn(&SimpleCommand) -> bool) -> V
     steps.filter(|(_, step)| is_wanted(step)).map(|(index, _)| index).collect()
 }
 
-/// A command and those that it stands in.
+/// Iterates over a command and those that enclose it.
 fn chain(script: &ParsedText, step: Option<usize>) -> impl Iterator<Item = usize> {
     std::iter::successors(step, |step| script.steps[*step].within)
 }
 
-/// Which commands are asked for each time, for a risk of their own or of one in them.
+/// Returns which commands are asked for each time, for a risk of their own or of a command in them.
 fn asked(script: &ParsedText) -> Vec<bool> {
     let mut asked = vec![false; script.steps.len()];
     for (index, step) in script.steps.iter().enumerate() {
@@ -102,7 +102,7 @@ fn is_shell_code(step: &SimpleCommand) -> bool {
     shells::code(&step.argv).is_some()
 }
 
-/// The commands of a shell's code, where they can stand for the shell.
+/// Returns the commands of a shell's code, if they can be authorized in place of the shell.
 fn payload(script: &ParsedText, shell: usize) -> Option<Vec<usize>> {
     let wrapper = &script.steps[shell];
     let code = shells::code(&wrapper.argv)?;
@@ -111,7 +111,7 @@ fn payload(script: &ParsedText, shell: usize) -> Option<Vec<usize>> {
         && code.start == Start::Plain
         && !wrapper.risks.contains(&Risk::EnvAssignment);
     let steps = indices(script, |step| step.place == Position::Payload && step.within == Some(shell));
-    // A program by its path, or a skill's wrapper, is not what an entry for a name means.
+    // An entry for a name does not mean a program given by its path, or a skill's wrapper.
     let by_name = |step: &usize| {
         let first = &script.steps[*step].argv[0];
         !is_path(first) && !program_name(first).ends_with("-wrapper")

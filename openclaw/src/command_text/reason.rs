@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// What in a command keeps it from being authorized, in OpenClaw's words where it has them.
+/// The part of a command that prevents its authorization, in OpenClaw's words if it has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blocker {
     /// `$(…)` or backticks.
     CommandSubstitution,
     /// `<(…)`, `>(…)`.
     ProcessSubstitution,
-    /// The program's name is the shell's to make: a variable, a pattern.
+    /// The shell computes the program's name: a variable, a pattern.
     DynamicExecutable,
-    /// An argument is: `$HOME`, `"${x}"`, `$((1 + 2))`.
+    /// The shell computes an argument: `$HOME`, `"${x}"`, `$((1 + 2))`.
     DynamicArgument,
     /// `>`, `<`, `2>&1`.
     Redirect,
@@ -37,13 +37,13 @@ pub enum Blocker {
     Subshell,
     /// `{ …; }`, `(( … ))`.
     Group,
-    /// What no shell could read.
+    /// Text that no shell could parse.
     SyntaxError,
-    /// The parser had to make up something that is missing.
+    /// The parser had to insert something that is missing.
     Unparsed,
-    /// Nothing but assignments, comments and white space.
+    /// Only assignments, comments and white space.
     NoCommands,
-    /// A brace before a character that the parser must not be given.
+    /// A brace before a character that the parser cannot handle safely.
     Unreadable,
     /// More than [`super::MAX_LENGTH`] bytes.
     TooLong,
@@ -54,7 +54,7 @@ pub enum Blocker {
 }
 
 impl Blocker {
-    /// The reason's name.
+    /// Returns the reason's name.
     pub const fn name(self) -> &'static str {
         match self {
             Blocker::CommandSubstitution => "command-substitution",

@@ -1,4 +1,4 @@
-//! What a human should see before saying yes to a command, although it can be read.
+//! The risks that a human should see before approving a command that can be read.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use super::wrappers::{self, Wrapper};
 pub enum Risk {
     /// `eval`: text becomes code.
     Eval,
-    /// `source`, `.`: a file becomes code of this shell.
+    /// `source`, `.`: this shell runs a file as code.
     Source,
     /// `alias`: names change their meaning.
     Alias,
-    /// A shell's code behind another program: `nice bash -c …`.
+    /// A shell's code after another program: `nice bash -c …`.
     ShellThroughCarrier,
-    /// A program that starts others which are not shown, or cannot be looked through.
+    /// A program that starts others unseen, or a wrapper that cannot be looked through.
     CommandCarrier,
     /// An interpreter's code as an argument.
     InlineEval,
@@ -28,7 +28,7 @@ pub enum Risk {
 }
 
 impl Risk {
-    /// OpenClaw's name for it.
+    /// Returns OpenClaw's name for the risk.
     pub const fn name(self) -> &'static str {
         match self {
             Risk::Eval => "eval",
@@ -41,8 +41,8 @@ impl Risk {
         }
     }
 
-    /// Whether a command with this risk is always asked for, listed or not. An entry may allow inline code, but an
-    /// answer never makes one for it.
+    /// Returns whether a command with this risk is asked for each time, listed or not. An entry may allow
+    /// inline code, but an answer never creates such an entry.
     pub(super) const fn is_asked(self) -> bool {
         !matches!(self, Risk::InlineEval)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Risk {
     }
 }
 
-/// The risks of one argv.
+/// Returns the risks of one argv.
 pub(super) fn risks(argv: &[String]) -> Vec<Risk> {
     let mut risks = Vec::new();
     if is_shell_behind(argv) {
@@ -75,7 +75,7 @@ pub(super) fn risks(argv: &[String]) -> Vec<Risk> {
     risks
 }
 
-/// A program that finds out by itself what it starts.
+/// Returns whether a program determines by itself what it starts.
 fn starts_unseen(argv: &[String]) -> bool {
     match argv.first().map(program_name).as_deref() {
         Some("xargs") => true,
@@ -85,18 +85,19 @@ fn starts_unseen(argv: &[String]) -> bool {
     }
 }
 
-/// `env -S`.
+/// Returns whether an argument of `env` is `-S`, which splits a string into a command.
 fn splits(argument: &str) -> bool {
     argument.starts_with("--split-string") || argument.starts_with("-S") || argument == "-s"
 }
 
-/// A dispatching program that cannot be looked through. `env` can, whatever it changes.
+/// Returns whether a dispatching program cannot be looked through. `env` can, whatever it changes, if its
+/// command is found.
 fn is_opaque(argv: &[String]) -> bool {
     wrappers::dispatch(argv) == Wrapper::Blocked
         && !(program_name(&argv[0]) == "env" && wrappers::env_command(argv).is_some())
 }
 
-/// The command behind one wrapper or one of the shell's own words, whatever the wrapper changes.
+/// Returns the command after one wrapper or shell builtin, whatever the wrapper changes.
 fn behind(argv: &[String]) -> Option<&[String]> {
     let first = argv.first()?;
     if matches!(first.trim(), "command" | "builtin" | "exec") {
@@ -109,9 +110,9 @@ fn behind(argv: &[String]) -> Option<&[String]> {
     }
 }
 
-/// A command and what is behind it, as far as it can be told.
+/// Iterates over a command and the commands that it wraps, as far as they are known.
 fn layers(argv: &[String]) -> impl Iterator<Item = &[String]> {
-    // More layers than are ever looked through; each is a part of the one before.
+    // More layers than are ever unwrapped; each is a part of the one before.
     std::iter::successors(Some(argv), |argv| behind(argv)).take(8)
 }
 
@@ -120,12 +121,12 @@ fn is_shell_behind(argv: &[String]) -> bool {
     !is_code(argv) && (shells::behind_wrappers(argv).is_some() || layers(argv).any(is_code))
 }
 
-/// Code for an interpreter, behind wrappers too.
+/// Finds code for an interpreter, also after wrappers.
 pub(super) fn inline_eval_behind(argv: &[String]) -> Option<Hit> {
     layers(argv).find_map(inline_eval)
 }
 
-/// The shell's own word that a command is, or that `command` and its like run.
+/// Returns the program's name, after any `command`, `builtin` or `exec`.
 fn builtin_behind(argv: &[String]) -> Option<String> {
     let innermost = std::iter::successors(Some(argv), |argv| {
         matches!(argv.first()?.trim(), "command" | "builtin" | "exec").then(|| wrappers::word(argv))?

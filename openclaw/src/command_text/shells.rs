@@ -1,26 +1,26 @@
-//! Shells as programs: the code or the script that their arguments name.
+//! Shells as programs: finds the code or the script in their arguments.
 
 use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::{is_dispatch, is_shell};
 
 use super::wrappers;
 
-/// Those whose code is read as bash reads it.
+/// The shells whose code is read with bash's grammar.
 const READ: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 
-/// True for a shell whose code can be read here.
+/// Returns whether the code of this shell can be read here.
 pub(super) fn is_read(token: &str) -> bool {
     READ.contains(&program_name(token).as_str())
 }
 
-/// The code that a shell is given as an argument.
+/// Code that is an argument of a shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code<'a> {
-    /// What is run.
+    /// The code itself.
     pub(super) text: &'a str,
-    /// Which argument it is, or is part of.
+    /// The index of the argument that is or contains the code.
     pub(super) at: usize,
-    /// Whether files of the user's run first, which nobody sees here.
+    /// Whether something that is not shown here runs first.
     pub(super) start: Start,
 }
 
@@ -29,11 +29,11 @@ pub(super) struct Code<'a> {
 pub(super) enum Start {
     /// Nothing.
     Plain,
-    /// A login's or an interactive shell's files, or code given apart.
+    /// The files of a login or interactive shell, or code from another option.
     Files,
 }
 
-/// The code behind `-c`, for a shell itself (see [`behind_wrappers`]).
+/// Returns the code after `-c` if the program itself is a shell (see [`behind_wrappers`]).
 pub(super) fn code(argv: &[String]) -> Option<Code<'_>> {
     let name = argv.first().filter(|name| is_shell(name)).map(program_name)?;
     if matches!(name.as_str(), "csh" | "tcsh" | "osh" | "cmd" | "powershell" | "pwsh") {
@@ -52,7 +52,7 @@ pub(super) fn code(argv: &[String]) -> Option<Code<'_>> {
         if has('l') || has('i') || token == "--login" || token == "--interactive" || is_fish_start {
             start = Start::Files;
         }
-        // -o and -O take an argument each, wherever in a cluster.
+        // Each -o and -O takes an argument, anywhere in a cluster.
         let values = if is_short || token.starts_with('+') { token.matches(['o', 'O']).count() } else { 0 };
         if token == "--command" || has('c') {
             let attached = token.split_once('c').map_or("", |(_, rest)| rest);
@@ -72,10 +72,10 @@ pub(super) fn code(argv: &[String]) -> Option<Code<'_>> {
     None
 }
 
-/// The shell and its code behind wrappers that only dispatch.
+/// Returns the shell and its code after wrappers that only dispatch.
 pub(super) fn behind_wrappers(argv: &[String]) -> Option<(&[String], Code<'_>)> {
     let mut current = argv;
-    // One more than is looked through elsewhere does no harm: this only finds risks.
+    // Four wrappers at most, as elsewhere, and then the shell.
     for _ in 0..5 {
         if let Some(code) = code(current) {
             return Some((current, code));
@@ -90,7 +90,7 @@ pub(super) fn behind_wrappers(argv: &[String]) -> Option<(&[String], Code<'_>)> 
     None
 }
 
-/// Code that does nothing but run its own arguments: `$0 "$@"`.
+/// Returns whether code only runs its own arguments: `$0 "$@"`.
 pub(super) fn is_carrier(code: &str) -> bool {
     let mut words = code.trim().split([' ', '\t']).filter(|word| !word.is_empty()).peekable();
     if words.next_if_eq(&"exec").is_some() {
@@ -100,7 +100,7 @@ pub(super) fn is_carrier(code: &str) -> bool {
         && words.all(|word| parameter(word).is_some_and(|name| matches!(name, '1'..='9' | '@' | '*')))
 }
 
-/// `$1`, `${1}`, `"$1"`, `"${1}"`.
+/// Returns the name of a one-letter parameter: `$1`, `${1}`, `"$1"`, `"${1}"`.
 fn parameter(word: &str) -> Option<char> {
     let word = word.strip_prefix('"').map_or(Some(word), |rest| rest.strip_suffix('"'))?;
     let name = word.strip_prefix('$')?;
@@ -109,7 +109,7 @@ fn parameter(word: &str) -> Option<char> {
     letters.next().filter(|_| letters.next().is_none())
 }
 
-/// The program that a shell's code carries in its arguments: `rg` of `sh -c '$0 "$@"' rg x`.
+/// Returns the program that a shell's code runs from its arguments: `rg` of `sh -c '$0 "$@"' rg x`.
 pub(super) fn carried<'a>(argv: &'a [String], code: &Code<'_>) -> Option<&'a str> {
     if !argv.first().is_some_and(|name| is_read(name)) || !is_carrier(code.text) {
         return None;
@@ -121,7 +121,7 @@ pub(super) fn carried<'a>(argv: &'a [String], code: &Code<'_>) -> Option<&'a str
     (!starts_others).then_some(name)
 }
 
-/// The script that a shell is given, and its place among the arguments. None where anything but the script may run.
+/// Returns the script that a shell runs, and its index. None if anything but the script may run.
 pub(super) fn script(argv: &[String]) -> Option<(usize, &str)> {
     argv.first().filter(|name| is_shell(name))?;
     let mut at = 1;

@@ -1,4 +1,4 @@
-//! The commands of a text and what stands in the way of reading it: what tree-sitter's tree of it says.
+//! Extracts the commands of a text, and the obstacles to reading it, from tree-sitter's syntax tree.
 
 use std::ops::{ControlFlow, Range};
 
@@ -12,10 +12,10 @@ use super::risks::{Risk, risks};
 use super::words::{Certainty, Word, word};
 use super::{MAX_NESTING, MAX_STEPS, shells};
 
-/// How many shells within shells are read: `bash -c "bash -c …"`.
+/// The deepest nesting of shells that is read: `bash -c "bash -c …"`.
 const MAX_PAYLOADS: usize = 2;
 
-/// Where a command stands.
+/// The position of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     /// In the text itself.
@@ -30,36 +30,36 @@ pub(super) enum Position {
 #[derive(Clone, Debug)]
 pub(super) struct SimpleCommand {
     pub(super) argv: Vec<String>,
-    /// Its place in the text; that of the shell's argument, for a command in a shell's code.
+    /// Its span in the text; for a command in a shell's code, the span of the outermost shell.
     pub(super) span: Range<usize>,
     pub(super) place: Position,
-    /// The command in which it stands.
+    /// The command that encloses it.
     pub(super) within: Option<usize>,
     pub(super) risks: Vec<Risk>,
-    /// Whether a pipe leads to it or from it.
+    /// Whether it is part of a pipeline.
     pub(super) is_piped: bool,
-    /// Whether it is `[ … ]`, closed.
+    /// Whether it is `[ … ]`, with the closing bracket.
     pub(super) is_test: bool,
 }
 
-/// What a text says.
+/// The commands and obstacles of a text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ParsedText {
-    /// In the order in which they stand; the commands of a shell's code after the shell.
+    /// The commands in the order of the text; those of a shell's code follow the shell.
     pub(super) steps: Vec<SimpleCommand>,
-    /// What cannot be authorized, and in which command it stands.
+    /// What prevents authorization, each with the command that encloses it.
     pub(super) obstacles: Vec<(Blocker, Option<usize>)>,
-    /// Statements that are no list of commands.
+    /// Statements other than lists of commands.
     pub(super) shapes: Vec<Blocker>,
-    /// Arguments that the shell makes.
+    /// The commands with arguments that the shell computes.
     pub(super) dynamic: Vec<Option<usize>>,
-    /// Whether the parser understood all.
+    /// Whether the parser met an error.
     pub(super) is_broken: bool,
-    /// A bound that was met; nothing else counts then.
+    /// A limit that the text exceeds; nothing else counts then.
     pub(super) bound: Option<Blocker>,
 }
 
-/// Reads a text.
+/// Parses a text.
 pub(super) fn read(text: &str) -> ParsedText {
     let mut script = ParsedText::default();
     let top = Frame { place: Position::Top, within: None, is_piped: false, nesting: 0 };
@@ -67,10 +67,10 @@ pub(super) fn read(text: &str) -> ParsedText {
     script
 }
 
-/// Where a text stands in the one that was given.
+/// The position of a text in the original one.
 struct Base {
     offset: usize,
-    /// The span of the shell's argument, where the text is one.
+    /// The span of the outermost shell, if the text is a shell's code.
     coarse: Option<Range<usize>>,
     payloads: usize,
 }
@@ -81,7 +81,7 @@ impl Base {
     }
 }
 
-/// What is known on the way down.
+/// The state that is passed down the tree.
 #[derive(Clone, Copy)]
 struct Frame {
     place: Position,
@@ -90,7 +90,7 @@ struct Frame {
     nesting: usize,
 }
 
-/// The tree of a text, within a number of steps that grows with its length; the parser recovers from errors in more.
+/// Parses a text within a number of steps that is linear in its length. Recovery from errors could take more.
 fn parse(text: &str) -> Result<Tree, Blocker> {
     if breaks_scanner(text) {
         return Err(Blocker::Unreadable);
@@ -109,8 +109,8 @@ fn parse(text: &str) -> Result<Tree, Blocker> {
     tree.ok_or(Blocker::TooLong)
 }
 
-/// Whether a brace that may begin a range, `{1..3}`, meets a character above U+00FF. The grammar's scanner (0.25.1,
-/// scanner.c, BRACE_START) gives it to isdigit(3), which then reads memory that is not its own.
+/// Returns whether a character above U+00FF follows a brace that may begin a range, `{1..3}`. The grammar's
+/// scanner (0.25.1, scanner.c, BRACE_START) passes it to isdigit(3), which then reads out of bounds.
 fn breaks_scanner(text: &str) -> bool {
     let is_beyond = |rest: &str| rest.starts_with(|next: char| next > '\u{ff}');
     let digits = |rest: &'_ str| rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -141,7 +141,7 @@ impl ParsedText {
         if text[root.byte_range()].contains("\\\n") || text[root.byte_range()].contains("\\\r") {
             self.obstacles.push((Blocker::LineContinuation, top.within));
         }
-        // A stack of our own: a tree may be deeper than the thread's.
+        // An explicit stack: the tree may be too deep for the thread's.
         let mut left = vec![(root, top)];
         while let Some((node, frame)) = left.pop() {
             let below = self.visit(node, text, base, frame);
@@ -154,7 +154,7 @@ impl ParsedText {
         }
     }
 
-    /// Notes what a node says; returns what holds below it.
+    /// Records what a node is; returns the state for its children.
     fn visit(&mut self, node: Node<'_>, text: &str, base: &Base, mut frame: Frame) -> Frame {
         self.note_shape(node);
         let obstacle = match node.kind() {
@@ -208,7 +208,7 @@ impl ParsedText {
         }
     }
 
-    /// Adds a command, and those of the code that it gives to a shell. None where its name is not known.
+    /// Adds a command, and those of the code that it passes to a shell. None if its name is unknown.
     fn step(&mut self, node: Node<'_>, text: &str, base: &Base, frame: Frame) -> Option<usize> {
         let words = match node.kind() {
             "command" => command(node, text),
@@ -254,13 +254,14 @@ impl ParsedText {
         Some(index)
     }
 
-    /// Reads the code that a command gives to a shell.
+    /// Reads the code that a command passes to a shell.
     fn payload(&mut self, index: usize, words: &[Word], span: Range<usize>, base: &Base, frame: Frame) {
         let argv = self.steps[index].argv.clone();
         let started = started_by(&argv);
         let Some((shell, code)) = shells::behind_wrappers(started) else { return };
         let is_tail = argv.ends_with(shell);
-        // The arguments of a shell that find starts end before find's own do: then any may be the dynamic one.
+        // If find starts the shell, find's own arguments follow the shell's and the code's word cannot be
+        // located. Then no word may be dynamic.
         let is_literal = |word: &Word| word.certainty == Certainty::Literal;
         let is_known = match words.get(argv.len() - shell.len() + code.at).filter(|_| is_tail) {
             Some(word) => is_literal(word),
@@ -283,7 +284,7 @@ impl ParsedText {
     }
 }
 
-/// What find or xargs starts; else the command itself.
+/// Returns what find or xargs starts, or else the command itself.
 fn started_by(argv: &[String]) -> &[String] {
     match program_name(&argv[0]).as_str() {
         "find" => {
@@ -297,7 +298,7 @@ fn started_by(argv: &[String]) -> &[String] {
     }
 }
 
-/// The words of a simple command, its name first.
+/// Returns the words of a simple command, its name first.
 fn command(node: Node<'_>, text: &str) -> Vec<Word> {
     let Some(name) = node.child_by_field_name("name") else { return Vec::new() };
     let mut cursor = node.walk();
@@ -317,7 +318,7 @@ fn command(node: Node<'_>, text: &str) -> Vec<Word> {
     std::iter::once(name).chain(arguments).map(|node| word(node, text)).collect()
 }
 
-/// The words of `export A=1` and `[ -f x ]`, which have nodes of their own.
+/// Returns the words of `export A=1` and `[ -f x ]`, which have their own kinds of node.
 fn declaration_or_test(node: Node<'_>, text: &str) -> Vec<Word> {
     let raw = &text[node.byte_range()];
     let name = match raw.split_whitespace().next() {

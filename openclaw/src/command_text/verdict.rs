@@ -1,4 +1,4 @@
-//! What the policy makes of a command as text.
+//! Judges a command given as text by the policy.
 
 use guard_policy::programs::inline_eval::Inline;
 use guard_policy::{Ask, Grant, Outcome, Policy, Reason, Security, Source, Verdict};
@@ -8,13 +8,13 @@ use super::risks::inline_eval_behind;
 
 /// The verdict on a whole command, and on each of its segments.
 pub struct Verdicts<'p> {
-    /// The strictest of the parts; with `security: allowlist`, also for what cannot be read.
+    /// The strictest verdict on the parts, and on unreadable text.
     pub whole: Verdict<'p>,
-    /// In the order of the segments.
+    /// One verdict per segment, in their order.
     pub segments: Vec<Verdict<'p>>,
 }
 
-/// Judges a command that was read with the same policy. What cannot be read is asked for, as an allowlist miss is.
+/// Judges a command that was read with the same policy. Unreadable text counts as an allowlist miss.
 pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p> {
     let unread = evaluation.reason.map(|reason| {
         let rule = format!("not read as a whole: {reason}");
@@ -29,7 +29,7 @@ pub fn verdicts<'p>(policy: &'p Policy, evaluation: &Evaluation) -> Verdicts<'p>
     let of_one = |segment: &Segment| one(policy, segment, unread.as_ref());
     let segments: Vec<_> = evaluation.segments.iter().map(of_one).collect();
     let strictest = unread.iter().chain(&segments).min_by_key(|verdict| verdict.outcome).cloned();
-    // A text without commands is not read either.
+    // A text without commands counts as unread, so there is a verdict.
     Verdicts { whole: strictest.unwrap_or_else(|| denied(policy)), segments }
 }
 
@@ -41,13 +41,13 @@ fn missed(policy: &Policy) -> Outcome {
     if policy.ask() == Ask::Off { Outcome::Deny } else { Outcome::Ask }
 }
 
-/// `unread` when the command was not read as a whole: no part of it is then compared with the allowlist.
+/// Judges one segment. With `unread` the command was not read as a whole, and the allowlist is not consulted.
 fn one<'p>(policy: &'p Policy, segment: &Segment, unread: Option<&Verdict<'p>>) -> Verdict<'p> {
     let yes = segment.because.clone().map(|because| Verdict { outcome: Outcome::Allow, because });
     if policy.security() == Security::Deny {
         return denied(policy);
     }
-    // Nothing starts: no file is judged.
+    // A builtin starts nothing, so no file is judged.
     if let (SatisfiedBy::Builtin, Some(yes)) = (segment.by, &yes) {
         return yes.clone();
     }

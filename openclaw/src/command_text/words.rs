@@ -1,13 +1,13 @@
-//! From a word as written to the argument that the shell would make of it.
+//! Converts a word as written to the argument that the shell would pass.
 
 use tree_sitter::Node;
 
-/// How sure the text of a word is before the shell runs.
+/// How certain the text of a word is before the shell runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Certainty {
-    /// What is written is what is passed, quotes aside.
+    /// The shell passes it as written, without the quotes.
     Literal,
-    /// It has a wildcard or a brace: files may be put in its place.
+    /// It has a wildcard or a brace: the shell may replace it by files.
     Glob,
     /// It has a variable, a substitution or arithmetic.
     Expanded,
@@ -20,7 +20,7 @@ pub(super) struct Word {
     pub(super) certainty: Certainty,
 }
 
-/// The word of a node. Text that the shell would put something else for stays as it is written.
+/// Returns the word of a node. Text that the shell would replace stays as written.
 pub(super) fn word(node: Node<'_>, source: &str) -> Word {
     let raw = &source[node.byte_range()];
     let text = match node.kind() {
@@ -42,14 +42,14 @@ fn certainty(node: Node<'_>, raw: &str) -> Certainty {
     if has_expansion(node) {
         Certainty::Expanded
     } else if !is_quoted && has_wildcard(raw) && !only_quoted(node) {
-        // OpenClaw looks at the text alone here, so that an escaped dollar beside a wildcard counts.
+        // OpenClaw examines only the text here, so an escaped dollar next to a wildcard counts.
         if looks_expanded(raw) { Certainty::Expanded } else { Certainty::Glob }
     } else {
         Certainty::Literal
     }
 }
 
-/// A name of one quoted part: `"ls"`.
+/// Returns whether a node is a command's name that is quoted as a whole: `"ls"`.
 fn only_quoted(node: Node<'_>) -> bool {
     node.kind() == "command_name"
         && node
@@ -68,7 +68,7 @@ fn is_expansion(kind: &str) -> bool {
     )
 }
 
-/// Whether a node is an expansion or has one anywhere in it.
+/// Returns whether a node is an expansion or contains one.
 fn has_expansion(node: Node<'_>) -> bool {
     let mut left = vec![node];
     while let Some(node) = left.pop() {
@@ -81,7 +81,7 @@ fn has_expansion(node: Node<'_>) -> bool {
     false
 }
 
-/// A wildcard or a brace that no backslash makes plain.
+/// Returns whether a text has a wildcard or a brace that is not escaped.
 fn has_wildcard(raw: &str) -> bool {
     let bytes = raw.as_bytes();
     let last = |close: u8| bytes.iter().rposition(|&byte| byte == close).unwrap_or(0);
@@ -113,7 +113,7 @@ fn unwrapped<'a>(raw: &'a str, open: &str, close: &str) -> &'a str {
     raw.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).unwrap_or(raw)
 }
 
-/// A backslash makes the next character plain.
+/// Removes backslashes; each makes the next character literal.
 fn unquoted(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw.chars();
@@ -126,7 +126,7 @@ fn unquoted(raw: &str) -> String {
     text
 }
 
-/// Between double quotes a backslash acts only before these.
+/// Removes the backslashes that act between double quotes: those before `\`, `"`, `$` and a backtick.
 fn double_quoted(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw.chars().peekable();
@@ -137,7 +137,7 @@ fn double_quoted(raw: &str) -> String {
     text
 }
 
-/// `$'…'`, with the escapes of C.
+/// Decodes the content of `$'…'`, with the escapes of C.
 fn ansi_c(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -173,7 +173,7 @@ fn ansi_c(raw: &str) -> String {
     text
 }
 
-/// The character of this number, and what follows its digits.
+/// Returns the character of this number, and the text after its digits.
 fn number(text: &str, radix: u32, digits: usize) -> Option<(char, &str)> {
     let length = text.chars().take(digits).take_while(|digit| digit.is_digit(radix)).count();
     let value = u32::from_str_radix(text.get(..length)?, radix).ok()?;

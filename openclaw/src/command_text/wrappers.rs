@@ -1,19 +1,19 @@
-//! Programs that start another one: which command is behind them, or that it cannot be told.
+//! Finds the command that a wrapper program starts, or reports that it cannot be determined.
 
 use guard_policy::programs::name::program_name;
 use guard_policy::programs::starters::{MULTICALL, OPAQUE, is_shell};
 
 use super::name::is_assignment;
 
-/// How many wrappers may stand before a command.
+/// The most wrappers before a command.
 const MAX_WRAPPERS: usize = 4;
 
 /// What one wrapper does with the rest of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrapper<'a> {
-    /// No wrapper.
+    /// Not a wrapper.
     None,
-    /// A wrapper that changes more than it shows, or whose options are not known.
+    /// A wrapper that changes more than it shows, or has unknown options.
     Blocked,
     /// A wrapper that only starts this command.
     Starts(&'a [String]),
@@ -22,15 +22,15 @@ pub(super) enum Wrapper<'a> {
 /// A command without its wrappers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unwrapped<'a> {
-    /// What runs in the end; the wrapper itself where one is blocked.
+    /// What runs in the end, or the wrapper that blocks.
     pub(super) argv: &'a [String],
-    /// What the allowlist is asked for: the same, but for a multicall binary itself.
+    /// What is looked up in the allowlist: the same, or the multicall binary that runs it.
     pub(super) listed: &'a [String],
-    /// The wrapper that cannot be looked through.
+    /// The name of the wrapper that cannot be looked through.
     pub(super) blocked: Option<String>,
 }
 
-/// Takes wrappers off until a program is left, or one cannot be taken off.
+/// Removes wrappers until a program is left or a wrapper blocks.
 pub(super) fn unwrap(argv: &[String]) -> Unwrapped<'_> {
     let (mut current, mut multicall) = (argv, None);
     for depth in 0.. {
@@ -51,7 +51,7 @@ pub(super) fn unwrap(argv: &[String]) -> Unwrapped<'_> {
     Unwrapped { argv: current, listed: multicall.unwrap_or(current), blocked: None }
 }
 
-/// Any wrapper: dispatching programs, the shell's own words, multicall binaries.
+/// Classifies one wrapper of any kind: dispatching programs, shell builtins, multicall binaries.
 fn layer(argv: &[String]) -> Wrapper<'_> {
     match dispatch(argv) {
         Wrapper::None => {}
@@ -69,7 +69,7 @@ fn name_of(argv: &[String]) -> String {
     argv.first().map(program_name).unwrap_or_default()
 }
 
-/// Only a shell's applet is looked through: any other is a program that no entry names.
+/// Looks through a multicall binary only to a shell: any other applet is a program that no entry names.
 fn multicall(argv: &[String]) -> Wrapper<'_> {
     let applet = if argv.get(1).is_some_and(|argument| argument == "--") { 2 } else { 1 };
     match argv.get(applet) {
@@ -78,7 +78,7 @@ fn multicall(argv: &[String]) -> Wrapper<'_> {
     }
 }
 
-/// What a program that dispatches to another starts.
+/// Returns what a dispatching program starts.
 pub(super) fn dispatch(argv: &[String]) -> Wrapper<'_> {
     let Some(first) = argv.first() else { return Wrapper::None };
     let name = program_name(first);
@@ -98,14 +98,14 @@ pub(super) fn dispatch(argv: &[String]) -> Wrapper<'_> {
     at.map_or(Wrapper::Blocked, |at| Wrapper::Starts(&argv[at..]))
 }
 
-/// The options of a wrapper that is looked through. Any other blocks it.
+/// The options of a wrapper that is looked through. Any other option blocks it.
 struct WrapperOptions {
     flags: &'static [&'static str],
-    /// The value is the next argument, or follows `=`.
+    /// Options whose value is the next argument or follows `=`.
     valued: &'static [&'static str],
-    /// What may stand in one with its value: `-n5`, `-5`.
+    /// A test for an option joined with its value: `-n5`, `-5`.
     attached: fn(&str) -> bool,
-    /// How many arguments stand between the options and the command.
+    /// The number of arguments between the options and the command.
     operands: usize,
 }
 
@@ -148,7 +148,7 @@ const NICE: WrapperOptions = WrapperOptions {
 const NOHUP: WrapperOptions = options(&["--help", "--version"], &[]);
 const SANDBOX_EXEC: WrapperOptions = options(&[], &["-f", "-p", "-d"]);
 const STDBUF: WrapperOptions = options(&[], &["-i", "--input", "-o", "--output", "-e", "--error"]);
-// Not -o: it writes a file.
+// Without -o, which writes a file.
 const TIME: WrapperOptions = options(
     &["-h", "--help", "-l", "-p", "-q", "--quiet", "-v", "--verbose", "-V", "--version"],
     &["-f", "--format"],
@@ -162,7 +162,7 @@ const TIMEOUT: WrapperOptions = WrapperOptions {
 };
 
 impl WrapperOptions {
-    /// Where the command begins.
+    /// Returns the index of the command.
     fn command(&self, argv: &[String]) -> Option<usize> {
         let mut at = 1;
         while let Some(token) = argv.get(at) {
@@ -181,13 +181,13 @@ impl WrapperOptions {
             }
         }
         let at = at + self.operands;
-        // An option here would be the wrapper's own after all: flock FILE -c CODE.
+        // An option here belongs to the wrapper itself: flock FILE -c CODE.
         argv.get(at).filter(|name| self.operands == 0 || !name.starts_with('-'))?;
         Some(at)
     }
 }
 
-/// `env` is looked through only where it changes nothing.
+/// Looks through `env` only if it changes nothing.
 fn env(argv: &[String]) -> Wrapper<'_> {
     let at = match argv.get(1).map(String::as_str) {
         Some("--" | "-") => 2,
@@ -197,7 +197,7 @@ fn env(argv: &[String]) -> Wrapper<'_> {
     if argv.get(at).is_some() { Wrapper::Starts(&argv[at..]) } else { Wrapper::Blocked }
 }
 
-/// What `env` starts, whatever it changes, where that can be told without taking a string apart.
+/// Returns what `env` starts, whatever it changes. None for `-S` or an unknown option.
 pub(super) fn env_command(argv: &[String]) -> Option<&[String]> {
     let mut at = 1;
     while let Some(token) = argv.get(at) {
@@ -217,7 +217,7 @@ pub(super) fn env_command(argv: &[String]) -> Option<&[String]> {
     argv.get(at..).filter(|rest| !rest.is_empty())
 }
 
-/// What the shell's own `command`, `builtin` and `exec` start.
+/// Returns what the shell's builtins `command`, `builtin` and `exec` start.
 pub(super) fn word(argv: &[String]) -> Option<&[String]> {
     let is_exec = argv.first()?.trim() == "exec";
     let mut at = 1;

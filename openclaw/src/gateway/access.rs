@@ -1,4 +1,5 @@
-//! Where the gateway is, as whom the guard comes, and with what: found anew before each connection, for a token may change.
+//! Finds the gateway's address, and the identity and secret for it. This is done anew before each connection,
+//! as a token may change.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,19 +19,19 @@ use super::{config, listens};
 use crate::config::{Config, REMOTE_URL, SecretInput};
 use crate::ports::IsMember;
 
-/// What a client that asks must have.
+/// The scope that a client needs to request approvals.
 pub const APPROVALS: &str = "operator.approvals";
-/// What may read and change OpenClaw's own approvals store.
+/// The scope to read and change OpenClaw's own approvals store.
 pub const ADMIN: &str = "operator.admin";
 
-/// Where openclaw.json has secrets.
+/// The key of openclaw.json with the secrets of this host's gateway.
 pub(super) const AUTH: &str = "gateway.auth";
-/// Where it has those of another host's gateway.
+/// The key of openclaw.json with the secrets of another host's gateway.
 pub(super) const REMOTE: &str = "gateway.remote";
 pub(super) const TOKEN: &str = "OPENCLAW_GATEWAY_TOKEN";
 pub(super) const PASSWORD: &str = "OPENCLAW_GATEWAY_PASSWORD";
 
-/// Where to go, and what to say there.
+/// The address of a gateway, and what the guard presents to it.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub(super) endpoint: GatewayUrl,
@@ -42,7 +43,7 @@ pub struct Credentials {
     pub(super) is_member: Option<Member>,
 }
 
-/// Who may not be at the other end.
+/// A test for the processes that may not be at the other end.
 #[derive(Clone)]
 pub struct Member(pub(super) IsMember);
 
@@ -52,21 +53,21 @@ impl fmt::Debug for Member {
     }
 }
 
-/// Why nobody can be asked at a gateway: what was looked for and where.
+/// Why no gateway can be asked: what was looked for and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoAccess {
-    /// What says where the gateway is, or which, does not.
+    /// A setting that locates or identifies the gateway is missing or invalid.
     #[error("{place}: {why}")]
     Where {
-        /// What should say it: a file's key, or "the gateway's url".
+        /// The setting: a file's key, or "the gateway's url".
         place: String,
-        /// What is wrong with what it says.
+        /// What is wrong with it.
         why: String,
     },
-    /// The guard does not know who it is.
+    /// The guard's identity cannot be read or created.
     #[error("the identity of the guard for gateways: {0}")]
     Identity(String),
-    /// There is no secret anywhere.
+    /// No secret was found.
     #[error("{at}: no token for the gateway: {why}")]
     Nowhere {
         /// The gateway's URL.
@@ -74,26 +75,26 @@ pub enum NoAccess {
         /// Where a secret was looked for.
         why: String,
     },
-    /// What was named has no secret.
+    /// The named gateway or the named source of a secret gives none.
     #[error("{at}: no token for the gateway: {why}")]
     Secret {
         /// The gateway's URL.
         at: String,
-        /// Why what was named gives none.
+        /// Why there is no secret.
         why: String,
     },
 }
 
 impl NoAccess {
-    /// Whether nothing is wrong but that nobody has named a gateway.
+    /// Returns whether the only problem is that no gateway is configured.
     pub fn is_absence(&self) -> bool {
         matches!(self, NoAccess::Nowhere { .. })
     }
 }
 
 impl Credentials {
-    /// By guard.json, the guard's own environment and openclaw.json, in this order. `state` is the real path of the state
-    /// directory.
+    /// Finds the credentials by guard.json, the guard's own environment and openclaw.json, in this order.
+    /// `state` is the real path of the state directory.
     ///
     /// # Errors
     /// What was looked for and where.
@@ -101,7 +102,7 @@ impl Credentials {
         Credentials::find_in(wanted, state, &|name| env::var_os(name))
     }
 
-    /// The same in an environment that is given.
+    /// Does as [`Credentials::find`], with a given environment.
     pub(super) fn find_in(
         wanted: &GatewaySettings,
         state: &Path,
@@ -122,7 +123,7 @@ impl Credentials {
             secret.transpose().map_err(|why| NoAccess::Secret { at: endpoint.as_str().to_owned(), why })?;
         let identity = match &secret {
             Some(_) => Identity::find(state).map_err(NoAccess::Identity)?,
-            // Made where there is something to do with it.
+            // Without a secret, only an identity with a token for this gateway helps, so none is created.
             None => {
                 let known = Identity::known(state).map_err(NoAccess::Identity)?;
                 let known = known.filter(|identity| identity.token(endpoint.as_str()).is_some());
@@ -135,7 +136,7 @@ impl Credentials {
         Ok(Credentials { endpoint, secret, scopes, allow_insecure, trust, identity, is_member: None })
     }
 
-    /// With nobody of this tree at the other end, nor of another guard's.
+    /// Rejects members of this tree at the other end; members of another guard's tree are rejected always.
     pub fn apart_from(self, is_member: &IsMember) -> Credentials {
         Credentials { is_member: Some(Member(Arc::clone(is_member))), ..self }
     }
@@ -153,25 +154,25 @@ impl Credentials {
         }
     }
 
-    /// What the gateway has issued to this device.
+    /// Returns the token that the gateway has issued to this device.
     pub(super) fn device_token(&self) -> Option<&str> {
         self.identity.token(self.endpoint.as_str())
     }
 
-    /// Where it is, for people.
+    /// Returns the gateway's URL, for display.
     pub fn endpoint(&self) -> String {
         shown(self.endpoint.as_str().as_bytes())
     }
 }
 
-/// Whose the gateway is, by openclaw.json: only for that one are its secrets.
+/// Which gateway of openclaw.json an endpoint is. Each gateway gets only its own secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GatewayOwner {
     /// The one on this host.
     Local,
     /// The one of `gateway.remote`.
     Remote,
-    /// Another.
+    /// Another, which gets no secret of openclaw.json.
     Elsewhere,
 }
 
@@ -202,7 +203,7 @@ fn endpoint(
         };
         return Ok((endpoint, place));
     }
-    // What it would say may be another host's.
+    // A file that cannot be read may name another host.
     if let Some(why) = config.problem() {
         return Err(NoAccess::Where { place: "the gateway's url".to_owned(), why });
     }
@@ -219,7 +220,7 @@ fn endpoint(
     ))
 }
 
-/// Whom its certificate must convince.
+/// Returns how the gateway's certificate is verified.
 fn trust(
     wanted: &GatewaySettings,
     config: &Config,
@@ -254,7 +255,7 @@ fn trust(
     }
 }
 
-/// Where a secret was looked for.
+/// Returns the error that names where a secret was looked for.
 fn nowhere(
     wanted: &GatewaySettings,
     endpoint: &GatewayUrl,
@@ -271,7 +272,7 @@ fn nowhere(
          has none{for_this}",
         config.file
     );
-    // Somebody wants that one to be asked.
+    // With a gateway named in guard.json, a missing secret is an error.
     if wanted.url.is_some() { NoAccess::Secret { at, why } } else { NoAccess::Nowhere { at, why } }
 }
 
@@ -310,7 +311,7 @@ fn of_config(config: &Config, place: GatewayOwner, variable: &dyn Fn(&str) -> Op
     })
 }
 
-/// Which to look for first.
+/// Returns the kinds of secret in the order in which to look for them.
 fn kinds(config: &Config) -> [SecretKind; 2] {
     match config.text("gateway.auth.mode") {
         Some("password") => [SecretKind::Password, SecretKind::Token],

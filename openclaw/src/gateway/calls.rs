@@ -1,4 +1,4 @@
-//! Which answer belongs to which call.
+//! Matches answers to calls.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::frames::Refused;
 
-/// What is answered to a call.
+/// The answer to a call.
 pub type CallResult = Result<Value, Refused>;
 
-/// The calls that wait, each with what its answer is for.
+/// The pending calls, each with the recipient of its answer.
 #[derive(Debug)]
 pub struct Calls<W>(HashMap<String, W>);
 
@@ -20,17 +20,18 @@ impl<W> Default for Calls<W> {
 }
 
 impl<W> Calls<W> {
-    /// One more waits. An id is given once in the life of a connection: a late answer is nobody's.
+    /// Adds a pending call. A connection uses each id only once, so a late answer matches no other call.
     pub fn wait(&mut self, id: String, who: W) {
         self.0.insert(id, who);
     }
 
-    /// Who waits for the answer of this id. Only the first is one: a request may be answered twice (`twoPhase`).
+    /// Returns the recipient of the answer with this id. Only the first answer has one: a request may be
+    /// answered twice (`twoPhase`).
     pub fn answered(&mut self, id: &str) -> Option<W> {
         self.0.remove(id)
     }
 
-    /// Nobody waits any more.
+    /// Removes a call whose caller has stopped waiting.
     pub fn forget(&mut self, id: &str) {
         self.0.remove(id);
     }

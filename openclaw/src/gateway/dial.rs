@@ -1,4 +1,4 @@
-//! From an endpoint to a WebSocket on which nothing has been said yet.
+//! Opens a WebSocket to an endpoint, before the first message.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,23 +20,23 @@ use super::peer::SocketPair;
 use super::problem::{Disconnected, OpenError};
 use super::tls;
 
-/// How long a host may take to answer at all.
+/// How long a host may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// What is read at once, in bytes: a gateway says little at a time.
+/// The size of the read buffer, in bytes: most messages of a gateway are small.
 const BUFFER: usize = 16 << 10;
 
-/// A connection.
+/// A WebSocket to a gateway.
 pub type Socket = WebSocketStream<Box<dyn Stream>>;
 
-/// What a WebSocket goes over.
+/// The transport of a WebSocket.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Makes one. Where nothing but the kernel says who is at the other end, its ends are told too.
+/// Opens a connection. Also returns its ends if only the kernel can identify the process at the other end.
 ///
 /// # Errors
-/// Why there is none.
+/// Why there is no connection.
 pub async fn dial(access: &Credentials) -> Result<(Socket, Option<SocketPair>), OpenError> {
     let endpoint = &access.endpoint;
     let at = || access.endpoint();
@@ -60,7 +60,7 @@ pub async fn dial(access: &Credentials) -> Result<(Socket, Option<SocketPair>), 
             (Box::new(over.map_err(|why| OpenError::Insecure { at: at(), why })?), None)
         }
     };
-    // No Origin: with one, a gateway takes the client for a browser and grants nothing (OpenClaw 2026.9.6).
+    // No Origin header: with one, a gateway sees a browser and grants nothing (OpenClaw 2026.9.6).
     let no_gateway = |why: String| OpenError::NoGateway { at: at(), why };
     let request = endpoint.as_str().into_client_request().map_err(|error| no_gateway(error.to_string()))?;
     match client_async_with_config(request, stream, Some(limits())).await {
@@ -76,7 +76,7 @@ pub async fn dial(access: &Credentials) -> Result<(Socket, Option<SocketPair>), 
     }
 }
 
-/// What is read.
+/// Returns the limits of a WebSocket.
 pub fn limits() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(BUFFER)
@@ -104,7 +104,7 @@ async fn connect(access: &Credentials) -> Result<TcpStream, OpenError> {
     for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // Frames are small and waited for.
+                // Frames are small, and the other end waits for them.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -124,10 +124,10 @@ async fn resolve(endpoint: &GatewayUrl) -> io::Result<Vec<SocketAddr>> {
     }
 }
 
-/// The next thing that is said; `None` for what only shows that somebody is there.
+/// Returns the text of a message; `None` for a message that only shows that the gateway is alive.
 ///
 /// # Errors
-/// When that was the last.
+/// Why the connection has ended.
 pub fn said(
     message: Option<tungstenite::Result<tungstenite::Message>>,
 ) -> Result<Option<Utf8Bytes>, Disconnected> {

@@ -1,51 +1,52 @@
-//! What goes over a connection: one JSON object a text message. What is not known here does not count; what is known and of
-//! the wrong kind makes the whole frame one that cannot be read.
+//! The frames of a connection: one JSON object per text message. Unknown fields and kinds are ignored. A
+//! known field of the wrong type makes the whole frame unreadable.
 
 use guard_policy::text::shown;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A longer message is none, in bytes. The gateway would send 25 MiB (OpenClaw 2026.9.6), a guard has no use for it.
+/// The longest message that is accepted, in bytes. The gateway would send 25 MiB (OpenClaw 2026.9.6), which
+/// no guard needs.
 pub const MAX_LEN: usize = 4 << 20;
 
-/// What the gateway says.
+/// A frame from the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
     /// The answer to the request of this id.
     Answer {
-        /// The request's.
+        /// The request's id.
         id: String,
-        /// What the method returned, or why it was not called.
+        /// The method's result, or why the gateway refuses the request.
         answer: Result<Value, Refused>,
     },
-    /// Something has happened.
+    /// An event.
     Event(GatewayEvent),
-    /// A kind of frame that is not known here.
+    /// A frame of an unknown kind.
     Other,
 }
 
-/// Something that has happened.
+/// An event that the gateway reports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayEvent {
     /// Its name, such as `exec.approval.resolved`.
     pub event: String,
-    /// What it says; null where it says nothing.
+    /// The event's data; null if there is none.
     pub payload: Value,
 }
 
-/// Why the gateway does not do what it was asked for.
+/// Why the gateway refuses a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refused {
-    /// Such as `INVALID_REQUEST`.
+    /// The code, such as `INVALID_REQUEST`.
     pub code: String,
-    /// For people.
+    /// The text for people.
     pub message: String,
-    /// For programs; null where there is nothing.
+    /// The data for programs; null if there is none.
     pub details: Value,
 }
 
 impl Refused {
-    /// `details.code`, which is more exact than the code.
+    /// Returns `details.code`, which is more precise than `code`.
     pub fn detail(&self) -> Option<&str> {
         self.details.get("code").and_then(Value::as_str)
     }
@@ -64,7 +65,7 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// As a frame is written.
+/// A frame as it is sent.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum RawFrame {
@@ -102,12 +103,12 @@ struct RequestFrame<'a> {
     params: &'a Value,
 }
 
-/// Reads a text message.
+/// Parses a text message.
 ///
 /// # Errors
-/// Why it is no frame.
+/// Why it is not a frame.
 pub fn read(text: &str) -> Result<Frame, String> {
-    // An array of the fields would be taken for the object.
+    // serde would accept an array of the fields in place of the object.
     if !text.trim_start().starts_with('{') {
         return Err("it is no object".to_owned());
     }
@@ -125,6 +126,6 @@ pub fn read(text: &str) -> Result<Frame, String> {
 
 /// Writes a request.
 pub fn request(id: &str, method: &str, params: &Value) -> String {
-    // Strings and values: nothing that could fail.
+    // Serializing strings and JSON values cannot fail.
     serde_json::to_string(&RequestFrame { r#type: "req", id, method, params }).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Getting let in: the gateway's challenge, `connect`, and what it says to that.
+//! The handshake that admits the guard: the gateway's challenge, `connect`, and the gateway's answer.
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -15,33 +15,33 @@ use super::secret::SecretKind;
 use super::tls::Trust;
 use crate::clock::now_ms;
 
-/// A longer message is no greeting, in bytes: that of OpenClaw 2026.9.6 has 18 KiB.
+/// The longest greeting that is accepted, in bytes. That of OpenClaw 2026.9.6 has 18 KiB.
 const MAX_LEN: usize = 1 << 20;
 /// The id of the first request of each connection.
 const ID: &str = "connect";
 
-/// How the guard comes: as it is meant, or as a release wants it that has refused that.
+/// The form of `connect`: the default, or one adapted to a gateway that has refused the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// A parameter that the release does not know.
+    /// The parameter to leave out: the release does not know it.
     without: Option<Optional>,
-    /// With the token that it has issued, for it does not take the other.
+    /// Whether to add the token that the gateway has issued, as it has refused the other alone.
     with_device_token: bool,
 }
 
-/// What a connection can do without.
+/// A parameter that a connection can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Optional {
     Device,
     DisplayName,
 }
 
-/// Why the guard is not let in.
+/// Why the guard is not admitted.
 #[derive(Debug)]
 pub enum NotLetIn {
-    /// It may try once more, in this manner.
+    /// The guard may try once more, in this form.
     Again(Dialect),
-    /// It may not.
+    /// The guard must not try again.
     Never(OpenError),
 }
 
@@ -51,10 +51,10 @@ impl From<OpenError> for NotLetIn {
     }
 }
 
-/// Gets let in.
+/// Performs the handshake.
 ///
 /// # Errors
-/// Why that is not done.
+/// Why the guard is not admitted.
 pub async fn greet(
     access: &Credentials,
     socket: &mut Socket,
@@ -64,7 +64,7 @@ pub async fn greet(
     let at = || access.endpoint();
     let lost = |lost| OpenError::Lost { at: at(), lost };
     let challenge = challenge(socket).await.map_err(lost)?;
-    // It has accepted the connection by now, and nothing secret has been said.
+    // The challenge shows that the gateway has accepted the connection. No secret has been sent yet.
     if let Some(ends) = ends {
         let is_member = access.is_member.clone();
         let check = move || ends.check(is_member.as_ref().map(|member| &member.0));
@@ -101,13 +101,13 @@ pub async fn greet(
         );
     }
     if let Some(token) = issued.device_token {
-        // Where it cannot be kept it is issued again.
+        // If the token cannot be saved, the gateway issues it again.
         remember(access, move |identity, endpoint| identity.keep(endpoint, &token)).await;
     }
     Ok(hello)
 }
 
-/// Changes what is kept of this gateway's. The disk may be slow.
+/// Changes the saved token of this gateway, on a blocking thread, as the disk may be slow.
 async fn remember(
     access: &Credentials,
     change: impl FnOnce(&Identity, &str) -> Result<(), String> + Send + 'static,
@@ -119,14 +119,14 @@ async fn remember(
     }
 }
 
-/// Whether what is said at the other end gets the guard let in.
+/// Returns whether the messages on this socket admit the guard.
 #[cfg(any(test, feature = "test-support"))]
 pub async fn greeted(mut socket: Socket) -> bool {
     let access = Credentials::fuzzed();
     greet(&access, &mut socket, None, Dialect::default()).await.is_ok()
 }
 
-/// How to try again, if that may help.
+/// Returns how to try again, if that may help.
 fn again(access: &Credentials, manner: Dialect, refused: &Refused) -> Option<Dialect> {
     let without = match refused.message.rsplit_once("unexpected property '").map(|(_, name)| name) {
         Some("device'") => Some(Optional::Device),
@@ -136,7 +136,7 @@ fn again(access: &Credentials, manner: Dialect, refused: &Refused) -> Option<Dia
     if without.is_some() {
         return manner.without.is_none().then_some(Dialect { without, ..manner });
     }
-    // As OpenClaw's own client does it: only to whom the token was told before.
+    // Like OpenClaw's own client: only a loopback or pinned gateway gets a second token.
     let is_trusted = access.endpoint.is_loopback() || matches!(access.trust, Trust::Pinned(_));
     let may =
         is_trusted && access.secret.is_some() && access.device_token().is_some() && !manner.with_device_token;
@@ -144,7 +144,7 @@ fn again(access: &Credentials, manner: Dialect, refused: &Refused) -> Option<Dia
     (may && is_mismatch).then_some(Dialect { with_device_token: true, ..manner })
 }
 
-/// What every gateway begins with.
+/// The first message of every gateway.
 struct Challenge {
     nonce: String,
     /// Its clock, in milliseconds since 1970.
@@ -184,7 +184,7 @@ async fn next(socket: &mut Socket) -> Result<Frame, Disconnected> {
     }
 }
 
-// A gateway knows the clients that there are, and takes no other (OpenClaw 2026.9.6).
+// A gateway accepts only the clients that it knows (OpenClaw 2026.9.6).
 const CLIENT: &str = "gateway-client";
 const MODE: &str = "backend";
 const ROLE: &str = "operator";
@@ -210,7 +210,7 @@ fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value
     });
     let device_token = access.device_token().filter(|_| access.secret.is_none() || manner.with_device_token);
     let mut auth = serde_json::Map::new();
-    // What is signed with it.
+    // The token that the signature covers.
     let mut token = device_token.unwrap_or_default();
     if let Some(secret) = &access.secret {
         let key = match secret.kind {
@@ -232,7 +232,7 @@ fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value
             mode: MODE,
             role: ROLE,
             scopes: &access.scopes,
-            // By the gateway's clock: this one may be wrong.
+            // The gateway's time, as the local clock may be wrong.
             signed_at: challenge.ts.unwrap_or_else(now),
             token,
             nonce: &challenge.nonce,
@@ -243,7 +243,7 @@ fn params(access: &Credentials, manner: Dialect, challenge: &Challenge) -> Value
     params
 }
 
-/// What somebody who reads of a refusal can do.
+/// Returns what the operator can do about a refusal.
 fn advice(access: &Credentials, refused: &Refused) -> Option<String> {
     let source = match &access.secret {
         Some(secret) => secret.source.as_str(),
@@ -272,7 +272,7 @@ fn advice(access: &Credentials, refused: &Refused) -> Option<String> {
     })
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now() -> i64 {
     i64::try_from(now_ms()).unwrap_or(i64::MAX)
 }

@@ -1,18 +1,18 @@
-//! What the gateway says when it lets somebody in.
+//! The gateway's greeting when it admits a client.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Where it says nothing of ticks (OpenClaw 2026.9.6).
+/// The tick interval if the greeting has none (OpenClaw 2026.9.6).
 const TICK_INTERVAL: Duration = Duration::from_secs(30);
-/// What it may say: the silence of a gateway that is gone must be noticed at some time.
+/// The bounds of the tick interval: the silence of a dead gateway must be noticed eventually.
 const TICKS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(120)];
-/// What a message to it may have where it says nothing, in bytes.
+/// The longest message to the gateway if the greeting has no limit, in bytes.
 const PAYLOAD: usize = 64 << 10;
 
-/// Who lets in whom.
+/// The gateway's greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// The protocol that is spoken, 3 or 4.
@@ -21,29 +21,29 @@ pub struct Hello {
     pub version: String,
     /// Which run of the gateway this is.
     pub run: Run,
-    /// What was granted, such as `operator.approvals`.
+    /// The granted scopes, such as `operator.approvals`.
     pub scopes: Vec<String>,
-    /// Something comes at least this often.
+    /// The gateway sends something at least this often.
     pub tick: Duration,
-    /// The longest message it takes, in bytes.
+    /// The longest message that the gateway accepts, in bytes.
     pub max_payload: usize,
 }
 
-/// Which run of a gateway it is: what waited there is gone with another, as far as it does not keep it.
+/// A run of a gateway. What waited in an earlier run is lost unless the gateway saves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
     /// The id of its start, from 2026.8 on.
     Boot(String),
-    /// When it started, as far as that can be told, in milliseconds since 1970.
+    /// The approximate time of its start, in milliseconds since 1970.
     Since(i64),
-    /// It says nothing.
+    /// The greeting does not identify the run.
     Unknown,
 }
 
 impl Run {
-    /// Whether it is the same run, as far as that can be told.
+    /// Returns whether it is the same run, as far as is known.
     pub fn is_same(&self, other: &Run) -> bool {
-        // How long an answer was under way is in it.
+        // The start is computed from the arrival of an answer, whose transit takes time.
         const NEAR: u64 = 2_000;
         match (self, other) {
             (Run::Boot(one), Run::Boot(other)) => one == other,
@@ -95,19 +95,19 @@ struct Policy {
     tick_interval_ms: Option<u64>,
 }
 
-/// What is said at the same time and is nobody else's.
+/// The secrets that come with the greeting.
 pub struct Issued {
-    /// A token for this device alone.
+    /// A token for this device only.
     pub device_token: Option<String>,
 }
 
 impl Hello {
-    /// Reads the payload of the answer to `connect`, which has come at this time (milliseconds since 1970).
+    /// Parses the payload of the answer to `connect`, which arrived at `now` (milliseconds since 1970).
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is not a greeting.
     pub fn read(payload: Value, now: i64) -> Result<(Hello, Issued), String> {
-        // An array of the fields would be taken for the object.
+        // serde would accept an array of the fields in place of the object.
         if !payload.is_object() {
             return Err("it is no object".to_owned());
         }
@@ -139,7 +139,7 @@ impl Hello {
         Ok((hello, Issued { device_token: auth.device_token }))
     }
 
-    /// Whether it was granted.
+    /// Returns whether the gateway has granted a scope.
     pub fn grants(&self, scope: &str) -> bool {
         self.scopes.iter().any(|granted| granted == scope)
     }

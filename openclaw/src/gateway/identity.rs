@@ -1,5 +1,6 @@
-//! Who the guard is to a gateway: an Ed25519 key, made at first use. By it a guard that comes back is known, and may wait
-//! for what it asked before (OpenClaw 2026.7 and later). It is in the state directory, where the guarded tree reads nothing.
+//! The guard's identity for gateways: an Ed25519 key, created at first use. By it a gateway recognizes a
+//! guard that reconnects, which may then wait for its earlier requests (OpenClaw 2026.7 and later). The key
+//! is in the state directory, where the guarded tree reads nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,16 +20,16 @@ use sha2::{Digest, Sha256};
 use crate::approvals_store::{Directory, GUARD, Lock};
 use crate::ids;
 
-/// Its file in [`GUARD`].
+/// The identity's file in [`GUARD`].
 pub const NAME: &str = "device.json";
-/// What it is written as first.
+/// The file's name until it is complete.
 const NEW: &str = "device.json.new";
-/// A longer file is none, in bytes.
+/// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 10;
-/// Bytes of the key.
+/// The length of the key's seed, in bytes.
 const SEED: usize = 32;
 
-/// A key, and the tokens that gateways have issued to it. `Debug` tells none of them.
+/// A key, and the tokens that gateways have issued to it. `Debug` shows none of them.
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<Ed25519KeyPair>,
@@ -36,7 +37,7 @@ pub struct Identity {
     state: PathBuf,
 }
 
-/// As it is kept.
+/// The content of the identity's file.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StoredIdentity {
@@ -46,7 +47,7 @@ struct StoredIdentity {
     tokens: BTreeMap<String, String>,
 }
 
-/// What is signed for a connection.
+/// The values that are signed for a connection.
 pub struct Claim<'a> {
     /// `gateway-client`.
     pub client: &'a str,
@@ -54,19 +55,19 @@ pub struct Claim<'a> {
     pub mode: &'a str,
     /// `operator`.
     pub role: &'a str,
-    /// What is asked for.
+    /// The requested scopes.
     pub scopes: &'a [&'a str],
     /// Milliseconds since 1970.
     pub signed_at: i64,
-    /// The token that is sent, or nothing.
+    /// The token that is sent; empty if there is none.
     pub token: &'a str,
-    /// That of the challenge.
+    /// The nonce of the challenge.
     pub nonce: &'a str,
     /// `linux`.
     pub platform: &'a str,
 }
 
-/// `device` of a connection's parameters.
+/// The `device` object of a connection's parameters.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Device {
@@ -78,7 +79,7 @@ pub struct Device {
 }
 
 impl Identity {
-    /// The one of this state directory, which is made where there is none.
+    /// Returns the identity of this state directory, and creates it if there is none.
     ///
     /// # Errors
     /// A sentence for a human.
@@ -91,7 +92,7 @@ impl Identity {
         }
     }
 
-    /// The one of this state directory, where there is one.
+    /// Returns the identity of this state directory, if there is one.
     ///
     /// # Errors
     /// A sentence for a human.
@@ -109,17 +110,17 @@ impl Identity {
         Ok(Identity { key: Arc::new(key), tokens: written.tokens, state: state.to_owned() })
     }
 
-    /// By which gateways know it: the SHA-256 of the public key.
+    /// Returns the id by which gateways know the guard: the SHA-256 of the public key.
     pub fn id(&self) -> String {
         HEXLOWER.encode(&Sha256::digest(self.key.public_key()))
     }
 
-    /// What a gateway has issued to it.
+    /// Returns the token that a gateway has issued to the guard.
     pub fn token(&self, endpoint: &str) -> Option<&str> {
         self.tokens.get(endpoint).map(String::as_str)
     }
 
-    /// Keeps what a gateway has issued.
+    /// Saves the token that a gateway has issued.
     ///
     /// # Errors
     /// A sentence for a human.
@@ -129,7 +130,7 @@ impl Identity {
         })
     }
 
-    /// Forgets what a gateway does not take any more; not what it has issued since.
+    /// Removes a token that a gateway has refused, unless the gateway has issued another since.
     ///
     /// # Errors
     /// A sentence for a human.
@@ -144,7 +145,7 @@ impl Identity {
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, String>)) -> Result<(), String> {
         let changed = Directory::make_own(&self.state).and_then(|own| {
             let _lock = Lock::take(&own)?;
-            // Another guard may have changed it. One that was removed meanwhile is not made again from memory.
+            // Another guard may have changed the file. If it was removed, it is not recreated.
             let Some(mut written) = read(&own)? else { return Ok(()) };
             let before = written.tokens.clone();
             change(&mut written.tokens);
@@ -153,7 +154,7 @@ impl Identity {
         changed.map_err(|error| format!("{}: {error}", path(&self.state)))
     }
 
-    /// Signs, by the third version of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).
+    /// Signs version 3 of the text (facts of OpenClaw 2026.9.6 and 2026.7.35).
     pub fn sign(&self, claim: &Claim<'_>) -> Device {
         let id = self.id();
         let signature = BASE64URL_NOPAD.encode(self.key.sign(claim.text(&id).as_bytes()).as_ref());
@@ -173,7 +174,7 @@ impl Claim<'_> {
     fn text(&self, id: &str) -> String {
         let Claim { client, mode, role, scopes, signed_at, token, nonce, platform } = self;
         let (scopes, platform) = (scopes.join(","), platform.trim().to_lowercase());
-        // No family of devices.
+        // The last field, the device family, is empty.
         format!("v3|{id}|{client}|{mode}|{role}|{scopes}|{signed_at}|{token}|{nonce}|{platform}|")
     }
 }
@@ -223,7 +224,7 @@ fn read(own: &Directory) -> io::Result<Option<StoredIdentity>> {
     Ok(Some(written))
 }
 
-/// Guards that begin at the same time have one: the first makes it.
+/// Creates the identity. Guards that start at the same time share one, which the first creates.
 fn make(state: &Path) -> io::Result<StoredIdentity> {
     let own = Directory::make_own(state)?;
     let _lock = Lock::take(&own)?;
@@ -236,7 +237,7 @@ fn make(state: &Path) -> io::Result<StoredIdentity> {
     Ok(written)
 }
 
-/// In one step, under the lock: half a key would be a broken one.
+/// Replaces the file in one step, under the lock, so that no partial key is ever read.
 fn write(own: &Directory, written: &StoredIdentity) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let file = own.below(NEW, flags, Mode::RUSR | Mode::WUSR)?;

@@ -1,4 +1,4 @@
-//! A connection that has been let in.
+//! An admitted connection to a gateway.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,14 +18,14 @@ use super::handshake::{Dialect, NotLetIn, greet};
 use super::hello::Hello;
 use super::problem::{CallError, Disconnected, OpenError};
 
-/// How long all of it may take until the guard is let in.
+/// How long it may take in all until the guard is admitted.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long saying goodbye may take.
+/// How long closing the connection may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How much later than promised something may come.
+/// How much later than promised a tick may arrive.
 const GRACE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A connection that has been let in. It ends when its last clone is dropped.
+/// An admitted connection. It ends when its last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Link(Arc<Shared>);
 
@@ -37,7 +37,7 @@ struct Shared {
     lost: watch::Receiver<Option<Disconnected>>,
 }
 
-/// What a link says to what drives it.
+/// A message from a link to its driver.
 #[derive(Debug)]
 enum Tell {
     Call { id: String, text: String, answer: oneshot::Sender<CallResult> },
@@ -45,7 +45,7 @@ enum Tell {
 }
 
 impl Link {
-    /// Connects, and gets let in.
+    /// Connects and performs the handshake.
     ///
     /// # Errors
     /// Why there is no connection.
@@ -56,7 +56,7 @@ impl Link {
                 let (mut socket, ends) = dial(access).await?;
                 match greet(access, &mut socket, ends, manner).await {
                     Ok(hello) => return Ok(Link::new(socket, hello)),
-                    // Each of the manners is tried once.
+                    // Each form of `connect` is tried once.
                     Err(NotLetIn::Again(next)) => manner = next,
                     Err(NotLetIn::Never(error)) => return Err(error),
                 }
@@ -68,7 +68,7 @@ impl Link {
         })
     }
 
-    /// Takes over a connection that has been let in; a task of its own reads it until it ends.
+    /// Takes over an admitted connection; a separate task reads it until it ends.
     pub fn new(socket: Socket, hello: Hello) -> Link {
         let (tell, told) = mpsc::unbounded_channel();
         let (end, lost) = watch::channel(None);
@@ -82,22 +82,22 @@ impl Link {
         Link(Arc::new(shared))
     }
 
-    /// What the gateway said when it let the guard in.
+    /// Returns the gateway's greeting.
     pub fn hello(&self) -> &Hello {
         &self.0.hello
     }
 
-    /// Calls a method, and waits for the first answer for as long as the connection lasts. Whoever drops this does not wait
-    /// any more; the gateway is not told.
+    /// Calls a method and waits for the first answer, for as long as the connection lasts. Dropping the
+    /// future ends the wait; the gateway is not notified.
     ///
     /// # Errors
-    /// When the gateway does not do it, or the connection ends first.
+    /// When the gateway refuses the call, or the connection ends first.
     pub async fn call(&self, method: &str, params: Value) -> Result<Value, CallError> {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed).to_string();
         let text = request(&id, method, &params);
         let (answer, answered) = oneshot::channel();
         let _forget = Forget { id: id.clone(), tell: &self.0.tell };
-        // Where nobody takes it, the answer's other end is dropped.
+        // If the driver has ended, the send drops `answer`, and the wait below fails.
         let _ = self.0.tell.send(Tell::Call { id, text, answer });
         match answered.await {
             Ok(answer) => answer.map_err(CallError::Refused),
@@ -105,14 +105,14 @@ impl Link {
         }
     }
 
-    /// Waits until the connection has ended.
+    /// Waits until the connection has ended; returns why.
     pub async fn lost(&self) -> Disconnected {
         let mut lost = self.0.lost.clone();
         let lost = lost.wait_for(Option::is_some).await.ok().and_then(|lost| lost.clone());
         lost.unwrap_or_else(|| Disconnected::Failed("its task has ended".to_owned()))
     }
 
-    /// Ends it, where this is the last clone, and waits until the gateway has heard so.
+    /// Drops this clone and waits until the connection has ended, which the last clone causes.
     pub async fn end(self) {
         let mut lost = self.0.lost.clone();
         drop(self);
@@ -120,7 +120,7 @@ impl Link {
     }
 }
 
-/// Has the answer of a call not waited for any more.
+/// A guard that ends the wait for a call's answer when it is dropped.
 struct Forget<'l> {
     id: String,
     tell: &'l mpsc::UnboundedSender<Tell>,
@@ -132,7 +132,7 @@ impl Drop for Forget<'_> {
     }
 }
 
-/// What reads and writes.
+/// The task that reads and writes the connection.
 struct Driver {
     socket: Socket,
     told: mpsc::UnboundedReceiver<Tell>,
@@ -169,7 +169,7 @@ impl Driver {
                     None => {
                         let goodbye = async {
                             let _ = self.socket.close(None).await;
-                            // Until the gateway has heard it.
+                            // Reads until the gateway has closed its end too.
                             while let Some(Ok(_)) = self.socket.next().await {}
                         };
                         let _ = timeout(CLOSE_TIMEOUT, goodbye).await;
@@ -185,11 +185,11 @@ impl Driver {
         match frame {
             Frame::Answer { id, answer } => {
                 if let Some(who) = self.calls.answered(&id) {
-                    // Else it does not wait any more.
+                    // This fails only if the caller has stopped waiting.
                     let _ = who.send(answer);
                 }
             }
-            // None tells of what is waited for (OpenClaw 2026.7.35, 2026.9.6).
+            // No event answers a call (OpenClaw 2026.7.35, 2026.9.6).
             Frame::Event(_) | Frame::Other => {}
         }
     }

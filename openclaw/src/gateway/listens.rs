@@ -1,4 +1,4 @@
-//! Where OpenClaw's gateway listens, by the operator's environment and `openclaw.json`.
+//! Determines where OpenClaw's gateway listens, from the operator's environment and `openclaw.json`.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -13,17 +13,17 @@ use guard_policy::{Gateway, GatewayConfig};
 use crate::config::{Config, REMOTE_URL};
 use crate::plain_file::read as read_plain;
 
-/// Where a client goes.
+/// The variable with the URL that clients use.
 pub(super) const URL: &str = "OPENCLAW_GATEWAY_URL";
 
-/// Its configuration: `OPENCLAW_CONFIG_PATH`, else `openclaw.json` in the state directory.
+/// Returns the path of OpenClaw's configuration: `OPENCLAW_CONFIG_PATH`, else `openclaw.json` in `state`.
 pub fn config(state: &Path) -> PathBuf {
     let named = env::var_os("OPENCLAW_CONFIG_PATH").filter(|path| !path.is_empty());
     named.map_or_else(|| state.join("openclaw.json"), PathBuf::from)
 }
 
-/// The copies that OpenClaw leaves beside its configuration when that changes (OpenClaw 2026.7.35, 2026.9.6), each with
-/// the secrets of its time: those that are there, and those of which the name is known beforehand.
+/// Returns the copies that OpenClaw leaves beside its configuration when it changes (OpenClaw 2026.7.35,
+/// 2026.9.6), each with the secrets of its time: existing ones, and those with known names.
 pub fn copies(config: &Path) -> Vec<PathBuf> {
     const ENDS: [&str; 7] = ["bak", "bak.1", "bak.2", "bak.3", "bak.4", "last-good", "pre-update"];
     let (Some(directory), Some(name)) = (config.parent(), config.file_name()) else { return Vec::new() };
@@ -40,12 +40,13 @@ pub fn copies(config: &Path) -> Vec<PathBuf> {
     copies
 }
 
-/// The ports that it may have. What cannot be read is in a warning, and the default counts.
+/// Returns the ports that the gateway may have. Without a readable source, the default counts, with a
+/// warning.
 pub fn find(config: &Path) -> Gateway {
     every(config, &|name| env::var_os(name))
 }
 
-/// The same in an environment that is given.
+/// Does as [`find`], with a given environment.
 pub(super) fn every(config: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Gateway {
     let gateway = find_in(config, variable("OPENCLAW_GATEWAY_PORT"));
     let told = variable(URL).and_then(|url| url.into_string().ok());
@@ -54,7 +55,7 @@ pub(super) fn every(config: &Path, variable: &dyn Fn(&str) -> Option<OsString>) 
     urls.filter_map(|url| GatewayUrl::parse(url.trim()).ok()).fold(gateway, |gateway, url| gateway.and(&url))
 }
 
-/// Where OpenClaw's own gateway listens, where this is `OPENCLAW_GATEWAY_PORT`.
+/// Returns where OpenClaw's own gateway listens; `variable` is the value of `OPENCLAW_GATEWAY_PORT`.
 pub(super) fn find_in(config: &Path, variable: Option<OsString>) -> Gateway {
     let variable = variable.map(|value| value.to_string_lossy().into_owned());
     let text = match read_plain(config) {

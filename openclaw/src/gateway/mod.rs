@@ -1,11 +1,13 @@
 //! OpenClaw's gateway: where it listens (`listens`), and the client of it.
 //!
-//! `settings` is what guard.json says of it, `crate::config` what OpenClaw's own configuration says, `secret` what opens it,
-//! `secret_env` which of the operator's variables do, `identity` who the guard is to it; `access` puts them together. `dial`
-//! makes a connection, by `tls` where it must be, `peer` says who is at its other end, `handshake` gets it let in, `hello` is
-//! what the gateway says to that, and `link` is one that has been let in: `frames` are what goes over it, `calls` which answer
-//! belongs to which call. `pause` is how long it waits between two tries.
-//! `sync` brings a gateway's own approvals to where the policy is compiled from.
+//! `settings` holds the gateway settings of guard.json, `crate::config` OpenClaw's own configuration,
+//! `secret` the token or password, `secret_env` the operator's variables that contain one, and `identity` the
+//! guard's key. `access` combines them.
+//!
+//! `dial` opens a connection, with `tls` if needed. `peer` checks the process at the other end, `handshake`
+//! gets the guard admitted, and `hello` is the gateway's greeting. `link` is an admitted connection: `frames`
+//! are its messages, and `calls` matches answers to calls. `pause` computes the wait between two attempts.
+//! `sync` fetches a gateway's own approvals, for the policy to be compiled from.
 
 mod access;
 mod calls;
@@ -25,7 +27,7 @@ mod settings;
 mod sync;
 #[cfg(test)]
 pub mod tests;
-// Names that say what they are; no part of what is shipped.
+// The names explain themselves, and the module is not shipped.
 #[allow(missing_docs)]
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;
@@ -46,7 +48,7 @@ pub use settings::GatewaySettings;
 pub use sync::{SyncThread, Unsaved, ask_first};
 pub use tls::{Trust, over as tls_over};
 
-/// What is thrown at.
+/// The items that the fuzz targets use.
 #[cfg(any(test, feature = "test-support"))]
 pub mod fuzzed {
     pub use super::dial::{Socket, Stream, limits};

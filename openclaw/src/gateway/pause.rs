@@ -1,10 +1,11 @@
-//! How long to wait until something is tried again.
+//! The wait before something is tried again.
 
 use std::time::Duration;
 
 use crate::ids;
 
-/// Doubles from one attempt to the other. Up to half of it is left to chance, so that many guards do not come back at once.
+/// A wait that doubles with each attempt. Up to half of it is random, so that guards do not reconnect at
+/// once.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
     bounds: [Duration; 2],
@@ -12,12 +13,12 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// From the first of these to the second.
+    /// Creates a wait that grows from the first bound to the second.
     pub const fn new(bounds: [Duration; 2]) -> Pause {
         Pause { bounds, next: bounds[0] }
     }
 
-    /// The next one.
+    /// Returns the next wait.
     pub fn take(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(self.bounds[1]);
@@ -25,7 +26,7 @@ impl Pause {
         pause / 2 + pause / 2 * chance / 1000
     }
 
-    /// It has worked: from the beginning again.
+    /// Starts with the shortest wait again, after a success.
     pub fn reset(&mut self) {
         self.next = self.bounds[0];
     }

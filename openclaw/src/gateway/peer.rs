@@ -1,5 +1,6 @@
-//! Who holds the other end of a connection on this host. The guarded tree may not bind the gateway's port (docs/policy.md);
-//! this is for the port of a gateway that does not run, which any user may take.
+//! Checks which process holds the other end of a connection on this host. The guarded tree may not bind the
+//! gateway's port (docs/policy.md); this check is for the port of a gateway that does not run, which any user
+//! may bind.
 
 use std::fs;
 use std::io;
@@ -13,21 +14,21 @@ use rustix::process::geteuid;
 use crate::peer::nested_guard::guard_above;
 use crate::ports::IsMember;
 
-/// How often a row is looked for that is not there: the table is not read in one step.
+/// How often a missing row is looked for: the kernel's table is not read in one step.
 const MAX_POLLS: usize = 5;
-/// Between two looks.
+/// The pause between two attempts to find the row.
 const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The two ends of a connection, as this one's socket has them.
+/// The two ends of a connection, as the local socket reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketPair {
-    /// This one's.
+    /// The local address.
     pub own: SocketAddr,
-    /// The gateway's.
+    /// The gateway's address.
     pub peer: SocketAddr,
 }
 
-/// Why nothing secret is said to it.
+/// Why no secret may be sent to the other end.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayRejected {
     /// The socket belongs to neither this user nor root; holds the user id.
@@ -36,12 +37,12 @@ pub enum GatewayRejected {
     /// A process of a guarded tree holds the socket; holds its pid.
     #[error("a process of a guarded tree ({0}) listens there: it may not answer")]
     Member(i32),
-    /// A process of a guarded tree may hold the socket, for its descriptors cannot be read; holds its pid.
+    /// A process of a guarded tree may hold the socket, as its descriptors cannot be read; holds its pid.
     #[error(
         "it cannot be told whether a process of a guarded tree ({0}) listens there: it does not show what it holds"
     )]
     Hidden(i32),
-    /// No process in /proc that can be looked into holds the socket.
+    /// No process whose descriptors can be read holds the socket.
     #[error(
         "no process that this user sees listens there, so it cannot be told whether it is one of a guarded tree: run the \
          gateway as this user and beside the guard, or let it speak TLS (wss://)"
@@ -56,15 +57,15 @@ pub enum GatewayRejected {
 }
 
 impl SocketPair {
-    /// Whether both are of this host: who connects to one of its addresses comes from there.
+    /// Returns whether both ends are on this host: it connects to its own addresses from the same address.
     pub fn are_here(&self) -> bool {
         self.peer.ip().to_canonical().is_loopback() || self.peer.ip() == self.own.ip()
     }
 
-    /// Of a connection that the gateway has accepted: before that its end is nobody's.
+    /// Checks a connection that the gateway has accepted. Before that, no process holds its end.
     ///
     /// # Errors
-    /// When nothing secret may be said.
+    /// Why no secret may be sent.
     pub fn check(&self, is_member: Option<&IsMember>) -> Result<(), GatewayRejected> {
         let row = self.row()?;
         let own = geteuid().as_raw();
@@ -73,7 +74,7 @@ impl SocketPair {
         }
         let is_member = |pid| is_member.is_some_and(|is_member| is_member(pid)) || guard_above(pid).is_some();
         let mut hidden = None;
-        // What root holds cannot be a member's, who is not root.
+        // A socket of root cannot be a member's, which does not run as root.
         let mut is_other = row.uid != own;
         let mut is_perhaps_other = false;
         for pid in processes()? {
@@ -85,13 +86,15 @@ impl SocketPair {
                 Some(true) if is_member => return Err(GatewayRejected::Member(pid)),
                 Some(true) => is_other = true,
                 None if is_member => hidden = Some(pid),
-                // A guard of root has no capabilities, and sees neither what other processes of root have nor what its own do.
+                // A guard run by root has no capabilities: it can read neither the descriptors of root's
+                // other processes nor those of its own.
                 None => is_perhaps_other |= own == 0,
                 Some(false) => {}
             }
         }
-        // Who hides has it only if nobody else does. Nor does it say anything that nobody has it now: a member may have
-        // put it on the way to itself, in a message that it takes later (unix(7), SCM_RIGHTS).
+        // A hidden member holds the socket only if no other process does. If none is found, that proves
+        // nothing: a member may have sent the socket to itself in a message that it receives later (unix(7),
+        // SCM_RIGHTS).
         match hidden {
             _ if is_other || is_perhaps_other => Ok(()),
             Some(hidden) => Err(GatewayRejected::Hidden(hidden)),
@@ -99,7 +102,7 @@ impl SocketPair {
         }
     }
 
-    /// The kernel's row of the other end.
+    /// Returns the row of the other end in the kernel's tables.
     fn row(&self) -> Result<TcpNetEntry, GatewayRejected> {
         let failed = |error: procfs::ProcError| GatewayRejected::Failed(error.to_string());
         for look in 0..MAX_POLLS {
@@ -107,7 +110,7 @@ impl SocketPair {
                 std::thread::sleep(RETRY_INTERVAL);
             }
             let me = Process::myself().map_err(failed)?;
-            // One that listens on :: has 127.0.0.1 in the other table.
+            // If the gateway listens on ::, its connections from 127.0.0.1 are in the IPv6 table.
             let mut rows = me.tcp().map_err(failed)?;
             rows.extend(me.tcp6().unwrap_or_default());
             let row = rows.into_iter().find(|row| {
@@ -132,7 +135,7 @@ fn processes() -> Result<impl Iterator<Item = i32>, GatewayRejected> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
 }
 
-/// Whether a process has the socket of this inode; `None` where that cannot be told.
+/// Returns whether a process holds the socket with this inode; `None` if its descriptors cannot be read.
 fn holds(pid: i32, inode: u64) -> Option<bool> {
     let wanted = format!("socket:[{inode}]");
     let is_gone = |error: &io::Error| {
@@ -143,12 +146,12 @@ fn holds(pid: i32, inode: u64) -> Option<bool> {
         Err(error) => return is_gone(&error).then_some(false),
     };
     let mut is_told = true;
-    // A thread may have descriptors of its own.
+    // A thread may have a descriptor table of its own.
     for task in tasks.flatten() {
         match fs::read_dir(task.path().join("fd")) {
             Ok(held) => {
                 for entry in held {
-                    // Who may list them may not see what they are, where its rights are fewer.
+                    // Reading a link takes more rights than listing the directory.
                     match entry.and_then(|entry| fs::read_link(entry.path())) {
                         Ok(link) if link.as_os_str() == wanted.as_str() => return Some(true),
                         Ok(_) => {}

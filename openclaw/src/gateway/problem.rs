@@ -1,5 +1,5 @@
-//! Why there is no connection, not any more, or no answer. Each is a sentence for a human, in which nothing acts on a
-//! terminal.
+//! Why a connection cannot be opened, why it has ended, or why a call has no answer. Each message is a
+//! sentence for a human, without control characters for a terminal.
 
 use std::io;
 
@@ -8,16 +8,16 @@ use guard_policy::text::shown;
 use super::frames::Refused;
 use super::peer::GatewayRejected;
 
-/// Why a connection was not made, or not let in.
+/// Why a connection was not opened or not admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nobody listens.
+    /// No process listens at the address.
     #[error("{at}: nobody listens; start the gateway with `openclaw gateway`")]
     Nobody {
         /// The gateway's URL.
         at: String,
     },
-    /// The kernel's, on the way to the first message.
+    /// An I/O error before the first message.
     #[error("{at}: {error}")]
     Unreachable {
         /// The gateway's URL.
@@ -25,7 +25,7 @@ pub enum OpenError {
         /// Why it cannot be reached.
         error: io::Error,
     },
-    /// It would not be private.
+    /// The connection would not be private.
     #[error("{at}: {why}")]
     Insecure {
         /// The gateway's URL.
@@ -33,15 +33,15 @@ pub enum OpenError {
         /// What is not private about it, or what is wrong with its certificate.
         why: String,
     },
-    /// Who is there may not be told anything.
+    /// No secret may be sent to the process at the other end.
     #[error("{at}: {turned}")]
     Turned {
         /// The gateway's URL.
         at: String,
-        /// Why nothing secret is said to it.
+        /// Why no secret may be sent.
         turned: GatewayRejected,
     },
-    /// What is there speaks something else.
+    /// The other end is not a gateway.
     #[error("{at}: this is no gateway of OpenClaw: {why}")]
     NoGateway {
         /// The gateway's URL.
@@ -49,14 +49,14 @@ pub enum OpenError {
         /// What it does that a gateway does not.
         why: String,
     },
-    /// It is there, and takes no connection now (OpenClaw 2026.9.6 while it starts or stops, and where too many have not
-    /// said yet who they are).
+    /// The gateway accepts no connection at the moment (OpenClaw 2026.9.6 while it starts or stops, or while
+    /// too many clients have not identified themselves yet).
     #[error("{at}: it takes no connection for now (HTTP 503)")]
     Busy {
         /// The gateway's URL.
         at: String,
     },
-    /// It took longer than everything may take.
+    /// The gateway took too long.
     #[error("{at}: {what} has not come for {seconds} s")]
     Slow {
         /// The gateway's URL.
@@ -66,7 +66,7 @@ pub enum OpenError {
         /// How long, in seconds.
         seconds: u64,
     },
-    /// The connection has ended before it was let in.
+    /// The connection ended before the guard was admitted.
     #[error("{at}: {lost}")]
     Lost {
         /// The gateway's URL.
@@ -74,26 +74,26 @@ pub enum OpenError {
         /// How it ended.
         lost: Disconnected,
     },
-    /// The gateway does not let the guard in.
+    /// The gateway does not admit the guard.
     #[error("{at}: the gateway refuses the guard: {refused}{}", advice(.next))]
     Refused {
         /// The gateway's URL.
         at: String,
-        /// What the gateway says of it.
+        /// The gateway's refusal.
         refused: Box<Refused>,
         /// What to do next.
         next: Option<String>,
     },
-    /// It lets it in, and lets it do nothing.
+    /// The gateway admits the guard, but without the scope that it needs.
     #[error(
         "{at}: the gateway does not grant {scope} (it grants {}){}", list(.granted), advice(.next)
     )]
     MissingScope {
         /// The gateway's URL.
         at: String,
-        /// The scope that it does not grant.
+        /// The scope that the gateway does not grant.
         scope: &'static str,
-        /// The scopes that it grants.
+        /// The scopes that the gateway grants.
         granted: Vec<String>,
         /// What to do next.
         next: Option<String>,
@@ -111,21 +111,21 @@ fn list(scopes: &[String]) -> String {
 /// Why a connection has ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Disconnected {
-    /// The gateway has ended it.
+    /// The gateway has closed the connection.
     #[error("the gateway has closed the connection{}", closed(*.code, .reason))]
     Closed {
-        /// RFC 6455's; 1000 is an ordinary end, 1012 a restart.
+        /// The code of RFC 6455; 1000 is an ordinary end, 1012 a restart.
         code: Option<u16>,
-        /// The text of the close frame; empty where there is none.
+        /// The text of the close frame; empty if there is none.
         reason: String,
     },
-    /// What came is no frame.
+    /// A message is not a valid frame.
     #[error("what the gateway said cannot be read: {0}")]
     Broken(String),
-    /// Nothing has come for longer than the gateway's ticks allow.
+    /// The gateway has been silent for longer than its ticks allow.
     #[error("nothing has come from the gateway for {0} s")]
     Silent(u64),
-    /// The kernel's.
+    /// Reading or writing has failed.
     #[error("the connection to the gateway has ended: {0}")]
     Failed(String),
 }
@@ -142,10 +142,10 @@ fn closed(code: Option<u16>, reason: &str) -> String {
 /// Why a call has no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// The connection has ended first.
+    /// The connection ended before the answer.
     #[error(transparent)]
     Lost(Disconnected),
-    /// The gateway does not do it.
+    /// The gateway refuses the call.
     #[error("{0}")]
     Refused(Refused),
 }

@@ -1,4 +1,4 @@
-//! What opens the gateway.
+//! The token or password for the gateway.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,19 +11,19 @@ use guard_policy::text::shown;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::process::geteuid;
 
-/// A longer token is none, in bytes.
+/// The longest secret that is accepted, in bytes.
 const MAX_BYTES: u64 = 4096;
 
-/// A token or a password. `Debug` does not tell it.
+/// A token or a password. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     pub kind: SecretKind,
     text: String,
-    /// Where it was found, for people.
+    /// Where it was found, for display.
     pub source: String,
 }
 
-/// How it is said to the gateway.
+/// How the secret is presented to the gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretKind {
     /// The gateway's token (`gateway.auth.mode: "token"`).
@@ -33,10 +33,10 @@ pub enum SecretKind {
 }
 
 impl Secret {
-    /// What is trimmed away belongs to the file or the variable.
+    /// Creates a secret from a text, without the white space around it.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the text is not a secret.
     pub fn new(kind: SecretKind, text: &str, source: String) -> Result<Secret, String> {
         let text = text.trim();
         if text.is_empty() {
@@ -51,7 +51,7 @@ impl Secret {
         Ok(Secret { kind, text: text.to_owned(), source })
     }
 
-    /// The secret itself, for the gateway.
+    /// Returns the secret itself, for the gateway.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -63,17 +63,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Reads the file that guard.json names, by its real path: a plain one, of this user or of root, that is nobody else's to
-/// read or write.
+/// Reads the file that guard.json names, by its real path. It must be a regular file of this user or of root,
+/// and nobody else may read or write it.
 ///
 /// # Errors
-/// Why it has none.
+/// Why the file gives no secret.
 pub fn of_file(path: &Path) -> Result<Secret, String> {
     let source = shown(path.as_os_str().as_bytes());
     let failed = |error: rustix::io::Errno| format!("{source}: {}", std::io::Error::from(error));
-    // A FIFO would wait for somebody to write.
+    // Opening a FIFO would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    // A link on the way has been made since: it may be the tree's.
+    // A link in a real path has been created since, and may be the tree's.
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).map_err(failed)?;
     let stat = fstat(&file).map_err(failed)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
@@ -95,10 +95,10 @@ pub fn of_file(path: &Path) -> Result<Secret, String> {
     Secret::new(SecretKind::Token, &text, source)
 }
 
-/// One of a variable of the guard's own environment, which no child has.
+/// Takes a secret from a variable of the guard's own environment, which no child inherits.
 ///
 /// # Errors
-/// Why it has none.
+/// Why the variable gives no secret.
 pub fn of_variable(kind: SecretKind, name: &str, value: OsString) -> Result<Secret, String> {
     let source = format!("{name} of the guard's environment");
     let text = value.into_string().map_err(|_| format!("{source} is no UTF-8 text"))?;

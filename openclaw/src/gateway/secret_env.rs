@@ -1,4 +1,4 @@
-//! Variables of the operator's environment that open the gateway, whatever they are called.
+//! Variables of the operator's environment that hold a secret of the gateway, whatever their names.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -10,10 +10,10 @@ use super::secret;
 use super::settings::GatewaySettings;
 use crate::config::{Config, SecretInput};
 
-/// A shorter secret may well be another variable's value by chance, in bytes.
+/// The shortest secret that is compared, in bytes. Others may equal a shorter one by chance.
 const MIN_LEN: usize = 8;
 
-/// What no command may have.
+/// The variables that no command may inherit.
 #[derive(Debug, Default)]
 pub struct SecretVariables {
     names: Vec<OsString>,
@@ -21,13 +21,13 @@ pub struct SecretVariables {
 }
 
 impl SecretVariables {
-    /// By what openclaw.json and guard.json say of secrets, and by the variables that OpenClaw itself looks at. `state` is
-    /// the state directory.
+    /// Finds the variables from openclaw.json, guard.json and the names that OpenClaw itself reads. `state`
+    /// is the state directory.
     pub fn find(wanted: &GatewaySettings, state: &Path) -> SecretVariables {
         SecretVariables::find_in(wanted, &config(state), &|name| env::var_os(name))
     }
 
-    /// The same in an environment that is given.
+    /// Does as [`SecretVariables::find`], with a given environment.
     pub(super) fn find_in(
         wanted: &GatewaySettings,
         file: &Path,
@@ -55,7 +55,7 @@ impl SecretVariables {
         withheld
     }
 
-    /// Whether this is one of them.
+    /// Returns whether a variable is one of them, by its name or its value.
     pub fn has(&self, name: &OsStr, value: &OsStr) -> bool {
         let is_secret = |value: &str| self.texts.iter().any(|text| text == value.trim());
         self.names.iter().any(|withheld| withheld == name) || value.to_str().is_some_and(is_secret)

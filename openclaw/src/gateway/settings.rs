@@ -1,4 +1,4 @@
-//! What guard.json says of the gateway.
+//! The gateway settings of guard.json.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,23 +7,23 @@ use std::path::PathBuf;
 use guard_policy::Policy;
 use guard_policy::approval::{Fingerprint, GatewayUrl};
 
-/// Where it is and what opens it, as far as guard.json says so.
+/// The address of the gateway and the access to it, as far as guard.json specifies them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GatewaySettings {
     /// `approvals.gateway.url`.
     pub url: Option<GatewayUrl>,
-    /// The real path of `approvals.gateway.tokenFile`, or why it is not to be used.
+    /// The real path of `approvals.gateway.tokenFile`, or why it must not be used.
     pub token_file: Option<Result<PathBuf, String>>,
-    /// `approvals.gateway.allowInsecure`: without TLS to other hosts, too.
+    /// `approvals.gateway.allowInsecure`: whether other hosts, too, may be contacted without TLS.
     pub allow_insecure: bool,
     /// `approvals.gateway.fingerprint`: the certificate of a `wss://` gateway.
     pub fingerprint: Option<Fingerprint>,
-    /// `approvals.gateway.admin`: whether operator.admin is asked for.
+    /// `approvals.gateway.admin`: whether operator.admin is requested.
     pub admin: bool,
 }
 
 impl GatewaySettings {
-    /// What this policy says.
+    /// Returns the settings in a policy.
     pub fn from_policy(policy: &Policy) -> GatewaySettings {
         let route = policy.approvals().gateway();
         let token = policy.gateway_token().map(|place| place.map(OsStr::from_bytes).map_err(str::to_owned));

@@ -1,4 +1,4 @@
-//! A gateway that says what a test wants it to.
+//! A gateway that sends what a test wants.
 
 use futures_util::{SinkExt, StreamExt};
 use guard_policy::approval::GatewayUrl;
@@ -13,7 +13,7 @@ use crate::gateway::dial::{Socket, Stream, limits};
 use crate::gateway::hello::Hello;
 use crate::gateway::{Credentials, Link};
 
-/// One that listens on a port of its own.
+/// A gateway that listens on its own port.
 pub struct Gateway {
     listener: TcpListener,
 }
@@ -30,27 +30,27 @@ impl Gateway {
         format!("ws://{}", self.listener.local_addr().unwrap())
     }
 
-    /// What somebody has who may come in.
+    /// Returns credentials for this gateway.
     pub fn access(&self) -> Credentials {
         Credentials { endpoint: GatewayUrl::parse(&self.url()).unwrap(), ..Credentials::fuzzed() }
     }
 
-    /// The next that connects, before anything is said.
+    /// Accepts the next connection, and sends nothing.
     pub async fn raw(&self) -> TcpStream {
         self.listener.accept().await.unwrap().0
     }
 
-    /// The next that connects, before anything is said over the WebSocket.
+    /// Accepts the next connection and its upgrade to a WebSocket.
     pub async fn accept(&self) -> Client {
         Client::upgrade(self.raw().await).await
     }
 
-    /// The next that connects, let in.
+    /// Accepts and admits the next client.
     pub async fn welcome(&self) -> Client {
         self.welcome_by(hello()).await
     }
 
-    /// The next that connects, let in by these words.
+    /// Accepts the next client and admits it with this greeting.
     pub async fn welcome_by(&self, hello: Value) -> Client {
         let mut client = self.accept().await;
         client.challenge().await;
@@ -65,8 +65,8 @@ impl Client {
         Client(accept_async(Box::new(raw) as Box<dyn Stream>).await.unwrap())
     }
 
-    /// A link that has been let in, and its other end, without the kernel between them: time that is paused does not pass
-    /// while something is under way.
+    /// Returns an admitted link and its other end, connected within the process: with the kernel between
+    /// them, paused time would pass while data is in transit.
     pub async fn linked() -> (Link, Client) {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let end = async |stream, role| {
@@ -100,7 +100,7 @@ impl Client {
         self.0.send(message).await
     }
 
-    /// The next frame of the guard.
+    /// Returns the guard's next frame.
     pub async fn hear(&mut self) -> Value {
         loop {
             match self.0.next().await.unwrap().unwrap() {
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Waits until the guard has gone.
+    /// Waits until the guard has disconnected without another frame.
     pub async fn gone(&mut self) {
         while let Some(Ok(message)) = self.0.next().await {
             assert!(!matches!(message, Message::Text(_) | Message::Binary(_)), "{message:?}");
@@ -119,14 +119,14 @@ impl Client {
     }
 }
 
-/// The same to an administrator.
+/// Returns [`hello`] as sent to an administrator.
 pub fn admin_hello() -> Value {
     let mut hello = hello();
     hello["auth"]["scopes"] = json!([ADMIN, APPROVALS]);
     hello
 }
 
-/// As 2026.9.6 says it, in short.
+/// Returns the greeting of OpenClaw 2026.9.6, shortened.
 pub fn hello() -> Value {
     json!({
         "type": "hello-ok",

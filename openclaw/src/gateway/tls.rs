@@ -1,4 +1,4 @@
-//! TLS to a gateway: its certificate is vouched for by an authority that this host trusts, or is the one that is pinned.
+//! TLS to a gateway. Its certificate is pinned, or an authority that this host trusts vouches for it.
 
 use std::io;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, PeerIncompatible, RootCertStore, SignatureScheme, version,
 };
 
-/// Whom a gateway's certificate must convince.
+/// How a gateway's certificate is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The authorities that this host trusts; another certificate can be named in approvals.gateway.fingerprint.
+    /// By the authorities that this host trusts. Errors suggest approvals.gateway.fingerprint.
     Authorities,
-    /// The authorities that this host trusts, and nothing else.
+    /// By the authorities that this host trusts, without that suggestion.
     AuthoritiesAlone,
-    /// Nobody but who has this very certificate.
+    /// By the fingerprint of the one certificate that is accepted.
     Pinned(Fingerprint),
 }
 
-/// Where guard.json names the certificate of a gateway.
+/// The key of guard.json with the fingerprint of a gateway's certificate.
 const PIN: &str = "approvals.gateway.fingerprint";
 
-/// Speaks TLS over a connection.
+/// Establishes TLS over a connection.
 ///
 /// # Errors
-/// Why that is not done, for people.
+/// Why that failed, for people.
 pub async fn over<S>(stream: S, host: &GatewayHost, trust: Trust) -> Result<TlsStream<S>, String>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -50,7 +50,7 @@ where
     connecting.await.map_err(|error| said(&error))
 }
 
-/// An error, in the words of those below.
+/// Returns the text of an error; for one of [`Looks`], only its own words.
 fn said(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::General(text)) => text.clone(),
@@ -58,7 +58,7 @@ fn said(error: &io::Error) -> String {
     }
 }
 
-/// Of a certificate.
+/// Returns the fingerprint of a certificate.
 pub fn fingerprint(certificate: &CertificateDer<'_>) -> Fingerprint {
     Fingerprint::new(Sha256::digest(certificate).into())
 }
@@ -94,7 +94,7 @@ fn authorities(
     built.map_err(|error| error.to_string())
 }
 
-/// Looks at the certificate. That the other end has its key is proved by the handshake.
+/// A verifier of the certificate. The handshake proves that the other end has its key.
 #[derive(Debug)]
 struct Looks {
     at: Who,
@@ -104,9 +104,9 @@ struct Looks {
 /// What the certificate must be.
 #[derive(Debug)]
 enum Who {
-    /// Vouched for by an authority; the key by which another one can be named.
+    /// Vouched for by an authority; with the key of guard.json that can name another certificate.
     Vouched(Arc<WebPkiServerVerifier>, Option<&'static str>),
-    /// This one, whoever has made it, whatever name it has and however old it is.
+    /// The one with this fingerprint, whatever its issuer, name and age.
     Pinned(Fingerprint),
 }
 

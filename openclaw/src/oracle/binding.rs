@@ -1,4 +1,4 @@
-//! What makes a command the one that was approved.
+//! Checks whether a command is the one that was approved.
 
 use guard_policy::environment::portable;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use super::collation::sort_key;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvBinding {
-    /// SHA-256 in lower-case hexadecimal; None where no variable counts.
+    /// SHA-256 in lower-case hexadecimal; None if no variable counts.
     #[serde(rename = "envHash")]
     pub hash: Option<String>,
     /// The names that count, in OpenClaw's order.
@@ -20,15 +20,15 @@ pub struct EnvBinding {
 }
 
 impl EnvBinding {
-    /// Names that systems agree on count, without white space around them; others are never set.
+    /// Builds the binding. Only portable names count, trimmed; others are never set.
     ///
-    /// The hash is of JSON, and so of text: a command with a value that is no text cannot be bound, and its caller must
-    /// refuse it.
+    /// The hash covers JSON, and so only text: a command with a value that is not UTF-8 cannot be bound, and
+    /// the caller must refuse it.
     pub fn new<'e>(env: impl IntoIterator<Item = (&'e str, &'e str)>) -> EnvBinding {
         let mut entries: Vec<(&str, &str)> =
             env.into_iter().filter_map(|(name, value)| Some((portable(name.as_bytes())?, value))).collect();
         entries.sort_by_cached_key(|(name, _)| sort_key(name));
-        // Strings: nothing that could fail.
+        // Serializing strings cannot fail.
         let json = serde_json::to_vec(&entries).unwrap_or_default();
         let hash =
             Sha256::digest(json).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
@@ -39,7 +39,7 @@ impl EnvBinding {
     }
 }
 
-/// What OpenClaw keeps of a command that a node is asked to run.
+/// What OpenClaw stores of a command that a node is asked to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
     argv: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// White space around directory, agent and session does not count; what is blank is absent.
+    /// Creates a binding. Directory, agent and session are trimmed, and blank ones are absent.
     pub fn new(
         argv: Vec<String>,
         cwd: Option<&str>,
@@ -63,10 +63,10 @@ impl Binding {
         Binding { argv, cwd: given(cwd), agent_id: given(agent_id), session_key: given(session_key), env }
     }
 
-    /// Whether this, which is about to run, is what was approved.
+    /// Checks that this command, which is about to run, is the approved one.
     ///
     /// # Errors
-    /// The first difference. A request without a binding is never the one.
+    /// The first difference. A request without a binding never matches.
     pub fn check(&self, approved: Option<&Binding>) -> Result<(), Mismatch> {
         let env_keys = self.env.keys.clone();
         let Some(approved) = approved else {
@@ -98,23 +98,23 @@ pub enum Mismatch {
     /// The variables differ.
     #[error("approval id env binding mismatch")]
     Env {
-        /// The names in what is about to run.
+        /// The variable names of the command about to run.
         env_keys: Vec<String>,
-        /// The hash that was approved.
+        /// The approved hash.
         expected_env_hash: Option<String>,
-        /// The hash of what is about to run.
+        /// The hash of the command about to run.
         actual_env_hash: Option<String>,
     },
-    /// Variables are set, and none was approved.
+    /// Variables are set, but none was approved.
     #[error("approval id missing env binding for requested env overrides")]
     EnvUnbound {
-        /// The names in what is about to run.
+        /// The variable names of the command about to run.
         env_keys: Vec<String>,
     },
-    /// What was approved is not known.
+    /// The approved request has no binding.
     #[error("approval id does not match request")]
     Unbound {
-        /// The names in what is about to run.
+        /// The variable names of the command about to run.
         env_keys: Vec<String>,
     },
     /// Arguments, directory, agent or session differ.
@@ -123,7 +123,7 @@ pub enum Mismatch {
 }
 
 impl Mismatch {
-    /// OpenClaw's code.
+    /// Returns OpenClaw's error code.
     pub fn code(&self) -> &'static str {
         match self {
             Mismatch::Request | Mismatch::Unbound { .. } => "APPROVAL_REQUEST_MISMATCH",
@@ -132,7 +132,7 @@ impl Mismatch {
         }
     }
 
-    /// The answer to whoever asked for the run `run_id`, as OpenClaw's nodes give it.
+    /// Returns the response to the request for the run `run_id`, as OpenClaw's nodes send it.
     pub fn answer(&self, run_id: &str) -> Value {
         let mut details = match self {
             Mismatch::Request => json!({}),

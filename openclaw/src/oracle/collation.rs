@@ -1,9 +1,9 @@
 //! The order in which OpenClaw sorts the names of variables: JavaScript's `localeCompare`.
 
-/// What the names of variables sort by. Only for names of `[A-Za-z0-9_()]`.
+/// Returns the sort key of a variable's name, which must consist of `[A-Za-z0-9_()]`.
 ///
-/// That order is the root collation of CLDR: `_ ( )`, digits, letters without regard to case; where that leaves two
-/// names equal, a small letter before its capital, at the first place where they differ.
+/// The order is the root collation of CLDR: `_ ( )`, digits, letters without regard to case. If two names are
+/// equal by that, the first letter that differs decides, and a small letter sorts before its capital.
 pub(super) fn sort_key(name: &str) -> (Vec<u8>, Vec<bool>) {
     let rank = |byte: u8| match byte {
         b'_' => 0,

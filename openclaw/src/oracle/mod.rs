@@ -1,4 +1,4 @@
-//! What OpenClaw computes of an approval and the guard only says on request: `check --batch` asks, and no verdict does.
+//! Computes approval bindings as OpenClaw does. Only `check --batch` reports them; no verdict uses them.
 
 mod binding;
 mod collation;

@@ -1,4 +1,4 @@
-//! Who a process is: by its place in the tree of processes, as `/proc` tells it.
+//! Identifies processes by their place in the process tree, as `/proc` shows it.
 
 pub mod nested_guard;
 pub mod proc;

@@ -1,13 +1,13 @@
-//! Whether a process is inside of a guarded tree, as seen by somebody who is not its supervisor.
+//! Finds out whether a process is in a guarded tree, for programs other than its supervisor.
 
 use std::cell::Cell;
 
 use crate::peer::proc::Tid;
 use crate::peer::process_tree::{line_of, parent};
 
-/// The process of a guard that stands above this one, if one does, or may do. Above every member of a tree stand its reaper
-/// and its supervisor, one the parent of the other, both by the name of this program; who looks from inside is refused their
-/// files in /proc, which are for everybody otherwise.
+/// Returns an ancestor of `pid` that is, or may be, a guard. The ancestors of every member of a tree include
+/// its reaper and its supervisor, which are child and parent and both have this program's name. A caller
+/// inside the tree cannot read their files in /proc, which anyone else can.
 pub fn guard_above(pid: Tid) -> Option<Tid> {
     let own = name(rustix::process::getpid().as_raw_nonzero().get())?;
     let is_ours = |pid| name(pid).is_some_and(|name| name == own);
@@ -19,7 +19,7 @@ pub fn guard_above(pid: Tid) -> Option<Tid> {
         }
         (below != pid && is_ours(above) && is_ours(below)).then_some(true)
     };
-    // Where it cannot be told there may be one.
+    // If the chain of parents is unclear, there may be a guard.
     (line_of(pid, parent, says) != Some(false)).then(|| last.get())
 }
 

@@ -1,14 +1,14 @@
-//! /proc of a caller, read with a fixed buffer: no allocation on the hot path.
+//! Reads /proc files of a caller into a fixed buffer, without allocation on the hot path.
 
 use std::fmt::Write as _;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// A thread id as the supervisor's pid namespace knows it.
+/// A thread id in the supervisor's pid namespace.
 pub type Tid = i32;
 
-/// What `/proc/TID/status` says of a caller.
+/// The fields of `/proc/TID/status` that the guard uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcStatus {
     /// The thread group (the process).
@@ -28,9 +28,9 @@ pub struct Stat {
     pub ppid: Tid,
     /// Field 7: the controlling terminal's device number, 0 for none.
     pub tty: u32,
-    /// Fields 48 and 49: where the arguments lie.
+    /// Fields 48 and 49: the address range of the arguments.
     pub arguments: (u64, u64),
-    /// Fields 50 and 51: where the environment lies.
+    /// Fields 50 and 51: the address range of the environment.
     pub environment: (u64, u64),
 }
 
@@ -47,24 +47,24 @@ pub fn read_into<'b>(tid: Tid, name: &str, buffer: &'b mut [u8]) -> Result<&'b [
             other => other,
         },
     )?;
-    // These files are made as a whole for a read that they fit into (fs/seq_file.c, fs/proc/base.c).
+    // One read returns the whole file if it fits (fs/seq_file.c, fs/proc/base.c).
     match rustix::io::read(&file, &mut *buffer)? {
         length if length < buffer.len() => Ok(&buffer[..length]),
         _ => Err(Errno::FBIG),
     }
 }
 
-/// The fields of a `/proc/TID/status`, by their names there.
+/// The text of a `/proc/TID/status`, with access to its fields by name.
 pub struct Fields<'t>(pub &'t [u8]);
 
-/// Reads those of a thread.
+/// Reads the status of a thread and parses it.
 ///
 /// # Errors
 /// ESRCH when the task is gone.
 pub fn fields<T>(tid: Tid, parse: impl FnOnce(&Fields<'_>) -> T) -> Result<T, Errno> {
     match read_into(tid, "status", &mut [0; 4096]) {
         Ok(text) => Ok(parse(&Fields(text))),
-        // The groups are in it, of which a process may have 65,536.
+        // The file lists the groups, and a process may have 65,536 of them.
         Err(Errno::FBIG) => {
             let text = std::fs::read(format!("/proc/{tid}/status")).map_err(|_| Errno::SRCH)?;
             Ok(parse(&Fields(&text)))
@@ -74,20 +74,20 @@ pub fn fields<T>(tid: Tid, parse: impl FnOnce(&Fields<'_>) -> T) -> Result<T, Er
 }
 
 impl<'t> Fields<'t> {
-    /// What stands behind a name.
+    /// Returns the text of a field.
     pub fn text(&self, name: &str) -> Option<&'t [u8]> {
         // A command name cannot start a line of its own: the kernel escapes newlines in Name.
         let mut lines = self.0.split(|&byte| byte == b'\n');
         lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":")).map(<[u8]>::trim_ascii)
     }
 
-    /// The number there.
+    /// Returns the number in a field.
     pub fn number(&self, name: &str, radix: u32) -> Option<u64> {
         number(self.text(name)?, radix)
     }
 }
 
-/// `/proc/TID/status`.
+/// Reads `/proc/TID/status`.
 ///
 /// # Errors
 /// ESRCH when the task is gone, EIO when a field that must be there is not.
@@ -95,19 +95,19 @@ pub fn status(tid: Tid) -> Result<ProcStatus, Errno> {
     fields(tid, parse_status)?.ok_or(Errno::IO)
 }
 
-/// `/proc/TID/stat`.
+/// Reads `/proc/TID/stat`.
 ///
 /// # Errors
-/// ESRCH when the task is gone, EIO when it does not read as proc_pid_stat(5) says.
+/// ESRCH when the task is gone, EIO when the text does not match proc_pid_stat(5).
 pub fn stat(tid: Tid) -> Result<Stat, Errno> {
     let mut buffer = [0; 2048];
     parse_stat(read_into(tid, "stat", &mut buffer)?).ok_or(Errno::IO)
 }
 
-/// The parent of a process, and its command name, from `/proc/TID/stat`.
+/// Returns the parent of a process and the process's own command name, from `/proc/TID/stat`.
 ///
 /// # Errors
-/// ESRCH when the task is gone, EIO when it does not read as proc_pid_stat(5) says.
+/// ESRCH when the task is gone, EIO when the text does not match proc_pid_stat(5).
 pub fn parent(tid: Tid) -> Result<(Tid, String), Errno> {
     let mut buffer = [0; 2048];
     let text = read_into(tid, "stat", &mut buffer)?;
@@ -115,13 +115,13 @@ pub fn parent(tid: Tid) -> Result<(Tid, String), Errno> {
     Ok((ppid, String::from_utf8_lossy(parse_name(text).ok_or(Errno::IO)?).into_owned()))
 }
 
-/// So much is read of a process's arguments, which may be megabytes.
+/// How much is read of a process's arguments, in bytes; they may be megabytes.
 const MAX_ARGUMENTS: usize = 8192;
 
-/// The arguments that a process shows: `/proc/PID/cmdline`. It can write there what it likes.
+/// Returns the arguments in `/proc/PID/cmdline`, which the process itself can overwrite.
 ///
 /// # Errors
-/// ESRCH when it is gone.
+/// ESRCH when the process is gone.
 pub fn arguments(pid: Tid) -> Result<Vec<Vec<u8>>, Errno> {
     let mut buffer = [0; MAX_ARGUMENTS];
     let (shown, is_all) = match read_into(pid, "cmdline", &mut buffer) {
@@ -139,13 +139,13 @@ pub fn arguments(pid: Tid) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(arguments)
 }
 
-/// The command name in a `/proc/TID/stat`: all between the first parenthesis and the last.
+/// Returns the command name in a `/proc/TID/stat`: all between the first parenthesis and the last.
 pub fn parse_name(text: &[u8]) -> Option<&[u8]> {
     let (open, close) = memchr::memchr(b'(', text).zip(memchr::memrchr(b')', text))?;
     text.get(open + 1..close)
 }
 
-/// What a `/proc/TID/status` says; None where a field that must be there is not.
+/// Parses a `/proc/TID/status`; returns None if a required field is missing.
 pub fn parse_status(fields: &Fields<'_>) -> Option<ProcStatus> {
     Some(ProcStatus {
         tgid: fields.number("Tgid", 10)? as Tid,
@@ -155,14 +155,14 @@ pub fn parse_status(fields: &Fields<'_>) -> Option<ProcStatus> {
     })
 }
 
-/// What a `/proc/TID/stat` says; None where it does not read as proc_pid_stat(5) says.
+/// Parses a `/proc/TID/stat`; returns None if it does not match proc_pid_stat(5).
 pub fn parse_stat(text: &[u8]) -> Option<Stat> {
     // The command name may hold anything, parentheses too: the fields start after the last one.
     let close = text.iter().rposition(|&byte| byte == b')')?;
     let mut fields =
         text[close + 1..].split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
     let mut stat = Stat::default();
-    // The first field behind the name is number 3.
+    // The first field after the name is number 3.
     for at in 3..=51 {
         let field = fields.next()?;
         match at {
@@ -196,7 +196,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> Text<N> {
-    /// What was written.
+    /// Returns the text written so far.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
@@ -231,7 +231,7 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .unwrap();
-        // It runs now.
+        // The first output shows that sh runs.
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         let expected = [&b"sh"[..], b"-c", b"echo; read x", b"", b"a b", b""];
         assert_eq!(arguments(child.id() as Tid).unwrap(), expected);

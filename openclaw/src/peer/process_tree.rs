@@ -1,7 +1,8 @@
-//! Who belongs to the guarded tree.
+//! Decides which processes belong to the guarded tree.
 //!
-//! Every member but the guard's leader descends from the reaper, the one child of the supervisor: a process whose parent ends is
-//! adopted by it and by nobody else above. So a process is a member when its line of parents meets the reaper.
+//! Every descendant of the reaper, the supervisor's only child, is a member, except the guard's leader. A
+//! process whose parent ends is adopted by the reaper, not by a process above it. So a process is a member if
+//! its chain of parents reaches the reaper or the leader.
 
 use rustix::io::Errno;
 
@@ -10,26 +11,25 @@ use crate::peer::proc::{self, Tid};
 /// The guard's own processes around the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
-    /// The reaper: parent of the first command and of every orphan, itself no member.
+    /// The reaper: parent of the first command and of every orphan, not itself a member.
     pub reaper: Tid,
     /// The supervisor.
     pub supervisor: Tid,
-    /// The process that the operator started and that hands on the command's status.
+    /// The process that the operator started; it returns the command's status.
     pub front: Tid,
-    /// Where there is a terminal, the leader of its session: parent of the first command, itself no member. It lives
+    /// With a terminal, the leader of its session: parent of the first command, not itself a member. It lives
     /// as long as the tree.
     pub leader: Option<Tid>,
 }
 
-/// A line of parents longer than this is no line (pid_max is 2^22; trees are a few dozen deep).
+/// The longest chain of parents that is followed (pid_max is 2^22; trees are a few dozen deep).
 const MAX_LINE_LEN: usize = 4096;
 
-/// So often a line is looked at that changes meanwhile: who is on it may end just then, to be taken for one who has no
-/// parents.
+/// How often a changing chain is followed: a process that ends meanwhile seems to have no parent.
 const MAX_POLLS: usize = 64;
 
-/// Goes up a line of parents until `says` answers of one and the one above it. `None` where that cannot be told: the line
-/// is longer than any, changes each time, or is not shown.
+/// Follows a chain of parents until `says` returns a result for a process and its parent. Returns `None` if
+/// the chain is too long, changes each time, or cannot be read.
 pub fn line_of(
     pid: Tid,
     parent: impl Fn(Tid) -> Result<Tid, Errno>,
@@ -47,9 +47,9 @@ pub fn line_of(
                     None => at = above,
                 },
                 Err(Errno::ACCESS) => return None,
-                // It is nobody any more.
+                // The process itself has ended.
                 Err(_) if at == pid => return Some(false),
-                // The line is another one by now.
+                // The chain has changed.
                 Err(_) => break,
             }
         }
@@ -57,25 +57,24 @@ pub fn line_of(
     None
 }
 
-/// The parent of a process.
+/// Returns the parent of a process.
 ///
 /// # Errors
-/// The kernel's.
+/// As for [`proc::stat`], or the error of the failed system call.
 pub fn parent(pid: Tid) -> Result<Tid, Errno> {
     proc::stat(pid).map(|stat| stat.ppid)
 }
 
-/// So many are told of.
+/// The most ancestors that are reported.
 const MAX_CHAIN_LEN: usize = 64;
 
 impl Tree {
-    /// Whether this process (or thread) is a member. A process that cannot be read is none, nor is one of which that cannot
-    /// be told.
+    /// Returns whether a process (or thread) is a member; false if its chain of parents cannot be followed.
     pub fn contains(&self, pid: Tid) -> bool {
         self.is_member(pid) == Some(true)
     }
 
-    /// Whether it may be a member: where that cannot be told, it may.
+    /// Returns whether a process may be a member; true if its chain of parents cannot be followed.
     pub fn may_contain(&self, pid: Tid) -> bool {
         self.is_member(pid) != Some(false)
     }
@@ -87,18 +86,18 @@ impl Tree {
         line_of(pid, parent, |_, above| self.says(above))
     }
 
-    /// Whether the children of this one are members, where it says so itself.
+    /// Returns whether the children of a process are members, or `None` if that depends on its own parent.
     fn says(&self, above: Tid) -> Option<bool> {
         let is_root = above == self.reaper || Some(above) == self.leader;
         (is_root || above <= 1 || self.is_guard(above)).then_some(is_root)
     }
 
-    /// Whether this is one of the guard's own processes.
+    /// Returns whether this is one of the guard's own processes.
     pub fn is_guard(&self, pid: Tid) -> bool {
         pid == self.reaper || pid == self.supervisor || pid == self.front || Some(pid) == self.leader
     }
 
-    /// The line of parents of a member up to the reaper, the member first, as (pid, command name).
+    /// Returns a member and its ancestors below the guard's processes, as (pid, command name).
     pub fn chain(&self, pid: Tid) -> Vec<(Tid, String)> {
         let mut chain = Vec::new();
         let mut at = pid;
@@ -110,7 +109,7 @@ impl Tree {
         chain
     }
 
-    /// The same, with all that the kernel says of each.
+    /// Iterates over the same processes, with all fields of each `/proc/PID/stat`.
     pub fn line(&self, pid: Tid) -> impl Iterator<Item = procfs::process::Stat> {
         let mut at = pid;
         let parents = std::iter::from_fn(move || {
@@ -145,13 +144,13 @@ mod tests {
         assert_eq!(is_member(15, |pid| if pid == 15 { Ok(14) } else { Err(Errno::ACCESS) }), None);
     }
 
-    /// Whoever is too far below to be followed is not nobody's child.
+    /// A process too deep to be followed is not reported as a non-member.
     #[test]
     fn a_line_longer_than_any_is_nobodys_alibi() {
         assert_eq!(is_member(100_000, |pid| Ok(pid - 1)), None);
     }
 
-    /// One whose parents end while they are looked at is found all the same.
+    /// A process whose parents end during the search is still found.
     #[test]
     fn a_line_that_changes_is_looked_at_again() {
         let looks = Cell::new(0);
@@ -159,7 +158,7 @@ mod tests {
             looks.set(looks.get() + 1);
             match (pid, looks.get()) {
                 (20, ..40) => Ok(19),
-                // It has the reaper for its parent now.
+                // The reaper has adopted it.
                 (20, _) => Ok(12),
                 _ => Err(Errno::SRCH),
             }

@@ -1,4 +1,4 @@
-//! What an entry for a shell, or with arguments, is worth to a command.
+//! Which commands an entry for a shell, or with arguments, satisfies.
 
 use guard_policy::Policy;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{common, data, evaluated, of_cases, policy};
 
-/// Texts of the shell's own pieces.
+/// Generates texts from pieces of shell syntax.
 fn shellish() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "ls", "rg", "cat", "echo", "bash", "sh", "-c", "-lc", "env", "nice", "timeout", "5", "sudo", "exec",
@@ -20,7 +20,7 @@ fn shellish() -> impl Strategy<Value = String> {
     prop::collection::vec(pieces, 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// Texts that can be satisfied, and often are.
+/// Generates texts that the allowlist often satisfies.
 fn ordinary() -> impl Strategy<Value = String> {
     let command = prop::sample::select(vec![
         "ls -la",
@@ -53,7 +53,7 @@ fn ordinary() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether what is appended is a command of its own, and no part of a comment or of the last word.
+/// Returns whether appended text is a separate command, not part of a comment or of the last word.
 fn ends_plainly(text: &str) -> bool {
     !text.contains('#') && !text.ends_with('\\')
 }
@@ -69,7 +69,7 @@ proptest! {
             prop_assert!(text.get(segment.span.clone()).is_some(), "{:?}", segment.span);
             prop_assert!(!segment.argv.is_empty() && !segment.program.is_empty());
         }
-        // With nothing listed, only what starts nothing is satisfied: the shell's own words and safe bins.
+        // With an empty allowlist, only builtins and safe bins are satisfied, and no entry matches.
         let unlisted = evaluated(&policy(&[]), &text);
         prop_assert!(unlisted.segments.iter().all(|segment| segment.matched.is_none()));
     }
@@ -91,7 +91,7 @@ proptest! {
     fn a_quoted_argv_is_read_back(argv in prop::collection::vec("[^\\x00]{0,12}", 0..6)) {
         let argv: Vec<String> = std::iter::once("rg".to_owned()).chain(argv).collect();
         let evaluation = evaluated(of_cases(), &quoted(&argv));
-        // Not rejected: one in ten has such a brace.
+        // Accepted, not rejected by proptest: one case in ten has such a brace.
         if evaluation.reason == Some(Blocker::Unreadable) {
             return Ok(());
         }
@@ -292,7 +292,7 @@ fn entries_are_derived_from_an_exec() {
         ("/usr/bin/xargs", &["xargs", "ls"], Once::Carrier),
         ("/bin/busybox", &["ls"], Once::Carrier),
         ("/usr/bin/python3.12", &["python3", "-c", "1"], Once::InlineCode),
-        // Whatever a program is called, it is its file that runs.
+        // The file counts, whatever argv[0] is.
         ("/usr/bin/python3.12", &["ls", "-c", "1"], Once::InlineCode),
         ("/opt/x", &["python3", "-c", "1"], Once::InlineCode),
         ("/usr/bin/node", &["node", "app.js"], Once::Interpreter),

@@ -1,4 +1,4 @@
-//! The analysis of commands, against OpenClaw's own answers and against anything that a text may hold.
+//! Tests the analysis of commands against OpenClaw's own answers and with arbitrary texts.
 #![allow(missing_docs)]
 
 #[path = "../../../policy/tests/common/mod.rs"]
@@ -17,18 +17,18 @@ use serde_json::{Value, json};
 
 use common::data;
 
-/// Where the cases were answered; the file calls it `/oracle`.
+/// The directory in which OpenClaw answered the cases; the file calls it `/oracle`.
 const PREFIX: &str = "/tmp/oc-oracle";
 
 /// The stub programs of the cases.
 const STUBS: &str = "awk busybox curl dash doas docker fd fish flock gawk git gog jq ksh lua make mytool node npm npx \
     perl php pnpm prettier python3 rg rg-link ruby sqlite3 ssh sudo toybox tsc vitest wget xargs2 yarn zsh";
 
-/// What a system has in /usr/bin.
+/// The programs in /usr/bin.
 const SYSTEM: &str = "[ bash cat chrt cut echo env false find grep head id ls mv nice nohup printenv printf pwd rm sed \
     seq setsid sh sort stdbuf tail taskset tee test time timeout touch tr true uniq wc whoami xargs yes";
 
-/// A policy with these patterns, on a map that says nothing of its own.
+/// Returns a policy with these patterns, whose file rules let every program start.
 fn policy(patterns: &[String]) -> Policy {
     let allowlist: Vec<_> = patterns.iter().map(|pattern| json!({ "pattern": pattern })).collect();
     common::compile(&json!({
@@ -39,7 +39,7 @@ fn policy(patterns: &[String]) -> Policy {
     }))
 }
 
-/// The policy of the cases.
+/// Returns the policy of the cases.
 fn of_cases() -> &'static Policy {
     static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         let entries = data("shell-allowlist.json")["context"]["allowlist"].take();
@@ -67,7 +67,7 @@ fn resolve(name: &str) -> Option<Resolved> {
 fn evaluated(policy: &Policy, command: &str) -> Evaluation {
     let around = Surroundings {
         cwd: &format!("{PREFIX}/work"),
-        // The process that answered had this home, whatever HOME it gave to the command.
+        // The home of the process that answered, whatever HOME it gave to the command.
         home: "/root",
         resolve: &resolve,
     };

@@ -1,4 +1,4 @@
-//! The commands that OpenClaw's own code answered; see `data/README.md`.
+//! Compares results with the answers of OpenClaw's own code; see `data/README.md`.
 
 use guard_openclaw::command_text::Evaluation;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use super::{PREFIX, data, evaluated, of_cases};
 /// The release to agree with.
 const NEWEST: &str = "2026.9.6";
 
-/// Commands in whose answers the guard differs on purpose, each on the closed side: none.
+/// The commands for which the guard deliberately gives a stricter answer: none.
 const DIFFERENT: [(&str, &str); 0] = [];
 
-/// The answer as the file writes it.
+/// Returns an answer in the file's format.
 fn answer(evaluation: &Evaluation) -> Value {
     let text = |text: &str| text.replace(PREFIX, "/oracle");
     let segments: Vec<_> = evaluation
@@ -40,7 +40,7 @@ fn answer(evaluation: &Evaluation) -> Value {
     })
 }
 
-/// The expected answer, with what the file leaves out.
+/// Returns the expected answer, with null for what the file leaves out.
 fn expected(case: &Value) -> Value {
     let case = &case[NEWEST];
     let segments: Vec<_> = case["segments"]

@@ -27,7 +27,7 @@ fn a_change_is_written_as_openclaw_writes() {
     let metadata = fs::metadata(state.path().join(NAME)).expect("a store");
     assert_eq!(metadata.mode() & 0o7777, 0o600);
     assert_eq!(temporary_files(state.path()), Vec::<PathBuf>::new());
-    // Nothing to do is not done.
+    // A change without effect writes nothing.
     let again = update(state.path(), &updated.hash, |store| add(store, "/new")).expect("no change");
     assert_eq!((again.result, again.hash), (Added::Known, updated.hash));
     assert_eq!(fs::metadata(state.path().join(NAME)).expect("a store").ino(), metadata.ino());
@@ -108,7 +108,7 @@ fn links_are_not_followed_below_the_state_directory() {
     let File::Broken(line) = load(state.path()) else { panic!("a link was followed") };
     assert!(line.ends_with("it is a symbolic link, which OpenClaw refuses too"), "{line}");
     assert!(apply(state.path(), |store| add(store, "/new")).is_err());
-    // The place of the lock, and the lock.
+    // The lock's directory, and the lock.
     fs::remove_file(&path).expect("a link");
     fs::write(&path, STORE).expect("a store");
     let guard = state.path().join("guard");
@@ -122,7 +122,7 @@ fn links_are_not_followed_below_the_state_directory() {
     fs::remove_file(guard.join("approvals.lock")).expect("a link");
     assert_eq!((text(state.path()), text(elsewhere.path())), (STORE.to_owned(), STORE.to_owned()));
     assert_eq!(fs::read_dir(elsewhere.path()).expect("a directory").count(), 1, "nothing was made there");
-    // The state directory itself is a link only until the start.
+    // A link to the state directory itself must be resolved first.
     let link = elsewhere.path().join("link");
     symlink(state.path(), &link).expect("a link");
     assert!(apply(&link, |store| add(store, "/new")).is_err());

@@ -27,7 +27,7 @@ fn state() -> TempDir {
     state
 }
 
-/// The patterns of the store, which must be whole.
+/// Returns the patterns of the store, which must be valid.
 fn patterns(state: &Path) -> BTreeSet<String> {
     let File::Present(reading) = load(state) else { panic!("no store: {:?}", load(state)) };
     reading.store.allowlist("main").iter().map(|(_, entry)| entry.pattern().to_owned()).collect()
@@ -52,7 +52,7 @@ fn age(files: &[PathBuf]) {
 
 const ROLE: &str = "GUARD_TEST_STORE_WRITER";
 
-/// What the processes that other tests start do; by itself it does nothing.
+/// Runs the writer in a process that another test has spawned; does nothing otherwise.
 #[test]
 fn writer() {
     let Ok(role) = std::env::var(ROLE) else { return };

@@ -73,7 +73,7 @@ fn a_writer_that_is_killed_at_any_step_leaves_a_whole_store() {
             let is_new = found.contains(&format!("/new/{step}"));
             assert_eq!(text(state.path()) == whole, !is_new, "{moment:?} step {step}");
             assert_eq!(is_new, step == 6 || step == 5 && *moment == Moment::After, "{moment:?} step {step}");
-            // What it left is young, and somebody elsewhere might be writing it.
+            // The leftover file is young, and a writer in another pid namespace might still use it.
             let left = temporary_files(state.path());
             assert!(left.len() <= 1, "{left:?}");
             age(&left);
@@ -82,7 +82,8 @@ fn a_writer_that_is_killed_at_any_step_leaves_a_whole_store() {
             assert_eq!(temporary_files(state.path()), Vec::<PathBuf>::new(), "{moment:?} step {step}");
             reached += 1;
         }
-        // Before and after each of six steps, what was there, and what was in place when its writer died.
+        // One change before and one after each of six steps, the first entry, and those in place when their
+        // writer died.
         let found = patterns(state.path());
         assert_eq!(found.len(), 12 + 1 + if *moment == Moment::After { 2 } else { 1 }, "{found:?}");
     }
@@ -123,7 +124,7 @@ fn writers_that_compete_lose_nothing() {
                 spawn(&format!("{way} {} {name} 50", state.path().display()))
             })
             .collect();
-        // Whoever reads meanwhile finds a whole store, and in it all that was there before.
+        // A reader finds a valid store at any time, with all that it has seen before.
         let mut seen = BTreeSet::new();
         while children.iter_mut().any(|child| child.try_wait().expect("a child").is_none()) {
             let now = patterns(state.path());

@@ -1,4 +1,4 @@
-//! Before the tree starts.
+//! Fetches the gateway's exec approvals before the tree starts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use super::wire::fetch;
 use crate::approvals_store;
 use crate::gateway::{Credentials, GatewaySettings, Link};
 
-/// How long the gateway has.
+/// How long the gateway may take.
 const MAX_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Asks the gateway for its exec approvals and keeps what it says, where the policy wants that. Waits for it.
+/// Fetches the gateway's exec approvals and saves them, if the policy wants that. Blocks until that is done.
 ///
 /// # Errors
-/// Why what it said last, if anything, counts.
+/// Why they are not known. The last saved ones, if any, count then.
 pub fn ask_first(policy: &Policy, state: &Path) -> Result<(), String> {
     ask_within(policy, state, MAX_INTERVAL)
 }
 
-/// The same within another time.
+/// Does as [`ask_first`], with another time limit.
 pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Result<(), String> {
     let wanted = GatewaySettings::from_policy(policy);
     if !wanted.admin {
@@ -38,7 +38,7 @@ pub(super) fn ask_within(policy: &Policy, state: &Path, longest: Duration) -> Re
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let asked = runtime.map_err(|error| error.to_string()).and_then(|runtime| {
         let asked = runtime.block_on(async { timeout(longest, ask).await });
-        // A name that is still looked up must not hold the start.
+        // A name lookup that is still pending must not delay the start.
         runtime.shutdown_background();
         asked.unwrap_or_else(|_| Err(format!("the gateway has not answered for {} s", longest.as_secs())))
     });

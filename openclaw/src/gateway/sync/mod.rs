@@ -1,9 +1,9 @@
-//! The gateway's own exec approvals, which govern the tree as well where guard.json has the gateway asked as an
-//! administrator (`approvals.gateway.admin`).
+//! The gateway's own exec approvals. They also govern the tree if guard.json makes the guard an administrator
+//! of the gateway (`approvals.gateway.admin`).
 //!
-//! `wire` is what goes over a connection. What a gateway says is kept on the disk (`approvals_store::gateways`), where the
-//! policy is compiled from: `initial` asks before the tree starts, and `thread` while it runs, and puts there what "always"
-//! saves.
+//! `wire` is the protocol. A gateway's store is saved on disk (`approvals_store::gateways`), from where the
+//! policy is compiled: `initial` fetches it before the tree starts, and `thread` while it runs. `thread` also
+//! adds what "always" saves to the gateway's store.
 
 mod initial;
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! While the tree runs: a thread of its own, which asks again and again, and at once where somebody is about to be asked.
-//! What it hears it writes to the disk, and the policy is read again for that. It connects anew each time, and is gone
-//! before anybody is told: to gateways up to 2026.7 an administrator who is connected is one who answers questions.
+//! Fetches the gateway's exec approvals while the tree runs. A separate thread does so at intervals, and at
+//! once before a human is asked. It saves the result to disk, and the policy is reloaded for that. It
+//! connects anew each time and disconnects before it replies to a caller: gateways up to 2026.7 take a
+//! connected administrator for one who answers questions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,18 +23,18 @@ use crate::gateway::{Credentials, GatewaySettings, Link, NoAccess, Pause};
 use crate::ports::{IsMember, Warn};
 use crate::tasks::restart_task_on_panic;
 
-/// Between two looks: no event tells of a change (OpenClaw 2026.9.6).
+/// The interval between two fetches: no event reports a change (OpenClaw 2026.9.6).
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one answer may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two attempts to connect: it doubles from one to the other.
+/// The shortest and the longest wait between two attempts to connect; it doubles each time.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), RETRY_INTERVAL];
-/// How long somebody who is about to ask waits for the gateway's word.
+/// How long a caller that is about to ask a human waits for the gateway.
 const RESYNC_INTERVAL: Duration = Duration::from_secs(1);
-/// How long somebody who saves waits for it.
+/// How long a caller that saves an entry waits for the gateway.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Keeps what the gateway says up to date; all clones are one. There is no thread while the policy does not want it.
+/// Keeps the saved store of the gateway up to date; all clones share one thread. It starts on demand.
 #[derive(Clone)]
 pub struct SyncThread(Arc<Shared>);
 
@@ -43,7 +44,7 @@ struct Shared {
     is_member: IsMember,
     complain: Warn,
     running: Mutex<Option<Running>>,
-    /// How long a look waits: [`RESYNC_INTERVAL`], but for tests.
+    /// How long [`SyncThread::look`] waits: [`RESYNC_INTERVAL`], except in tests.
     worth: Duration,
 }
 
@@ -52,11 +53,11 @@ struct Running {
     asks: mpsc::UnboundedSender<Ask>,
 }
 
-/// What is wanted of the thread.
+/// A request to the thread.
 enum Ask {
-    /// To look now.
+    /// Fetch the store now.
     Look(SyncSender<()>),
-    /// To add an entry.
+    /// Add an entry.
     Add { agent: String, entry: NewEntry, done: SyncSender<Result<(), String>> },
 }
 
@@ -65,7 +66,7 @@ enum Ask {
 pub enum Unsaved {
     /// The policy does not want it there.
     Elsewhere,
-    /// It could not be put there: why.
+    /// It could not be saved there; holds the reason.
     Failed(String),
 }
 
@@ -76,12 +77,12 @@ impl std::fmt::Debug for SyncThread {
 }
 
 impl SyncThread {
-    /// Nothing runs yet. No gateway is whoever `is_member` says.
+    /// Creates the handle; nothing runs yet. No process that `is_member` accepts may be the gateway.
     pub fn new(state: PathBuf, is_member: IsMember, complain: Warn) -> SyncThread {
         SyncThread::patient(state, is_member, complain, RESYNC_INTERVAL)
     }
 
-    /// The same, with another time that the gateway's word is waited for by who is about to ask.
+    /// Does as [`SyncThread::new`], with another time for [`SyncThread::look`] to wait.
     pub(super) fn patient(
         state: PathBuf,
         is_member: IsMember,
@@ -91,7 +92,7 @@ impl SyncThread {
         SyncThread(Arc::new(Shared { state, is_member, complain, running: Mutex::default(), worth }))
     }
 
-    /// Does as this policy wants from now on. Starts the thread where there is none and one is wanted.
+    /// Applies the settings of this policy. Starts the thread if the policy wants it and there is none.
     pub fn follow(&self, policy: &Policy) {
         self.want(GatewaySettings::from_policy(policy));
     }
@@ -114,15 +115,15 @@ impl SyncThread {
         }
     }
 
-    /// Has the gateway asked at once, where there is one, and waits for a moment. Many that wait have it asked once.
+    /// Has the store fetched at once, if the policy wants that, and waits briefly. Callers share one fetch.
     pub fn look(&self) {
         let _ = self.ask(Ask::Look, self.0.worth);
     }
 
-    /// Adds an entry as an "always" does, and waits for it on a plain thread.
+    /// Adds an entry as an "always" does, and blocks the calling thread until that is done.
     ///
     /// # Errors
-    /// Why it is not there, as far as is known.
+    /// Why the entry is not there, as far as is known.
     pub fn add(&self, agent: &str, entry: &NewEntry) -> Result<(), Unsaved> {
         let add = |done| Ask::Add { agent: agent.to_owned(), entry: entry.clone(), done };
         match self.ask(add, SAVE_TIMEOUT) {
@@ -147,7 +148,7 @@ impl SyncThread {
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
-        // Nothing is left by halves.
+        // No holder of this lock leaves the value half changed.
         self.0.running.lock()
     }
 
@@ -173,23 +174,23 @@ impl SyncThread {
     }
 }
 
-/// What the thread does.
+/// The state of the thread.
 struct Work {
     follower: SyncThread,
     wanted: watch::Receiver<GatewaySettings>,
     asked: mpsc::UnboundedReceiver<Ask>,
-    /// What was said last of what is wrong: it is said once.
+    /// The last problem that was reported; it is not repeated.
     complained: Option<String>,
     pause: Pause,
 }
 
-/// What comes first.
+/// What ends a wait.
 enum Next {
-    /// Somebody asks.
+    /// A request.
     Ask(Ask),
     /// The time is up.
     Time,
-    /// Something else is wanted.
+    /// The settings have changed.
     Changed,
 }
 
@@ -208,7 +209,7 @@ impl Work {
                     self.pause.reset();
                     if let Next::Ask(ask) = self.next(sleep(RETRY_INTERVAL)).await {
                         asks.push(ask);
-                        // Many who wait are answered together.
+                        // All callers that wait are answered together.
                         asks.extend(std::iter::from_fn(|| self.asked.try_recv().ok()));
                     }
                 }
@@ -221,7 +222,7 @@ impl Work {
         }
     }
 
-    /// Connects, looks, adds what is to be added, and is gone again before anybody is told.
+    /// Connects, adds the requested entries, fetches the store, and disconnects before it replies.
     async fn visit(&self, wanted: &GatewaySettings, asks: Vec<Ask>) -> Result<(), String> {
         let link = match self.open(wanted).await {
             Ok(link) => link,
@@ -245,7 +246,7 @@ impl Work {
         link.end().await;
         for (ask, added) in asks.into_iter().zip(added) {
             match ask {
-                // Who does not wait any more saves elsewhere.
+                // A caller that has stopped waiting saves elsewhere.
                 Ask::Look(done) => drop(done.try_send(())),
                 Ask::Add { done, .. } => drop(done.try_send(added.map_err(|error| error.to_string()))),
             }
@@ -294,7 +295,7 @@ impl Work {
         }
     }
 
-    /// Until something else is wanted, or for this time. Who asks meanwhile is told why nobody answers.
+    /// Waits until the settings change or the pause ends. Requests meanwhile are refused with this reason.
     async fn refuse(&mut self, why: &str, pause: Option<Duration>) {
         let time = async {
             match pause {
@@ -317,7 +318,7 @@ impl Work {
 }
 
 impl Ask {
-    /// Nobody answers: why.
+    /// Answers a request that cannot be met with the reason.
     fn refuse(self, why: &str) {
         match self {
             Ask::Look(done) => drop(done.try_send(())),

@@ -8,10 +8,10 @@ use crate::approvals_store::{self, Snapshot};
 use crate::gateway::access::ADMIN;
 use crate::gateway::{CallError, Link};
 
-/// How often an entry is added again because somebody else has changed the store.
+/// How often adding an entry is tried while others change the store.
 const MAX_TRIES: usize = 5;
 
-/// Why it was not read, or not changed.
+/// Why the store was not read, or not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     #[error(
@@ -36,10 +36,10 @@ struct RawSnapshot {
     file: Value,
 }
 
-/// What the gateway's store says now; `gateway` is its name in guard.json.
+/// Fetches the gateway's store; `gateway` is the gateway's URL in guard.json.
 ///
 /// # Errors
-/// Why that is not known.
+/// Why the store is not known.
 pub async fn fetch(link: &Link, gateway: Option<&str>) -> Result<Snapshot, SyncError> {
     if !link.hello().grants(ADMIN) {
         return Err(SyncError::NoAdmin);
@@ -48,10 +48,11 @@ pub async fn fetch(link: &Link, gateway: Option<&str>) -> Result<Snapshot, SyncE
     read(said, gateway)
 }
 
-/// Adds an entry to an agent's list there, as an "always" adds one to the file. Returns what the store says then.
+/// Adds an entry to an agent's list at the gateway, as an "always" adds one to the file. Returns the new
+/// store.
 ///
 /// # Errors
-/// Why it is not there. Where the connection was lost it may be.
+/// Why the entry is not there. After a lost connection it may be.
 pub async fn add(
     link: &Link,
     gateway: Option<&str>,
@@ -75,14 +76,14 @@ pub async fn add(
     Err(SyncError::Contended)
 }
 
-/// What both releases say where the hash is not that of the store any more. There is no code of its own for it.
+/// The message of both releases for an outdated hash, which has no code of its own.
 const CHANGED: &str = "changed since last load";
 
 fn read(said: Value, gateway: Option<&str>) -> Result<Snapshot, SyncError> {
     let RawSnapshot { hash, file } =
         serde_json::from_value(said).map_err(|error| SyncError::Strange(error.to_string()))?;
     let snapshot = Snapshot::new(gateway.map(str::to_owned), hash, file);
-    // What could not be composed is not kept in place of what can.
+    // A store that cannot be parsed must not replace a valid one.
     snapshot.reading().map_err(SyncError::Strange)?;
     Ok(snapshot)
 }

@@ -1,4 +1,4 @@
-//! Where the gateway is, and what opens it.
+//! Tests how the gateway's address and secret are found.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -62,7 +62,7 @@ impl AccessFixture {
         Credentials::find_in(&self.wanted, &self.path(""), &variable)
     }
 
-    /// Where, and what opens it.
+    /// Returns the gateway's URL, and the kind and text of the secret.
     fn found(&self) -> (String, SecretKind, String) {
         let access = self.find().unwrap();
         let secret = access.secret.clone().unwrap();
@@ -128,7 +128,7 @@ fn what_is_named_and_has_none_is_not_passed_over() {
     assert!(place.problem().contains("the guarded command could read it"));
 }
 
-/// A link on the way to it may have been put there by the tree.
+/// A link in the path of the token file may be the tree's.
 #[test]
 fn a_directory_of_its_that_has_become_a_link() {
     let mut place = AccessFixture::new("").token_file("file");
@@ -192,7 +192,7 @@ fn a_remote_gateway_has_its_own() {
     let pinned = Trust::Pinned(Fingerprint::parse(&fingerprint).unwrap());
     assert_eq!(place.find().unwrap().trust, pinned);
     assert!(AccessFixture::new(REMOTE).problem().contains("tlsFingerprint"));
-    // Neither of the two is told to a third.
+    // A third gateway gets neither of the two secrets.
     for url in ["wss://other.example", "wss://far.example", "ws://127.0.0.1:18789"] {
         let problem = AccessFixture::new(REMOTE).at(url).problem();
         assert!(problem.contains("has none for this url"), "{url}: {problem}");
@@ -258,7 +258,7 @@ fn nothing_tells_the_secret() {
     assert!(!format!("{access:?}").contains("s3cr3t"), "{access:?}");
 }
 
-/// What opens the gateway stays with the guard, whatever it is called.
+/// A variable with a secret of the gateway is withheld, whatever its name.
 #[test]
 fn no_variable_that_opens_it_is_inherited() {
     let withheld = |config: &str, variables: &[(&'static str, &str)], token_file: Option<&str>| {
@@ -294,7 +294,7 @@ fn no_variable_that_opens_it_is_inherited() {
     assert_eq!(withheld("{", &[("MINE", SECRET)], None), [""; 0]);
 }
 
-/// The tree is to reach none of the places where the guard goes, nor take one.
+/// The tree must neither reach nor bind an address that the guard connects to.
 #[test]
 fn each_port_that_a_client_may_go_to_is_the_gateways() {
     let place = AccessFixture::new("{gateway: {mode: 'remote', remote: {url: 'ws://localhost:7'}}}");
@@ -317,7 +317,7 @@ fn each_port_that_a_client_may_go_to_is_the_gateways() {
     assert_eq!(ports(Some("nonsense")), [7, 18789]);
 }
 
-/// OpenClaw keeps what its configuration was before.
+/// OpenClaw keeps earlier versions of its configuration.
 #[test]
 fn copies_of_the_configuration_are_known() {
     let place = AccessFixture::new("{}");

@@ -1,4 +1,4 @@
-//! What goes over a connection.
+//! Tests the frames of a connection.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const HELLOS: [(&str, &str); 2] = [
     ("2026.7.35", include_str!("../../../../policy/tests/data/gateway-2026.7.35.hello-ok.json")),
 ];
 
-/// What real gateways have said is read as what it is.
+/// The recorded frames of real gateways are parsed correctly.
 #[test]
 fn recorded_frames_are_read() {
     for (name, transcript) in TRANSCRIPTS {
@@ -51,7 +51,7 @@ fn recorded_frames_are_read() {
     }
 }
 
-/// What is written is what was recorded of another client.
+/// Requests are the same as those recorded of another client.
 #[test]
 fn requests_are_written_as_recorded() {
     for (name, transcript) in TRANSCRIPTS {
@@ -115,7 +115,7 @@ fn greetings_that_are_none() {
     }
     let granted = |value| with("/auth/scopes", value).unwrap().0.scopes;
     assert_eq!((granted(json!([])), granted(json!(null))), (vec![], vec![]));
-    // A tick that never comes would be a silence without end.
+    // Without an upper bound, a dead gateway would never be noticed.
     let tick = |value| with("/policy/tickIntervalMs", value).unwrap().0.tick.as_millis();
     assert_eq!((tick(json!(u64::MAX)), tick(json!(0)), tick(json!(null))), (120_000, 1_000, 30_000));
 }
@@ -161,7 +161,7 @@ fn what_is_no_frame() {
         other => panic!("{other:?}"),
     };
     assert_eq!(refused("{\"type\":\"res\",\"id\":\"1\",\"ok\":false}"), bare);
-    // A refusal with a payload is a refusal.
+    // A refusal with a payload is still a refusal.
     let both = "{\"type\":\"res\",\"id\":\"1\",\"ok\":false,\"payload\":{\"decision\":\"allow-once\"}}";
     assert_eq!(refused(both), bare);
     assert_eq!(bare.to_string(), "it does not say why");

@@ -1,4 +1,4 @@
-//! Who is at the other end.
+//! Tests the check of the process at the other end.
 
 use std::io::IoSlice;
 use std::net::{TcpListener, TcpStream};
@@ -32,7 +32,7 @@ fn this_user_may_be_there() {
             continue;
         };
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        // Until somebody accepts it, its end is nobody's.
+        // Before the connection is accepted, no process holds its other end.
         assert!(matches!(ends(&stream).check(None), Err(GatewayRejected::Unknown)), "{address}");
         let accepted = listener.accept().unwrap();
         ends(&stream).check(None).unwrap();
@@ -41,7 +41,7 @@ fn this_user_may_be_there() {
     }
 }
 
-/// A gateway that listens on :: has 127.0.0.1 in the table of the other family.
+/// If a gateway listens on ::, its connections from 127.0.0.1 are in the IPv6 table.
 #[test]
 fn one_that_listens_on_all_addresses_is_found() {
     let Ok(listener) = TcpListener::bind("[::]:0") else {
@@ -64,7 +64,7 @@ fn a_member_of_the_tree_may_not() {
     let own = getpid().as_raw_nonzero().get();
     let is_own: IsMember = Arc::new(move |pid| pid == own);
     assert!(matches!(ends(&stream).check(Some(&is_own)), Err(GatewayRejected::Member(pid)) if pid == own));
-    // A copy in another process is enough.
+    // A copy of the descriptor in another process is enough.
     let copy = accepted.try_clone().unwrap();
     rustix::io::fcntl_setfd(&copy, rustix::io::FdFlags::empty()).unwrap();
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
@@ -81,7 +81,7 @@ fn a_member_of_the_tree_may_not() {
     ends(&stream).check(Some(&is_child)).unwrap();
 }
 
-/// In a message that nobody has taken it is in no process at all.
+/// A socket in a message that has not been received is in no process.
 #[test]
 fn one_that_is_under_way_between_processes_is_nobodys() {
     if rustix::process::geteuid().is_root() {
@@ -104,7 +104,7 @@ fn one_that_is_under_way_between_processes_is_nobodys() {
     }
 }
 
-/// An address of this host that is not of the loop is this host's all the same.
+/// A non-loopback address of this host is recognized as this host's.
 #[test]
 fn each_of_this_hosts_addresses_is_here() {
     let at = |own: &str, peer: &str| SocketPair { own: own.parse().unwrap(), peer: peer.parse().unwrap() };
@@ -134,7 +134,7 @@ fn what_is_no_connection_of_this_host_is_nobodys() {
     }
 }
 
-/// Nothing but the upgrade is said to it.
+/// Only the upgrade request is sent to it.
 #[tokio::test]
 async fn the_token_is_not_told_to_a_member() {
     let gateway = Gateway::new().await;

@@ -1,4 +1,4 @@
-//! Who the guard is to a gateway.
+//! Tests the guard's identity for gateways.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -97,13 +97,13 @@ fn keeps_what_a_gateway_issues() {
     let after = Identity::find(&state).unwrap();
     assert_eq!((after.token("ws://a:1"), after.token("ws://b:1")), (Some("one"), Some("two")));
     assert_eq!((after.token("ws://c:1"), after.id()), (None, before.id()));
-    // It has issued another since.
+    // The gateway has issued another token since.
     after.forget("ws://a:1", "before").unwrap();
     assert_eq!(Identity::find(&state).unwrap().token("ws://a:1"), Some("one"));
     after.forget("ws://a:1", "one").unwrap();
     assert_eq!(Identity::find(&state).unwrap().token("ws://a:1"), None);
     assert_eq!(fs::metadata(state.join("guard/device.json")).unwrap().mode() & 0o7777, 0o600);
-    // One that the operator has removed stays away until a guard begins.
+    // A file that the operator has removed is not recreated until a guard starts.
     fs::remove_file(state.join("guard/device.json")).unwrap();
     after.keep("ws://a:1", "three").unwrap();
     assert!(!state.join("guard/device.json").exists());

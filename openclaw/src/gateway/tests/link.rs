@@ -89,7 +89,7 @@ async fn who_waits_hears_of_the_end() {
     assert_eq!(link.call("b", json!({})).await, Err(CallError::Lost(lost)));
 }
 
-/// What comes of a link to which this is said.
+/// Returns how a link ends when the gateway does this.
 async fn lost(talk: impl AsyncFnOnce(&mut Client)) -> Disconnected {
     let (link, mut client) = Client::linked().await;
     let (lost, ()) = join!(link.lost(), talk(&mut client));
@@ -123,7 +123,7 @@ async fn a_restart_is_told_from_a_loss() {
     assert!(!closed.to_string().contains('\x1b'));
 }
 
-/// Ticks keep it alive; without them it ends after two, and five seconds.
+/// Ticks keep a link alive; without them it ends after two intervals and five seconds.
 #[tokio::test(start_paused = true)]
 async fn silence_is_the_end() {
     let lost = lost(async |client| {
@@ -196,7 +196,7 @@ async fn the_last_clone_ends_it() {
     client.gone().await;
 }
 
-/// Whatever order answers come in, each is its call's.
+/// Each call gets its own answer, in whatever order the answers arrive.
 #[tokio::test]
 async fn two_hundred_at_once() {
     let (link, mut client) = linked().await;

@@ -1,4 +1,4 @@
-//! The client against a gateway that says what a test wants.
+//! Tests the client against a gateway that sends what a test wants.
 
 mod access;
 mod frames;

@@ -1,4 +1,4 @@
-//! What goes wrong before the guard is let in.
+//! Tests the failures before the guard is admitted.
 
 use guard_policy::approval::GatewayUrl;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::gateway::identity::Identity;
 use crate::gateway::testing::{Client, Gateway, hello};
 use crate::gateway::{Credentials, Link, OpenError};
 
-/// What opening says where the gateway says this.
+/// Opens a link while the gateway does this, and returns the result.
 async fn opening(talk: impl AsyncFnOnce(&Gateway)) -> Result<Link, OpenError> {
     let gateway = Gateway::new().await;
     let access = gateway.access();
@@ -25,7 +25,7 @@ async fn problem(talk: impl AsyncFnOnce(&Gateway)) -> String {
     problem
 }
 
-/// As a gateway does it: the refusal, and the end.
+/// Refuses the next `connect` as a gateway does, waits for the end, and returns the request.
 async fn refuse(gateway: &Gateway, error: Value) -> Value {
     let mut client = gateway.accept().await;
     client.challenge().await;
@@ -111,7 +111,7 @@ async fn it_ends_at_every_step() {
     }
 }
 
-/// Time passes when nothing else happens.
+/// Paused time advances only while all tasks are idle.
 #[tokio::test(start_paused = true)]
 async fn what_does_not_come_is_not_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -147,7 +147,7 @@ async fn what_is_no_greeting() {
         let length = message.len();
         let problem = problem(async |gateway| {
             let mut client = gateway.accept().await;
-            // It ends before all of it is heard.
+            // The guard may disconnect before it has read everything.
             let _ = client.send(message).await;
             client.gone().await;
         });
@@ -158,7 +158,7 @@ async fn what_is_no_greeting() {
 
 #[tokio::test]
 async fn what_is_said_by_halves() {
-    // The beginning of a text frame of 125 bytes, and the end.
+    // The beginning of a text frame of 125 bytes, then the end of the connection.
     let problem = problem(async |gateway| {
         let client = gateway.accept().await;
         let mut raw = client.0.into_inner();
@@ -166,7 +166,8 @@ async fn what_is_said_by_halves() {
     });
     let problem = problem.await;
     assert!(problem.contains("closed the connection"), "{problem}");
-    // One that is masked, as only a client's is, and one of a kind that there is not.
+    // A masked frame, which only a client sends, an unknown opcode, reserved bits, and text that is not
+    // UTF-8.
     for bytes in [&b"\x81\x82\x01\x02\x03\x04ab"[..], b"\x8f\x01a", b"\xf1\x01a", b"\x81\x02\xff\xff"] {
         let problem = self::problem(async |gateway| {
             let client = gateway.accept().await;
@@ -239,7 +240,7 @@ async fn a_release_that_knows_no_devices_is_tried_without() {
         client.answer(&connect["id"], hello()).await;
     });
     opened.await.unwrap();
-    // Once, and not without what it is let in by.
+    // The guard retries once, and never without a parameter that admits it.
     for names in [&["device", "displayName"][..], &["device", "device"], &["scopes"], &["auth"], &["role"]] {
         let problem = problem(async |gateway| {
             for name in names {
@@ -255,7 +256,7 @@ fn mismatch(code: &str) -> Value {
     json!({"code": "INVALID_REQUEST", "message": "no", "details": {"code": code}})
 }
 
-/// With a token that the gateway has issued to this device.
+/// Returns credentials with a token that the gateway has issued to this device.
 async fn with_token(gateway: &Gateway) -> (tempfile::TempDir, Credentials) {
     let directory = tempfile::tempdir().unwrap();
     let state = directory.path().canonicalize().unwrap();
@@ -277,7 +278,7 @@ async fn the_token_of_the_device_is_the_second_attempt() {
     assert!(matches!(opened, Err(OpenError::Refused { .. })), "{opened:?}");
     assert_eq!(first["params"]["auth"], json!({"token": "X"}));
     assert_eq!(second["params"]["auth"], json!({"token": "X", "deviceToken": "issued"}));
-    // Where there is nothing else it is the first, and one that is not taken is forgotten.
+    // Without another secret the device's token is tried first. It is removed when the gateway refuses it.
     let access = Credentials { secret: None, ..access };
     let (_, first) = join!(Link::open(&access), refuse(&gateway, mismatch("AUTH_DEVICE_TOKEN_MISMATCH")));
     assert_eq!(first["params"]["auth"], json!({"deviceToken": "issued"}));
@@ -331,7 +332,7 @@ async fn who_says_nothing_more_is_not_waited_for() {
                 client.challenge().await;
                 client.hear().await;
             }
-            // From here on time passes when nothing else happens.
+            // From here on, time advances only while all tasks are idle.
             tokio::time::pause();
             client.gone().await;
             tokio::time::resume();

@@ -1,4 +1,4 @@
-//! Certificates.
+//! Tests the verification of certificates.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn certified() -> CertifiedKey<KeyPair> {
     generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap()
 }
 
-/// A server that shows this certificate and signs with this key.
+/// Returns a server that presents this certificate and signs with this key.
 fn server(
     certificate: &CertifiedKey<KeyPair>,
     key: &KeyPair,
@@ -28,7 +28,7 @@ fn server(
     let provider = Arc::new(ring::default_provider());
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let key = provider.key_provider.load_private_key(key).unwrap();
-    // Not checked: it may be another's.
+    // The key is not checked, so it may be another certificate's.
     let signed = Signed::new(vec![certificate.cert.der().clone()], key);
     let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
     let config = config.with_no_client_auth().with_cert_resolver(Arc::new(SingleCertAndKey::from(signed)));
@@ -59,7 +59,7 @@ async fn the_one_that_is_pinned_is_taken_and_no_other() {
         opening(server(&other, &other.signing_key, tls13), pin(&one)).await.unwrap_err().to_string();
     let (seen, wanted) = (fingerprint(other.cert.der()), fingerprint(one.cert.der()));
     assert!(problem.contains(&seen.to_string()) && problem.contains(&wanted.to_string()), "{problem}");
-    // Everybody has the certificate; the key is its owner's.
+    // The certificate is public; only its owner has the key.
     let problem = opening(server(&one, &other.signing_key, tls13), pin(&one)).await.unwrap_err();
     assert!(matches!(problem, OpenError::Insecure { .. }), "{problem}");
 }
@@ -73,7 +73,7 @@ async fn one_that_nobody_vouches_for_is_not_taken() {
     let problem = problem.to_string();
     assert!(!problem.contains("unexpected"), "{problem}");
     let is_told = problem.contains(&fingerprint(one.cert.der()).to_string());
-    // Where the host trusts nobody at all.
+    // The second text is for a host that trusts no authority.
     assert!(is_told || problem.contains("no certificate authority"), "{problem}");
 }
 
@@ -87,7 +87,7 @@ async fn what_is_no_tls_is_told_nothing() {
         let mut raw = gateway.raw().await;
         let mut heard = vec![0; 4096];
         let length = raw.read(&mut heard).await.unwrap();
-        // A record of the handshake.
+        // A record of the TLS handshake.
         assert_eq!((heard[0], heard[1]), (0x16, 3), "{:?}", &heard[..length.min(16)]);
         raw.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
     };

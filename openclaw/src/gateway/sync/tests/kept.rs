@@ -1,8 +1,8 @@
-//! What is kept of it, before the tree starts and while it runs.
+//! Tests what is saved, before the tree starts and while it runs.
 
 use super::*;
 
-/// However slow the machine is, the gateway's word is waited for.
+/// Long enough for the gateway's answer, however slow the machine is.
 const LONG: Duration = Duration::from_secs(60);
 
 /// A state directory.
@@ -56,15 +56,15 @@ impl SyncFixture {
     }
 }
 
-/// On a plain thread, as workers and those who save call it.
+/// Runs a call on a plain thread, as the guard's callers do.
 async fn plainly<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, answered) = tokio::sync::oneshot::channel();
-    // Not of the runtime's: neither the start nor a worker is one of those.
+    // Not a thread of the runtime: the guard's callers do not run on one.
     std::thread::spawn(move || done.send(call()).map_err(drop));
     answered.await.unwrap()
 }
 
-/// The next visit: what is there, and then the guard is gone.
+/// Serves this store to the guard's next visit, and waits until it disconnects.
 async fn visited(gateway: &Gateway, hash: &str, file: Value) {
     let mut client = gateway.welcome_by(admin_hello()).await;
     answer_get(&mut client, hash, file).await;
@@ -83,7 +83,7 @@ async fn the_follower_keeps_what_it_hears() {
     let mode = fs::metadata(approvals_store::gateways(&ground.state())).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // Somebody is about to be asked: when the look has ended, what the gateway says is there.
+    // A human is about to be asked: when `look` returns, the gateway's store is saved.
     let looks = (0..8).map(|_| {
         let follower = follower.clone();
         plainly(move || follower.look())
@@ -124,7 +124,7 @@ async fn a_lost_gateway_is_found_again_and_nothing_is_forgotten() {
     let lost = async {
         let mut client = gateway.welcome_by(admin_hello()).await;
         let _ = called(&mut client, "exec.approvals.get").await;
-        // It is gone without a word.
+        // The gateway disconnects without an answer.
     };
     let (added, ()) = join!(adding, lost);
     assert!(matches!(added, Err(Unsaved::Failed(_))), "{added:?}");
@@ -151,7 +151,7 @@ async fn who_is_no_administrator_is_told_once() {
     assert!(why.contains("does not grant operator.admin"), "{why}");
     assert_eq!(ground.complaints.lock().unwrap().len(), 1);
     assert_eq!(approvals_store::load_gateways(&ground.state()), Gateways::Never);
-    // What is not wanted any more is not tried any more.
+    // Without the setting, nothing is tried.
     follower.want(GatewaySettings::default());
     let (looking, adding) = (follower.clone(), follower);
     plainly(move || looking.look()).await;
@@ -188,7 +188,7 @@ fn starts(policy: &Policy) -> Outcome {
 async fn it_is_asked_before_the_tree_starts() {
     let (ground, gateway) = (SyncFixture::new(), Gateway::new().await);
     let (state, token, url) = (ground.state(), ground.state().join("token"), gateway.url());
-    // Nobody knows yet.
+    // The gateway's store is not known yet.
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
     let ask = || {
         let (policy, state) = (governed(&url, &token, &state), state.clone());
@@ -209,7 +209,7 @@ async fn it_is_asked_before_the_tree_starts() {
     assert_eq!(join!(ask(), talk).0, Ok(()));
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
 
-    // Whoever keeps it away changes nothing of that.
+    // Blocking the gateway does not change that.
     let talk = async {
         let mut client = gateway.welcome_by(hello()).await;
         client.gone().await;
@@ -224,7 +224,7 @@ async fn it_is_asked_before_the_tree_starts() {
     let why = asked.await.unwrap_err();
     assert!(why.contains("nobody listens") || why.contains("closed") || why.contains("ended"), "{why}");
     assert_eq!(starts(&governed(&url, &token, &state)), Outcome::Deny);
-    // Nor is it another gateway's word.
+    // The store does not count for another gateway.
     assert_eq!(starts(&governed("ws://127.0.0.1:1", &token, &state)), Outcome::Deny);
 }
 

@@ -1,4 +1,4 @@
-//! What governs, against a gateway that says what a test wants.
+//! Tests the synchronization against a gateway that sends what a test wants.
 
 mod kept;
 mod said;
@@ -34,7 +34,7 @@ async fn linked() -> (Link, Client) {
     linked_as(admin_hello()).await
 }
 
-/// As 2026.9.6 says it; older releases leave `resolvedDefaults` out.
+/// Returns the answer of 2026.9.6; older releases leave `resolvedDefaults` out.
 fn said(hash: &str, file: Value) -> Value {
     json!({ "path": "~/.openclaw/state/openclaw.sqlite#exec_approvals_config", "exists": true, "hash": hash,
             "file": file, "resolvedDefaults": { "security": "full", "ask": "off" } })
@@ -55,7 +55,7 @@ fn always(pattern: &str) -> NewEntry {
     NewEntry::new(pattern).unwrap().with_arg_pattern("sha256:cwd-argv:v1:00").from_allow_always()
 }
 
-/// A call of this method; returns its id and parameters.
+/// Receives a call of this method; returns its id and parameters.
 async fn called(client: &mut Client, method: &str) -> (Value, Value) {
     let mut call = client.hear().await;
     assert_eq!(call["method"], method);
@@ -68,7 +68,7 @@ async fn answer_get(client: &mut Client, hash: &str, file: Value) {
     client.answer(&id, said(hash, file)).await;
 }
 
-/// What both releases say where another hash is the store's.
+/// Refuses a change as both releases do when the hash is outdated.
 async fn refuse_set(client: &mut Client) {
     let (id, _) = called(client, "exec.approvals.set").await;
     let message = "exec approvals changed since last load; re-run exec.approvals.get and retry";

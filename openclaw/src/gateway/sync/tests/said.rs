@@ -1,4 +1,4 @@
-//! What goes over a connection.
+//! Tests the calls over a connection.
 
 use super::*;
 
@@ -48,7 +48,7 @@ async fn without_the_scope_it_is_not_called() {
 async fn an_entry_is_added_to_what_is_there_now() {
     let (link, mut client) = linked().await;
     let talk = async {
-        // Somebody else changes it in between, twice.
+        // Another client changes the store in between, twice.
         answer_get(&mut client, "h1", store_with(&["/usr/bin/a"])).await;
         refuse_set(&mut client).await;
         answer_get(&mut client, "h2", store_with(&["/usr/bin/b"])).await;
@@ -103,7 +103,7 @@ async fn who_is_always_too_late_gives_up() {
     let entry = always("/x");
     let (added, ()) = join!(add(&link, None, "main", &entry, 7), talk);
     assert!(matches!(added, Err(SyncError::Contended)));
-    // What is refused for another reason is refused.
+    // A refusal for another reason is final.
     let talk = async {
         answer_get(&mut client, "h", store_with(&[])).await;
         let (id, _) = called(&mut client, "exec.approvals.set").await;
