@@ -1,4 +1,4 @@
-//! Each line carries the hash of the line before it, and its number.
+//! The hash chain of the log: each line carries its number and the hash of the line before it.
 
 use std::fmt;
 
@@ -6,30 +6,30 @@ use guard_approvals::Digest;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The SHA-256 of a line, without its line feed: what the next one carries, and the line's own name.
+/// The SHA-256 of a line without its line feed. It identifies the line, and the next line carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hash(Digest);
 
 impl Hash {
-    /// What the first line carries.
+    /// The previous hash in the first line.
     pub const NONE: Hash = Hash(Digest([0; 32]));
 
-    /// Of a line.
+    /// Returns the hash of a line.
     pub fn digest(line: &[u8]) -> Hash {
         Hash(Digest::of_bytes(line))
     }
 
-    /// As it is written: 64 digits.
+    /// Parses 64 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Hash> {
         Digest::parse(text).map(Hash)
     }
 
-    /// Enough of it to tell one line from others, as people write it.
+    /// Returns the first 8 digits, the form shown to people.
     pub fn short(&self) -> String {
         self.to_string()[..8].to_owned()
     }
 
-    /// Whether it begins so; in capitals, too.
+    /// Returns whether the hash begins with these digits, in either case.
     pub fn begins_with(&self, prefix: &str) -> bool {
         let (whole, prefix) = (self.to_string(), prefix.as_bytes());
         prefix.len() <= whole.len() && whole.as_bytes()[..prefix.len()].eq_ignore_ascii_case(prefix)
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// A place in the chain: after which line.
+/// A position in the chain: the one after this line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainLink {
     /// The line's number; the first ever is 1.
@@ -65,10 +65,11 @@ pub struct ChainLink {
 }
 
 impl ChainLink {
-    /// Before the first line.
+    /// The position before the first line.
     pub const START: ChainLink = ChainLink { n: 0, hash: Hash::NONE };
 
-    /// The line with this body, a JSON object that is not empty, as it stands after this one; and where that leads.
+    /// Returns the line with this body, a non-empty JSON object, for this position, and the position after
+    /// it.
     pub fn next(self, body: &str) -> (String, ChainLink) {
         let n = self.n + 1;
         let rest = body.strip_prefix('{').unwrap_or(body);
@@ -78,7 +79,7 @@ impl ChainLink {
     }
 }
 
-/// What a line says of its place.
+/// The fields of a line that place it in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct ChainFields {
     /// The hash of the line before it.
@@ -88,7 +89,7 @@ pub struct ChainFields {
 }
 
 impl ChainFields {
-    /// Of a line; None where it is none of a chain.
+    /// Parses the fields of a line. Returns None if the line has none.
     pub fn parse(line: &[u8]) -> Option<ChainFields> {
         serde_json::from_slice(line).ok()
     }
@@ -102,7 +103,7 @@ mod tests {
     fn lines_follow_each_other() {
         let (first, link) = ChainLink::START.next(r#"{"a":1}"#);
         assert_eq!(first, format!(r#"{{"prev":"{}","n":1,"a":1}}"#, "0".repeat(64)));
-        // sha256sum(1) says the same.
+        // The hash covers the line without its line feed.
         assert_eq!(link.hash.to_string(), Hash::digest(first.as_bytes()).to_string());
         let (second, after) = link.next(r#"{"a":2}"#);
         assert_eq!(ChainFields::parse(second.as_bytes()), Some(ChainFields { prev: link.hash, n: 2 }));

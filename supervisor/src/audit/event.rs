@@ -1,9 +1,9 @@
-//! One decision, as it is reported.
+//! A decision, as it is reported.
 
 use guard_openclaw::peer::proc::Tid;
 use guard_policy::{Outcome, Reason};
 
-/// What a caller wanted to do, in the words of the policy.
+/// What a caller wanted to do, in the policy's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Operation {
@@ -28,7 +28,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The word in a denied line.
+    /// Returns the word for the operation in a line about a denial.
     pub fn word(self) -> &'static str {
         match self {
             Operation::Read => "read",
@@ -44,28 +44,28 @@ impl Operation {
     }
 }
 
-/// One decision.
+/// A decision about a call.
 #[derive(Clone, Debug)]
 pub struct DecisionEvent {
     /// The process.
     pub pid: Tid,
-    /// It and its parents up to the first command; filled in later where it is empty.
+    /// The process and its ancestors up to the first command. The logger fills it in if it is empty.
     pub chain: Vec<(Tid, String)>,
-    /// What it wanted.
+    /// What the process wanted to do.
     pub operation: Operation,
-    /// The real path.
+    /// The real path, or the address.
     pub path: Vec<u8>,
     /// The arguments, for an exec.
     pub argv: Vec<Vec<u8>>,
     /// What was decided.
     pub outcome: Outcome,
-    /// Why.
+    /// The reason for the decision.
     pub because: Reason<'static>,
     /// Microseconds from receiving the call to the decision.
     pub micros: u64,
 }
 
-/// Arguments as they are told: a caller chooses how long they are, and the log keeps them.
+/// Shortens arguments for reports: a caller chooses their length, and the log keeps them.
 pub fn shortened(argv: &[Vec<u8>]) -> Vec<Vec<u8>> {
     const MAX_REPORTED: usize = 4096;
     let mut left = MAX_REPORTED;

@@ -1,9 +1,9 @@
-//! Where a log is: its file, and beside it a directory with the older files and the head.
+//! The files of a log: the log itself, and beside it a directory with the older files and the head.
 //!
 //! ```text
-//! audit.jsonl                       what is appended to
-//! audit.jsonl.d/head                where the chain ends, and the lock
-//! audit.jsonl.d/000000000001.jsonl  older files, each by the number of its first line
+//! audit.jsonl                       the current file, appended to
+//! audit.jsonl.d/head                the end of the chain; also the lock
+//! audit.jsonl.d/000000000001.jsonl  older files, named by the number of their first line
 //! ```
 
 use std::ffi::OsString;
@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock, fstat};
 use rustix::io::Errno;
 
-/// How long somebody else may have the lock: whoever has it writes one line.
+/// How long to wait for the lock. A writer holds it for one line.
 pub const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often it is tried for in between.
+/// The pause between attempts to take the lock.
 const RETRY_INTERVAL: Duration = Duration::from_micros(200);
 
 /// The names of one log's files.
@@ -29,40 +29,40 @@ pub struct Files {
 }
 
 impl Files {
-    /// Of the log at this path.
+    /// Returns the names for the log at this path.
     pub fn new(log: &Path) -> Files {
         Files { log: log.to_owned(), directory: beside(log) }
     }
 
-    /// The file that is appended to.
+    /// Returns the file that lines are appended to.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The directory of the others.
+    /// Returns the directory of the other files.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where the chain ends.
+    /// Returns the path of the head, which records the end of the chain.
     pub fn head(&self) -> PathBuf {
         self.directory.join("head")
     }
 
-    /// Where a file goes that begins with this line.
+    /// Returns the path of an older file whose first line has this number.
     pub fn old(&self, first: u64) -> PathBuf {
         self.directory.join(format!("{first:012}.jsonl"))
     }
 
-    /// The number of the first line of an older file.
+    /// Returns the number of the first line of an older file, by the file's name.
     pub fn first_of(old: &Path) -> Option<u64> {
         old.file_name()?.to_str()?.strip_suffix(".jsonl")?.parse().ok()
     }
 
-    /// The older files, oldest first.
+    /// Returns the older files, oldest first.
     ///
     /// # Errors
-    /// The kernel's; a directory that is not there has none.
+    /// The kernel's; a missing directory is no error.
     pub fn olds(&self) -> io::Result<Vec<PathBuf>> {
         let listing = match self.directory.read_dir() {
             Ok(listing) => listing,
@@ -78,7 +78,7 @@ impl Files {
         Ok(olds.into_iter().map(|(_, path)| path).collect())
     }
 
-    /// Makes the directories, for their owner alone.
+    /// Creates the directories, accessible to their owner only.
     ///
     /// # Errors
     /// The kernel's.
@@ -86,7 +86,7 @@ impl Files {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)
     }
 
-    /// Opens the log for appending; a new one is for its owner alone.
+    /// Opens the log for appending. A new one is accessible to its owner only.
     ///
     /// # Errors
     /// The kernel's; ELOOP when it is a symbolic link.
@@ -97,7 +97,7 @@ impl Files {
     /// Opens the head, which may be empty.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Files::open_log`].
     pub fn open_head(&self) -> io::Result<File> {
         self.open_beside(&self.head())
     }
@@ -105,13 +105,13 @@ impl Files {
     /// Opens a file of the directory, which may be empty.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Files::open_log`].
     pub fn open_beside(&self, path: &Path) -> io::Result<File> {
         own(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)
     }
 }
 
-/// The directory that belongs to a log.
+/// Returns the directory that belongs to a log.
 pub fn beside(log: &Path) -> PathBuf {
     let mut name = OsString::from(log);
     name.push(".d");
@@ -122,7 +122,7 @@ fn own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK).open(path)
 }
 
-/// Which file it is.
+/// Returns the device and inode numbers of a file.
 ///
 /// # Errors
 /// The kernel's.
@@ -131,10 +131,10 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// How long it takes is bounded: a writer that was stopped must not stop all others for good.
+/// Locks a file. The wait is bounded, so that a stopped writer cannot block all others for good.
 ///
 /// # Errors
-/// The kernel's, and when somebody else has the lock for too long.
+/// The kernel's, and if another process holds the lock for longer than `patience`.
 pub fn lock(file: &File, how: FlockOperation, patience: Duration) -> io::Result<()> {
     let until = Instant::now() + patience;
     loop {

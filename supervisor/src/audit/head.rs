@@ -1,4 +1,4 @@
-//! The head: where the chain ends, kept beside the log so that a cut at its end is found.
+//! The head: a file beside the log that records where the chain ends, so that a truncated log is detected.
 
 use std::fs::File;
 use std::io;
@@ -8,38 +8,38 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::{ChainLink, Hash};
 
-/// It is always as long as this, and so overwritten in place.
+/// The size of every head in bytes, so that it can be overwritten in place.
 const LENGTH: usize = 256;
 
-/// What stands in it.
+/// The content of the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
     /// The number of the last line.
     n: u64,
-    /// Its hash.
+    /// The hash of the last line.
     hash: Hash,
-    /// How long the log is with it, in bytes.
+    /// The length of the log in bytes, with that line.
     pub length: u64,
-    /// What the first line carries that is kept: what was before it was removed as `audit.keep` says.
+    /// The previous hash in the first line that is kept. The lines before it were removed under `audit.keep`.
     pub root: Hash,
 }
 
 impl Head {
-    /// After this line.
+    /// Creates the head for a log that ends with this line.
     pub fn new(link: ChainLink, length: u64, root: Hash) -> Head {
         Head { n: link.n, hash: link.hash, length, root }
     }
 
-    /// The last line.
+    /// Returns the position after the last line.
     pub fn link(&self) -> ChainLink {
         ChainLink { n: self.n, hash: self.hash }
     }
 
-    /// Reads it. None where nothing was written yet.
+    /// Reads a head. Returns None if the file is empty.
     ///
     /// # Errors
-    /// The kernel's; InvalidData where it is no head.
+    /// The kernel's; InvalidData if the content is not a valid head.
     pub fn read(file: &File) -> io::Result<Option<Head>> {
         let mut bytes = [0; LENGTH + 1];
         let mut length = 0;
@@ -57,7 +57,7 @@ impl Head {
         }
     }
 
-    /// Writes it.
+    /// Writes the head.
     ///
     /// # Errors
     /// The kernel's.
@@ -66,7 +66,7 @@ impl Head {
     }
 
     fn encode(&self) -> Vec<u8> {
-        // Numbers and digits: nothing that could fail.
+        // Numbers and hex digits: serializing them cannot fail.
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.resize(LENGTH - 1, b' ');
         bytes.push(b'\n');
@@ -75,7 +75,7 @@ impl Head {
 
     fn decode(bytes: &[u8]) -> Option<Head> {
         let head: Head = serde_json::from_slice(bytes).ok()?;
-        // A byte that was changed and means the same was changed all the same.
+        // Every change counts, even to bytes that JSON ignores.
         (head.encode() == bytes).then_some(head)
     }
 }

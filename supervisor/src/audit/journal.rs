@@ -1,6 +1,6 @@
 //! systemd's journal, in its native protocol (systemd.io/JOURNAL_NATIVE_PROTOCOL): a datagram for each line.
 //!
-//! It is a copy: the log is what a program waits for.
+//! The journal is a copy. The log alone decides whether a call that must be logged may go on.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -13,11 +13,12 @@ use super::reader::{AuditEntry, EntryBody, summary};
 
 /// Where journald listens (systemd-journald.service(8)).
 const SOCKET: &str = "/run/systemd/journal/socket";
-/// How long journald may take to have room.
+/// How long to wait for room in journald's socket.
 const IO_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long it is left alone after it had none.
+/// The pause after a failed send.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// syslog(3): what was refused is a warning, all else informational.
+/// The priorities of syslog(3): denials, faults and defects of the log are warnings, all else is
+/// informational.
 const WARNING: &str = "4";
 const INFORMATIONAL: &str = "6";
 
@@ -25,23 +26,23 @@ const INFORMATIONAL: &str = "6";
 #[derive(Debug)]
 pub struct Journal {
     socket: UnixDatagram,
-    /// Since when, and how many lines it has not got.
+    /// When sending failed, and how many lines the journal has missed; None while it works.
     down: Option<(Instant, u64)>,
 }
 
 impl Journal {
-    /// The journal of this host.
+    /// Connects to the journal of this host.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no journal listens there.
     pub fn open() -> io::Result<Journal> {
         Journal::at(Path::new(SOCKET))
     }
 
-    /// The one at this socket.
+    /// Connects to the journal at this socket.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no journal listens there.
     fn at(path: &Path) -> io::Result<Journal> {
         let socket = UnixDatagram::unbound()?;
         socket.connect(path)?;
@@ -49,7 +50,8 @@ impl Journal {
         Ok(Journal { socket, down: None })
     }
 
-    /// Sends a line of the log; what could not be is told once.
+    /// Sends a line of the log. Returns a message for the operator when the journal fails, and when it works
+    /// again.
     pub fn send(&mut self, line: &str) -> Option<String> {
         if let Some((since, lost)) = &mut self.down
             && since.elapsed() < RETRY_INTERVAL
@@ -80,7 +82,7 @@ impl Journal {
 fn datagram(line: &str) -> Vec<u8> {
     let mut fields = Vec::new();
     let mut field = |name: &str, value: &str| {
-        // A line break would be the next field.
+        // A line break would start the next field.
         let value = value.replace('\n', " ");
         fields.extend_from_slice(format!("{name}={value}\n").as_bytes());
     };

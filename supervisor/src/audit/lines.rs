@@ -5,24 +5,24 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How much is read at a time.
+/// The number of bytes read at a time.
 const CHUNK: u64 = 64 * 1024;
 
-/// A line's bytes.
+/// The bytes of a line, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineBytes {
-    /// Where it begins in its file.
+    /// Where the line begins in its file.
     pub at: u64,
-    /// Without the line feed.
+    /// The line without its line feed.
     pub bytes: Vec<u8>,
-    /// Whether there is a line feed behind it: what has none is not finished.
+    /// Whether a line feed follows. Without one the line is unfinished.
     pub is_whole: bool,
 }
 
-/// Some bytes of a file.
+/// Reads bytes of a file.
 ///
 /// # Errors
-/// The kernel's; UnexpectedEof where it is shorter.
+/// The kernel's; UnexpectedEof if the file is shorter.
 fn read(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length).map_err(|_| io::ErrorKind::OutOfMemory)?];
     file.read_exact_at(&mut bytes, at)?;
@@ -35,14 +35,14 @@ pub struct Backward<'f> {
     file: &'f File,
     /// Where `held` begins.
     from: u64,
-    /// What was read and not given out.
+    /// The bytes that were read and not yet returned.
     held: VecDeque<u8>,
     /// Whether a line feed follows `held`.
     is_whole: bool,
 }
 
 impl<'f> Backward<'f> {
-    /// From there to the beginning.
+    /// Reads from `end` back to the beginning.
     pub fn new(file: &'f File, end: u64) -> Backward<'f> {
         Backward { file, from: end, held: VecDeque::new(), is_whole: false }
     }
@@ -57,7 +57,7 @@ impl<'f> Backward<'f> {
     }
 
     fn line(&mut self) -> io::Result<Option<LineBytes>> {
-        // How much of the end of `held` has no line feed.
+        // The number of bytes at the end of `held` that contain no line feed.
         let mut clean = 0;
         loop {
             let (front, back) = self.held.as_slices();
@@ -106,18 +106,18 @@ pub struct Forward<'f> {
     at: u64,
     end: u64,
     held: Vec<u8>,
-    /// How much of `held` was given out.
+    /// The number of bytes of `held` that were returned.
     given: usize,
 }
 
 impl<'f> Forward<'f> {
-    /// From there to there.
+    /// Reads from `at` to `end`.
     pub fn new(file: &'f File, at: u64, end: u64) -> Forward<'f> {
         Forward { file, at, end, held: Vec::new(), given: 0 }
     }
 
     fn line(&mut self) -> io::Result<Option<LineBytes>> {
-        // How much of what is left of `held` has no line feed.
+        // The number of bytes at the start of `left` that contain no line feed.
         let mut clean = 0;
         loop {
             let left = &self.held[self.given..];
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// What a reader that has all of it in memory says.
+    /// Splits a text that is in memory as a whole: the expected result.
     fn naive(text: &[u8]) -> Vec<LineBytes> {
         let mut at = 0;
         let parts = text.split_inclusive(|&byte| byte == b'\n');

@@ -1,4 +1,4 @@
-//! The log as guards write it: several of them at a time, one line at a time.
+//! Writes the log. Several guards may write to one log at the same time, a line at a time.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,15 +14,15 @@ use super::head::Head;
 use super::lines::{Backward, Forward};
 use super::record;
 
-/// What a line is longer than its body at most: by its place in the chain.
+/// The most bytes that the chain fields add to the body of a line.
 const TIES: u64 = 110;
 
-/// How much of it is kept.
+/// How much of the log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long a file may become, in bytes: `audit.maxBytes`.
+    /// The maximum size of a file in bytes: `audit.maxBytes`.
     pub max_bytes: u64,
-    /// How many older files are kept: `audit.keep`.
+    /// The number of older files that are kept: `audit.keep`.
     pub keep: usize,
 }
 
@@ -35,19 +35,19 @@ pub struct AuditLog {
 
 #[derive(Debug)]
 enum LogKind {
-    /// A file, with its directory beside it.
+    /// A plain file, with its directory beside it.
     Kept(RotatedLog),
-    /// What is no plain file, /dev/null for instance: the chain is this guard's alone.
+    /// Another kind of file, for instance /dev/null. The chain is this guard's alone.
     Passing { file: File, link: ChainLink },
 }
 
 impl AuditLog {
-    /// Opens the log for appending, and makes what is missing.
+    /// Opens the log for appending, and creates missing files and directories.
     ///
     /// # Errors
     /// The kernel's; ELOOP when the file is a symbolic link.
     pub fn open(path: &Path, limits: Limits) -> io::Result<AuditLog> {
-        // Files are opened again later, wherever this process is by then.
+        // Files are reopened later, when the current directory may be another one.
         let path = std::path::absolute(path)?;
         let files = Files::new(&path);
         let is_passing = path.symlink_metadata().is_ok_and(|found| {
@@ -61,7 +61,7 @@ impl AuditLog {
         Ok(AuditLog { path, kind })
     }
 
-    /// Closes it, and leaves its memory as it is: for a process that is forked beside its writer.
+    /// Closes the log without freeing its memory, for a forked process that does not write it.
     pub fn forget(self) {
         let AuditLog { path, kind } = self;
         std::mem::forget(path);
@@ -74,15 +74,16 @@ impl AuditLog {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Appends the line with this body, a JSON object; before it one that says how many are missing there, if any are.
+    /// Appends the line with this body, a JSON object. If lines are missing before it, a line with their
+    /// number comes first.
     ///
     /// # Errors
-    /// The kernel's, a full disk for instance: then nothing of the line is in the log.
+    /// The kernel's, for instance for a full disk. Then no part of the line is in the log.
     pub fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
         match &mut self.kind {
             LogKind::Kept(kept) => kept.append(body, missing),
@@ -96,12 +97,12 @@ impl AuditLog {
     }
 }
 
-/// A line is in the log.
+/// A line that was appended to the log.
 #[derive(Debug)]
 pub struct Appended {
-    /// As it stands there.
+    /// The line as written.
     pub line: String,
-    /// What else did not work.
+    /// A problem that did not keep the line out of the log.
     pub trouble: Option<String>,
 }
 
@@ -111,22 +112,22 @@ struct RotatedLog {
     limits: Limits,
     log: File,
     head: File,
-    /// Whether it was said that files cannot be rotated.
+    /// Whether a failed rotation was reported.
     warned: bool,
-    /// How long the lock is waited for: not at all while somebody keeps it.
+    /// How long to wait for the lock: zero after a timeout, until the lock is free again.
     patience: Duration,
 }
 
-/// What a line of the log's own says: before the next one, something is not as it was written.
+/// A defect found before the next line is written. A line about the log itself records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
-    /// The last line has no end.
+    /// The last line has no line feed.
     Unfinished,
-    /// There are lines, and no head.
+    /// There are lines, but no head.
     NoHead,
-    /// The log does not go on from where the head says that it ended.
+    /// The log does not continue from the position that the head records.
     Cut(ChainLink),
-    /// So many lines could not be written.
+    /// This many lines could not be written.
     Missing(u64),
 }
 
@@ -149,14 +150,14 @@ impl RotatedLog {
     fn append(&mut self, body: &str, missing: u64) -> io::Result<Appended> {
         self.lock()?;
         let done = self.append_locked(body, missing);
-        // All copies of the descriptor lose it: a program that is being started may have one for a moment.
+        // Unlocks all copies of the descriptor: a program that is being started may briefly have one.
         let unlocked = flock(&self.head, FlockOperation::Unlock);
         let done = done?;
         unlocked?;
         Ok(done)
     }
 
-    /// Takes the lock of the head that is there.
+    /// Locks the head that is at its path.
     fn lock(&mut self) -> io::Result<()> {
         loop {
             let locked = lock(&self.head, FlockOperation::NonBlockingLockExclusive, self.patience);
@@ -165,7 +166,7 @@ impl RotatedLog {
             if is_at(&self.head, &self.files.head())? {
                 return Ok(());
             }
-            // The lock of a file that nobody else can open keeps nobody out.
+            // The head was removed or replaced, so other writers do not see this lock.
             self.files.make_directories()?;
             self.head = plain(self.files.open_head()?, &self.files.head())?;
         }
@@ -188,7 +189,7 @@ impl RotatedLog {
         }
         let mut text = String::new();
         for found in &end.found {
-            // After a rotation it is the end of another file.
+            // After a rotation the unfinished line is in another file.
             if *found == Defect::Unfinished && end.length > 0 {
                 text.push('\n');
             }
@@ -203,14 +204,14 @@ impl RotatedLog {
         let head = Head::new(link, end.length + text.len() as u64, end.root);
         let written = self.log.write_all(text.as_bytes()).and_then(|()| head.write(&self.head));
         if let Err(error) = written {
-            // What was not written whole is not in the log. Where that cannot be, the next line says so.
+            // Removes a partly written line. If that fails, the next line records it.
             let _ = ftruncate(&self.log, end.length);
             return Err(error);
         }
         Ok(Appended { line, trouble })
     }
 
-    /// Opens the log that is there, if that is another one by now.
+    /// Reopens the log if another file is at its path.
     fn follow(&mut self) -> io::Result<()> {
         if !is_at(&self.log, self.files.log())? {
             self.log = plain(self.files.open_log()?, self.files.log())?;
@@ -218,7 +219,7 @@ impl RotatedLog {
         Ok(())
     }
 
-    /// Where the next line goes, and what is not as the head says.
+    /// Returns where the next line goes, and how the log differs from what the head records.
     fn end(&self, head: Option<Head>) -> io::Result<Tail> {
         let length = u64::try_from(fstat(&self.log)?.st_size).unwrap_or_default();
         if let Some(head) = head.filter(|head| head.length == length) {
@@ -230,7 +231,7 @@ impl RotatedLog {
         if length == 0
             && let Some(old) = olds.last()
         {
-            // A rotation was interrupted, or the log is gone.
+            // A rotation was interrupted, or the log was removed.
             let old = File::open(old)?;
             last = self::last(&old, old.metadata()?.len())?;
             last.is_whole = true;
@@ -244,7 +245,7 @@ impl RotatedLog {
             Some(head) if length > head.length && self.goes_on(&head, length)? => {}
             Some(head) => found.push(Defect::Cut(head.link())),
         }
-        // What was lost keeps its numbers.
+        // The numbers of lost lines are not used again.
         let link = ChainLink { n: link.n.max(known.n), ..link };
         if !last.is_whole {
             found.insert(0, Defect::Unfinished);
@@ -256,12 +257,13 @@ impl RotatedLog {
         Ok(Tail { link, root, length, found })
     }
 
-    /// Whether lines follow that one after the one of the head: its writer was ended before it could say so.
+    /// Returns whether the log continues after the line that the head records: its writer was killed before
+    /// it could update the head.
     fn goes_on(&self, head: &Head, length: u64) -> io::Result<bool> {
         let Some(line) = Forward::new(&self.log, head.length, length).next().transpose()? else {
             return Ok(false);
         };
-        // Of what was not finished there may be no more than that it begins where the head says.
+        // An unfinished line may not parse. For it, it is enough that it begins where the head says.
         let begins = head.length == 0
             || Backward::new(&self.log, head.length)
                 .next()
@@ -272,7 +274,7 @@ impl RotatedLog {
                 || ChainFields::parse(&line.bytes).is_some_and(|joint| joint.prev == head.link().hash)))
     }
 
-    /// What the first line carries that is there.
+    /// Returns the previous hash in the first line that exists.
     fn root(&self, olds: &[PathBuf], length: u64) -> io::Result<Hash> {
         let joint = match olds.first() {
             Some(old) => first(&File::open(old)?)?,
@@ -284,7 +286,7 @@ impl RotatedLog {
         Ok(joint.map_or(Hash::NONE, |joint| joint.prev))
     }
 
-    /// Puts the log away, and begins a new one.
+    /// Renames the log to an older file, and starts a new one.
     fn rotate(&mut self, end: &mut Tail) -> io::Result<()> {
         let first = first(&self.log)?.map_or(0, |joint| joint.n);
         let old = self.files.old(first);
@@ -298,7 +300,7 @@ impl RotatedLog {
             Some(old) => self::first(&File::open(old)?)?.map_or(end.root, |joint| joint.prev),
             None => end.link.hash,
         };
-        // First it is known that they may be missing.
+        // The head is written first, so that removed files are never taken for lost ones.
         Head::new(end.link, 0, end.root).write(&self.head)?;
         for old in &olds[..surplus] {
             std::fs::remove_file(old)?;
@@ -326,7 +328,7 @@ impl Defect {
     }
 }
 
-/// Whether the file is the one of that name.
+/// Returns whether the open file is the one at this path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(found) => Ok((found.dev(), found.ino()) == identity(file)?),
@@ -342,7 +344,7 @@ fn plain(file: File, path: &Path) -> io::Result<File> {
     }
 }
 
-/// The last line of a file.
+/// The position of a file's last line.
 struct Last {
     n: Option<u64>,
     hash: Hash,
@@ -359,7 +361,7 @@ fn last(file: &File, length: u64) -> io::Result<Last> {
     Ok(Last { n, hash: Hash::digest(&last.bytes), is_whole: last.is_whole })
 }
 
-/// What the first line of a file says of its place.
+/// Returns the chain fields of a file's first line.
 fn first(file: &File) -> io::Result<Option<ChainFields>> {
     let line = Forward::new(file, 0, file.metadata()?.len()).next().transpose()?;
     Ok(line.and_then(|line| ChainFields::parse(&line.bytes)))

@@ -1,8 +1,9 @@
-//! The audit log: JSON Lines, one decision each, each with the hash of the one before.
+//! The audit log: JSON Lines, one record per line, each with the hash of the line before.
 //!
-//! `report` takes each `event` and has threads write it down. `record` says what stands in a line, `secrets` what does not,
-//! `chain` ties it to the one before, `log` writes it into the files that `files` names, and notes in `head` where the chain
-//! ends; `writer` has the copy for the `journal`, too. `reader` reads it again, by `lines`.
+//! `report` takes each `event` and has threads write it. `record` defines the content of a line, `secrets`
+//! masks it, `chain` links it to the line before, `log` writes it to the files that `files` names, and
+//! records the end of the chain in `head`. `writer` also sends a copy to the `journal`. `reader` reads the
+//! log, with the help of `lines`.
 
 pub mod chain;
 mod event;

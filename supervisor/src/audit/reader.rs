@@ -1,4 +1,4 @@
-//! The log as it is read again: lines of every kind, also those of a newer guard.
+//! Reads the log: lines of every kind, also those of a newer guard.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -21,13 +21,13 @@ use super::head::Head;
 use super::lines::{Backward, Forward, LineBytes};
 use crate::audit::Operation;
 
-/// What a line is called: its SHA-256. Shown as its first 8 digits, and found by any beginning.
+/// The identifier of a line: its SHA-256. It is shown as its first 8 digits, and any prefix finds it.
 pub type Id = Hash;
 
-/// Why a log was not read.
+/// Why a log cannot be read, or a line cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There are no files of the log, nor one that says where it ends; holds the log's path.
+    /// There are neither files of the log nor a head; holds the log's path.
     #[error("there is no audit log {path}: run something first (`openclaw-guard -- bash`), or name it with --audit", path = shown(.0.as_os_str().as_bytes()))]
     NoLog(PathBuf),
     /// A file of the log cannot be read.
@@ -35,47 +35,48 @@ pub enum ReadError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The error from the kernel.
         error: io::Error,
     },
-    /// No line has a hash that begins so; holds the digits.
+    /// No line has a hash with this prefix; holds the prefix.
     #[error("no line of the audit log begins with {0}: `openclaw-guard audit tail` shows the last ones")]
     NoSuchLine(String),
-    /// Several lines have a hash that begins so; holds the digits.
+    /// Several lines have a hash with this prefix; holds the prefix.
     #[error("more than one line of the audit log begins with {0}: give more digits")]
     Ambiguous(String),
-    /// What was given is empty, or has other characters than hexadecimal digits; holds it.
+    /// The prefix is empty or not hexadecimal; holds the prefix.
     #[error("{0} is no line's name: those are hexadecimal, as `openclaw-guard audit tail` shows them")]
     NoId(String),
 }
 
-/// A line that was understood.
+/// A parsed line.
 #[derive(Clone, Debug)]
 pub struct AuditEntry {
-    /// Its name.
+    /// The identifier of the line.
     pub id: Id,
-    /// Its number in the log.
+    /// The number of the line in the log.
     pub n: Option<u64>,
     /// When it was written.
     pub time: Option<Timestamp>,
-    /// The name of the run; empty in a line of the log's own.
+    /// The name of the run; empty in a line about the log itself.
     pub session: String,
     /// The agent whose policy was in force.
     pub agent: String,
     /// `read`, `exec`, `reload`, …
     pub operation: String,
-    /// What it says.
+    /// The rest of the line.
     pub what: EntryBody,
-    /// The line as it is.
+    /// The unparsed line.
     pub text: String,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug)]
 pub enum EntryBody {
-    /// What was decided about a call.
+    /// A decision about a call.
     Decision(LoggedDecision),
-    /// Something else: a question, a change of the policy, a fault; all but what every line has.
+    /// Something else: a question, a change of the policy, a fault. Holds the fields that are not in every
+    /// line.
     Other(Map<String, Value>),
 }
 
@@ -84,19 +85,19 @@ pub enum EntryBody {
 pub struct LoggedDecision {
     /// The process.
     pub pid: Tid,
-    /// It and its parents up to the first command.
+    /// The process and its ancestors up to the first command.
     #[serde(default)]
     pub chain: Vec<Parent>,
-    /// What it wanted.
+    /// What the process wanted to do.
     pub operation: Operation,
     /// The real path, or the address.
     pub path: String,
-    /// The program's arguments; of the calling process, where no program was to start.
+    /// The arguments of the program to start, or of the calling process.
     #[serde(default)]
     pub argv: Vec<String>,
     /// What was decided.
     pub verdict: Outcome,
-    /// Why.
+    /// The reason for the decision.
     pub because: LoggedReason,
 }
 
@@ -109,12 +110,13 @@ pub struct Parent {
     pub name: String,
 }
 
-/// Why it was decided so.
+/// The reason for a decision.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LoggedReason {
-    /// Who wrote what decided.
+    /// Who wrote the rule that decided.
     pub source: Source,
-    /// Where: `permissions.filesystem.rules["~/work/**"]`; empty where it was no policy's.
+    /// The place of the rule: `permissions.filesystem.rules["~/work/**"]`; empty if no rule of a policy
+    /// decided.
     pub path: String,
     /// One sentence.
     pub text: String,
@@ -136,14 +138,14 @@ struct Raw {
 }
 
 impl LoggedReason {
-    /// The place of the rule, or what was said where it was no policy's.
+    /// Returns the place of the rule, or the sentence if no rule of a policy decided.
     pub fn rule(&self) -> &str {
         if self.path.is_empty() { &self.text } else { &self.path }
     }
 }
 
 impl AuditEntry {
-    /// Of a line's bytes; None where it is none of a log.
+    /// Parses a line. Returns None if it is not a line of a log.
     pub fn parse(line: &[u8]) -> Option<AuditEntry> {
         let text = str::from_utf8(line).ok()?;
         let Raw { n, time, session, agent, operation, mut rest } = serde_json::from_str(text).ok()?;
@@ -157,7 +159,7 @@ impl AuditEntry {
         Some(AuditEntry { id, n, time, session, agent, operation, what, text })
     }
 
-    /// The decision, if it is one.
+    /// Returns the decision, if the entry is one.
     pub fn decision(&self) -> Option<&LoggedDecision> {
         match &self.what {
             EntryBody::Decision(decision) => Some(decision),
@@ -165,24 +167,24 @@ impl AuditEntry {
         }
     }
 
-    /// The decision, if that was to refuse.
+    /// Returns the decision, if it was not to allow the call.
     pub fn denial(&self) -> Option<&LoggedDecision> {
         self.decision().filter(|decision| decision.verdict != Outcome::Allow)
     }
 }
 
-/// One of the files.
+/// One file of a log.
 #[derive(Debug)]
 pub struct LogFile {
     /// Its path.
     pub path: PathBuf,
     file: File,
-    /// As long as it was when all were opened.
+    /// The length of the file when the log was opened.
     length: u64,
 }
 
 impl LogFile {
-    /// Its lines, the first one first.
+    /// Returns the lines of the file, the first one first.
     pub fn lines(&self) -> impl Iterator<Item = Result<LineBytes, ReadError>> {
         Forward::new(&self.file, 0, self.length).map(|line| line.map_err(|error| self.unreadable(error)))
     }
@@ -192,21 +194,21 @@ impl LogFile {
     }
 }
 
-/// A log as it was at one moment, whatever is written meanwhile.
+/// A snapshot of a log: lines written after it was opened are not read.
 #[derive(Debug)]
 pub struct Log {
-    /// Its files, the oldest first.
+    /// The files of the log, the oldest first.
     pub parts: Vec<LogFile>,
-    /// Where it ends, by the head; the error says what is wrong with that.
+    /// The head, or why there is no valid one.
     pub head: Result<Head, NoHead>,
 }
 
-/// Why nobody says where the log ends.
+/// Why it is unknown where the log should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHead {
-    /// There is none.
+    /// There is no head.
     Missing,
-    /// It is none that a guard has written.
+    /// The content of the head was not written by a guard.
     Garbled,
 }
 
@@ -214,7 +216,7 @@ impl Log {
     /// Opens the files of the log at this path.
     ///
     /// # Errors
-    /// When there is none, or the kernel says no.
+    /// If there is no log, or a file cannot be opened.
     pub fn open(log: &Path) -> Result<Log, ReadError> {
         let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
         let files = Files::new(&log);
@@ -224,7 +226,8 @@ impl Log {
         };
         let head = open(&files.head()).map_err(at(&files.head()))?;
         if let Some(head) = &head {
-            // Nothing is written or put away while the files are opened. It ends with the descriptor.
+            // The lock keeps guards from writing and rotating while the files are opened. Closing the
+            // descriptor releases it.
             lock(head, FlockOperation::NonBlockingLockShared, LOCK_TIMEOUT).map_err(at(&files.head()))?;
         }
         let mut parts = Vec::new();
@@ -247,22 +250,22 @@ impl Log {
         Ok(Log { parts, head })
     }
 
-    /// What was understood of it, the first line first.
+    /// Returns the lines that can be parsed, the first one first.
     pub fn entries(&self) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
         understood(self.parts.iter().flat_map(LogFile::lines))
     }
 
-    /// The same, the last line first.
+    /// Returns the lines that can be parsed, the last one first.
     pub fn latest(&self) -> impl Iterator<Item = Result<AuditEntry, ReadError>> {
         understood(self.parts.iter().rev().flat_map(|part| {
             Backward::new(&part.file, part.length).map(|line| line.map_err(|error| part.unreadable(error)))
         }))
     }
 
-    /// The line whose name begins so.
+    /// Returns the line whose identifier has this prefix.
     ///
     /// # Errors
-    /// When there is none, or more than one.
+    /// If there is no such line, or more than one.
     pub fn find(&self, prefix: &str) -> Result<AuditEntry, ReadError> {
         let shown = || shown(prefix.as_bytes());
         if prefix.is_empty() || !prefix.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -290,9 +293,9 @@ fn understood(
     lines.filter_map(|line| line.map(|line| AuditEntry::parse(&line.bytes)).transpose())
 }
 
-/// A plain file; None where there is nothing.
+/// Opens a plain file. Returns None if the file does not exist.
 fn open(path: &Path) -> io::Result<Option<File>> {
-    // A FIFO or a device would not end.
+    // Opening a FIFO would block, and reading a device might never end.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK).open(path);
     match file {
         Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
@@ -302,7 +305,8 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// `deny  read /home/u/.ssh/id_rsa  (permissions.filesystem.deny["~/.ssh/**"])  cat /home/…`
+/// Formats an entry: `deny  read /home/u/.ssh/id_rsa  (permissions.filesystem.deny["~/.ssh/**"])  cat
+/// /home/…`
 pub fn summary(entry: &AuditEntry) -> String {
     let mut line = String::new();
     match &entry.what {

@@ -1,4 +1,4 @@
-//! What a line says.
+//! The content of a line.
 
 use guard_approvals::{Question, QuestionChange, Subject};
 use guard_openclaw::peer::proc::Tid;
@@ -10,14 +10,14 @@ use super::Secrets;
 use crate::audit::{DecisionEvent, shortened};
 use crate::panics::Panic;
 
-/// What is the same in every line of a session.
+/// The values that are the same in every line of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// A random name of this run.
     pub session: String,
     /// The agent whose policy is in force.
     pub agent: String,
-    /// What no line may hold.
+    /// The secrets that are masked in every line.
     pub secrets: Secrets,
 }
 
@@ -26,20 +26,20 @@ pub struct Context {
 pub struct PolicyChange {
     /// The policy's file.
     pub path: String,
-    /// Whether it is in force; false when it was wrong.
+    /// Whether it is in force; false if the new policy is invalid.
     pub applied: bool,
-    /// What is wrong, or what a running tree cannot be given.
+    /// What is invalid, or what cannot apply to a running tree.
     pub text: String,
 }
 
-/// What happened to a question, for whoever reads the log.
+/// What happened to a question.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionRecord {
-    /// `requested`, `joined`, `resolved`, `expired`, `withdrawn`, `refused`, `granted`, `consumed`,
-    /// `saved`, `running`, `finished` or `denied`.
+    /// `requested`, `joined`, `resolved`, `expired`, `no-route`, `failed`, `withdrawn`, `refused`, `granted`,
+    /// `consumed`, `saved`, `running`, `finished` or `denied`.
     event: &'static str,
-    /// The question's; for `joined` there is a `call` of its own.
+    /// The id of the question. For `joined`, `call` has the id of the call that joined it.
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
@@ -49,19 +49,19 @@ pub struct QuestionRecord {
     argv: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<String>,
-    /// By what way an answer came.
+    /// The route by which the answer came.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
-/// A panic of the guard's own, for whoever reads the log.
+/// A panic in the guard.
 #[derive(Clone, Debug, Serialize)]
 pub struct Failed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<Tid>,
-    /// The call that was refused by it.
+    /// The name of the call that was denied by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// Of a panic, and of the call by whom and to what it refused.
+    /// Creates a record of a panic, with the caller and name of the call that it denied.
     pub fn new(fault: &Panic, call: Option<(Tid, &'static str)>) -> Failed {
         Failed {
             pid: call.map(|(pid, _)| pid),
@@ -89,7 +89,7 @@ impl QuestionRecord {
         QuestionRecord { argv: secrets.masked(&self.argv), text, ..self.clone() }
     }
 
-    /// Of an event, with its question where that is known.
+    /// Creates a record of an event, with its question if that is known.
     pub fn new(event: &guard_approvals::Event, question: Option<&Question>) -> QuestionRecord {
         let (path, argv) = match question.map(|question| &question.subject) {
             Some(Subject::Exec(exec)) => (Some(&exec.executable.path), shortened(&exec.argv)),
@@ -133,7 +133,7 @@ impl QuestionRecord {
     }
 }
 
-/// What is logged.
+/// A record for the log.
 #[derive(Clone, Debug)]
 pub enum Record {
     /// A decision.
@@ -147,7 +147,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Its line, before it has its place in the log.
+    /// Returns the JSON object of the line, without the chain fields.
     pub fn body(&self, context: &Context) -> String {
         match self {
             Record::Event(event) => json(&RecordLine::new(context, event)),
@@ -158,7 +158,8 @@ impl Record {
     }
 }
 
-/// One line. Paths and arguments that are no UTF-8 carry U+FFFD: for reading, not for replaying.
+/// The line of a decision. In paths and arguments, U+FFFD replaces what is not UTF-8: they are for reading,
+/// not for replaying.
 #[derive(Serialize)]
 struct RecordLine<'a> {
     time: String,
@@ -176,7 +177,7 @@ struct RecordLine<'a> {
     micros: u64,
 }
 
-/// The line of what is no decision of the policy's.
+/// The line of any other record.
 #[derive(Serialize)]
 struct OtherLine<'a, T> {
     time: String,
@@ -187,9 +188,10 @@ struct OtherLine<'a, T> {
     what: &'a T,
 }
 
-/// The operation of a line of the log's own.
+/// The operation in lines about the log itself.
 pub const OF_LOG: &str = "log";
-/// The event of the log's own that is no sign of a change: lines could not be written.
+/// The event for lines that could not be written. It is the only one about the log that is no sign of
+/// tampering.
 pub const MISSING: &str = "missing";
 
 #[derive(Serialize)]
@@ -244,7 +246,7 @@ fn other<T: Serialize>(context: &Context, operation: &'static str, what: &T) -> 
     json(&OtherLine { time: now(), session, agent, operation, what })
 }
 
-/// A line of the log's own: of what was found when the next one was to be written.
+/// Returns the JSON object of a line about the log itself, for a defect found before the next line.
 pub fn of_log(event: &'static str, text: &str) -> String {
     json(&LogLine { time: now(), operation: OF_LOG, event, text })
 }
@@ -254,7 +256,7 @@ fn now() -> String {
 }
 
 fn json(line: &impl Serialize) -> String {
-    // Strings, numbers and structures of them: nothing that could fail.
+    // Strings, numbers and structures of them: serializing them cannot fail.
     let json = serde_json::to_string(line).unwrap_or_default();
     shown_json(&json).into_owned()
 }

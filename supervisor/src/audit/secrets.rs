@@ -1,15 +1,15 @@
-//! What no line may hold: values of the operator's variables that are secret.
+//! Masks secrets in log lines: the values of the operator's secret environment variables.
 
 use std::env;
 
 use guard_policy::redact::{is_secret_name, redacted, redacted_text};
 
-/// Shorter values are words that may mean something else.
+/// The minimum length of a secret: shorter values may be ordinary words.
 const MIN_LEN: usize = 8;
-/// Stands for a secret.
+/// Replaces a secret.
 const MASK: &str = "***";
 
-/// The values that are masked wherever they stand.
+/// The values that are masked wherever they occur.
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<String>);
 
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Those of this process: the operator's environment.
+    /// Finds the secrets in the environment of this process, which is the operator's.
     pub fn of_environment() -> Secrets {
         Secrets::new(
             env::vars_os()
@@ -31,17 +31,17 @@ impl Secrets {
     fn new(variables: impl Iterator<Item = (String, String)>) -> Secrets {
         let secret = variables.filter(|(name, value)| value.len() >= MIN_LEN && is_secret_name(name));
         let mut values: Vec<String> = secret.map(|(_, value)| value).collect();
-        // One may be the beginning of another.
+        // Longest first, because one value may be the beginning of another.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
         Secrets(values)
     }
 
-    /// The arguments without what is secret in them.
+    /// Returns the arguments with all secrets masked.
     pub fn masked(&self, argv: &[String]) -> Vec<String> {
         redacted(argv).into_iter().map(|argument| self.without(argument)).collect()
     }
 
-    /// A text without what is secret in it.
+    /// Returns a text with all secrets masked.
     pub fn masked_text(&self, text: &str) -> String {
         self.without(redacted_text(text))
     }

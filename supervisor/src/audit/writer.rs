@@ -1,4 +1,4 @@
-//! Everywhere that a line goes: the log, and the journal.
+//! Writes each line to the log and the journal.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -9,38 +9,38 @@ use super::journal::Journal;
 use super::log::AuditLog;
 use super::record::{Context, Record};
 
-/// Writes lines.
+/// The destinations of lines, and what to do if one fails.
 #[derive(Debug)]
 pub struct Writer {
     log: Option<AuditLog>,
     journal: Option<Journal>,
     on_error: OnError,
-    /// How many lines did not get into the log since one did.
+    /// The number of lines that were lost since the last one was logged.
     lost: u64,
 }
 
-/// What became of a line.
+/// The result of writing a line.
 #[derive(Debug)]
 pub struct WriteOutcome {
-    /// Whether it is in the log, where there is one.
+    /// Whether the line is in the log. True if there is no log.
     pub is_logged: bool,
-    /// What the operator must know.
+    /// Problems that the operator must see.
     pub problems: Vec<String>,
 }
 
 impl Writer {
-    /// Nobody wants to know.
+    /// Creates a writer that discards everything.
     #[cfg(any(test, feature = "fake-kernel"))]
     pub fn none() -> Writer {
         Writer { log: None, journal: None, on_error: OnError::Continue, lost: 0 }
     }
 
-    /// Into these.
+    /// Creates a writer for this log and this journal.
     pub fn new(log: Option<AuditLog>, journal: Option<Journal>, settings: &AuditSettings) -> Writer {
         Writer { log, journal, on_error: settings.on_error, lost: 0 }
     }
 
-    /// Closes it, and leaves its memory as it is: for a process that is forked beside its writer.
+    /// Closes the writer without freeing its memory, for a forked process that does not write.
     pub fn forget(self) {
         let Writer { log, journal, .. } = self;
         if let Some(log) = log {
@@ -49,17 +49,17 @@ impl Writer {
         drop(journal);
     }
 
-    /// Whether what cannot be logged may not be done.
+    /// Returns whether a call that cannot be logged is denied.
     pub fn must_log(&self) -> bool {
         self.on_error == OnError::Deny && self.log.is_some()
     }
 
-    /// Whether anything is written at all.
+    /// Returns whether anything is written at all.
     pub fn writes(&self) -> bool {
         self.log.is_some() || self.journal.is_some()
     }
 
-    /// Writes a record.
+    /// Writes a record to the log and the journal.
     pub fn write(&mut self, context: &Context, record: &Record) -> WriteOutcome {
         let mut problems = Vec::new();
         let body = record.body(context);

@@ -1,4 +1,4 @@
-//! What the command inherits of the operator's environment.
+//! The environment variables that the command inherits from the operator.
 
 use std::env;
 use std::ffi::{CString, NulError, OsStr};
@@ -12,8 +12,8 @@ use guard_policy::{Policy, Reason};
 
 use crate::config::options::Options;
 
-/// The environment of the command, by what the policy says of the guard's own. What opens OpenClaw's gateway is not in it,
-/// under whatever name.
+/// Returns the command's environment: the guard's own, filtered by the policy. Credentials for OpenClaw's
+/// gateway are dropped, whatever the name of the variable.
 pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
     let withheld = SecretVariables::find(&GatewaySettings::from_policy(policy), state);
     let (ours, others): (Vec<_>, Vec<_>) =
@@ -26,8 +26,8 @@ pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
     inherited
 }
 
-/// Tells the operator what is not passed on: one line with the names, with `-v` one for each with the reason. Values are
-/// never shown.
+/// Prints which variables are not passed on: one line with all names, or with `-v` one line each with its
+/// reason. Values are never shown.
 pub fn announce(options: &Options, inherited: &Inherited) {
     let is_verbose = options.verbose > 0;
     for (name, sentence) in &inherited.suspicious {
@@ -50,23 +50,23 @@ pub fn announce(options: &Options, inherited: &Inherited) {
     }
 }
 
-/// The files that execvp(3) would try for a command, by the `PATH` that the command has.
+/// Returns the files that execvp(3) would try for a command, given the command's `PATH`.
 pub fn candidates(name: &OsStr, env: &[Variable]) -> Vec<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return vec![PathBuf::from(name)];
     }
     let path = env.iter().find(|(name, _)| name == b"PATH").map(|(_, value)| OsStr::from_bytes(value));
-    // What execvp falls back to.
+    // The fallback of execvp(3).
     env::split_paths(path.unwrap_or("/bin:/usr/bin".as_ref()))
         .map(|directory| if directory.as_os_str().is_empty() { PathBuf::from(".") } else { directory })
         .map(|directory| directory.join(name))
         .collect()
 }
 
-/// `NAME=VALUE`, as execve(2) takes it.
+/// Formats variables as `NAME=VALUE` for execve(2).
 ///
 /// # Errors
-/// When there is a NUL byte in one of them.
+/// Returns an error if a variable contains a NUL byte.
 pub fn c_strings(env: Vec<Variable>) -> Result<Vec<CString>, NulError> {
     env.into_iter().map(|(name, value)| CString::new([name, value].join(&b'='))).collect()
 }

@@ -1,4 +1,4 @@
-//! From the command line and the host to a policy.
+//! Builds the policy from the command line, the policy file and the host.
 
 pub mod environment;
 pub mod options;
@@ -22,45 +22,46 @@ use crate::config::realpath::Links;
 
 pub use paths::{Paths, temporary, temporary_name};
 
-/// What keeps the guard from starting, as a person would say it.
+/// Why the guard cannot start, worded for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// guard.json cannot be read, or is not there although it was named.
+    /// guard.json cannot be read, or was named and does not exist.
     #[error("cannot read the policy {path}: {error}", path = shown(path.as_os_str().as_bytes()))]
     Unreadable {
-        /// The file as it was named.
+        /// The file, as the operator named it.
         path: PathBuf,
-        /// The kernel's answer.
+        /// The error from the kernel.
         error: std::io::Error,
     },
-    /// guard.json holds bytes that are no UTF-8.
+    /// guard.json is not UTF-8.
     #[error("the policy {path} is not UTF-8 text", path = shown(path.as_os_str().as_bytes()))]
     NotText {
-        /// The file as it was named.
+        /// The file, as the operator named it.
         path: PathBuf,
     },
-    /// guard.json does not parse or does not compile; holds everything that is wrong with it.
+    /// guard.json does not parse or compile; holds all of its problems.
     #[error("{}", lines(.0))]
     Invalid(Vec<Problem>),
-    /// Neither the command line, the environment nor passwd(5) names a home directory.
+    /// No home directory on the command line, in the environment or in passwd(5).
     #[error("no home directory: set HOME, or give --home")]
     NoHome,
-    /// A policy that is read again forbids what the kernel has let pass unasked since the start.
+    /// A re-read policy denies calls that the kernel has allowed on its own, without the supervisor, since
+    /// the start.
     #[error(
         "it takes away what is not held since the start (`openclaw-guard policy show --tiers`): restart the guard, or start it with --tiers broker,floored"
     )]
     TakesFromKernel,
-    /// The current directory has no path, which relative paths need.
+    /// The current directory has no path, so relative paths cannot be resolved.
     #[error("the current directory cannot be found: {0}")]
     NoDirectory(std::io::Error),
-    /// A variable of the guard's own environment has a value that is none of its words.
+    /// A variable in the guard's own environment has an unknown value.
     #[error("{name}={value}: {expected}", value = shown(value.as_bytes()))]
     Variable {
         /// The variable's name.
         name: &'static str,
         /// Its value.
         value: String,
-        /// The words that it may have.
+        /// The accepted values, as text.
         expected: &'static str,
     },
 }
@@ -76,7 +77,7 @@ fn lines(problems: &[Problem]) -> String {
 /// Whether compiling a policy may look at the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
-    /// The literal beginnings of patterns are resolved.
+    /// The literal prefixes of patterns are resolved.
     Used,
     /// Patterns are taken as written.
     Unused,
@@ -85,7 +86,7 @@ pub enum Disk {
 /// Reads and compiles the policy.
 ///
 /// # Errors
-/// When a file that must be there is not, cannot be read, or is wrong.
+/// If a required file is missing, or a file cannot be read or is invalid.
 pub fn policy(options: &Options, places: &Paths, disk: Disk) -> Result<Policy, SetupError> {
     compile(
         options,
@@ -96,11 +97,11 @@ pub fn policy(options: &Options, places: &Paths, disk: Disk) -> Result<Policy, S
     )
 }
 
-/// Where the audit log is by the command line and guard.json. For who reads it: a policy that is wrong in something else is
-/// not his business.
+/// Returns the path of the audit log by the command line and guard.json. For commands that only read the log:
+/// an invalid policy is no error here.
 ///
 /// # Errors
-/// When there is no home, or guard.json cannot be read.
+/// If there is no home directory, or guard.json cannot be read.
 pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
     let places = Paths::find(options)?;
     let text = read(&places, |path| std::fs::read(path))?;
@@ -109,10 +110,10 @@ pub fn audit_log(options: &Options) -> Result<PathBuf, SetupError> {
     Ok(places.audit(document.as_ref().and_then(Document::audit_path)))
 }
 
-/// Compiles the text of a policy, or the policy that holds without one, with the approvals stores.
+/// Compiles the text of a policy, or the built-in policy without one, with the approvals stores.
 ///
 /// # Errors
-/// When it is wrong.
+/// If the policy is invalid.
 pub fn compile(
     options: &Options,
     places: &Paths,
@@ -159,12 +160,13 @@ pub fn compile(
     }
 }
 
-/// Where a path of a policy leads. Links of /proc mean whoever asks: resolved here they would mean the guard.
+/// Resolves a path from a policy. Paths in /proc stay as written: their links depend on the process that
+/// reads them, and here that is the guard.
 fn resolved(links: &Links, path: &[u8]) -> Option<Vec<u8>> {
     if path.starts_with(b"/proc/") { Some(path.to_vec()) } else { links.real(path) }
 }
 
-/// Asks about the host as it is without stores: for what is to hold by itself.
+/// Calls `ask` with the host without its approvals stores, for policies that do not depend on them.
 pub fn on_host<T>(places: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     let links = Links::default();
     let resolve = |path: &[u8]| resolved(&links, path);
@@ -182,10 +184,10 @@ pub fn on_host<T>(places: &Paths, ask: impl FnOnce(&Host<'_>) -> T) -> T {
     })
 }
 
-/// The policy of a session that is learned from: it opens all that a policy can.
+/// Returns the policy of a learning session: it allows everything that a policy can allow.
 ///
 /// # Errors
-/// When it cannot be compiled.
+/// If it cannot be compiled.
 pub fn open(options: &Options, places: &Paths) -> Result<Policy, SetupError> {
     const OPEN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/"]},
         "permissions": {"persistence": false, "filesystem": {"rules": {"/**": "rwx"}, "default": "rwx"}}}"#;
@@ -194,7 +196,7 @@ pub fn open(options: &Options, places: &Paths) -> Result<Policy, SetupError> {
     on_host(places, compile).map_err(SetupError::Invalid)
 }
 
-/// OpenClaw's own store, as the compiler wants it.
+/// Converts OpenClaw's store for the compiler.
 fn openclaw(store: &approvals_store::File) -> OpenclawStore<'_> {
     match store {
         approvals_store::File::Absent => OpenclawStore::Absent,
@@ -207,7 +209,7 @@ fn openclaw(store: &approvals_store::File) -> OpenclawStore<'_> {
     }
 }
 
-/// The guard's own store, as the compiler wants it.
+/// Converts the guard's own store for the compiler.
 fn own(store: &approvals_store::File) -> OwnStore<'_> {
     match store {
         approvals_store::File::Absent | approvals_store::File::Elsewhere => OwnStore::Absent,
@@ -216,10 +218,10 @@ fn own(store: &approvals_store::File) -> OwnStore<'_> {
     }
 }
 
-/// The text of the policy, as `content` reads a file; None where there is none and none was named.
+/// Returns the text of the policy, read by `content`; None if the file does not exist and was not named.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn read(
     places: &Paths,
     content: impl Fn(&Path) -> std::io::Result<Vec<u8>>,
@@ -231,7 +233,7 @@ pub fn read(
     }
 }
 
-/// The stricter of what the command line and the guard's own environment say.
+/// Returns the overrides from the command line and the guard's own environment, the stricter one of each.
 fn overrides(options: &Options) -> Result<Overrides, SetupError> {
     let variable = |name: &'static str, expected| {
         move |value: OsString| SetupError::Variable {

@@ -1,4 +1,4 @@
-//! Where things are on this host: found once, at the start.
+//! The paths of this host that the guard uses, found once at the start.
 
 use std::env;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -15,47 +15,49 @@ use crate::config::options::Options;
 use crate::config::persistence_sites;
 use crate::config::realpath::Links;
 
-/// Where things are on this host.
+/// The paths of this host, and what was found there at the start.
 #[derive(Clone, Debug)]
 pub struct Paths {
-    /// What `~` means.
+    /// The directory that `~` stands for.
     pub home: PathBuf,
     /// OpenClaw's state directory.
     pub state: PathBuf,
-    /// OpenClaw's key of the session that starts the guard: by the command line, or as OpenClaw 2026.7.35 tells the
-    /// programs that it runs agents in.
+    /// OpenClaw's key of the session that starts the guard: from the command line, or from the variable that
+    /// OpenClaw 2026.7.35 sets for the programs that it runs agents in.
     pub session_key: Option<String>,
-    /// Its real path at the start, for the same reason as `policy_file`.
+    /// The real path of `state` at the start, for the same reason as `policy_file`.
     pub state_directory: PathBuf,
-    /// The policy's file as it is named, whether or not it exists.
+    /// The policy file as named, whether or not it exists.
     pub policy: PathBuf,
-    /// Its real path at the start. Read again it is read there: a link on the way to it may be the tree's by then.
+    /// The real path of `policy` at the start. Later reads use it: by then the tree may have replaced a link
+    /// on the path.
     pub policy_file: PathBuf,
-    /// Whether it was named on the command line: then it must exist.
+    /// Whether the policy file was named on the command line. Then it must exist.
     pub policy_named: bool,
-    /// The audit log, as the command line says, or where it is by default.
+    /// The audit log, from the command line or by default.
     audit: PathBuf,
-    /// Whether it was named on the command line.
+    /// Whether the audit log was named on the command line.
     audit_named: bool,
     /// The real path of the current directory.
     pub cwd: PathBuf,
     /// Where OpenClaw's gateway listens.
     pub(super) gateway: Gateway,
-    /// What no policy may open to the tree: OpenClaw's state and configuration, the policy, the audit log.
+    /// The paths that no policy may open to the tree: OpenClaw's state and configuration, and the policy.
+    /// `close` adds the audit log.
     pub(super) always_denied: Vec<Vec<u8>>,
     /// The real directories of `PATH` at the start.
     pub(super) path_dirs: Vec<Vec<u8>>,
     /// The real directories for temporary files at the start.
     pub(super) temp_dirs: Vec<Vec<u8>>,
-    /// What else says where something would run by itself, at the start.
+    /// The sites on this host whose files run programs by themselves, found at the start.
     pub(super) premises: PersistenceSites,
 }
 
 impl Paths {
-    /// Looks at the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
+    /// Finds them by the command line and the environment: OPENCLAW_HOME, HOME, OPENCLAW_STATE_DIR.
     ///
     /// # Errors
-    /// When there is no home or no current directory.
+    /// If there is no home directory or no current directory.
     pub fn find(options: &Options) -> Result<Paths, SetupError> {
         let home = options
             .home
@@ -100,14 +102,14 @@ impl Paths {
         let copies = gateway::copies(&config);
         let new = temporary(&places.policy_file);
         let own = [&places.state, &config, &places.policy].into_iter().chain(&copies);
-        // In the state directory it is denied with all else there.
+        // The state directory is denied as a whole, with this file if it is in there.
         let new = Some(&new).filter(|new| !new.starts_with(&places.state_directory));
         places.always_denied = both_forms(&own.chain(new).collect::<Vec<_>>());
         Ok(places)
     }
 
-    /// The directories with programs that the built-in policy knows here, as patterns, for work in the directory of this
-    /// real path.
+    /// Returns the program directories of the built-in policy on this host, as patterns. `workspace` is the
+    /// real path of the directory to work in.
     pub fn programs(&self, workspace: &Path) -> Vec<String> {
         let links = Links::default();
         guard_policy::known::programs(&Host {
@@ -119,12 +121,13 @@ impl Paths {
         })
     }
 
-    /// The real directories for temporary files.
+    /// Returns the real directories for temporary files.
     pub fn temp_dirs(&self) -> impl Iterator<Item = &Path> {
         self.temp_dirs.iter().map(|dir| Path::new(std::ffi::OsStr::from_bytes(dir)))
     }
 
-    /// The audit log: where the command line says, else where guard.json does (`audit.path`), else in the state directory.
+    /// Returns the audit log: from the command line, else from guard.json (`audit.path`, here `written`),
+    /// else the default in the state directory.
     pub fn audit(&self, written: Option<&str>) -> PathBuf {
         match written.filter(|_| !self.audit_named) {
             None => self.audit.clone(),
@@ -135,17 +138,18 @@ impl Paths {
         }
     }
 
-    /// From now on this is the log, whatever the policy says when it is read again.
+    /// Fixes the path of the audit log, so that a re-read policy cannot move it.
     pub fn log_to(&mut self, path: PathBuf) {
         (self.audit, self.audit_named) = (path, true);
     }
 
-    /// Keeps more files from the tree, whatever a policy says.
+    /// Denies more files to the tree, whatever a policy says.
     pub fn deny(&mut self, paths: &[PathBuf]) {
         self.always_denied.extend(both_forms(&paths.iter().collect::<Vec<_>>()));
     }
 
-    /// Keeps from the tree what the policy in force and the stores keep from it.
+    /// Adds to what every later policy denies the tree: the audit log, the approvals socket and the gateway's
+    /// token file that this policy and these stores name.
     pub fn close(&mut self, policy: &Policy, stores: &Stores) {
         self.always_denied = self.denied_with(&stores.openclaw, policy.audit().path.as_deref());
         if let Some(Ok(token)) = policy.gateway_token() {
@@ -153,8 +157,8 @@ impl Paths {
         }
     }
 
-    /// What no policy may open to the tree: the log and what is beside it, and wherever OpenClaw's store has the socket of
-    /// those who approve, too.
+    /// Returns the paths that no policy may open to the tree, with the audit log, the directory beside it,
+    /// and the approvals socket that OpenClaw's store names.
     pub(super) fn denied_with(&self, store: &approvals_store::File, log: Option<&str>) -> Vec<Vec<u8>> {
         let mut denied = self.always_denied.clone();
         let log = self.audit(log);
@@ -166,7 +170,7 @@ impl Paths {
     }
 }
 
-/// Paths as they are written and as they are.
+/// Returns each path as written (made absolute) and its real path.
 fn both_forms(paths: &[&PathBuf]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for path in paths {
@@ -186,7 +190,8 @@ fn directory(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Most of them begin alike, and each name is looked at once.
+/// Returns the real paths of the directories that exist. Shared `links`: most paths have a common prefix, and
+/// each name is looked up once.
 fn real_directories(links: &Links, paths: impl Iterator<Item = PathBuf>) -> Vec<Vec<u8>> {
     let mut real: Vec<Vec<u8>> = Vec::new();
     for path in paths {
@@ -199,14 +204,15 @@ fn real_directories(links: &Links, paths: impl Iterator<Item = PathBuf>) -> Vec<
     real
 }
 
-/// The file that a new text is written to first, beside the policy by its real path. The guarded tree must not reach it: what is
-/// open for writing there is the policy a moment later.
+/// Returns the file that a new policy is written to before the rename, beside the policy's real path. The
+/// guarded tree must not reach it: a descriptor that is open for writing there would become one of the
+/// policy.
 pub fn temporary(policy_file: &Path) -> PathBuf {
-    // Another name than text is never written to.
+    // A lossy name is harmless: a policy whose name is not UTF-8 is never written.
     policy_file.with_file_name(temporary_name(&policy_file.file_name().unwrap_or_default().to_string_lossy()))
 }
 
-/// The name of that file.
+/// Returns the name of the temporary file for a file of this name.
 pub fn temporary_name(name: &str) -> String {
     format!(".{name}.new")
 }

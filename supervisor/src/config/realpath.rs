@@ -1,7 +1,7 @@
-//! Real paths by one look at each name.
+//! Resolves real paths, looking up each name only once.
 //!
-//! A policy asks for the real paths of its patterns several times: to follow a link, and to see whether the guarded tree
-//! could replace it. Where the tree runs meanwhile, two looks could find two things.
+//! A policy asks for the real paths of its patterns several times: to follow a link, and to see whether the
+//! guarded tree could replace it. If the tree runs meanwhile, two lookups could give two answers.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,27 +9,27 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as the kernel follows (include/linux/namei.h, MAXSYMLINKS).
+/// The number of links that the kernel follows (include/linux/namei.h, MAXSYMLINKS).
 const MAX_LINKS: usize = 40;
 
 #[derive(Clone, Debug)]
 enum Name {
     Missing,
-    /// No link.
+    /// It exists and is not a link.
     Itself,
     Link(PathBuf),
 }
 
-/// What is not there.
+/// How to treat a name that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
-    /// No way goes through it.
+    /// The path does not resolve.
     Ends,
-    /// It may come to be there, and then it is no link.
+    /// Resolution continues as if it were a directory or file: it may be created later.
     Continues,
 }
 
-/// The links that were followed, and where they led.
+/// The links that were followed, and where they lead.
 #[derive(Debug)]
 struct LinkTrail {
     links: Vec<PathBuf>,
@@ -38,35 +38,35 @@ struct LinkTrail {
 }
 
 impl LinkTrail {
-    /// Of a path that leads nowhere.
+    /// The trail of a path that does not resolve: no links, and the path itself.
     fn straight(path: &[u8]) -> LinkTrail {
         LinkTrail { links: Vec::new(), end: OsStr::from_bytes(path).into(), exists: false }
     }
 }
 
-/// What was seen.
+/// A cache of what each name was when it was first looked up.
 #[derive(Debug, Default)]
 pub struct Links {
     seen: RefCell<HashMap<PathBuf, Name>>,
-    /// The ways to directories in which several names were asked for.
+    /// The resolved directories, for lookups of several names in the same one.
     ways: RefCell<HashMap<Vec<u8>, LinkTrail>>,
 }
 
 impl Links {
-    /// The real path of what exists; None otherwise.
+    /// Returns the real path, or None if the path does not exist.
     pub fn real(&self, path: &[u8]) -> Option<Vec<u8>> {
         let way = self.resolve(path, Missing::Ends)?;
         Some(way.end.into_os_string().into_vec())
     }
 
-    /// Each link on the way to a path, by its real path, and at last where the path leads, whether or not that exists. What
-    /// leads nowhere stays as it is.
+    /// Returns the real path of each link on a path, followed by the path's target, whether or not the target
+    /// exists. A path that cannot be resolved, a loop for instance, is returned as it is.
     pub fn trail(&self, path: &[u8]) -> Vec<Vec<u8>> {
         let LinkTrail { links, end, .. } = self.resolve_dir_cached(path);
         links.into_iter().chain([end]).map(|path| path.into_os_string().into_vec()).collect()
     }
 
-    /// The way to one of many names in few directories.
+    /// Resolves a path through the cached trail of its directory: many names are in few directories.
     fn resolve_dir_cached(&self, path: &[u8]) -> LinkTrail {
         let whole = || self.resolve(path, Missing::Continues).unwrap_or_else(|| LinkTrail::straight(path));
         let at = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
@@ -141,7 +141,7 @@ impl Links {
     }
 }
 
-/// The components of a path, the last one first.
+/// Returns the components of a path, the last one first.
 fn components(path: &Path) -> impl Iterator<Item = PathBuf> {
     path.components().rev().map(|component| PathBuf::from(component.as_os_str()))
 }

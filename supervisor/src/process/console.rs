@@ -1,8 +1,8 @@
 //! Job control between the operator's shell and the command, which are in different sessions.
 //!
-//! In the foreground the operator's terminal is raw and what is typed is the command's. In the background, in a
-//! pipeline and in another session, where other programs may want the keyboard, it is left alone until the command is
-//! stopped for wanting it (SIGTTIN, SIGTTOU).
+//! In the foreground the operator's terminal is raw, and the command gets what is typed. In the background,
+//! in a pipeline and in another session, other programs may want the keyboard. There the terminal is left
+//! alone until the command is stopped for wanting it (SIGTTIN, SIGTTOU).
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -17,30 +17,30 @@ use crate::terminal::{Pty, Relay, RelayEvent, Tty, in_pipeline};
 
 /// The front's side of the command's terminal.
 pub struct Console {
-    /// What carries keys and text.
+    /// Relays keys and output between the terminals.
     pub relay: Relay,
-    /// The leader of the command's session.
+    /// The socket to the leader of the command's session.
     pub jobs: File,
-    /// Whether the command is to have the keyboard when the front is in the foreground.
+    /// Whether the command gets the keyboard when the front is in the foreground.
     wants_keyboard: bool,
-    /// Whether the keyboard may be taken for a question of the guard's.
+    /// Whether the guard may take the keyboard for a prompt of its own.
     may_ask: bool,
     command: Option<i32>,
 }
 
-/// The command's side of it.
+/// The command's end of a console.
 pub struct Far {
     /// The command's terminal.
     pub terminal: guard_shim::JobTerminal,
-    /// For the leader of its session.
+    /// The leader's end of the socket to the front.
     pub jobs: OwnedFd,
 }
 
 impl Console {
-    /// A terminal for the command that stands for the operator's.
+    /// Opens a pseudoterminal that replaces the operator's terminal for the command.
     ///
     /// # Errors
-    /// The kernel's, when there can be no pseudoterminal.
+    /// The kernel's, if a pseudoterminal or a socket cannot be created.
     pub fn open(outer: Tty) -> Result<(Console, Far), Errno> {
         use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
         let Pty { master, slave } = Pty::open(&outer)?;
@@ -56,14 +56,14 @@ impl Console {
         ))
     }
 
-    /// The command runs.
+    /// Records the process number of the command, which has started.
     pub fn started(&mut self, command: i32) {
         self.command = Some(command);
     }
 
-    /// Takes the keyboard if that is for the command, and leaves it if not.
+    /// Takes the keyboard if the front is in the foreground and it is wanted; releases it in the background.
     pub fn settle(&mut self) {
-        // A change while another job was in the foreground was told to that one.
+        // A resize while another job was in the foreground was signalled to that job only.
         self.relay.resize();
         let foreground = self.relay.outer().is_foreground();
         if foreground && (self.wants_keyboard || self.may_ask && self.relay.asks()) {
@@ -77,11 +77,11 @@ impl Console {
         self.relay.announce();
     }
 
-    /// Carries what is ready between the terminals.
+    /// Relays what is ready between the terminals.
     pub fn carry(&mut self, source: RelayEvent) {
         let signals = self.relay.carry(source, self.command);
         if source == RelayEvent::Supervisor && self.relay.asks() && !self.relay.is_attentive() {
-            // A question may be put where the command has not wanted the keyboard yet.
+            // A prompt may be due before the command has wanted the keyboard.
             self.settle();
         }
         for signal in signals {
@@ -89,19 +89,21 @@ impl Console {
                 self.suspend();
                 continue;
             }
-            // The others of the operator's job. This process holds the signal and knows it for its own.
+            // For the other processes of the operator's job. This process blocks the signal and recognizes it
+            // as its own.
             let _ = killpg(nix::unistd::getpgrp(), signal);
         }
     }
 
-    /// The operator suspends at a prompt. What the command does is not known: the call that is asked for is held.
+    /// Stops the operator's job after a suspend key at a prompt. The command is not asked to stop first: its
+    /// call is held, and what else it does is unknown.
     fn suspend(&mut self) {
         self.relay.ignore();
         self.stop(Signal::SIGTSTP);
         self.resume();
     }
 
-    /// Does what is due. Nobody tells a job that runs already when it comes to the foreground.
+    /// Does what is due. No signal reports that a running job has come to the foreground, so this checks.
     pub fn tick(&mut self) {
         self.relay.tick();
         if self.may_ask && self.relay.looks() && self.relay.outer().is_foreground() {
@@ -109,7 +111,7 @@ impl Console {
         }
     }
 
-    /// A signal came to the front.
+    /// Handles a signal to the front.
     pub fn signal(&mut self, signal: Signal) {
         match signal {
             Signal::SIGWINCH => self.relay.resize(),
@@ -118,7 +120,7 @@ impl Console {
         }
     }
 
-    /// The command was stopped.
+    /// Handles a stop of the command.
     pub fn stopped(&mut self, signal: i32) {
         let wants = matches!(signal, libc::SIGTTIN | libc::SIGTTOU);
         if wants && !self.relay.is_attentive() {
@@ -127,13 +129,13 @@ impl Console {
                 return self.resume();
             }
         }
-        // What it wrote before stands before the shell's next prompt.
+        // The command's output must appear before the shell's next prompt.
         self.relay.drain();
         self.relay.ignore();
         let Ok(signal) = Signal::try_from(signal) else { return };
         let went_on = self.stop(signal);
         if !went_on && wants && !self.relay.outer().is_foreground() {
-            // Nobody can bring this process to the foreground: natively the read would have failed.
+            // Nobody can bring this process to the foreground. Without the guard the read would have failed.
             self.order(Job::Foreground);
             self.relay.end_input();
             self.order(Job::Signal(libc::SIGCONT));
@@ -142,14 +144,14 @@ impl Console {
         self.resume();
     }
 
-    /// Stops the operator's job, as the terminal would have. False when the kernel did not stop it.
+    /// Stops the operator's job as the terminal would. Returns false if the kernel did not stop it.
     fn stop(&self, signal: Signal) -> bool {
         let set = SigSet::from_iter([signal]);
         match signal {
             Signal::SIGSTOP => drop(raise(signal)),
             _ => drop(killpg(Pid::from_raw(0), signal)),
         }
-        // Held so far, it stops this process now, until it is continued.
+        // The unblocked signal stops this process here, until it is continued.
         let _ = sigprocmask(SigmaskHow::SIG_UNBLOCK, Some(&set), None);
         if super::front_signals::holds(signal) {
             let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
@@ -157,18 +159,18 @@ impl Console {
         is_pending(Signal::SIGCONT as i32)
     }
 
-    /// The command goes on: in the foreground or not, as this process does.
+    /// Continues the command, in the foreground if this process is there.
     fn resume(&mut self) {
         self.settle();
         self.order(Job::Signal(libc::SIGCONT));
     }
 
     fn order(&mut self, job: Job) {
-        // A leader that is gone has no command to look after.
+        // If the leader is gone, so is the command.
         let _ = job.send(&mut self.jobs);
     }
 
-    /// What the leader has to say. False when it is gone.
+    /// Handles a message from the leader. Returns false if the leader is gone.
     pub fn listen(&mut self) -> bool {
         match Stopped::receive(&mut self.jobs) {
             Some(Stopped(signal)) => {

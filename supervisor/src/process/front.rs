@@ -1,4 +1,4 @@
-//! The process that the operator started: passes signals and keys down, and the status up.
+//! The process that the operator started. It passes signals and keys down, and the exit status up.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::kernel::fork::{Side, quit, split};
 use crate::terminal::RelayEvent;
 
-/// What the front waits for.
+/// The events that the front waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FrontEvent {
     News,
@@ -29,7 +29,7 @@ enum FrontEvent {
 struct Front {
     news: File,
     signals: Option<SignalFd>,
-    /// The command's process, where there is no terminal and so no leader to pass signals to.
+    /// The command, if there is no terminal and so no leader to pass signals to.
     command: Option<Pid>,
     console: Option<Console>,
     leader_is_there: bool,
@@ -105,7 +105,7 @@ impl Front {
     fn ready(&self) -> Vec<FrontEvent> {
         let mut waiting: Vec<(FrontEvent, BorrowedFd<'_>, PollFlags)> =
             vec![(FrontEvent::News, self.news.as_fd(), PollFlags::POLLIN)];
-        // Until there is a command its signals stay pending: passed on to nobody, they would be lost.
+        // Until there is a command, signals stay pending: they would be lost, with nothing to pass them to.
         let passing = self.signals.as_ref().filter(|_| self.console.is_some() || self.command.is_some());
         waiting.extend(passing.map(|held| (FrontEvent::Signal, held.as_fd(), PollFlags::POLLIN)));
         if let Some(console) = &self.console {
@@ -117,7 +117,7 @@ impl Front {
         }
         let mut polled: Vec<_> = waiting.iter().map(|(_, fd, flags)| PollFd::new(*fd, *flags)).collect();
         let due = self.console.as_ref().and_then(|console| console.relay.due());
-        // A millisecond more: it would end just before, else.
+        // Rounded up to milliseconds: poll(2) would otherwise return just before the time is due.
         let due = due.map(|due| due + Duration::from_millis(1));
         let timeout = due.map_or(PollTimeout::NONE, |due| due.try_into().unwrap_or(PollTimeout::MAX));
         if poll(&mut polled, timeout).is_err() {
@@ -132,7 +132,7 @@ impl Front {
             let Ok(signal) = Signal::try_from(held.ssi_signo as i32) else { continue };
             let own = held.ssi_pid == std::process::id() && held.ssi_code <= 0;
             match &mut self.console {
-                // What this process has sent to the operator's job is not news.
+                // Ignores what this process itself sent to the operator's job.
                 Some(_) if own && signal != Signal::SIGCONT => {}
                 Some(console) => console.signal(signal),
                 None => self.pass(signal, held.ssi_code),
@@ -140,18 +140,19 @@ impl Front {
         }
     }
 
-    /// What a terminal sends goes to the whole group, the command included; what a process sent is for the command.
+    /// Passes on a signal that a process sent. A signal from the terminal goes to the whole group, the
+    /// command included.
     fn pass(&self, signal: Signal, code: i32) {
         let from_process = code <= 0;
         if let (Some(command), true) = (self.command, from_process) {
-            // A command that is gone needs no signal.
+            // Fails only if the command is gone.
             let _ = nix::sys::signal::kill(command, signal);
         }
     }
 }
 
-/// Shows the last of what was written, and gives the terminal back. What the command left running may go on writing:
-/// a process stays for that, as long as one of them has the terminal open.
+/// Shows the remaining output, and gives the terminal back. Processes that the command left running may still
+/// write: a child of this process shows that, until the last of them has closed the terminal.
 fn finish(mut console: Console) {
     console.relay.prompt_no_more();
     let more = console.relay.drain();

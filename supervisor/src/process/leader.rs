@@ -1,7 +1,9 @@
-//! The leader of the session on the guard's terminal: to the command what an interactive shell is to its job.
+//! The leader of the session on the guard's terminal. It manages the command as an interactive shell manages
+//! a job.
 //!
-//! The reaper cannot be it: an orphan whose new parent is in its own session would not count as orphaned, and a
-//! stopped one would stay so for ever (setpgid(2), orphaned process groups).
+//! The reaper cannot be the leader: the process group of an orphan whose new parent is in its own session
+//! does not count as orphaned, so a stopped orphan would stay stopped for ever (setpgid(2), orphaned process
+//! groups).
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,19 +19,19 @@ use super::message::{CommandEnd, Job, Message, ProcessMessage, Stopped};
 use crate::kernel::errno;
 use crate::kernel::fork::{Side, quit, split};
 
-/// Whom the leader talks to.
+/// The leader's connections to the other processes.
 pub struct LeaderPipes {
-    /// News for the supervisor.
+    /// Messages for the supervisor.
     pub to_supervisor: OwnedFd,
-    /// For the reaper; closed when the command has ended.
+    /// A pipe to the reaper, closed when the command has ended.
     pub leading: OwnedFd,
-    /// The front's orders.
+    /// Orders from the front.
     pub jobs: OwnedFd,
 }
 
-/// Starts the command as a job on the terminal, and looks after it until it ends.
+/// Starts the command as a job on the terminal, and manages it until it ends.
 ///
-/// Every signal is blocked already. Returns never; the reaper's end ends it.
+/// The caller has blocked every signal. Never returns: the kernel kills this process when the reaper ends.
 pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
     let LeaderPipes { to_supervisor, leading, jobs } = ends;
     let led = lead(&plan).and_then(|slave| {
@@ -38,10 +40,10 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
             .map_err(errno::from_nix)?;
         Ok((slave, children))
     });
-    // The supervisor sees the channel's end, and says so.
+    // The supervisor sees the end of the pipe, and reports the failure.
     let Ok((slave, children)) = led else { quit() };
     let mut to_supervisor = File::from(to_supervisor);
-    // A supervisor that is gone needs no news.
+    // Fails only if the supervisor is gone.
     let _ = ProcessMessage::Leads(rustix::process::getpid().as_raw_nonzero().get()).send(&mut to_supervisor);
     let command = match split() {
         Ok(Side::Child) => {
@@ -56,30 +58,30 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, ends: LeaderPipes) -> ! {
     let _ = nix::sys::prctl::set_dumpable(false);
     super::detach_stdio([true, true, true]);
     let Some(command) = Pid::from_raw(command.as_raw()) else { quit() };
-    // The command does so too: whoever comes first. A signal for the group must find it.
+    // The command does this as well, whichever comes first: the group must exist before it is signalled.
     let _ = rustix::process::setpgid(Some(command), Some(command));
     let _ = ProcessMessage::Started(command.as_raw_nonzero().get()).send(&mut to_supervisor);
     let end = Leader { slave, command, jobs: File::from(jobs) }.wait(&children);
-    // The supervisor, the front: both wait for this, and find the terminal let go of.
+    // The supervisor and the front wait for this message. By then the terminal is taken from the command.
     let _ = ProcessMessage::Ended(end).send(&mut to_supervisor);
     drop((to_supervisor, leading));
     loop {
-        // What is left of the session keeps its terminal as long as it has a leader.
+        // The remaining processes of the session keep their terminal as long as it has a leader.
         nix::unistd::pause();
     }
 }
 
-/// Leads a new session on the plan's terminal. Returns a descriptor of it.
+/// Becomes the leader of a new session on the plan's terminal. Returns a descriptor of the terminal.
 fn lead(plan: &LaunchPlan) -> Result<OwnedFd, Errno> {
     let JobTerminal { slave, .. } = plan.terminal.as_ref().ok_or(Errno::NOTTY)?;
-    // SIGKILL is the one signal that is not blocked.
+    // SIGKILL is the only signal that is not blocked.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     rustix::process::setsid()?;
     rustix::process::ioctl_tiocsctty(slave)?;
     rustix::io::fcntl_dupfd_cloexec(slave, 3)
 }
 
-/// What has become of the command.
+/// A change in the command's state.
 enum CommandChange {
     Stopped(i32),
     Ended(CommandEnd),
@@ -105,11 +107,13 @@ impl Leader {
             }
             let asked = ready.get(1).is_some_and(|jobs| jobs.any().unwrap_or(false));
             while let Ok(Some(_)) = children.read_signal() {}
-            // One change and one order in turn: a command that stops and goes on all the time keeps nobody waiting.
+            // Handles one change and one order in turn, so that a command that keeps stopping cannot delay
+            // orders.
             let change = self.change();
             wait = if change.is_some() { PollTimeout::ZERO } else { PollTimeout::NONE };
             if let Some(change) = change {
-                // As a shell does. At the end of a leader the foreground group is hung up on.
+                // Takes the terminal back as a shell does. When a leader ends, the kernel sends SIGHUP to the
+                // foreground group.
                 self.give_terminal(rustix::process::getpid());
                 match change {
                     CommandChange::Ended(end) => return end,
@@ -125,7 +129,7 @@ impl Leader {
         }
     }
 
-    /// What has become of the command since this was asked last.
+    /// Returns the command's next state change, if there is one.
     fn change(&self) -> Option<CommandChange> {
         loop {
             let options = WaitOptions::UNTRACED | WaitOptions::NOHANG;
@@ -139,10 +143,11 @@ impl Leader {
         }
     }
 
-    /// Does not wait for a front that is stopped itself: with hundreds of stops to hear of it needs no more.
+    /// Reports a stop to the front without blocking: the front may be stopped itself, and a full socket
+    /// already holds hundreds of stops.
     fn report(&self, stopped: Stopped) {
         let flags = rustix::net::SendFlags::DONTWAIT | rustix::net::SendFlags::NOSIGNAL;
-        // A front that is gone will not have it go on either.
+        // If the front is gone, nothing will continue the command either.
         let _ = rustix::net::send(&self.jobs, &stopped.into_bytes(), flags);
     }
 
@@ -155,7 +160,7 @@ impl Leader {
                 }
             }
             Job::Background => self.give_terminal(own),
-            // Not yet waited for, the command keeps its number: it cannot be another group's.
+            // The command has not been reaped, so its number cannot be that of another group.
             Job::Signal(signal) => {
                 if let Ok(signal) = Signal::try_from(signal) {
                     let group = nix::unistd::Pid::from_raw(self.command.as_raw_nonzero().get());
@@ -166,12 +171,13 @@ impl Leader {
     }
 
     fn give_terminal(&self, group: Pid) {
-        // SIGTTOU is blocked: asking from the background stops nobody. A terminal that was hung up has no foreground.
+        // SIGTTOU is blocked, so calling this from the background stops nothing. The call fails if the
+        // terminal was hung up: then it has no foreground.
         let _ = rustix::termios::tcsetpgrp(&self.slave, group);
     }
 }
 
-/// How a child that was waited for has ended, if it has.
+/// Returns how a child has ended, or None if it has only stopped or continued.
 pub fn end_of(state: WaitStatus) -> Option<CommandEnd> {
     let status = state.exit_status().map(|status| CommandEnd::Status(status as u8));
     status.or_else(|| state.terminating_signal().map(CommandEnd::Signal))

@@ -1,8 +1,8 @@
-//! What the guard's processes tell each other: a letter and a number.
+//! The messages between the guard's processes: a letter and a number.
 
 use std::io::{Read, Write};
 
-/// What the processes behind tell those in front.
+/// A message from the leader or reaper to the supervisor, and from the supervisor to the front.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessMessage {
     /// The process that leads the session on the guard's terminal.
@@ -16,48 +16,48 @@ pub enum ProcessMessage {
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandEnd {
-    /// With this status.
+    /// With this exit status.
     Status(u8),
     /// By this signal.
     Signal(i32),
 }
 
-/// What the front asks of the leader.
+/// An order from the front to the leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// The command has the terminal, if nobody else on it has.
+    /// Give the terminal to the command, unless another group has it.
     Foreground,
-    /// Nobody has it.
+    /// Take the terminal back.
     Background,
-    /// The command's group is sent this signal.
+    /// Send this signal to the command's group.
     Signal(i32),
 }
 
-/// What the leader tells the front: the command was stopped by this signal.
+/// A message from the leader to the front: this signal has stopped the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped(pub i32);
 
 impl Stopped {
-    /// The signals that stop a job. The front sends them on to the operator's job, which others are not for: a command
-    /// that is traced stops for every signal.
+    /// The signals that stop a job. The front sends them on to the operator's job. Other stops are not
+    /// reported: a traced command stops for every signal.
     pub const SIGNALS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 }
 
 /// A kind of message.
 pub trait Message: Sized {
-    /// As a letter and a number.
+    /// Converts the message to a letter and a number.
     fn encode(self) -> (u8, i32);
-    /// None for what is no message of this kind.
+    /// Converts a letter and a number back. Returns None if they are no message of this kind.
     fn decode(letter: u8, number: i32) -> Option<Self>;
 
-    /// As it is sent.
+    /// Returns the bytes that are sent.
     fn into_bytes(self) -> [u8; 5] {
         let (letter, number) = self.encode();
         let [a, b, c, d] = number.to_ne_bytes();
         [letter, a, b, c, d]
     }
 
-    /// Sends it.
+    /// Sends the message.
     ///
     /// # Errors
     /// EPIPE when the receiver is gone.
@@ -65,7 +65,7 @@ pub trait Message: Sized {
         to.write_all(&self.into_bytes())
     }
 
-    /// Waits for one. None at the end.
+    /// Waits for a message. Returns None at the end of the stream, and for an invalid one.
     fn receive(mut from: impl Read) -> Option<Self> {
         let mut message = [0; 5];
         from.read_exact(&mut message).ok()?;

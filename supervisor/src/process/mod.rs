@@ -1,16 +1,17 @@
 //! The guard's own processes.
 //!
 //! ```text
-//! front             started by the operator; carries what is typed and shown; returns the command's status
-//! └─ supervisor     answers held calls; a session of its own; stays until the tree is gone
-//!    └─ reaper      the subreaper that orphans of the tree fall to; a session of its own
-//!       └─ leader   leads the session on the guard's terminal, where the operator has a terminal
-//!          └─ the command, and all that it starts
+//! front             started by the operator; relays input and output; returns the command's status
+//! └─ supervisor     answers held calls; has its own session; stays until the tree is gone
+//!    └─ reaper      the subreaper that inherits the tree's orphans; has its own session
+//!       └─ leader   leads the session on the guard's terminal, if the operator has a terminal
+//!          └─ the command, and everything that it starts
 //! ```
 //!
-//! Without a terminal there is no leader, and the command is in the operator's session and process group.
-//! The reaper is a process of its own so that the supervisor has no child in the tree: its workers wait for what they
-//! trace, and a wait for "any child" elsewhere in the same process would take their events.
+//! Without a terminal there is no leader, and the command is in the operator's session and process group. The
+//! reaper is a separate process so that the supervisor has no child in the tree: its workers wait for the
+//! processes that they trace, and a wait for "any child" elsewhere in the same process would take their
+//! events.
 
 mod console;
 mod ending;
@@ -40,36 +41,36 @@ use crate::landlock;
 use crate::terminal::Tty;
 use console::{Console, Far};
 
-/// What is to be run, and how.
+/// The command to run, and how to guard it.
 pub struct Spawn {
     /// The command's name, for messages.
     pub name: OsString,
-    /// What the child needs.
+    /// What the child needs to start the command.
     pub plan: LaunchPlan,
     /// The operator's terminal.
     pub terminal: Option<Tty>,
-    /// What is allowed.
+    /// The policy at the start.
     pub policy: Policy,
-    /// Where that comes from.
+    /// The files and options that the policy comes from.
     pub source: PolicySource,
-    /// What the floor lets the kernel do by itself.
+    /// The Landlock floor: what the kernel may decide without the supervisor.
     pub floor: landlock::LandlockPlan,
     /// Where decisions are logged.
     pub audit: Writer,
     /// `--observe`
     pub observe: bool,
-    /// Whether a human is asked where the policy says so.
+    /// Whether a human is available for the policy's questions.
     pub is_attended: bool,
-    /// Where what the tree does is recorded. The policy then stays what it is.
+    /// Records what the tree does. If set, changes of the policy's files are not watched.
     pub recorder: Option<Recorder>,
-    /// Lines on stderr for denials.
+    /// Whether denials are printed on stderr.
     pub lines: bool,
     /// `--kill-on-exit`
     pub kill_on_exit: bool,
 }
 
 impl Spawn {
-    /// Closes its descriptors and leaves its memory as it is: after a fork, what is freed would be copied first.
+    /// Closes its descriptors without freeing its memory: after a fork, freeing would first copy the pages.
     fn forget(self) {
         let Spawn { name, plan, terminal, policy, source, floor, audit, .. } = self;
         std::mem::forget((name, policy, source, floor));
@@ -79,7 +80,7 @@ impl Spawn {
     }
 }
 
-/// Why the guard's processes did not come up.
+/// Why the guard's processes could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     #[error("cannot start a process: {0}")]
@@ -96,23 +97,23 @@ pub enum ProcessError {
     SupervisorLost,
 }
 
-/// Starts the guard's processes and the command; returns in the front process, when the command has ended.
+/// Starts the guard's processes and the command. Returns in the front process, after the command has ended.
 ///
 /// # Errors
-/// When they cannot be started, or the supervisor is lost.
+/// If they cannot be started, or the supervisor is lost.
 pub fn start(mut order: Spawn) -> Result<Exit, ProcessError> {
     let (news, to_front) = pipe()?;
     let front = rustix::process::getpid();
     let opened = order.terminal.take().map(Console::open).transpose().map_err(ProcessError::Terminal)?;
     let (console, far) = opened.unzip();
-    // Standard library sockets are closed on exec.
+    // The standard library opens sockets with SOCK_CLOEXEC.
     let link = console.as_ref().map(|_| UnixStream::pair()).transpose().map_err(ProcessError::Link)?;
     let (to_supervisor, link) = link.unzip();
     let jobs = far.map(|Far { terminal, jobs }| {
         order.plan.terminal = Some(terminal);
         jobs
     });
-    // Before the fork: a signal that comes in between must not end the front alone.
+    // Before the fork: a signal in between must not end the front alone.
     let signals = front_signals::block_signals(console.is_some());
     match split().map_err(ProcessError::Fork)? {
         Side::Parent(_) => {
@@ -131,7 +132,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), ProcessError> {
     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(ProcessError::Pipe)
 }
 
-/// Replaces descriptors 0, 1 and 2 by /dev/null: held open they would keep pipes of the operator from ending.
+/// Redirects the given ones of descriptors 0, 1 and 2 to /dev/null, so that the operator's pipes see EOF.
 pub fn detach_stdio(which: [bool; 3]) {
     let Ok(null) = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else {
         return;
@@ -139,7 +140,8 @@ pub fn detach_stdio(which: [bool; 3]) {
     replace_stdio(&null, which);
 }
 
-/// Puts a file on some of the descriptors 0, 1 and 2. One that cannot be replaced stays what it is.
+/// Replaces the given ones of descriptors 0, 1 and 2 by a file. A descriptor that cannot be replaced stays
+/// unchanged.
 fn replace_stdio(file: impl AsFd, [input, output, error]: [bool; 3]) {
     if input {
         let _ = rustix::stdio::dup2_stdin(&file);
@@ -152,15 +154,15 @@ fn replace_stdio(file: impl AsFd, [input, output, error]: [bool; 3]) {
     }
 }
 
-/// The soft and hard limit of descriptors that the command is to have: the operator's.
+/// Returns the operator's soft and hard limit of descriptors, for the command.
 pub fn descriptor_limit() -> (u64, u64) {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
 }
 
-/// The signals that were ignored when the guard was started, as nohup(1) does.
+/// Returns the signals that were ignored when the guard was started, for instance by nohup(1).
 ///
-/// SIGPIPE is not among them: the Rust runtime ignores it before anything of ours runs, so what it was is unknown.
+/// SIGPIPE is left out: the Rust runtime ignores it before `main`, so its original state is unknown.
 pub fn ignored_signals() -> Vec<i32> {
     signals::ignored().filter(|&signal| signal != libc::SIGPIPE).collect()
 }

@@ -1,4 +1,4 @@
-//! The reaper: every orphan of the tree falls to it.
+//! The reaper: the process that inherits every orphan of the tree.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,9 +14,9 @@ use super::leader;
 use super::message::{Message, ProcessMessage};
 use crate::kernel::fork::{Side, quit, split, split_unseen};
 
-/// Starts the command, by a leader of a session where it has a terminal, and reaps until nothing is left of the tree.
+/// Starts the command, through a session leader if it has a terminal, and reaps until the tree is gone.
 pub fn main(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: Option<OwnedFd>) -> ! {
-    // Nothing may end the reaper while the tree lives. The command's own mask is reset by the shim.
+    // No signal may end the reaper while the tree lives. The shim resets the command's mask.
     let _ = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&SigSet::all()), None);
     if nix::sys::prctl::set_child_subreaper(true).is_err() {
         exit();
@@ -27,14 +27,14 @@ pub fn main(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: Op
     }
 }
 
-/// Out of the command's session and group: signals to those are not for the reaper.
+/// Leaves the command's session and process group, so that signals to them do not reach the reaper.
 fn withdraw() {
     let _ = rustix::process::setsid();
     let _ = nix::sys::prctl::set_dumpable(false);
     super::detach_stdio([true, true, true]);
 }
 
-/// The reaper is the command's parent.
+/// Starts the command as a child of the reaper.
 fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
     let command = match split() {
         Ok(Side::Child) => {
@@ -48,9 +48,9 @@ fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
     plan.forget();
     withdraw();
     let mut to_supervisor = File::from(to_supervisor);
-    // A supervisor that is gone needs no news.
+    // Fails only if the supervisor is gone.
     let _ = ProcessMessage::Started(command).send(&mut to_supervisor);
-    // The reaper has one thread and traces nothing: every child is its own to wait for.
+    // The reaper has one thread and traces nothing, so it may wait for any child.
     while let Some((pid, state)) = next(WaitOptions::empty()) {
         if pid == command
             && let Some(end) = leader::end_of(state)
@@ -61,7 +61,7 @@ fn alone(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd) -> ! {
     exit()
 }
 
-/// The leader is the command's parent, and a child that the reaper's waiting does not see.
+/// Starts the command as a child of a leader, which is itself a child that the reaper's waits do not see.
 fn with_leader(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs: OwnedFd) -> ! {
     let orphans = SigSet::from_iter([Signal::SIGCHLD]);
     let orphans = SignalFd::with_flags(&orphans, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK);
@@ -79,7 +79,7 @@ fn with_leader(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs:
     withdraw();
     let mut ready =
         [PollFd::new(leads.as_fd(), PollFlags::POLLIN), PollFd::new(orphans.as_fd(), PollFlags::POLLIN)];
-    // Until the command has ended there may be no orphan, and still be a tree.
+    // While the command runs, the lack of children does not mean that the tree is gone.
     while poll(&mut ready, PollTimeout::NONE).is_err() || !ready[0].any().unwrap_or(true) {
         while let Ok(Some(_)) = orphans.read_signal() {}
         while next(WaitOptions::NOHANG).is_some() {}
@@ -88,7 +88,7 @@ fn with_leader(plan: LaunchPlan, channel: OwnedFd, to_supervisor: OwnedFd, jobs:
     exit()
 }
 
-/// A child that has ended; None when there is none to wait for, or none yet.
+/// Reaps a child that has ended. Returns None if there is no child, or with NOHANG if none has ended.
 fn next(options: WaitOptions) -> Option<(i32, WaitStatus)> {
     loop {
         match rustix::process::wait(options) {

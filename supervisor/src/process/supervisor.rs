@@ -1,4 +1,5 @@
-//! The supervisor's main thread: brings everything up, tells the front of the command's end, leaves with the tree.
+//! The supervisor's main thread: sets everything up, reports the command's end to the front, and ends with
+//! the tree.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -37,13 +38,13 @@ use crate::panics::install_hook;
 use crate::resolve::Resolver;
 use crate::worker::Pool;
 
-/// The status of a guard that failed.
+/// The exit status of a guard that failed.
 const FAILED: u8 = 125;
-/// What neither ends nor stops the supervisor.
+/// The signals that neither end nor stop the supervisor.
 const IGNORED: [Signal; 6] =
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGPIPE, Signal::SIGXFSZ, Signal::SIGTSTP];
 
-/// Runs the supervisor; never returns. Prompts on the operator's terminal are asked for by `link`.
+/// Runs the supervisor; never returns. Prompts on the operator's terminal are requested over `link`.
 pub fn main(
     order: Spawn,
     front: Pid,
@@ -63,7 +64,8 @@ pub fn main(
     quit()
 }
 
-/// Returns when the tree is gone; an end is one that the front was not told.
+/// Runs until the tree is gone, or the command did not start. Returns an end that was not yet sent to the
+/// front.
 fn supervise(
     order: Spawn,
     front: Pid,
@@ -91,7 +93,8 @@ fn supervise(
     let has_leader = jobs.is_some();
     let reaper = match split().map_err(|error| format!("cannot start the reaper: {error}"))? {
         Side::Child => {
-            // The front is to see the supervisor's end, whoever else lives.
+            // Only the supervisor may hold this pipe, so that the front sees it close when the supervisor
+            // ends.
             drop((ours, news, to_front.take(), link, recorder));
             audit.forget();
             reaper::main(plan, theirs, to_supervisor, jobs)
@@ -99,7 +102,8 @@ fn supervise(
         Side::Parent(reaper) => reaper.as_raw(),
     };
     if let Some(terminal) = plan.terminal.as_ref().filter(|terminal| terminal.replace[2]) {
-        // In the command's own terminal what is said of a call stands before what the program says of it.
+        // On the command's own terminal, the line for a denial appears before the program's own error
+        // message.
         replace_stdio(&terminal.slave, [false, false, true]);
     }
     drop((theirs, to_supervisor, jobs));
@@ -113,7 +117,7 @@ fn supervise(
         None => None,
         Some(_) => return Err("the leader of the terminal's session did not start".to_owned()),
     };
-    // As much as can be while the child is on its way to the filter.
+    // Does as much as possible while the child is still setting up its filter.
     let supervisor = rustix::process::getpid().as_raw_nonzero().get();
     let tree = Tree { reaper, supervisor, front: front.as_raw_nonzero().get(), leader };
     let manner = ReportOptions { lines, observe, allowed: false };
@@ -148,7 +152,7 @@ fn supervise(
         Ok(listener) => listener,
         Err(Failure::Child(report)) => return Ok(Some(CommandEnd::Status(explain(&name, report)))),
         Err(Failure::Gone) => match ended(news) {
-            // As the command itself would have.
+            // Ends as the command itself would have.
             Some(end @ CommandEnd::Signal(_)) => return Ok(Some(end)),
             _ => return Err(Failure::Gone.to_string()),
         },
@@ -160,11 +164,11 @@ fn supervise(
         "the supervisor is process {supervisor}: kill -HUP {supervisor} has it read the policy again"
     );
     match guard_shim::release(ours.as_fd()) {
-        // A signal has ended it already: its wait status tells.
+        // A signal has ended the child already; its wait status is reported below.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         released => released.map_err(say("release the command"))?,
     }
-    // What looks for what changed before it watched need not keep the command waiting.
+    // These watches also detect earlier changes, so the command need not wait for them.
     let faults = reporter.clone();
     if let Err(error) = tree_floor::watch(&current.guard().floor, move |fault| faults.fault(fault, None)) {
         reporter.problem(format!("openclaw-guard: what moves a granted directory is not noticed: {error}"));
@@ -177,13 +181,14 @@ fn supervise(
         match message {
             ProcessMessage::Started(_) | ProcessMessage::Leads(_) => send(to_front, message),
             ProcessMessage::Ended(end) => {
-                // Not before: its start may be asked for, and signals are for it all the while.
+                // Not earlier: reading waits for the exec, which may wait for a human while signals must be
+                // passed on.
                 let refused = guard_shim::read_report(ours.as_fd());
                 let end = refused.map_or(end, |report| CommandEnd::Status(explain(&name, report)));
                 reporter.flush();
                 reporter.quiet();
                 reporter.flush();
-                // Whoever waits for the end of the command's output must not wait for us.
+                // A reader that waits for the end of the command's output must not wait for the supervisor.
                 detach_stdio([false, false, true]);
                 send(to_front, ProcessMessage::Ended(end));
                 if kill_on_exit {
@@ -200,19 +205,20 @@ fn supervise(
     Ok(None)
 }
 
-/// What asks the gateway for its exec approvals, where the policy wants that.
+/// Creates the handle of the thread that asks the gateway for its exec approvals, if the policy wants that.
 fn follower(source: &PolicySource, tree: Tree, reporter: &Reporter) -> SyncThread {
     let problems = reporter.clone();
     let state = source.places.state_directory.clone();
     SyncThread::new(state, members(tree), Arc::new(move |line| problems.problem(line)))
 }
 
-/// Who may not answer. Sockets that a member connects are connected by the supervisor.
+/// Returns the check for processes that may not answer questions: members of the tree, and the guard's own
+/// processes, because the supervisor connects sockets on behalf of members.
 fn members(tree: Tree) -> IsMember {
     Arc::new(move |pid| tree.may_contain(pid) || tree.is_guard(pid))
 }
 
-/// Asking a human.
+/// Sets up approvals by a human.
 fn approvals(
     policy: &Policy,
     source: &PolicySource,
@@ -241,14 +247,14 @@ fn approvals(
     Arc::new(Approvals::new(Settings::from_policy(policy), log, around))
 }
 
-/// Sends the front its news. One that was killed needs none.
+/// Sends a message to the front. Fails only if the front is gone, which does not matter.
 fn send(to_front: &mut Option<File>, news: ProcessMessage) {
     if let Some(front) = to_front {
         let _ = news.send(front);
     }
 }
 
-/// How the command ended.
+/// Reads messages until one reports how the command ended.
 fn ended(mut news: impl Read) -> Option<CommandEnd> {
     loop {
         if let ProcessMessage::Ended(end) = ProcessMessage::receive(&mut news)? {
@@ -257,7 +263,7 @@ fn ended(mut news: impl Read) -> Option<CommandEnd> {
     }
 }
 
-/// Kills the tree until the reaper has nothing left.
+/// Kills members of the tree until the reaper reports the end of the tree by closing its pipe.
 fn end_tree(tree: &Tree, news: File) {
     use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
     let again = PollTimeout::try_from(Duration::from_millis(10)).unwrap_or(PollTimeout::ZERO);
@@ -269,32 +275,33 @@ fn end_tree(tree: &Tree, news: File) {
     }
 }
 
-/// Out of the operator's session, without capabilities, unreadable to the tree.
+/// Leaves the operator's session, drops capabilities, and becomes unreadable to the tree.
 fn become_supervisor() -> std::io::Result<()> {
     rustix::process::setsid()?;
     for signal in Signal::iterator().filter(|signal| ![Signal::SIGKILL, Signal::SIGSTOP].contains(signal)) {
-        // Drops what was sent to the operator's job before this process left it: that is for the front to pass on.
+        // Ignoring a signal discards it if it is pending: the front passes on what the operator's job was
+        // sent.
         dispose(signal, Disposition::Ignore)?;
         if !IGNORED.contains(&signal) {
             dispose(signal, Disposition::Default)?;
         }
     }
-    // Each stop of a traced process sends SIGCHLD; nobody here waits for it, and it would wake this thread.
+    // Each stop of a traced process sends SIGCHLD. Nothing here waits for it, and it would wake this thread.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::from_iter([Signal::SIGCHLD])), None);
     detach_stdio([true, true, false]);
     guard_shim::clear_capabilities()?;
     nix::sys::prctl::set_dumpable(false)?;
-    // The supervisor holds descriptors of every caller for a moment.
+    // The supervisor briefly holds descriptors of every caller.
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-    // What cannot be logged is denied: the tree's files are limited, not the log.
+    // A call that cannot be logged is denied, so the limit for the tree's files must not apply to the log.
     let limit = getrlimit(Resource::Fsize);
     let _ = setrlimit(Resource::Fsize, Rlimit { current: limit.maximum, ..limit });
     limits::forbid_core();
     Ok(())
 }
 
-/// Says why the command did not start, and with what status the guard ends.
+/// Prints why the command did not start, and returns the guard's exit status.
 fn explain(name: &OsString, report: LaunchReport) -> u8 {
     if report.stage != Stage::Exec {
         print(&format!("openclaw-guard: {report}{}", advice(report)));
@@ -308,7 +315,7 @@ fn explain(name: &OsString, report: LaunchReport) -> u8 {
     }
 }
 
-/// What the operator can do about a child that could not be set up.
+/// Returns a hint for the operator if the child could not be set up.
 fn advice(report: LaunchReport) -> &'static str {
     match (report.stage, report.errno) {
         (Stage::Filter, libc::EBUSY) => {
@@ -319,7 +326,7 @@ fn advice(report: LaunchReport) -> &'static str {
     }
 }
 
-/// Enough to tell one run from another.
+/// Returns a random name for this run.
 fn session_name() -> String {
     let mut bytes = [0; 8];
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());

@@ -6,12 +6,12 @@ use rustix::termios::{LocalModes, SpecialCodeIndex, Termios};
 /// Finds the keys that will make the inner terminal signal its foreground group.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// The last key was the one that takes the next one literally (VLNEXT).
+    /// Whether the last key makes the next one literal (VLNEXT).
     literal: bool,
 }
 
 impl Keys {
-    /// The signals that a terminal with these modes sends when this is typed.
+    /// Returns the signals that a terminal with these modes sends for these keys.
     pub fn signals(&mut self, typed: &[u8], modes: &Termios) -> Vec<Signal> {
         let mut signals = Vec::new();
         if !modes.local_modes.contains(LocalModes::ISIG) {
@@ -46,7 +46,7 @@ mod tests {
     fn control_c_and_backslash_are_signals() {
         let mut keys = Keys::default();
         assert_eq!(keys.signals(b"a\x03b\x1c", &modes()), [Signal::SIGINT, Signal::SIGQUIT]);
-        // Suspending is told by the stop of the command.
+        // A suspend is noticed when the command stops.
         assert_eq!(keys.signals(b"\x1a", &modes()), []);
     }
 

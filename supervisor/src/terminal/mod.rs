@@ -1,10 +1,10 @@
-//! The terminal between operator and command: what is typed goes in, what is written comes out, like script(1).
+//! The terminal between operator and command: relays keys in and output out, like script(1).
 //!
-//! The command never has the operator's terminal, only a pseudoterminal of the guard. A program on it can neither type
-//! for the operator nor read what is not meant for it.
+//! The command never has the operator's terminal, only a pseudoterminal of the guard. A program on it can
+//! neither type for the operator nor read input that is not meant for it.
 //!
-//! `relay` carries between the operator's `tty` and the command's `pty`; what is shown goes through the `filter`, and
-//! `screen` and `modes` know what it came to, so that a `prompt` can be drawn over it and taken away again (`prompt_relay`).
+//! `relay` connects the operator's `tty` and the command's `pty`. Output goes through the `filter`. `screen`
+//! and `modes` track its effect, so that a `prompt` can be drawn over it and removed again (`prompt_relay`).
 
 mod filter;
 mod keys;

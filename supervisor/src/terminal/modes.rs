@@ -1,5 +1,5 @@
-//! What the command has set in the operator's terminal, apart from what stands on the screen: what must be otherwise
-//! while a prompt is drawn, and how to set it again.
+//! The modes that the command has set in the operator's terminal: which of them to change while a prompt is
+//! drawn, and how to restore them.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use memchr::memrchr2;
 use super::filter::{PieceKind, Text};
 use super::sequence::Csi;
 
-/// More than programs set at a time; of the pen and of the colours each.
+/// A limit for the private modes, and for the bytes of the pen and of the colours: more than programs use.
 const MAX_LEN: usize = 8192;
 
-/// Reports of the mouse, of the focus, of the size and of colours, which are typed.
+/// The modes in which the terminal types reports: of the mouse, the focus, the size and colours.
 const REPORTS: [u16; 12] = [9, 1000, 1001, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2031, 2048];
 const ORIGIN: u16 = 6;
 const WRAP: u16 = 7;
@@ -20,20 +20,21 @@ const SIDE_MARGINS: u16 = 69;
 const PASTE: u16 = 2004;
 const TOGETHER: u16 = 2026;
 
-/// What is set.
+/// The modes that are set.
 #[derive(Clone, Debug, Default)]
 pub struct Modes {
-    /// The private modes that are not as they are at first.
+    /// The private modes that differ from their initial state.
     changed: BTreeSet<u16>,
     insert: bool,
-    /// The pen's sequences since it was reset.
+    /// The sequences that set the pen since its last reset.
     pen: Vec<u8>,
-    /// How the two first character sets were chosen, and which of them is in use.
+    /// The sequences that chose the first two character sets, and in `shift` the one that chose between
+    /// these.
     sets: [Vec<u8>; 2],
     shift: Vec<u8>,
-    /// First and last row, from 1.
+    /// The first and last row of the scrolling region, from 1.
     margins: Option<(u16, u16)>,
-    /// Colours, in the order in which they were set.
+    /// The sequences that set colours, in their order.
     colours: Vec<u8>,
     kitty_keys: bool,
     other_keys: u16,
@@ -42,7 +43,7 @@ pub struct Modes {
 }
 
 impl Modes {
-    /// Takes a piece of what is shown.
+    /// Updates the modes by a piece of output.
     pub fn note(&mut self, kind: PieceKind, bytes: &[u8]) {
         match kind {
             PieceKind::Text => {
@@ -128,12 +129,12 @@ impl Modes {
         }
     }
 
-    /// Whether the screen is one that can be left again for what was there before.
+    /// Returns whether the alternate screen is in use.
     pub fn alternate(&self) -> bool {
         [47, 1047, 1049].iter().any(|mode| self.changed.contains(mode))
     }
 
-    /// Whether letters are lines of a box.
+    /// Returns whether letters are drawn as line graphics.
     pub fn draws_boxes(&self) -> bool {
         let set = match &self.shift[..] {
             [] | [0x0f] => &self.sets[0],
@@ -143,22 +144,22 @@ impl Modes {
         set.last() == Some(&b'0')
     }
 
-    /// Whether characters move those after them.
+    /// Returns whether a new character shifts those after it.
     pub fn inserts(&self) -> bool {
         self.insert
     }
 
-    /// Whether a line that is full goes on in the next.
+    /// Returns whether a full line continues in the next one.
     pub fn wraps(&self) -> bool {
         !self.changed.contains(&WRAP)
     }
 
-    /// Whether positions count from the first row that scrolls.
+    /// Returns whether positions count from the first row of the scrolling region (origin mode).
     pub fn counts_from_margin(&self) -> bool {
         self.changed.contains(&ORIGIN)
     }
 
-    /// The first and the last row that scroll, from 0.
+    /// Returns the first and last row of the scrolling region, from 0.
     pub fn scrolling(&self, rows: u16) -> (u16, u16) {
         match self.margins {
             Some((top, bottom)) if bottom == 0 || top < bottom => {
@@ -168,12 +169,14 @@ impl Modes {
         }
     }
 
-    /// Whether there is more on the screen than characters, or they are not where they were put.
+    /// Returns whether the screen may hold more than one character per cell: pictures, wide lines or side
+    /// margins.
     pub fn is_beyond_cells(&self) -> bool {
         self.pictures || self.wide_lines || self.changed.contains(&SIDE_MARGINS)
     }
 
-    /// Has the terminal take a prompt: all of it visible, each character in its cell, and nothing typed that is no key.
+    /// Returns the sequences that prepare the terminal for a prompt: all of it is visible, each character in
+    /// its cell, and only keys are typed.
     pub fn cover(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut set = |is_needed: bool, text: &[u8]| {
@@ -197,7 +200,7 @@ impl Modes {
         out
     }
 
-    /// The lines that a prompt is drawn on must be as wide as others.
+    /// Returns whether some lines may be double-width. A prompt must reset the lines that it is drawn on.
     pub fn has_wide_lines(&self) -> bool {
         self.wide_lines
     }
@@ -206,7 +209,7 @@ impl Modes {
         REPORTS.iter().filter(|mode| self.changed.contains(mode))
     }
 
-    /// Sets again what was set. The cursor moves.
+    /// Returns the sequences that restore the modes after a prompt. They move the cursor.
     pub fn uncover(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut set = |is_needed: bool, text: &[u8]| {
@@ -228,14 +231,15 @@ impl Modes {
         out
     }
 
-    /// The pen and its characters, and whether the cursor is seen. The cursor stays where it is.
+    /// Returns the sequences that restore the pen, its character sets and the cursor's visibility. They do
+    /// not move the cursor.
     pub fn pen(&self) -> Vec<u8> {
         let is_seen = !self.changed.contains(&CURSOR);
         let seen: &[u8] = if is_seen { b"\x1b[?25h" } else { b"\x1b[?25l" };
         [b"\x1b[0m", &self.pen[..], &self.sets[0], &self.sets[1], &self.shift, seen].concat()
     }
 
-    /// What a screen that begins now must know.
+    /// Returns the sequences that initialize the model of a new screen.
     pub fn for_model(&self) -> Vec<u8> {
         let mut out = b"\x1b[?1049h".to_vec();
         if let Some((top, bottom)) = self.margins {

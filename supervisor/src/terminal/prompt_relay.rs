@@ -1,4 +1,4 @@
-//! What the relay does when a call waits for an answer: a prompt comes over what is shown, and goes.
+//! The relay's handling of prompts: it draws one over the screen while a call waits for an answer.
 
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -9,32 +9,32 @@ use super::prompt::{Prompt, Surface};
 use super::relay::{Relay, ready};
 use crate::audit::report::print;
 
-/// So long the command's terminal is a row smaller, for its programs to see it and draw.
+/// How long the command's terminal is one row smaller, so that programs notice it and redraw.
 const RESIZE_TIMEOUT: Duration = Duration::from_millis(150);
-/// So often it is looked whether the keyboard may be taken for a question.
+/// How often to check whether the keyboard may be taken for a prompt.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// So long the operator's terminal may take to show what is put back.
+/// How long the operator's terminal may take to show the restored screen.
 const IO_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Relay {
-    /// Has the supervisor ask here, by this way.
+    /// Sets the socket over which the supervisor asks for prompts here.
     pub fn prompt_by(&mut self, link: UnixStream) {
-        // Without it other ways are left.
+        // Without it, calls can still be answered by other routes.
         self.prompt = Prompt::new(link).ok();
     }
 
-    /// Asks no more.
+    /// Removes the prompt, and shows no more prompts.
     pub fn prompt_no_more(&mut self) {
         self.lower();
         self.prompt = None;
     }
 
-    /// Whether a prompt is over what is shown.
+    /// Returns whether a prompt is on the screen.
     pub(super) fn is_covered(&self) -> bool {
         self.prompt.as_ref().is_some_and(Prompt::is_up)
     }
 
-    /// The supervisor has said something.
+    /// Handles messages from the supervisor.
     pub(super) fn hear(&mut self) {
         let is_there = self.prompt.as_mut().is_some_and(|prompt| prompt.receive(Instant::now()));
         if !is_there {
@@ -44,24 +44,24 @@ impl Relay {
         self.update();
     }
 
-    /// Whether a call waits for an answer.
+    /// Returns whether a call waits for an answer.
     pub fn asks(&self) -> bool {
         self.prompt.as_ref().is_some_and(Prompt::wants_up)
     }
 
-    /// Whether a call waits and the keyboard is others'.
+    /// Returns whether a call waits while the guard does not have the keyboard.
     pub fn looks(&self) -> bool {
         self.asks() && !self.attentive
     }
 
-    /// Says what waits where no prompt is drawn: in the background, in a pipeline.
+    /// Prints the waiting calls as lines if no prompt can be drawn: in the background, in a pipeline.
     pub fn announce(&mut self) {
         if let Some(prompt) = self.prompt.as_mut().filter(|_| !self.attentive) {
             prompt.lines().iter().for_each(|line| print(line));
         }
     }
 
-    /// Keys were typed: what of them is for the command, and whether the operator suspends.
+    /// Handles typed keys. Returns those for the command, and whether the operator suspends.
     pub(super) fn answered(&mut self, keys: &[u8]) -> (Vec<u8>, bool) {
         let Some(prompt) = self.prompt.as_mut().filter(|prompt| prompt.reads()) else {
             return (keys.to_vec(), false);
@@ -71,7 +71,7 @@ impl Relay {
         (outcome.keys, outcome.suspends)
     }
 
-    /// When `tick` is due, whatever happens.
+    /// Returns the time until `tick` is due.
     pub fn due(&self) -> Option<Duration> {
         let now = Instant::now();
         let redraws = self.redraws.map(|at| at.saturating_duration_since(now));
@@ -80,7 +80,7 @@ impl Relay {
         [redraws, prompt, look].into_iter().flatten().min()
     }
 
-    /// Does what is due.
+    /// Handles what is due: the end of a resize, and the timeouts of the prompt.
     pub fn tick(&mut self) {
         let now = Instant::now();
         if self.redraws.is_some_and(|at| now >= at) {
@@ -95,7 +95,7 @@ impl Relay {
         }
     }
 
-    /// Shows what is to be seen now, and nothing else.
+    /// Draws, updates or removes the prompt, as the waiting calls require.
     pub(super) fn update(&mut self) {
         let Some(prompt) = &mut self.prompt else { return };
         if !self.attentive {
@@ -113,7 +113,7 @@ impl Relay {
         self.show();
     }
 
-    /// Takes the prompt off the screen, and what was typed before it was seen goes to the command.
+    /// Removes the prompt from the screen. Keys typed before it was visible go to the command.
     pub(super) fn lower(&mut self) {
         let surface = Surface { model: &self.model, terminal: self.terminal };
         let Some(prompt) = self.prompt.as_mut().filter(|prompt| prompt.is_up()) else { return };
@@ -132,7 +132,7 @@ impl Relay {
         }
     }
 
-    /// Has the programs of the command's terminal draw again: they are told of another size, and then of the right one.
+    /// Makes the programs on the command's terminal redraw: changes its size, which `tick` sets right again.
     fn shrink(&mut self) {
         let (Some(master), Ok(mut size)) = (&self.master, self.outer.size()) else { return };
         size.ws_row = size.ws_row.saturating_sub(1).max(1);
@@ -141,7 +141,7 @@ impl Relay {
         }
     }
 
-    /// The operator's terminal has another size.
+    /// Handles a changed size of the operator's terminal.
     pub(super) fn resized(&mut self) {
         let size = self.outer.rows_and_columns();
         if size == self.model.size() {

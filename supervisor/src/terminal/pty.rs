@@ -11,17 +11,17 @@ use super::Tty;
 /// A new pseudoterminal.
 #[derive(Debug)]
 pub struct Pty {
-    /// The end of the guard. It does not wait.
+    /// The guard's end. It is non-blocking.
     pub master: OwnedFd,
-    /// The end of the command.
+    /// The command's end.
     pub slave: OwnedFd,
 }
 
 impl Pty {
-    /// One with the operator's modes and size.
+    /// Opens a pseudoterminal with the operator's modes and size.
     ///
     /// # Errors
-    /// The kernel's: ENOSPC when there are no more.
+    /// The kernel's: ENOSPC if there are no more pseudoterminals.
     pub fn open(outer: &Tty) -> Result<Pty, Errno> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags)?;
@@ -41,7 +41,7 @@ pub mod tests {
 
     use super::*;
 
-    /// The modes of a new terminal.
+    /// Returns the modes of a new terminal.
     pub fn modes() -> Termios {
         let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         rustix::termios::tcgetattr(&master).unwrap()

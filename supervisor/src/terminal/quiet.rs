@@ -1,4 +1,4 @@
-//! Panics that are expected, of which nothing is to be shown: the operator's terminal may be in any state.
+//! Silences expected panics: a message would disturb the operator's terminal, which may be in any state.
 
 use std::cell::Cell;
 use std::panic;
@@ -8,7 +8,7 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does this; if it panics, nothing is said of it.
+/// Runs `work`; if it panics, no message is printed.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     struct Loud;
     impl Drop for Loud {

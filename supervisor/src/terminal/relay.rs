@@ -1,4 +1,4 @@
-//! Carries what is typed to the command's terminal, and what is written there to the operator's.
+//! Relays typed keys to the command's terminal, and the command's output to the operator's.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -14,29 +14,29 @@ use super::prompt::{Prompt, TerminalFeatures};
 use super::screen::ScreenModel;
 use super::tty::{Tty, ends_lines};
 
-/// What is carried at once; no more is read before it is written.
+/// The number of bytes relayed at once. No more is read before they are written.
 const CHUNK: usize = 16 * 1024;
-/// More than a pseudoterminal holds (drivers/tty: twice 8 KiB, and the line discipline's 4): what was written before
-/// has been read when as much has been.
+/// More than a pseudoterminal can hold (drivers/tty: twice 8 KiB, and the line discipline's 4). After reading
+/// this many bytes, everything that was written before has been read.
 const MAX_HELD_BYTES: usize = 64 * 1024;
 
-/// Something that the relay waits for.
+/// An event that the relay waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayEvent {
-    /// The operator types.
+    /// The operator has typed something.
     Keyboard,
-    /// The operator's terminal takes more.
+    /// The operator's terminal can take more output.
     Screen,
-    /// The command's terminal has something, or takes more.
+    /// The command's terminal has output, or can take more input.
     Master,
-    /// The supervisor has something to say.
+    /// The supervisor has sent a message.
     Supervisor,
 }
 
-/// Both terminals, and what is under way between them.
+/// Both terminals, and the data in transit between them.
 pub struct Relay {
     pub(super) outer: Tty,
-    /// None when the operator's terminal is gone.
+    /// The command's terminal; None if the operator's terminal is gone.
     pub(super) master: Option<OwnedFd>,
     pub(super) typed: Vec<u8>,
     pub(super) shown: Vec<u8>,
@@ -46,21 +46,21 @@ pub struct Relay {
     /// What the operator's terminal can do.
     pub(super) terminal: TerminalFeatures,
     pub(super) prompt: Option<Prompt>,
-    /// When the command's terminal gets its size back, whose change has it draw again.
+    /// When the command's terminal gets its right size back, after a change that makes programs redraw.
     pub(super) redraws: Option<Instant>,
     keys: Keys,
-    /// The modes that the command's terminal was given last.
+    /// The modes that the guard set last on the command's terminal.
     given: Option<Termios>,
-    /// Whether what is typed is for the command. The operator's terminal is raw then.
+    /// Whether typed keys go to the command. The operator's terminal is then raw.
     pub(super) attentive: bool,
-    /// Whether the last thing shown was a carriage return that is held back.
+    /// Whether the output so far ends in a carriage return that is held back.
     returned: bool,
-    /// How many bytes were read of what the command writes.
+    /// The number of bytes read of the command's output.
     taken: usize,
 }
 
 impl Relay {
-    /// Between these two.
+    /// Creates a relay between these two terminals.
     pub fn new(outer: Tty, master: OwnedFd) -> Relay {
         let term = std::env::var("TERM").unwrap_or_default();
         let terminal = TerminalFeatures::from_term(&term);
@@ -83,21 +83,21 @@ impl Relay {
         }
     }
 
-    /// The operator's terminal.
+    /// Returns the operator's terminal.
     pub fn outer(&self) -> &Tty {
         &self.outer
     }
 
-    /// Whether what is typed is for the command.
+    /// Returns whether typed keys go to the command.
     pub fn is_attentive(&self) -> bool {
         self.attentive
     }
 
-    /// Takes the keyboard, in the foreground only.
+    /// Takes the keyboard. Call this in the foreground only.
     pub fn attend(&mut self) {
         let Some(master) = &self.master else { return };
-        // A shell that edits lines shows other modes to what it starts in the background than to what it brings to
-        // the foreground. What the command has set itself stays.
+        // A shell that edits lines has other modes set when it starts a job in the background than when it
+        // brings the job to the foreground. Modes that the command has set itself are kept.
         if !self.attentive
             && let (Ok(now), Ok(theirs)) = (self.outer.modes(), rustix::termios::tcgetattr(master))
             && self.given.as_ref().is_none_or(|given| same(given, &theirs))
@@ -113,7 +113,8 @@ impl Relay {
         self.update();
     }
 
-    /// Takes the lines that were typed ahead: in raw mode the end of an input among them would read as a zero.
+    /// Reads the lines that were typed ahead: in raw mode an end of input among them would be read as a zero
+    /// byte.
     fn take_lines(&mut self) {
         let Some(Ok(inner)) = self.master.as_ref().map(rustix::termios::tcgetattr) else { return };
         let Ok(outer) = self.outer.modes() else { return };
@@ -135,30 +136,31 @@ impl Relay {
         }
     }
 
-    /// Leaves the keyboard to others.
+    /// Releases the keyboard.
     pub fn ignore(&mut self) {
         self.lower();
         self.outer.restore();
         self.attentive = false;
     }
 
-    /// The command's terminal takes the size of the operator's; the kernel tells its foreground group.
+    /// Gives the command's terminal the size of the operator's. The kernel signals the change to its
+    /// foreground group.
     pub fn resize(&mut self) {
         if let (Some(master), Ok(size)) = (&self.master, self.outer.size()) {
-            // The size is a courtesy.
+            // A wrong size is harmless.
             let _ = rustix::termios::tcsetwinsize(master, size);
         }
         self.resized();
     }
 
-    /// Ends the input of a command that waits for a keyboard which nobody will let it have.
+    /// Ends the input of a command that waits for a keyboard that it will never get.
     pub fn end_input(&mut self) {
         if let Some(modes) = self.master.as_ref().and_then(|master| rustix::termios::tcgetattr(master).ok()) {
             self.typed.push(modes.special_codes[SpecialCodeIndex::VEOF]);
         }
     }
 
-    /// What to wait for.
+    /// Returns the descriptors to wait for.
     pub fn sources(&self) -> Vec<(RelayEvent, BorrowedFd<'_>, PollFlags)> {
         let mut sources = Vec::new();
         let Some(master) = &self.master else { return sources };
@@ -166,13 +168,13 @@ impl Relay {
         sources.extend(
             self.prompt.as_ref().map(|prompt| (RelayEvent::Supervisor, prompt.link(), PollFlags::POLLIN)),
         );
-        // A prompt is answered even where the command does not read.
+        // A prompt can be answered even if the command does not read.
         if self.attentive && (self.typed.is_empty() || is_up && self.typed.len() < CHUNK) {
             sources.push((RelayEvent::Keyboard, self.outer.keyboard(), PollFlags::POLLIN));
         }
         let mut events = PollFlags::empty();
         events.set(PollFlags::POLLOUT, !self.typed.is_empty());
-        // Under a prompt nothing is shown: the kernel holds up whoever writes.
+        // Under a prompt no output is read, so the kernel blocks writers.
         events.set(PollFlags::POLLIN, self.shown.is_empty() && !is_up);
         if !events.is_empty() {
             sources.push((RelayEvent::Master, master.as_fd(), events));
@@ -183,8 +185,8 @@ impl Relay {
         sources
     }
 
-    /// Carries what is ready. Returns what a key was typed for that, natively, every process of the operator's job
-    /// would be sent: where `job`, the command's group, is in the foreground.
+    /// Relays what is ready. If `job`, the command's group, is in the foreground, returns the signals that
+    /// typed keys would send to every process of the operator's job without the guard.
     pub fn carry(&mut self, source: RelayEvent, job: Option<i32>) -> Vec<Signal> {
         match source {
             RelayEvent::Keyboard => return self.read_keyboard(job),
@@ -206,7 +208,7 @@ impl Relay {
             Ok(0) => 0,
             Ok(count) => count,
             Err(Errno::AGAIN | Errno::INTR) => return Vec::new(),
-            // In the background without a parent who could change that.
+            // EIO in the background, in an orphaned process group: no shell can bring it to the foreground.
             Err(_) if !self.outer.is_foreground() => {
                 self.ignore();
                 return Vec::new();
@@ -237,12 +239,12 @@ impl Relay {
         match rustix::io::write(master, &self.typed) {
             Ok(count) => drop(self.typed.drain(..count)),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Nobody has the terminal open: what is typed is lost, as on one that nobody reads.
+            // No process has the terminal open: typed keys are lost, as on a terminal that is not read.
             Err(_) => self.typed.clear(),
         }
     }
 
-    /// False when nothing more will come.
+    /// Reads the command's output. Returns false if no more can come.
     fn read_master(&mut self) -> bool {
         let Some(master) = self.master.as_ref().filter(|_| self.shown.is_empty()) else { return true };
         let mut buffer = [0; CHUNK];
@@ -276,7 +278,7 @@ impl Relay {
         }
     }
 
-    /// The operator's terminal is gone, and so is the command's.
+    /// Closes the command's terminal, because the operator's is gone.
     pub fn hang_up(&mut self) {
         self.prompt = None;
         self.ignore();
@@ -285,7 +287,8 @@ impl Relay {
         self.shown.clear();
     }
 
-    /// Shows what was written so far, and little of what others write meanwhile. False when no process can write more.
+    /// Shows the output written so far, and a bounded part of what is written meanwhile. Returns false if no
+    /// process can write more.
     pub fn drain(&mut self) -> bool {
         self.lower();
         let before = self.taken;
@@ -294,7 +297,7 @@ impl Relay {
                 return false;
             }
             if !self.shown.is_empty() {
-                // A terminal that is stopped holds up whoever writes to it.
+                // A stopped terminal blocks writers, so this waits without a timeout.
                 let _ = ready(self.outer.screen(), PollFlags::POLLOUT, PollTimeout::NONE);
                 self.show();
             } else if self.taken.wrapping_sub(before) >= MAX_HELD_BYTES {
@@ -314,7 +317,7 @@ impl Relay {
         ready(master.as_fd(), PollFlags::POLLIN, PollTimeout::ZERO).is_some()
     }
 
-    /// A carriage return at the very end is shown after all.
+    /// Shows what was held back at the end: a carriage return, or part of a character.
     fn finish(&mut self) {
         if std::mem::take(&mut self.returned) {
             self.shown.push(b'\r');
@@ -325,7 +328,7 @@ impl Relay {
         self.show();
     }
 
-    /// Carries what is still written, until no process has the terminal open.
+    /// Relays output until no process has the terminal open.
     pub fn linger(mut self) {
         self.ignore();
         while self.drain() {
@@ -336,25 +339,25 @@ impl Relay {
 }
 
 impl Drop for Relay {
-    /// A panic leaves the screen as it was.
+    /// Restores the screen, after a panic too.
     fn drop(&mut self) {
         self.lower();
     }
 }
 
-/// Waits so long for a terminal. What it is ready for, or an end of it; None for nothing.
+/// Waits for events on a terminal. Returns the events, which may be a hangup, or None at the timeout.
 pub(super) fn ready(terminal: BorrowedFd<'_>, events: PollFlags, timeout: PollTimeout) -> Option<PollFlags> {
     let mut polled = [PollFd::new(terminal, events)];
     let count = poll(&mut polled, timeout).ok()?;
     polled[0].revents().filter(|_| count > 0)
 }
 
-/// Whether a read would return, of a terminal that is still there.
+/// Returns whether the terminal has input and was not hung up.
 fn has_input(terminal: BorrowedFd<'_>) -> bool {
     ready(terminal, PollFlags::POLLIN, PollTimeout::ZERO).is_some_and(|events| events == PollFlags::POLLIN)
 }
 
-/// Whether two terminals have the same modes.
+/// Returns whether two terminals have the same modes.
 fn same(one: &Termios, other: &Termios) -> bool {
     one.input_modes == other.input_modes
         && one.output_modes == other.output_modes
@@ -362,8 +365,8 @@ fn same(one: &Termios, other: &Termios) -> bool {
         && one.control_modes == other.control_modes
 }
 
-/// Takes what was written; with `plain`, without the carriage returns that the operator's terminal makes itself.
-/// `returned` says whether one is held back.
+/// Appends output to `shown`; with `plain`, without the carriage returns that the operator's terminal adds
+/// itself. `returned` is whether one is held back.
 fn plain_lines(written: &[u8], plain: bool, returned: &mut bool, shown: &mut Vec<u8>) {
     for &byte in written {
         if std::mem::take(returned) && !(plain && byte == b'\n') {

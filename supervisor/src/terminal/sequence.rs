@@ -1,6 +1,6 @@
-//! What a control sequence says.
+//! Parses control sequences.
 
-/// More parameters than any sequence has that matters here.
+/// The maximum number of parameters: more than any sequence has that matters here.
 const MAX_PARAMETERS: usize = 32;
 
 /// A control sequence, `ESC [ ...`, in its parts.
@@ -8,9 +8,9 @@ const MAX_PARAMETERS: usize = 32;
 pub struct Csi<'a> {
     /// The mark before the parameters: one of `<=>?`.
     pub private: Option<u8>,
-    /// The bytes before the last.
+    /// The intermediate bytes, before the last one.
     pub intermediates: &'a [u8],
-    /// What it is.
+    /// The final byte, which names the function.
     pub last: u8,
     /// Whether a parameter has parts, `4:3`.
     pub has_parts: bool,
@@ -19,7 +19,7 @@ pub struct Csi<'a> {
 }
 
 impl<'a> Csi<'a> {
-    /// Of the whole sequence. `None` when it is none, or has more parameters than are looked at.
+    /// Parses a whole sequence. Returns `None` if it is not a control sequence, or has too many parameters.
     pub fn read(bytes: &'a [u8]) -> Option<Csi<'a>> {
         let body = bytes.strip_prefix(b"\x1b[")?;
         let (&last, body) = body.split_last()?;
@@ -49,22 +49,22 @@ impl<'a> Csi<'a> {
         Some(csi)
     }
 
-    /// Its parameters; what is left out is 0.
+    /// Returns the parameters; an omitted one is 0.
     pub fn numbers(&self) -> &[u16] {
         &self.numbers[..self.count]
     }
 
-    /// A parameter, 0 where there is none.
+    /// Returns a parameter, or 0 if there is none.
     pub fn number(&self, index: usize) -> u16 {
         self.numbers().get(index).copied().unwrap_or_default()
     }
 
-    /// A parameter that counts: 0 and none are 1.
+    /// Returns a parameter that is a count: at least 1.
     pub fn times(&self, index: usize) -> u16 {
         self.number(index).max(1)
     }
 
-    /// What it is, without its parameters.
+    /// Returns what identifies the function, without the parameters.
     pub fn name(&self) -> (Option<u8>, &'a [u8], u8) {
         (self.private, self.intermediates, self.last)
     }

@@ -7,18 +7,19 @@ use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, OutputModes, Termios, Winsize};
 
-/// The operator's terminal. Its modes are restored when this is dropped, by a panic too.
+/// The operator's terminal. Its modes are restored on drop, after a panic too.
 #[derive(Debug)]
 pub struct Tty {
     keyboard: OwnedFd,
     screen: OwnedFd,
     replaces: [bool; 3],
-    /// The operator's modes, while it is raw.
+    /// The operator's modes, while the terminal is raw.
     usual: Option<Termios>,
 }
 
 impl Tty {
-    /// The terminal of the descriptors 0, 1 and 2, else the controlling one. None without any.
+    /// Finds the terminal on descriptors 0, 1 and 2, else the controlling one. Returns None if there is no
+    /// terminal.
     pub fn find() -> Option<Tty> {
         let (input, output, error) = (stdin(), stdout(), stderr());
         let stdio = [input.as_fd(), output.as_fd(), error.as_fd()];
@@ -34,53 +35,53 @@ impl Tty {
         Some(Tty { keyboard, screen, replaces, usual: None })
     }
 
-    /// Which of the descriptors 0, 1 and 2 are a terminal.
+    /// Returns which of the descriptors 0, 1 and 2 are a terminal.
     pub fn replaces(&self) -> [bool; 3] {
         self.replaces
     }
 
-    /// Where the operator types.
+    /// Returns the descriptor to read keys from.
     pub fn keyboard(&self) -> BorrowedFd<'_> {
         self.keyboard.as_fd()
     }
 
-    /// Where the operator reads.
+    /// Returns the descriptor to write output to.
     pub fn screen(&self) -> BorrowedFd<'_> {
         self.screen.as_fd()
     }
 
-    /// Whether it is the terminal of this session. If not, as after setsid(1), its jobs are others', and so may be what
-    /// is typed.
+    /// Returns whether this is the controlling terminal of this session. If not, as after setsid(1), its jobs
+    /// belong to another session, and typed keys may be meant for those.
     pub fn has_jobs(&self) -> bool {
         rustix::termios::tcgetpgrp(&self.keyboard).is_ok()
     }
 
-    /// Whether this process may read from it without being stopped.
+    /// Returns whether this process may read from the terminal without being stopped.
     pub fn is_foreground(&self) -> bool {
         match rustix::termios::tcgetpgrp(&self.keyboard) {
             Ok(group) => group == rustix::process::getpgrp(),
-            // Not the terminal of this session: there is no job control.
+            // Not the terminal of this session, so there is no job control.
             Err(_) => true,
         }
     }
 
-    /// The modes that the operator has set.
+    /// Returns the modes that the operator has set.
     ///
     /// # Errors
-    /// The kernel's, when the terminal is gone.
+    /// The kernel's, if the terminal is gone.
     pub fn modes(&self) -> Result<Termios, Errno> {
         self.usual.clone().map_or_else(|| rustix::termios::tcgetattr(&self.keyboard), Ok)
     }
 
-    /// Its size.
+    /// Returns the size of the terminal.
     ///
     /// # Errors
-    /// The kernel's, when the terminal is gone.
+    /// The kernel's, if the terminal is gone.
     pub fn size(&self) -> Result<Winsize, Errno> {
         rustix::termios::tcgetwinsize(&self.screen)
     }
 
-    /// Rows and columns; of a terminal that does not say, the usual ones.
+    /// Returns rows and columns, by default 24 and 80.
     pub fn rows_and_columns(&self) -> (u16, u16) {
         match self.size() {
             Ok(Winsize { ws_row: rows @ 1.., ws_col: columns @ 1.., .. }) => (rows, columns),
@@ -88,17 +89,17 @@ impl Tty {
         }
     }
 
-    /// Whether it passes everything on as it is.
+    /// Returns whether the terminal is raw.
     pub fn is_raw(&self) -> bool {
         self.usual.is_some()
     }
 
-    /// Whether a line feed becomes a carriage return and a line feed.
+    /// Returns whether the terminal turns a line feed into a carriage return and a line feed.
     pub fn ends_lines(&self) -> bool {
         !self.is_raw() && rustix::termios::tcgetattr(&self.screen).is_ok_and(|modes| ends_lines(&modes))
     }
 
-    /// Passes on everything that is typed and shown as it is. For a process in the foreground only.
+    /// Makes the terminal raw: input and output pass unchanged. Call this in the foreground only.
     pub fn make_raw(&mut self) {
         if self.is_raw() {
             return;
@@ -106,13 +107,13 @@ impl Tty {
         let Ok(usual) = rustix::termios::tcgetattr(&self.keyboard) else { return };
         let mut raw = usual.clone();
         raw.make_raw();
-        // A terminal that refuses stays as it is; then the kernel edits lines twice, and nothing worse.
+        // If this fails, the kernel edits lines twice, which is harmless.
         if self.set(&raw).is_ok() {
             self.usual = Some(usual);
         }
     }
 
-    /// Gives the operator's modes back.
+    /// Restores the operator's modes.
     pub fn restore(&mut self) {
         if let Some(usual) = self.usual.take()
             && self.is_foreground()
@@ -122,7 +123,7 @@ impl Tty {
     }
 
     fn set(&self, modes: &Termios) -> Result<(), Errno> {
-        // What is typed ahead stays; what was written is shown under the modes it was written for.
+        // Keeps input that was typed ahead, and shows pending output under the modes it was written for.
         rustix::io::retry_on_intr(|| {
             rustix::termios::tcsetattr(&self.keyboard, OptionalActions::Drain, modes)
         })
@@ -135,13 +136,13 @@ impl Drop for Tty {
     }
 }
 
-/// Whether these modes make a carriage return and a line feed of a line feed.
+/// Returns whether these modes turn a line feed into a carriage return and a line feed.
 pub fn ends_lines(modes: &Termios) -> bool {
     modes.output_modes.contains(OutputModes::OPOST | OutputModes::ONLCR)
 }
 
-/// Whether standard input or output is a pipe or socket: other programs, which may use the terminal, are at work
-/// beside this one.
+/// Returns whether standard input or output is a pipe or socket. Then other programs run beside this one, and
+/// may use the terminal.
 pub fn in_pipeline() -> bool {
     let (input, output) = (stdin(), stdout());
     [input.as_fd(), output.as_fd()].into_iter().any(|fd| {
@@ -150,10 +151,10 @@ pub fn in_pipeline() -> bool {
     })
 }
 
-/// A description of our own of an open terminal, which does not wait; the operator's shell shares the one it gave us.
+/// Reopens a terminal, to have a non-blocking file description that is not shared with the operator's shell.
 fn again(terminal: BorrowedFd<'_>, flags: OFlags) -> Option<OwnedFd> {
     open(format!("/proc/self/fd/{}", terminal.as_raw_fd()), flags)
-        // Another user's, after su(1): calls may wait, then.
+        // After su(1) the terminal belongs to another user. Then calls may block.
         .or_else(|| terminal.try_clone_to_owned().ok())
 }
 
@@ -197,7 +198,7 @@ mod tests {
         outer.make_raw();
         outer.make_raw();
         assert!(outer.is_raw() && is_raw(&master));
-        // What the operator had set is what is copied, not what is in force.
+        // `modes` returns what the operator had set, not the raw modes.
         assert!(ends_lines(&outer.modes().unwrap()));
         outer.restore();
         assert!(!outer.is_raw() && !is_raw(&master));

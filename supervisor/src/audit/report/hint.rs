@@ -1,10 +1,10 @@
-//! Where an operator finds out more.
+//! The hint that shows the operator how to find out more.
 
 use guard_policy::text::command_line;
 
 use crate::config::options::Options;
 
-/// What an operator at a terminal is told behind the first denied line of a session.
+/// Returns the line that follows the first denial of a session, if stderr is a terminal.
 pub fn hint(options: &Options) -> String {
     let mut words = vec!["openclaw-guard".to_owned()];
     for (name, value) in

@@ -8,7 +8,7 @@ use guard_shim::failpoints::{Fallible, fail_point};
 use super::{LogMessage, Logged, Message};
 use crate::audit::{Context, Record, Writer};
 
-/// Writes what it is told.
+/// Writes records to the log and the journal.
 pub struct Logger {
     pub writer: Writer,
     pub context: Context,
@@ -17,18 +17,18 @@ pub struct Logger {
 }
 
 impl Logger {
-    /// Writes what comes, until nothing can.
+    /// Writes what it receives, until all senders are gone.
     pub fn run(&mut self, receiver: &Receiver<Box<LogMessage>>) {
         for entry in receiver {
             match *entry {
                 LogMessage::Record(record, told) => {
                     let logged = self.log(record);
                     if let Some(told) = told {
-                        // Whoever was to know may be gone.
+                        // The waiting thread may be gone.
                         let _ = told.send(logged);
                     }
                 }
-                // Whatever came before it is written.
+                // Everything received before this is written.
                 LogMessage::Flush(done) => drop(done.send(())),
             }
         }

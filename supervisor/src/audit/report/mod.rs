@@ -1,7 +1,7 @@
-//! What the operator is told: one line on stderr for a denial, one JSON line in the audit log.
+//! Reports for the operator: a line on stderr for a denial, and a JSON line in the audit log.
 //!
-//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can stop its
-//! terminal, or not read the pipe that is its stderr: that costs lines, and nothing of the log.
+//! Each is written by a thread of its own, so that no held call waits for a disk or a terminal. The tree can
+//! stop its terminal, or block the pipe that is its stderr. That loses lines on stderr, but none of the log.
 
 mod hint;
 mod logger;
@@ -27,67 +27,69 @@ use crate::panics::{Panic, restart_on_panic};
 use logger::Logger;
 use printer::Printer;
 
-/// For the log.
+/// A message to the thread that writes the log.
 enum LogMessage {
-    /// With it, whom to tell whether it is in the log.
+    /// A record, and the receiver of the result, if any.
     Record(Record, Option<SyncSender<Logged>>),
     Flush(SyncSender<()>),
 }
 
-/// Whether a decision is in the log.
+/// Whether a decision is in the log, if it has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "what has to be in the log and is not may not be done"]
 pub enum Logged {
-    /// It is, or nobody insists on that.
+    /// It is in the log, or need not be.
     Yes,
-    /// It has to be and could not.
+    /// It has to be in the log and could not be written.
     No,
 }
 
-/// For stderr.
+/// A message to the thread that prints on stderr.
 enum Message {
-    /// One that is no repeat, whatever was printed lately.
+    /// A line that is printed even if it repeats a recent one.
     News(String),
-    /// One that is shown where no lines are wanted, too.
+    /// A line that is printed even if lines for denials are not wanted.
     Problem(String),
-    /// The same, of which a caller chooses how many there are.
+    /// As `Problem`, but limited in number: a caller can cause as many as it likes.
     Fault(String),
-    /// With it, whom to tell that it is printed.
+    /// A line, and the channel that closes when it is printed.
     Print(String, Option<SyncSender<()>>),
     Flush(SyncSender<()>),
 }
 
-/// How the operator is told.
+/// How to report to the operator.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportOptions {
-    /// Denied lines on stderr.
+    /// Whether denials are printed on stderr.
     pub lines: bool,
-    /// `--observe`: nothing was blocked, and the lines say so.
+    /// `--observe`: nothing is blocked, and the lines say so.
     pub observe: bool,
     /// Whether allowed file accesses are logged too.
     pub allowed: bool,
 }
 
-/// How long the end of the command may wait for the log.
+/// How long [`Reporter::flush`] waits for the log and for stderr.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Decisions that may wait to be written; beyond that, calls wait too, so that memory stays bounded. Lines that nobody
-/// takes are dropped.
+/// The capacity of each queue, so that memory stays bounded. If the log's queue is full, calls wait; lines
+/// for stderr are dropped.
 const BACKLOG: usize = 4096;
-/// How long a denied call waits for its line, which is to stand before what the program says of the error. A
-/// terminal that is stopped holds up nobody for longer.
+/// How long a denied call waits until its line is printed, so that the line precedes the program's error
+/// message. A stopped terminal delays no call for longer.
 const LINE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Takes decisions to the operator. What waits is boxed: a queue has room for all that may wait from the start.
+/// Reports decisions to the operator. Messages are boxed because a queue allocates its full capacity at the
+/// start.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     entries: SyncSender<Box<LogMessage>>,
     lines: SyncSender<Box<Message>>,
     manner: ReportOptions,
-    /// Whether what is allowed must be in the log first.
+    /// Whether an allowed call must be in the log before it goes on.
     must_log: bool,
-    /// The operator's command has ended: stderr is given up, the log goes on.
+    /// Set if only problems are printed: no lines are wanted, or the command has ended. The log goes
+    /// on.
     quiet: Arc<AtomicBool>,
-    /// What is said once, behind the first denied line.
+    /// The line to print once, after the first denial.
     hint: Arc<Mutex<Option<String>>>,
 }
 
@@ -111,7 +113,7 @@ impl Reporter {
         };
         std::thread::Builder::new().name("report".into()).spawn(print)?;
         let problems = lines.clone();
-        // What is only observed goes on whatever happens.
+        // With `--observe` a call goes on even if it cannot be logged.
         let must_log = writer.must_log() && !manner.observe;
         let mut logger = Logger { writer, context, tree, lines: lines.clone() };
         let log = move || {
@@ -127,19 +129,19 @@ impl Reporter {
         Ok(Reporter { entries, lines, manner, must_log, quiet, hint: Arc::default() })
     }
 
-    /// The same, with a line that is said once, behind the first denied line.
+    /// Adds a line that is printed once, after the first denial.
     pub fn hinting(self, line: String) -> Reporter {
         *self.hint.lock() = Some(line);
         self
     }
 
-    /// Whether allowed file accesses are to be told.
+    /// Returns whether allowed file accesses are to be recorded.
     pub fn wants_allowed(&self) -> bool {
         self.manner.allowed
     }
 
-    /// Tells of a decision. Of a denial, returns when its line is printed; of what is allowed, where it must be in the
-    /// log, when it is known whether it is.
+    /// Records a decision. For a denial, waits until its line is printed. For an allowed call that must be in
+    /// the log, waits for the result of writing it.
     pub fn record(&self, event: DecisionEvent) -> Logged {
         if event.outcome == Outcome::Allow {
             return self.log_first(event);
@@ -150,7 +152,8 @@ impl Reporter {
         if let Some(line) = line {
             let hint = self.hint.lock().take();
             let (printed, wait) = sync_channel(1);
-            // The hint is printed before the call returns, too: later, the program may be in the middle of a line.
+            // The hint is printed before the call returns, too: later, the program may be in the middle of a
+            // line.
             let sent = match hint {
                 None => self.lines.try_send(Box::new(Message::Print(line, Some(printed)))).is_ok(),
                 Some(hint) => {
@@ -172,7 +175,7 @@ impl Reporter {
         }
         let (logged, wait) = sync_channel(1);
         let sent = self.entries.send(Box::new(LogMessage::Record(Record::Event(event), Some(logged))));
-        // The writer ends only with the process. Where it panics, nobody knows what became of the line.
+        // The writer ends only with the process. If it panics, it is unknown whether the line was written.
         sent.ok().and_then(|()| wait.recv().ok()).unwrap_or(Logged::No)
     }
 
@@ -181,29 +184,29 @@ impl Reporter {
         let _ = self.entries.send(Box::new(LogMessage::Record(record, None)));
     }
 
-    /// Tells of a change of the policy.
+    /// Records a change of the policy.
     pub fn changed(&self, change: PolicyChange) {
         self.log(Record::Change(change));
     }
 
-    /// Tells what happened to a question.
+    /// Records what happened to a question.
     pub fn record_question(&self, asked: QuestionRecord) {
         self.log(Record::Asked(asked));
     }
 
-    /// Prints what has happened to the guard itself, where lines are printed.
+    /// Prints news about the guard itself, unless lines are unwanted.
     pub fn news(&self, line: String) {
         if !self.is_quiet() {
             self.problem(line);
         }
     }
 
-    /// Prints what the operator must know of the guard itself.
+    /// Prints a line about the guard itself that the operator must see.
     pub fn problem(&self, line: String) {
         let _ = self.lines.try_send(Box::new(Message::News(line)));
     }
 
-    /// Tells of a panic: which call was refused by it, if it was one, and whose.
+    /// Reports a panic, with the caller and name of the call that was denied by it, if any.
     pub fn fault(&self, fault: &Panic, call: Option<(Tid, &'static str)>) {
         let denied = call.map_or(String::new(), |(_, name)| format!("; denied {name}"));
         let line = format!("openclaw-guard: {fault}{denied}");
@@ -211,12 +214,12 @@ impl Reporter {
         let _ = self.lines.try_send(Box::new(Message::Fault(line)));
     }
 
-    /// Prints a line, where lines are printed.
+    /// Prints a line, unless lines are unwanted.
     pub fn remark(&self, line: String) {
         let _ = self.lines.try_send(Box::new(Message::Print(line, None)));
     }
 
-    /// Returns when everything told so far is written, or when that takes longer than anybody should wait.
+    /// Waits until everything reported so far is written, but at most `FLUSH_TIMEOUT`.
     pub fn flush(&self) {
         let (done, wait) = sync_channel(2);
         let logs = self.entries.try_send(Box::new(LogMessage::Flush(done.clone()))).is_ok();
@@ -227,7 +230,7 @@ impl Reporter {
         }
     }
 
-    /// No more lines on stderr.
+    /// Stops printing on stderr, except for problems.
     pub fn quiet(&self) {
         self.quiet.store(true, Ordering::Relaxed);
     }
@@ -237,6 +240,7 @@ impl Reporter {
     }
 }
 
+/// Formats the line for a denial:
 /// `openclaw-guard: denied read /home/u/.ssh/id_rsa (permissions.filesystem.deny "~/.ssh/**")`
 fn denied_line(event: &DecisionEvent, observe: bool) -> String {
     let verb = if observe && !event.because.is_absolute() { "would have denied" } else { "denied" };

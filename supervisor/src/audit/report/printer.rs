@@ -1,4 +1,4 @@
-//! Lines on stderr: repeats are counted, and floods are not shown.
+//! Prints lines on stderr. Repeats are counted, and floods are cut off.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -11,43 +11,43 @@ use guard_shim::failpoints::{Fallible, fail_point};
 
 use super::Message;
 
-/// Repeats of a line within this time are counted and not printed.
+/// Repeats of a line within this time are counted instead of printed.
 const FOLD_INTERVAL: Duration = Duration::from_secs(5);
-/// Lines that may come at once.
+/// The number of lines that may be printed at once.
 const BURST: u32 = 100;
-/// Beyond that, one is shown in so long.
+/// The time for one more line after a burst.
 const LINE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Prints lines.
 pub struct Printer {
     quiet: Arc<AtomicBool>,
-    /// Lines printed lately, and how often they came again.
+    /// The lines printed recently: when, and how often they were repeated.
     recent: HashMap<String, (Instant, usize)>,
-    /// Lines that may be printed now.
+    /// The number of lines that may be printed now.
     left: u32,
-    /// When one more may be.
+    /// When `left` grows by one.
     next: Instant,
-    /// Lines that were not printed since the last one that was.
+    /// The number of lines dropped since the last one was printed.
     unprinted: usize,
 }
 
 impl Printer {
-    /// None printed yet.
+    /// Creates a printer that has printed nothing yet.
     pub fn new(quiet: Arc<AtomicBool>) -> Printer {
         Printer { quiet, recent: HashMap::new(), left: BURST, next: Instant::now(), unprinted: 0 }
     }
 
-    /// Prints what comes, until nothing can.
+    /// Prints what it receives, until all senders are gone.
     pub fn run(&mut self, receiver: &Receiver<Box<Message>>) {
         loop {
-            // Repeats are summed up when things go quiet, even if nothing else ever comes.
+            // The timeout sums up repeats even if no other line ever comes.
             let line = if self.recent.is_empty() {
                 receiver.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
                 receiver.recv_timeout(FOLD_INTERVAL)
             };
             match line.map(|line| *line) {
-                // Nobody may be waiting any more when it is printed.
+                // The waiting thread may have given up by the time the line is printed.
                 Ok(Message::Print(line, _printed)) => {
                     if !self.is_quiet() && self.may_print(&line) {
                         self.print(line);
@@ -74,8 +74,8 @@ impl Printer {
         }
     }
 
-    /// Whether a line may come between the operator and what else is on the terminal. A caller chooses how many calls it
-    /// makes; the audit log has them all.
+    /// Returns whether a line may be printed. A caller could flood the terminal with denied calls; the audit
+    /// log has them all.
     fn may_print(&mut self, line: &str) -> bool {
         if self.recent.contains_key(line) {
             return true;
@@ -96,7 +96,7 @@ impl Printer {
         true
     }
 
-    /// Says how many lines were not printed.
+    /// Prints how many lines were dropped.
     fn sum_up(&mut self) {
         let more = std::mem::take(&mut self.unprinted);
         if more > 0 && !self.is_quiet() {
@@ -104,7 +104,7 @@ impl Printer {
         }
     }
 
-    /// Prints a line that was not printed lately.
+    /// Prints a line, or counts it if it was printed recently.
     fn print(&mut self, line: String) {
         fail_point(Fallible::Report, line.as_bytes());
         self.fold(FOLD_INTERVAL);
@@ -116,7 +116,7 @@ impl Printer {
         self.recent.insert(line, (Instant::now(), 0));
     }
 
-    /// Sums up and forgets the lines that are older than `age`.
+    /// Prints the counts of lines that are older than `age`, and forgets these lines.
     fn fold(&mut self, age: Duration) {
         let quiet = self.is_quiet();
         self.recent.retain(|line, (since, repeats)| {
@@ -136,14 +136,14 @@ impl Printer {
     }
 }
 
-/// Writes a line on stderr.
+/// Writes a line to stderr.
 pub fn print(line: &str) {
-    // One write, so that lines of several processes do not mix; nobody can be told that stderr is gone.
+    // One write, so that lines of several processes do not mix. A failure cannot be reported anywhere.
     let end = if is_raw_terminal() { "\r\n" } else { "\n" };
     let _ = std::io::stderr().write_all(format!("{line}{end}").as_bytes());
 }
 
-/// Whether stderr is a terminal on which a line feed goes straight down.
+/// Returns whether stderr is a terminal that does not turn a line feed into a new line (no OPOST).
 fn is_raw_terminal() -> bool {
     use rustix::termios::OutputModes;
     rustix::termios::tcgetattr(std::io::stderr())
@@ -162,7 +162,7 @@ mod tests {
         };
         assert_eq!(may(&mut printer, 0, 100), 100);
         assert!(may(&mut printer, 100, 10_100) < 100);
-        // Half a minute later there is room again, for as many as at first.
+        // Half a minute later a full burst is allowed again.
         printer.next -= Duration::from_secs(30);
         assert_eq!(may(&mut printer, 20_000, 20_100), 100);
         assert!(may(&mut printer, 20_100, 21_000) < 10);

@@ -1,10 +1,10 @@
-//! A policy that changes while its tree runs.
+//! Re-reads the policy while its tree runs.
 //!
-//! guard.json and the approvals stores are read again when their file changes and at SIGHUP to the supervisor. What is
-//! right is in force for the calls that come in after; what is wrong changes nothing. Before a human is asked a worker has
-//! the stores read again ([`Reload::catch_up`]): another guard may have saved the answer a moment ago. The tree cannot
-//! write the files, nor replace a directory on their real paths, for what is in there is denied, nor send the supervisor a
-//! signal.
+//! guard.json and the approvals stores are read again when their file changes and at SIGHUP to the
+//! supervisor. A valid policy applies to the calls that come in afterwards; an invalid one changes nothing.
+//! Before a human is asked, a worker has the stores read again ([`Reload::catch_up`]): another guard may just
+//! have saved the answer. The tree cannot trigger or fake a reload: it may not write the files, replace a
+//! directory on their real paths, or signal the supervisor.
 
 mod stamp;
 #[cfg(test)]
@@ -41,16 +41,16 @@ use watch::ReloadCause;
 pub struct PolicySource {
     /// The command line.
     pub options: Options,
-    /// Where things were at the start.
+    /// The paths found at the start.
     pub places: Paths,
-    /// The text that is in force; None for the built-in policy.
+    /// The text of the policy in force; None for the built-in policy.
     pub text: Option<Vec<u8>>,
-    /// The approvals stores that are in force.
+    /// The approvals stores in force.
     pub stores: Stores,
 }
 
 impl PolicySource {
-    /// The files that it is read from, by their real paths.
+    /// Returns the real paths of the files that the policy is read from.
     pub fn files(&self) -> Vec<PathBuf> {
         let [openclaws, own, gateways] = self.stores();
         vec![self.places.policy_file.clone(), openclaws, own, gateways]
@@ -62,7 +62,7 @@ impl PolicySource {
     }
 }
 
-/// Reads the policy again; all clones are one.
+/// Re-reads the policy. All clones share one reader.
 #[derive(Clone)]
 pub struct Reload {
     reader: Arc<Mutex<PolicyReader>>,
@@ -71,11 +71,11 @@ pub struct Reload {
 
 struct PolicyReader {
     source: PolicySource,
-    /// The text that was looked at last: one that was found wrong is told of once.
+    /// The text read last: an invalid one is reported only once.
     seen: Option<Vec<u8>>,
-    /// The same of the stores.
+    /// The stores' contents read last, for the same reason.
     seen_stores: [Option<Vec<u8>>; 3],
-    /// The stores' files when they were looked at last; `None` where they must be looked at again.
+    /// The stamps of the stores' files at the last read; `None` if they must be read again.
     stamps: Option<[Stamp; 3]>,
     current: Arc<Current>,
     follower: SyncThread,
@@ -83,7 +83,7 @@ struct PolicyReader {
 }
 
 impl Reload {
-    /// Of the policy that `current` has. What a gateway says comes by the follower.
+    /// Creates a reader for the policy in `current`, and has `follower` fetch the gateway's approvals for it.
     pub fn new(
         source: PolicySource,
         current: Arc<Current>,
@@ -99,41 +99,42 @@ impl Reload {
         Reload { reader: Arc::new(Mutex::new(reader)), follower }
     }
 
-    /// Starts the thread that waits for changes, and first looks for those that there were.
+    /// Starts the thread that waits for changes; it first checks for changes that happened before.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn watch(self, mut watch: Watch) -> std::io::Result<()> {
         let reporter = self.reader().reporter.clone();
         let look = move || {
             watch.attend();
-            // What has changed between the first look and the watch.
+            // Changes between the start and the watch.
             self.reader().check(ReloadCause::Changed);
             loop {
                 let wake = watch.next();
                 self.reader().check(wake);
             }
         };
-        // The policy that was in force stays.
+        // After a panic the policy in force stays.
         let work = move || restart_on_panic(look, |fault| reporter.fault(fault, None));
         std::thread::Builder::new().name("policy".into()).spawn(work).map(drop)
     }
 
-    /// Makes sure that what the approvals stores say now is in force. Where nothing has changed that is two looks at their
-    /// inodes. For many threads at once: one reads, the others wait for it.
+    /// Asks the gateway if it governs, and puts the current contents of the approvals stores in force. If no
+    /// file has changed, that costs one lstat(2) each. Many threads may call this at once: one reads, the
+    /// others wait for it.
     pub fn catch_up(&self) {
-        // Not under the lock: many may wait for one answer of the gateway.
+        // Not under the lock: many threads may wait for one answer from the gateway.
         self.follower.look();
         let mut reader = self.reader();
         let stamps = reader.source.stores().map(|file| Stamp::read(&file));
         if reader.stamps.as_ref() != Some(&stamps) {
-            // Somebody may still be writing: what is wrong is told of when the file has come to rest.
+            // The file may still be in the middle of a write: problems are reported once it is settled.
             reader.reload_stores(ReloadCause::Changing);
         }
     }
 
     fn reader(&self) -> MutexGuard<'_, PolicyReader> {
-        // Whoever panicked has put nothing in force by halves.
+        // A panic cannot leave a half-applied policy: it is replaced in one step.
         self.reader.lock()
     }
 }
@@ -142,19 +143,19 @@ impl PolicyReader {
     fn check(&mut self, wake: ReloadCause) {
         let text = self.new_text(wake);
         let stores = self.new_stores(wake);
-        // A policy that makes the compiler panic is wrong like any other, and not tried for ever.
+        // A policy that makes the compiler panic counts as invalid, and is not tried again.
         let error = match caught(|| self.apply(text.clone(), stores.clone())) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => first(&error),
             Err(fault) => fault.to_string(),
         };
         if wake == ReloadCause::Changing {
-            // Somebody is still writing it, perhaps.
+            // It may still be in the middle of a write.
             return;
         }
         self.seen = text;
         self.refuse(&error, &self.source.places.policy_file);
-        // What was in force compiles with any store.
+        // The text in force compiles with any store.
         let _ = self.apply(None, stores);
     }
 
@@ -163,7 +164,7 @@ impl PolicyReader {
         let _ = self.apply(None, stores);
     }
 
-    /// The text of guard.json, if it is another one or is asked for.
+    /// Returns the text of guard.json if it has changed, or if the operator asked for a reload.
     fn new_text(&mut self, wake: ReloadCause) -> Option<Vec<u8>> {
         let is_asked = wake == ReloadCause::Asked;
         let gone = match config::read(&self.source.places, guard_openclaw::plain_file::read) {
@@ -177,20 +178,20 @@ impl PolicyReader {
                 }
                 return None;
             }
-            // One that is removed is no order to do without.
+            // A removed policy does not mean that the built-in one should apply.
             Ok(None) => format!("{} is gone", shown_path(&self.source.places)),
             Err(error) => error.to_string(),
         };
-        // Told once: there is no text to compare.
+        // Reported once: `seen` is empty from here on.
         if self.seen.take().is_some() || is_asked {
             self.refuse(&gone, &self.source.places.policy_file);
         }
         None
     }
 
-    /// The stores, if one of them is another one.
+    /// Returns the stores if one of them has changed.
     fn new_stores(&mut self, wake: ReloadCause) -> Option<Stores> {
-        // Before they are read: a change after that is another one.
+        // Taken before the read, so that a later change is noticed.
         let stamps = self.source.stores().map(|file| Stamp::read(&file));
         let (openclaw, own) = (self.new_openclaw(wake), self.new_own(wake));
         let [openclaw_is_settled, own_is_settled] = [&openclaw, &own].map(Result::is_ok);
@@ -208,8 +209,8 @@ impl PolicyReader {
         }
     }
 
-    /// OpenClaw's store, if it is another one. One that is broken denies every start of a tree; a tree that runs keeps what
-    /// it has, and so it does with one that is removed.
+    /// Returns OpenClaw's store if it has changed. A broken store denies every program when a tree starts; a
+    /// running tree keeps the store in force, also if the file is removed.
     fn new_openclaw(&mut self, wake: ReloadCause) -> Result<Option<approvals_store::File>, Unsettled> {
         let [file, ..] = self.source.stores();
         let bytes = guard_openclaw::plain_file::read(&file).ok();
@@ -219,7 +220,7 @@ impl PolicyReader {
         let store = approvals_store::load(&self.source.places.state_directory);
         let had = matches!(self.source.stores.openclaw, approvals_store::File::Present(_));
         let problem = match &store {
-            // As at the start.
+            // Same as the store in force.
             store if *store == self.source.stores.openclaw => {
                 self.seen_stores[0] = bytes;
                 return Ok(None);
@@ -241,7 +242,8 @@ impl PolicyReader {
         Ok(None)
     }
 
-    /// The guard's own store, if it is another one. It can only allow: what is gone or broken does so no more.
+    /// Returns the guard's own store if it has changed. It can only allow, so a missing or broken one allows
+    /// nothing.
     fn new_own(&mut self, wake: ReloadCause) -> Result<Option<approvals_store::File>, Unsettled> {
         let [_, file, _] = self.source.stores();
         let bytes = guard_openclaw::plain_file::read(&file).ok();
@@ -256,8 +258,9 @@ impl PolicyReader {
         Ok((store != self.source.stores.own).then_some(store))
     }
 
-    /// What the gateway said, if it is something else. It is replaced as a whole, so what cannot be read is no half of
-    /// anything; a tree that runs keeps what it has, and so it does where the file is gone or of another gateway.
+    /// Returns the saved answer of the gateway if it has changed. The file is replaced as a whole, so an
+    /// unreadable one is not a partial write. A running tree keeps the answer in force if the file is broken,
+    /// missing or of another gateway.
     fn new_gateways(&mut self) -> Option<approvals_store::Gateways> {
         let [_, _, file] = self.source.stores();
         let bytes = guard_openclaw::plain_file::read(&file).ok();
@@ -282,7 +285,7 @@ impl PolicyReader {
         }
     }
 
-    /// Puts what is new in force.
+    /// Puts new text, new stores or both in force.
     fn apply(&mut self, text: Option<Vec<u8>>, stores: Option<Stores>) -> Result<(), SetupError> {
         if text.is_none() && stores.is_none() {
             return Ok(());
@@ -293,7 +296,7 @@ impl PolicyReader {
         let compile = |beside: &Stores| config::compile(options, places, Disk::Used, now, beside);
         let mut policy = compile(&beside)?;
         if text.is_some() && policy.approvals().gateway().admin() {
-            // What it says governs from the beginning.
+            // The gateway's approvals must apply from the first call on, so they are fetched before.
             let asked = gateway::ask_first(&policy, &places.state_directory);
             beside.gateways = approvals_store::load_gateways(&places.state_directory);
             policy = compile(&beside)?;
@@ -309,9 +312,9 @@ impl PolicyReader {
         let mut lines = remains(&before, &policy);
         let old = before.policy();
         lines.extend(policy.warnings().iter().filter(|warning| !old.warnings().contains(warning)).cloned());
-        // OpenClaw notes each use of an entry in its store: that is no news.
+        // OpenClaw records each use of an entry in its store; that alone is not worth a message.
         let is_news = text.is_some() || !lines.is_empty() || policy.explain(None) != old.explain(None);
-        // Somebody has just said it, and need not be told.
+        // The guard's own store changes when a human answers: that needs no message.
         let is_theirs = beside.openclaw != self.source.stores.openclaw;
         let is_gateways = beside.gateways != self.source.stores.gateways;
         let is_answer = text.is_none() && !is_theirs && !is_gateways;
@@ -356,10 +359,10 @@ impl PolicyReader {
     }
 }
 
-/// A file that may be written just now.
+/// A file that may be in the middle of a write.
 struct Unsettled;
 
-/// The first problem of many.
+/// Returns the first of the problems, with the number of the others.
 fn first(error: &SetupError) -> String {
     match error {
         SetupError::Invalid(problems) => {
@@ -375,7 +378,7 @@ fn shown_path(places: &Paths) -> String {
     shown(places.policy.as_os_str().as_bytes())
 }
 
-/// What a new policy says that a running tree cannot be given.
+/// Returns a line for each part of a new policy that cannot apply to a running tree.
 fn remains(guard: &Guard, policy: &Policy) -> Vec<String> {
     let mut lines = Vec::new();
     let outside: Vec<String> = policy

@@ -1,10 +1,10 @@
-//! Whether a file is still the one that was read, without reading it.
+//! Detects whether a file has changed since it was read, without reading it.
 
 use std::path::Path;
 
 use rustix::fs::lstat;
 
-/// What changes with a file: its inode, as stat(2) has it. `None` where there is none.
+/// The stat(2) fields that change with a file; `None` if it does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(Option<Inode>);
 
@@ -18,7 +18,7 @@ struct Inode {
 }
 
 impl Stamp {
-    /// Of the file at this path; a link is itself.
+    /// Reads the stamp of the file at this path. A link is not followed.
     pub fn read(path: &Path) -> Stamp {
         Stamp(lstat(path).ok().map(|stat| Inode {
             device: stat.st_dev,

@@ -1,4 +1,4 @@
-//! What another guard has saved is in force at the next look.
+//! Tests that answers saved by another guard are in force at the next check.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ use crate::resolve::Resolver;
 const POLICY: &str = r#"{ "version": 1, "permissions": { "base": false, "filesystem": {
     "rules": { "/usr/**": "r-x", "/kept/**": "---" } } } }"#;
 
-/// A command line of options alone.
+/// A command line with options only.
 #[derive(Parser)]
 struct OptionsOnly {
     #[command(flatten)]
     options: Options,
 }
 
-/// A state directory, and a guard of it.
+/// A state directory, and a guard that uses it.
 struct ReloadFixture {
     directory: TempDir,
     current: Arc<Current>,
@@ -39,7 +39,7 @@ impl ReloadFixture {
         ReloadFixture::with(POLICY, |_| ())
     }
 
-    /// With another policy, and a state directory that is prepared.
+    /// Creates a fixture with this policy, and a state directory filled by `prepare`.
     fn with(policy: &str, prepare: impl FnOnce(&Path)) -> ReloadFixture {
         let directory = tempfile::tempdir().unwrap();
         let state = directory.path().canonicalize().unwrap();
@@ -83,7 +83,7 @@ impl ReloadFixture {
         self.directory.path().canonicalize().unwrap()
     }
 
-    /// As another guard would.
+    /// Saves a rule as another guard would.
     fn save(&self, pattern: &str) {
         let rule = FileRule { pattern: pattern.to_owned(), bits: Bits::parse("r").unwrap() };
         approvals_store::apply_own(&self.state(), |store| store.add_rule("main", &rule)).unwrap();
@@ -107,9 +107,9 @@ fn a_saved_rule_is_in_force_at_the_next_look() {
     assert_eq!((ground.outcome("/a"), ground.outcome("/kept/a")), (Outcome::Allow, Outcome::Deny));
     assert_eq!(ground.outcome("/b"), Outcome::Ask);
     assert!(ground.current.newer(&newer).is_none());
-    // Whoever judged by the old one is told so, whoever has read it.
+    // A caller that judged by the old guard gets the new one, whichever thread has read it.
     assert!(ground.current.newer(&judged).is_some());
-    // To take the file away is to take it back.
+    // Removing the file revokes the rule.
     fs::remove_file(approvals_store::own(&ground.state())).unwrap();
     assert!(ground.current.newer(&newer).is_some());
     assert_eq!(ground.outcome("/a"), Outcome::Ask);
@@ -147,7 +147,7 @@ fn a_broken_store_allows_nothing_once_it_rests() {
     let own = approvals_store::own(&ground.state());
     let whole = fs::read(&own).unwrap();
     fs::write(&own, &whole[..whole.len() / 2]).unwrap();
-    // Somebody may still be writing.
+    // The file may still be in the middle of a write.
     assert!(ground.current.newer(&ground.current.guard()).is_none());
     assert_eq!(ground.outcome("/a"), Outcome::Allow);
     ground.reload.reader().check(ReloadCause::Changed);
@@ -178,7 +178,7 @@ fn many_who_look_at_once_all_see_it() {
     }
 }
 
-/// A policy that a gateway governs, too, at which nobody listens.
+/// A policy that is also governed by a gateway, at an address where nothing listens.
 fn governed(url: &str) -> String {
     format!(
         r#"{{ "version": 1, "exec": {{ "ask": "off" }}, "approvals": {{ "gateway": {{ "url": "{url}", "admin": true }} }},
@@ -221,7 +221,7 @@ fn what_the_gateway_says_is_in_force_at_the_next_look() {
     assert!(look());
     assert_eq!(starts(), [false; 3]);
 
-    // What is gone, broken or of another gateway loosens nothing.
+    // A file that is missing, broken or of another gateway loosens nothing.
     let file = approvals_store::gateways(&ground.state());
     let whole = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
@@ -246,7 +246,7 @@ fn nothing_starts_before_the_gateway_has_said_something() {
     said(&ground.state(), URL, listing(&[]));
     assert!(ground.current.newer(&ground.current.guard()).is_some());
     assert_eq!(outcome(), Outcome::Allow);
-    // A policy that names another gateway is none that anybody has tightened yet.
+    // A policy that names another gateway starts nothing until that gateway has answered.
     fs::write(ground.state().join("guard.json"), governed("ws://127.0.0.1:2")).unwrap();
     ground.reload.reader().check(ReloadCause::Changed);
     assert_eq!(outcome(), Outcome::Deny);

@@ -1,4 +1,4 @@
-//! Waits for SIGHUP and for changes of files.
+//! Waits for SIGHUP and for file changes.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -13,46 +13,46 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-/// When a file that changes is read.
+/// How long to wait before a changed file is read.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// When nothing has happened to it for so long: programs write in several steps.
+    /// How long a file must be unchanged before it is read: programs write in several steps.
     quiet: Duration,
-    /// When it has not come to rest for so long: it is read all the same.
+    /// After this time a file is read even if it keeps changing.
     patience: Duration,
 }
 
 const PACE: Pace = Pace { quiet: Duration::from_millis(100), patience: Duration::from_secs(1) };
-/// Other files of the directory may change all the time: they wake this thread no more often.
+/// The pause between wake-ups: other files in the directory may change all the time.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Why the policy is to be read again.
+/// Why the policy is read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReloadCause {
-    /// The operator says so.
+    /// The operator sent SIGHUP.
     Asked,
-    /// A file has changed and come to rest.
+    /// A file has changed and is settled.
     Changed,
     /// A file keeps changing.
     Changing,
 }
 
-/// Descriptors to wait on. Without one of them the other still works.
+/// The descriptors to wait on. Each works without the other.
 #[derive(Debug)]
 pub struct Watch {
     hangups: Option<SignalFd>,
     changes: Option<OwnedFd>,
     files: Vec<PathBuf>,
     pace: Pace,
-    /// What was told was not at rest.
+    /// Whether files were not yet settled when [`Watch::next`] returned last.
     changing: bool,
 }
 
 impl Watch {
-    /// Holds SIGHUP, and gets ready to [`attend`](Watch::attend) to these files, by their real paths, which need not
-    /// exist.
+    /// Blocks SIGHUP, and prepares to [`attend`](Watch::attend) to these files, given by their real paths.
+    /// They need not exist.
     ///
-    /// To be called before there is any other thread: a signal must be held in all of them.
+    /// Call this before any other thread starts: the signal must be blocked in all threads.
     pub fn open(files: Vec<PathBuf>) -> Watch {
         let set = SigSet::from_iter([Signal::SIGHUP]);
         let held = sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None);
@@ -62,14 +62,14 @@ impl Watch {
         Watch { hangups, changes, files, pace: PACE, changing: false }
     }
 
-    /// Watches the directories, for an editor replaces a file; and where one is missing, its parent.
+    /// Watches the directories, because editors replace files. For a missing directory it watches the parent.
     pub(super) fn attend(&self) {
         const WHAT: WatchFlags = WatchFlags::CLOSE_WRITE
             .union(WatchFlags::MOVED_TO)
             .union(WatchFlags::MOVED_FROM)
             .union(WatchFlags::DELETE)
             .union(WatchFlags::ONLYDIR)
-            // Two files may lie in one directory.
+            // Two files may be in the same directory.
             .union(WatchFlags::MASK_ADD);
         let watch = |directory: &Path, what| match &self.changes {
             Some(changes) => inotify::add_watch(changes, directory, what).map(drop),
@@ -78,7 +78,7 @@ impl Watch {
         for directory in self.files.iter().filter_map(|file| file.parent()) {
             let watched = match (watch(directory, WHAT), directory.parent()) {
                 (Err(Errno::NOENT), Some(parent)) => watch(parent, WHAT | WatchFlags::CREATE).map(|()| {
-                    // It may have been made meanwhile.
+                    // The directory may have been created meanwhile.
                     let _ = watch(directory, WHAT);
                 }),
                 (watched, _) => watched,
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    /// Waits until the files have come to rest.
+    /// Waits until the files are settled.
     fn settle(&mut self) -> ReloadCause {
         let since = Instant::now();
         let mut last = since;
@@ -119,7 +119,7 @@ impl Watch {
             let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
             self.wait(timeout);
             if self.is_asked() {
-                // At once; the rest is waited for afterwards.
+                // SIGHUP is reported at once; the next call waits for the files to settle.
                 self.changing = true;
                 return ReloadCause::Asked;
             }
@@ -134,12 +134,12 @@ impl Watch {
         }
     }
 
-    /// Waits until one of the descriptors can be read, or for as long as it says.
+    /// Waits until a descriptor is readable or the timeout expires.
     fn wait(&self, timeout: PollTimeout) {
         let descriptors = [self.hangups.as_ref().map(AsFd::as_fd), self.changes.as_ref().map(AsFd::as_fd)];
         let mut polled: Vec<_> =
             descriptors.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        // An error is a wake-up with nothing to read.
+        // An error counts as a wake-up with nothing to read.
         let _ = poll(&mut polled, timeout);
     }
 
@@ -150,13 +150,13 @@ impl Watch {
             asked = true;
         }
         if asked {
-            // A directory that was missing, or was replaced.
+            // A missing directory may exist by this time, or a directory may have been replaced.
             self.attend();
         }
         asked
     }
 
-    /// Takes what has happened; true when that was to one of the files, or to a directory of theirs.
+    /// Reads pending events; returns true if one concerns a watched file or its directory.
     fn has_changed(&mut self) -> bool {
         let Some(changes) = &self.changes else { return false };
         let is = |path: Option<&Path>, name: &CStr| {
@@ -185,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    /// However slow the machine is, a file is waited for until it rests.
+    /// A pace that waits until files settle, however slow the machine is.
     const UNHURRIED: Pace = Pace { quiet: Duration::from_millis(100), patience: Duration::MAX };
 
     fn watch(file: PathBuf) -> Watch {
@@ -216,7 +216,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("guard.json");
         let mut watch = watch(file.clone());
-        // Nothing rests for that long.
+        // No file is unchanged for that long.
         watch.pace = Pace { quiet: Duration::MAX, patience: Duration::from_millis(50) };
         for _ in 0..2 {
             fs::write(&file, "x").unwrap();
@@ -239,11 +239,11 @@ mod tests {
             assert_eq!(watch.next(), ReloadCause::Changed);
             fs::write(&file, "x").unwrap();
             assert_eq!(watch.next(), ReloadCause::Changed);
-            // The same again, with another directory of that name.
+            // The next round uses a new directory of the same name.
             fs::remove_dir_all(&inner).unwrap();
             assert_eq!(watch.next(), ReloadCause::Changed);
         }
-        // One whose parent is missing too is no error.
+        // A missing parent directory is no error either.
         super::tests::watch(inner.join("deeper/guard.json"));
     }
 }

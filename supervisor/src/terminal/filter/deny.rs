@@ -1,35 +1,38 @@
-//! What a command may not have the operator's terminal do.
+//! Decides which sequences of the command the operator's terminal must not get.
 //!
-//! Three kinds: what has a terminal type text that the command chose, into whatever reads next, which may be the
-//! operator's shell; what reaches past the screen (clipboard, printer, programs in the terminal); and what moves the
-//! screen away from under a prompt. Questions that are answered by numbers or by the terminal's own name pass.
+//! There are three kinds: sequences that make the terminal type text chosen by the command, which the
+//! operator's shell may read next; those that reach beyond the screen (clipboard, printer, programs in the
+//! terminal); and those that move the screen away from under a prompt. Queries pass if the answer is numbers
+//! or the terminal's own name.
 
 use super::Text;
 use crate::terminal::sequence::Csi;
 
-/// Whether an escape sequence of two bytes or more, which begins neither a control sequence nor a string, is refused.
+/// Returns whether an escape sequence of two or more bytes is refused. Control sequences and strings are
+/// handled below.
 pub fn escape(bytes: &[u8]) -> bool {
     match bytes {
-        // Replies with C1 controls; a character set that is not Unicode; xterm's memory lock, which holds lines fast.
+        // Replies with C1 controls; a character set other than Unicode; xterm's memory lock, which keeps
+        // lines from scrolling.
         [_, b' ', b'G'] | [_, b'%', b'@'] | [_, b'l'] => true,
         _ => false,
     }
 }
 
-/// Whether a control sequence is refused.
+/// Returns whether a control sequence is refused.
 pub fn csi(bytes: &[u8]) -> bool {
     let Some(csi) = Csi::read(bytes) else { return true };
     let has = |number| csi.numbers().contains(&number);
     match csi.name() {
-        // The title and the icon's name, typed (XTWINOPS).
+        // Types the title or the icon's name (XTWINOPS).
         (None, b"", b't') => matches!(csi.number(0), 20 | 21),
-        // What is on the screen, read back (DECRQCRA).
+        // Types a checksum of the screen's content (DECRQCRA).
         (None, b"*", b'y') => true,
-        // To the printer instead of the screen (MC).
+        // Sends output to the printer instead of the screen (MC).
         (None | Some(b'?'), b"", b'i') => true,
-        // To the status line instead of the screen (DECSASD, DECSSDT).
+        // Sends output to the status line instead of the screen (DECSASD, DECSSDT).
         (None, b"$", b'}' | b'~') => true,
-        // The keyboard is locked (KAM).
+        // Locks the keyboard (KAM).
         (None, b"", b'h') => has(2),
         // Tektronix mode; VT52 mode, in which a prompt could not be drawn.
         (Some(b'?'), b"", b'h') => has(38),
@@ -38,7 +41,7 @@ pub fn csi(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether a string is refused, by its first part. `is_whole` says whether that is all of it.
+/// Returns whether a string is refused, judged by its first part. `is_whole`: whether that is all of it.
 pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
     let asks = || !is_whole || body.contains(&b'?');
     match kind {
@@ -52,15 +55,16 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
                 Some(number.saturating_mul(10).saturating_add(digit))
             });
             match number {
-                // The clipboard; kitty's.
+                // The clipboard; the same in kitty.
                 Some(52 | 5522) => true,
                 // Calls into Emacs and Vim.
                 Some(51) => true,
-                // The font's name, which can be set; kitty's colours and notifications, whose names are typed back.
+                // The font's name, which can be set; kitty's colours and notifications, whose names are typed
+                // back in replies.
                 Some(21 | 50 | 99) => asks(),
                 Some(1337) => !harmless_of_iterm(rest),
                 Some(_) => false,
-                // The Linux console's palette has no end that other terminals would see.
+                // The Linux console's palette sequence has no end that other terminals would see.
                 None => true,
             }
         }
@@ -73,7 +77,8 @@ pub fn string(kind: Text, body: &[u8], is_whole: bool) -> bool {
     }
 }
 
-/// Of iTerm2's own: pictures and marks. Others copy, fetch, open, and type values back.
+/// Returns whether this iTerm2 sequence is harmless: pictures and marks. Others copy, fetch, open, or type
+/// values back.
 fn harmless_of_iterm(body: &[u8]) -> bool {
     const NAMES: [&[u8]; 9] = [
         b"File=",
@@ -89,7 +94,7 @@ fn harmless_of_iterm(body: &[u8]) -> bool {
     NAMES.iter().any(|name| body.starts_with(name))
 }
 
-/// Sixels: numbers, and `q`.
+/// Returns whether this is a sixel picture: numbers, then `q`.
 fn is_picture(body: &[u8]) -> bool {
     let numbers = body.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
     body.get(numbers) == Some(&b'q')

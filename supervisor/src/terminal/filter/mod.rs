@@ -1,6 +1,7 @@
-//! Takes apart what the command writes, and keeps back what its terminal should not be told (`deny`).
+//! Parses the command's output, and drops what must not reach the operator's terminal (`deny`).
 //!
-//! What comes out ends between characters and sequences, whatever the reads were: something else can be shown then.
+//! However the input is split, the result ends between characters and sequences, so that other output can
+//! follow.
 
 mod deny;
 #[cfg(test)]
@@ -10,9 +11,9 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
-/// Longer control sequences are none.
+/// The maximum length of a control sequence; longer ones are dropped.
 const MAX_CSI_LEN: usize = 256;
-/// A string is judged by so much of it.
+/// The number of bytes of a string that it is judged by.
 const MAX_HEAD_LEN: usize = 4096;
 
 const ESC: u8 = 0x1b;
@@ -21,12 +22,12 @@ const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
 
-/// What a piece is.
+/// The kind of a piece of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
-    /// Characters and the controls among them.
+    /// Characters, and control characters among them.
     Text,
-    /// An escape sequence that is none of the others.
+    /// Another escape sequence.
     Escape,
     /// A control sequence.
     Csi,
@@ -36,7 +37,7 @@ pub enum PieceKind {
     More,
 }
 
-/// What a string is for.
+/// Whom a string is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
     /// The operating system: titles, colours, links.
@@ -47,25 +48,25 @@ pub enum Text {
     Apc,
     /// The window of screen(1) and tmux: its title.
     Title,
-    /// Nobody that is known (SOS, PM).
+    /// Unknown (SOS, PM).
     Other,
 }
 
-/// What may be shown.
+/// Output that may be shown.
 #[derive(Debug, Default)]
 pub struct Filtered {
-    /// As it is.
+    /// The bytes of all pieces.
     pub bytes: Vec<u8>,
     pieces: Vec<(PieceKind, Range<usize>)>,
 }
 
-/// The state between two reads.
+/// The parser, with its state between two reads.
 #[derive(Debug, Default)]
 pub struct Filter {
     state: ParserState,
-    /// The beginning of what is not complete.
+    /// The beginning of an incomplete character or sequence.
     held: Vec<u8>,
-    /// Whether the terminal is screen(1) or tmux, to which `ESC k` begins a string.
+    /// Whether the terminal is screen(1) or tmux, in which `ESC k` begins a string.
     in_window: bool,
 }
 
@@ -76,14 +77,14 @@ enum ParserState {
     Ground,
     Escape,
     Csi,
-    /// A control sequence that is no such; until its end.
+    /// In an invalid control sequence, until its end.
     NoCsi,
     String(Text, StringAction),
     /// After an ESC within a string.
     StringEscape(Text, StringAction),
 }
 
-/// What becomes of a string.
+/// What to do with a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StringAction {
     Held,
@@ -92,18 +93,19 @@ enum StringAction {
 }
 
 impl Filtered {
-    /// The pieces, in order.
+    /// Returns the pieces, in order.
     pub fn pieces(&self) -> impl Iterator<Item = (PieceKind, &[u8])> {
         self.pieces.iter().map(|(kind, range)| (*kind, &self.bytes[range.clone()]))
     }
 
-    /// Nothing again.
+    /// Removes all pieces.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.pieces.clear();
     }
 
-    /// A reset leaves the alternate screen in some terminals only: here it always does, and where it is is known.
+    /// Makes the terminal leave the alternate screen before each reset. Otherwise only some terminals do, and
+    /// it would be unknown which screen is in use.
     pub fn leave_before_resets(&mut self) {
         const RESET: &[u8] = b"\x1bc";
         if !self.pieces().any(|(kind, bytes)| kind == PieceKind::Escape && bytes == RESET) {
@@ -133,13 +135,13 @@ impl Filtered {
 }
 
 impl Filter {
-    /// For a terminal of this kind (`TERM`).
+    /// Creates a filter for a terminal of this kind (`TERM`).
     pub fn new(term: &str) -> Filter {
         let in_window = ["screen", "tmux"].iter().any(|name| term.starts_with(name));
         Filter { in_window, ..Filter::default() }
     }
 
-    /// Takes what was written.
+    /// Parses output, and appends to `passed` what may be shown.
     pub fn feed(&mut self, mut bytes: &[u8], passed: &mut Filtered) {
         while !bytes.is_empty() {
             let count = match self.state {
@@ -153,7 +155,7 @@ impl Filter {
         }
     }
 
-    /// Whether the terminal is in the middle of a long string.
+    /// Returns whether the terminal is in the middle of a long string.
     #[cfg(test)]
     fn is_within(&self) -> bool {
         matches!(
@@ -162,7 +164,7 @@ impl Filter {
         )
     }
 
-    /// Ends a string that is under way; the rest of it is dropped.
+    /// Returns the bytes that end a string of which a part was shown. The rest of it is dropped.
     pub fn interrupt(&mut self) -> &'static [u8] {
         match self.state {
             ParserState::String(kind, StringAction::Shown) => {
@@ -176,7 +178,7 @@ impl Filter {
         b"\x18\x1b\\"
     }
 
-    /// The last that was held back of a character, when nothing more comes.
+    /// Passes on an incomplete character that was held back, at the end of the output.
     pub fn finish(&mut self, passed: &mut Filtered) {
         if self.state == ParserState::Ground {
             let rest = std::mem::take(&mut self.held);
@@ -207,8 +209,8 @@ impl Filter {
         }
     }
 
-    /// Text without C1 controls: some terminals take them for sequences, coded in UTF-8 or not. The beginning of a
-    /// character at the end is held back where more may come.
+    /// Passes on text without C1 controls, whether in UTF-8 or not: some terminals take them for sequences.
+    /// An incomplete character at the end is held back if more may come.
     fn text(&mut self, mut text: &[u8], may_go_on: bool, passed: &mut Filtered) {
         while let Some(chunk) = text.utf8_chunks().next() {
             let mut valid = chunk.valid().as_bytes();
@@ -235,7 +237,7 @@ impl Filter {
         }
     }
 
-    /// An ESC came.
+    /// Begins an escape sequence.
     fn begin(&mut self) {
         self.held.clear();
         self.held.push(ESC);
@@ -247,7 +249,8 @@ impl Filter {
         self.state = ParserState::Ground;
     }
 
-    /// A control within a sequence acts at once, and the sequence goes on. False when it ends it.
+    /// Handles a control character within a sequence. It acts at once, and the sequence continues. Returns
+    /// false if the control ends the sequence.
     fn control(&mut self, byte: u8, passed: &mut Filtered) -> bool {
         match byte {
             ESC => self.begin(),
@@ -287,7 +290,7 @@ impl Filter {
                 }
                 self.end();
             }
-            // No sequence has so many, or such bytes.
+            // No sequence has so many intermediate bytes.
             b' '..=b'/' => self.end(),
             0x80.. => {
                 self.end();
@@ -338,7 +341,7 @@ impl Filter {
         end.map_or(bytes.len(), |at| at + 1)
     }
 
-    /// More of a string. One that is long is shown, or dropped, by what it begins with.
+    /// Handles more of a string. A long string is shown or dropped according to its beginning.
     fn more(&mut self, kind: Text, way: StringAction, part: &[u8], passed: &mut Filtered) -> StringAction {
         match way {
             StringAction::Dropped => StringAction::Dropped,
@@ -397,8 +400,8 @@ impl Filter {
     }
 }
 
-/// Whether some terminal would see the end of a string in it: a C1 control, coded in UTF-8 or not. Or a question, where
-/// it knows no such strings.
+/// Returns whether some terminal could see the end of the string in it, a C1 control in UTF-8 or not; or a
+/// query (ENQ), if the terminal does not know such strings.
 fn hides_controls(part: &[u8]) -> bool {
     if memchr(ENQ, part).is_some() {
         return true;

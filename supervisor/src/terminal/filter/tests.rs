@@ -13,7 +13,7 @@ fn sifted(chunks: &[&[u8]]) -> Vec<u8> {
     passed.bytes
 }
 
-/// Whole, and byte by byte.
+/// Filters a text as a whole and byte by byte.
 fn both(text: &str) -> String {
     let bytes = text.as_bytes();
     let whole = sifted(&[bytes]);
@@ -73,7 +73,7 @@ fn what_types_or_reaches_past_the_screen_is_kept_back() {
         "\x1b]P1ff0000\x07",
     ] {
         let shown = both(&format!("a{text}b"));
-        // The end of what was tmux's stands alone, and does nothing.
+        // The terminator of the tmux string is left over, and does nothing.
         let shown = shown.replace("\x1b\\", "");
         assert!(
             shown.starts_with('a') && shown.ends_with('b') && !shown.contains('\x1b'),
@@ -85,19 +85,19 @@ fn what_types_or_reaches_past_the_screen_is_kept_back() {
 
 #[test]
 fn sequences_do_not_hide_in_others() {
-    // C1 controls, in both codes, alone and within strings.
+    // C1 controls, raw and in UTF-8, alone and within strings.
     assert_eq!(both("a\u{9b}21tb"), "a21tb");
     assert_eq!(sifted(&[b"a\x9b21tb"]), "a\u{fffd}21tb".as_bytes());
     assert_eq!(both("\x1b]2;x\u{9c}\u{9d}52;c;AAAA\x07b"), "b");
     assert_eq!(sifted(&[b"\x1b]2;x\x9c\x9d52;c;AAAA\x07b"]), b"b");
     assert_eq!(both("\x1b]2;x\x1b]52;c;AAAA\x07b"), "b");
     assert_eq!(both("\x1b[3\x1b[21tb"), "b");
-    // Controls within a sequence act, and it goes on.
+    // Controls within a sequence act, and the sequence continues.
     assert_eq!(both("\x1b[\n3\rmb"), "\n\r\x1b[3mb");
     assert_eq!(both("\x1b[3\x18mb"), "mb");
     assert_eq!(both("\x1b[3 1mb\x1b[1?mb\x1b[??1hb"), "bbb");
     assert_eq!(both(&format!("\x1b[{}mb", "1".repeat(300))), "b");
-    // What is never ended is never shown.
+    // A string without an end is never shown.
     assert_eq!(both("a\x1b]2;title"), "a");
 }
 
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(sifted(&chunks), sifted(&[&bytes]));
     }
 
-    /// What passed once passes again, and so hides nothing.
+    /// Filtering is idempotent, so nothing refused is hidden in what passes.
     #[test]
     fn nothing_refused_is_left(bytes in hostile()) {
         let once = sifted(&[&bytes]);

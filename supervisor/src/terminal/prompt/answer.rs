@@ -1,4 +1,4 @@
-//! When something typed is an answer.
+//! Decides when typed keys are an answer.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// As the supervisor calls it.
+    /// Returns the name of the answer in the protocol.
     pub fn decision(self) -> &'static str {
         match self {
             Answer::Once => "allow-once",
@@ -29,7 +29,7 @@ impl Answer {
     }
 }
 
-/// What keys came to.
+/// The result of typed keys.
 #[derive(Debug, PartialEq, Eq)]
 pub enum KeyOutcome {
     Nothing,
@@ -40,62 +40,63 @@ pub enum KeyOutcome {
     Note(&'static str),
 }
 
-/// What is asked of whoever types.
+/// The dialog about one card.
 #[derive(Debug, Default)]
 pub struct Dialog {
     /// When the card was drawn.
     since: Option<Instant>,
-    /// When the terminal said that all before had been read.
+    /// When the terminal answered the query: everything typed before has been read.
     answered: Option<Instant>,
-    /// It did not.
+    /// Whether the terminal did not answer in time.
     is_silent: bool,
-    /// Another card was drawn before.
+    /// Whether another card was drawn before.
     is_later: bool,
     line: String,
-    /// An Enter without a key came already.
+    /// Whether the last input was Enter alone.
     was_empty: bool,
 }
 
 impl Dialog {
-    /// A card is drawn: nothing typed so far was for it.
+    /// Starts again for a card that is drawn: keys typed so far are not for it.
     pub fn restart(&mut self, now: Instant) {
         let is_later = self.is_later || self.since.is_some();
         *self = Dialog { since: Some(now), is_later, is_silent: self.is_silent, ..Dialog::default() };
     }
 
-    /// What is drawn next is not the first.
+    /// Records that the next card is not the first.
     pub fn later(&mut self) {
         self.is_later = true;
     }
 
-    /// Whether nothing was drawn before.
+    /// Returns whether no other card was drawn before.
     pub fn is_first(&self) -> bool {
         !self.is_later
     }
 
-    /// The terminal has answered.
+    /// Records that the terminal has answered the query.
     pub fn answered(&mut self, now: Instant) {
         self.answered = Some(now);
         self.is_silent = false;
     }
 
-    /// Whether it has.
+    /// Returns whether the terminal has answered the query.
     pub fn is_answered(&self) -> bool {
         self.answered.is_some()
     }
 
-    /// It never will. True at the first time.
+    /// Checks whether the terminal failed to answer in time. Returns true once, at the first check after the
+    /// timeout.
     pub fn gives_up(&mut self, now: Instant) -> bool {
         let is_late = self.answered.is_none() && self.since.is_some_and(|since| now >= since + QUERY_TIMEOUT);
         is_late && !std::mem::replace(&mut self.is_silent, true)
     }
 
-    /// Whether single letters are answers; if not, words are.
+    /// Returns whether single letters are answers. Otherwise only words are.
     pub fn takes_letters(&self) -> bool {
         !self.is_silent
     }
 
-    /// Whether what is typed now counts.
+    /// Returns whether keys typed at this time count.
     pub fn listens(&self, now: Instant) -> bool {
         match (self.answered, self.since) {
             (Some(answered), _) => now >= answered + MIN_READ_INTERVAL,
@@ -104,12 +105,13 @@ impl Dialog {
         }
     }
 
-    /// What is typed so far.
+    /// Returns the line typed so far.
     pub fn line(&self) -> &str {
         &self.line
     }
 
-    /// Takes what one read has brought. More than a key, or a key and Enter, was pasted or sent, not typed.
+    /// Handles the keys of one read. More than one key, or a key and Enter, were pasted or sent by a program,
+    /// not typed.
     pub fn read(&mut self, keys: &[Typed], page: &PromptView) -> KeyOutcome {
         let is_typed = matches!(keys, [_] | [Typed::Key(_), Typed::Enter]);
         if !is_typed {
@@ -137,7 +139,7 @@ impl Dialog {
             (Typed::Key('?'), PromptView::Question) if self.line.is_empty() => {
                 KeyOutcome::Page(PromptView::Help)
             }
-            // Answers are given to the question alone.
+            // Only the question page takes answers.
             (_, PromptView::Everything(_) | PromptView::Help) => KeyOutcome::Nothing,
             (Typed::Key(character), _) => {
                 if self.line.chars().count() < 16 {

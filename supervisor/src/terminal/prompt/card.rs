@@ -1,4 +1,4 @@
-//! A card in words: what a human needs to answer it, with nothing in it that acts on a terminal.
+//! The text of a card: what a human needs to answer it, without characters that act on a terminal.
 
 use guard_approvals::protocol::{Approval, OneSaved, Saved};
 use guard_policy::text::shown;
@@ -6,21 +6,21 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::queue::Card;
 
-/// The width of the names in front.
+/// The width of the names before the text.
 const MAX_NAMES: usize = 9;
-/// Where there is less room, names stand on lines of their own... before the text.
+/// Below this width, names are not padded and further lines are not indented.
 const NARROW: usize = 40;
 
-/// What "always" is said of.
+/// What the answer "always" covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What is asked for.
+    /// The requested object.
     This,
-    /// Its directory.
+    /// The directory of the object.
     Directory,
 }
 
-/// A line about one thing.
+/// A name and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     name: String,
@@ -32,7 +32,7 @@ impl Field {
         Field { name: name.into(), text: text.into() }
     }
 
-    /// In lines of this width.
+    /// Returns the field in lines of this width.
     pub fn lines(&self, width: usize) -> Vec<String> {
         let (first, next) = if width < NARROW {
             (format!("{} ", self.name), String::new())
@@ -50,7 +50,8 @@ impl Field {
     }
 }
 
-/// The text in parts that fit: the first into `first` cells, the others into `others`. Nothing is left out.
+/// Splits a text into parts: the first fits into `first` cells, the others into `others`. Nothing is left
+/// out.
 pub fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut used, mut room) = (0, first);
@@ -68,7 +69,7 @@ pub fn wrapped(text: &str, first: usize, others: usize) -> Vec<String> {
     parts
 }
 
-/// What is asked.
+/// Returns the question of a card.
 pub fn question(card: &Card) -> &'static str {
     match card.approvals.first().map(|first| first.operation.as_str()) {
         Some("exec") => "may this program run?",
@@ -76,7 +77,7 @@ pub fn question(card: &Card) -> &'static str {
     }
 }
 
-/// What the decision is about, the most important first.
+/// Returns what the decision is about, the most important first.
 pub fn subject(card: &Card) -> Vec<Field> {
     let Some(first) = card.approvals.first() else { return Vec::new() };
     let mut fields = Vec::new();
@@ -90,7 +91,7 @@ pub fn subject(card: &Card) -> Vec<Field> {
     fields
 }
 
-/// The arguments of each call.
+/// Returns the arguments of each call.
 pub fn arguments(card: &Card) -> Vec<Field> {
     let mut fields = Vec::new();
     let count = card.approvals.len();
@@ -98,7 +99,7 @@ pub fn arguments(card: &Card) -> Vec<Field> {
         if count > 1 {
             fields.push(Field::new(format!("call {}", n + 1), format!("of {count}")));
         }
-        // First: each can make another program of what the arguments say.
+        // Variables come first: each can change what the program does with its arguments.
         fields.extend(approval.environment.iter().map(|variable| Field::new("with", text(variable))));
         for (i, argument) in approval.argv.iter().enumerate() {
             fields.push(Field::new(format!("argv[{i}]"), text(argument)));
@@ -107,7 +108,7 @@ pub fn arguments(card: &Card) -> Vec<Field> {
     fields
 }
 
-/// Where it is asked, by whom, and why.
+/// Returns where the call is made, by whom, and why it is asked.
 pub fn context(card: &Card) -> Vec<Field> {
     let Some(first) = card.approvals.first() else { return Vec::new() };
     let mut fields = Vec::new();
@@ -139,7 +140,7 @@ fn asked_by(approval: &Approval) -> Field {
     Field::new("asked by", format!("{} (agent {})", line.join(" < "), text(&approval.agent_id)))
 }
 
-/// What "always" would save; the same for several calls is said once.
+/// Returns what "always" would save, without duplicates.
 fn always(card: &Card) -> Vec<Field> {
     let mut fields: Vec<Field> = Vec::new();
     for approval in &card.approvals {
@@ -154,7 +155,7 @@ fn always(card: &Card) -> Vec<Field> {
     fields
 }
 
-/// Why "always" cannot be, if it cannot.
+/// Returns why "always" is impossible, or None if it is possible.
 pub fn no_always(card: &Card) -> Option<String> {
     card.approvals.iter().find_map(|approval| match &approval.always {
         Saved::Never { never } => Some(text(never)),
@@ -162,7 +163,7 @@ pub fn no_always(card: &Card) -> Option<String> {
     })
 }
 
-/// What would be saved, each pattern in full.
+/// Returns what "always" would save, with each pattern in full.
 pub fn entries(card: &Card, extent: Extent) -> Vec<Field> {
     let mut fields = Vec::new();
     for approval in &card.approvals {
@@ -177,7 +178,7 @@ pub fn entries(card: &Card, extent: Extent) -> Vec<Field> {
     fields
 }
 
-/// Whether there is a choice of the whole directory.
+/// Returns whether "always" can be given for the whole directory.
 pub fn has_directory(card: &Card) -> bool {
     let has = |approval: &Approval| matches!(&approval.always, Saved::Saves { directory, .. } if !directory.is_empty());
     card.approvals.iter().all(has)
@@ -187,7 +188,7 @@ fn texts(saves: &[OneSaved]) -> String {
     saves.iter().map(|one| text(&one.text)).collect::<Vec<_>>().join("; ")
 }
 
-/// Everything.
+/// Returns everything that is known about a card.
 pub fn everything(card: &Card) -> Vec<Field> {
     let mut fields = subject(card);
     for approval in &card.approvals {
@@ -220,7 +221,7 @@ pub fn everything(card: &Card) -> Vec<Field> {
     fields
 }
 
-/// One line for where no prompt can be drawn.
+/// Returns a line about a waiting call, for use without a prompt.
 pub fn waiting(approval: &Approval) -> String {
     let id: String = text(&approval.id).chars().take(8).collect();
     format!(

@@ -1,16 +1,16 @@
-//! What comes from the operator's keyboard while a prompt is up: keys, what the terminal itself says, and the rest.
+//! Decodes the operator's keyboard while a prompt is up: keys, replies of the terminal, and the rest.
 
-/// A longer sequence is none; of a string the end is looked for.
+/// The maximum length of an incomplete sequence or string.
 const MAX_LEN: usize = 64 * 1024;
 
-/// One thing.
+/// A decoded part of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typed {
     /// A character.
     Key(char),
-    /// The end of an answer.
+    /// Enter, which ends an answer.
     Enter,
-    /// Takes the last character back.
+    /// Backspace, which removes the last character.
     Backspace,
     /// Control-C.
     Interrupt,
@@ -18,19 +18,19 @@ pub enum Typed {
     Suspend,
     /// Control-L.
     Redraw,
-    /// Leads back.
+    /// Escape, which leads back to the question.
     Escape,
-    /// To another part of what is shown.
+    /// A key that scrolls.
     Scroll(Scroll),
-    /// Where the cursor is, row and column from 1: an answer to a question (DSR 6).
+    /// A report of the cursor's row and column, from 1: the answer to DSR 6.
     Cursor(u16, u16),
-    /// Another answer of the terminal's, to a question of the command's.
+    /// Another reply of the terminal, to a query of the command.
     Reply,
-    /// The mouse, pasted text, and keys that mean nothing here.
+    /// The mouse, pasted text, and keys without a meaning here.
     Other,
 }
 
-/// By how much.
+/// A direction and distance to scroll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
     Up,
@@ -41,18 +41,18 @@ pub enum Scroll {
     End,
 }
 
-/// Takes apart what is typed.
+/// The decoder, with the incomplete part of the input.
 #[derive(Debug, Default)]
 pub struct InputDecoder {
     held: Vec<u8>,
     is_pasting: bool,
 }
 
-/// The end of what is pasted.
+/// The sequence that ends pasted text.
 const PASTED: &[u8] = b"\x1b[201~";
 
 impl InputDecoder {
-    /// What was read, in parts, each with its bytes.
+    /// Decodes input. Returns its parts, each with its bytes.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<(Typed, Vec<u8>)> {
         self.held.extend_from_slice(bytes);
         let held = std::mem::take(&mut self.held);
@@ -70,15 +70,16 @@ impl InputDecoder {
         taken
     }
 
-    /// Whether the beginning of a sequence waits for its end.
+    /// Returns whether an incomplete sequence is held.
     pub fn waits(&self) -> bool {
         !self.held.is_empty() && !self.is_pasting
     }
 
-    /// No end came: an Escape alone is that key, anything else none.
+    /// Returns an incomplete sequence whose end has not come: a lone ESC is the Escape key, anything else is
+    /// no key.
     pub fn give_up(&mut self) -> Option<(Typed, Vec<u8>)> {
         if self.is_pasting {
-            // What is pasted has an end, however late it comes.
+            // Pasted text always has an end, however late it comes.
             return None;
         }
         let held = std::mem::take(&mut self.held);
@@ -89,7 +90,7 @@ impl InputDecoder {
         }
     }
 
-    /// The first part and its length; `None` when its end is not there yet.
+    /// Returns the first part and its length, or `None` if it is incomplete.
     fn first(&mut self, bytes: &[u8]) -> Option<(Typed, usize)> {
         if self.is_pasting {
             return match bytes.windows(PASTED.len()).position(|part| part == PASTED) {
@@ -97,7 +98,7 @@ impl InputDecoder {
                     self.is_pasting = false;
                     Some((Typed::Other, at + PASTED.len()))
                 }
-                // The end may be cut.
+                // The end sequence may be incomplete.
                 None if bytes.len() < PASTED.len() => None,
                 None => Some((Typed::Other, bytes.len() + 1 - PASTED.len())),
             };
@@ -130,7 +131,7 @@ impl InputDecoder {
                 };
                 Some((typed, 3))
             }
-            // Strings: what the terminal says of colours, capabilities and pictures.
+            // Strings: replies about colours, capabilities and pictures.
             b']' | b'P' | b'_' | b'^' | b'X' => {
                 let end = (2..bytes.len()).find_map(|at| match bytes[at..] {
                     [0x07, ..] => Some(at + 1),
@@ -139,9 +140,9 @@ impl InputDecoder {
                 });
                 end.map(|end| (Typed::Reply, end))
             }
-            // Two presses, or one before a sequence.
+            // Escape pressed twice, or once before a sequence.
             0x1b => Some((Typed::Escape, 1)),
-            // Alt and a key.
+            // Alt with a key.
             _ => character(&bytes[1..]).map(|(_, length)| (Typed::Other, length + 1)),
         }
     }
@@ -151,7 +152,7 @@ impl InputDecoder {
         let length = at + 3;
         let (body, last) = (&bytes[2..length - 1], bytes[length - 1]);
         if !(b'@'..=b'~').contains(&last) {
-            // It was cut off by something else.
+            // The sequence was cut off by another byte.
             return Some((Typed::Other, length - 1));
         }
         let scroll = |scroll| Some((Typed::Scroll(scroll), length));
@@ -160,7 +161,7 @@ impl InputDecoder {
                 self.is_pasting = true;
                 Some((Typed::Other, length))
             }
-            // The mouse, in its oldest form: three characters more.
+            // The oldest form of mouse report: three more characters.
             (b"", b'M') => {
                 let mut end = length;
                 for _ in 0..3 {
@@ -189,7 +190,7 @@ impl InputDecoder {
     }
 }
 
-/// One character. Bytes that are none mean nothing.
+/// Decodes one character. Invalid bytes are `Typed::Other`.
 fn character(bytes: &[u8]) -> Option<(Typed, usize)> {
     let expected = match *bytes.first()? {
         0xc2..=0xdf => 2,
@@ -215,7 +216,7 @@ mod tests {
         let mut reader = InputDecoder::default();
         let single: Vec<_> = bytes.chunks(1).flat_map(|byte| reader.feed(byte)).collect();
         let only = |taken: &[(Typed, Vec<u8>)]| taken.iter().map(|(typed, _)| *typed).collect::<Vec<_>>();
-        // Pasted text comes in other parts when it is read in others.
+        // Pasted text is split differently if it is read in other parts.
         if !bytes.windows(5).any(|part| part == b"[200~") {
             assert_eq!(only(&whole), only(&single));
         }
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(reader.give_up().unwrap().0, Typed::Escape);
         assert!(reader.feed(b"\x1b]y\r").is_empty());
         assert_eq!(reader.give_up(), Some((Typed::Other, b"\x1b]y\r".to_vec())));
-        // Pasting goes on until its end, however late.
+        // Pasting lasts until its end, however late that comes.
         reader.feed(b"\x1b[200~");
         reader.feed(b"y\r");
         reader.give_up();

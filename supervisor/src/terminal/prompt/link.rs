@@ -1,4 +1,4 @@
-//! The way to the supervisor, which holds the calls: the lines of `approval::protocol`.
+//! The connection to the supervisor, which holds the calls: lines of `guard_approvals::protocol`.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use guard_approvals::protocol::{Body, Call, Method, Reply, VERSION};
 use memchr::memchr;
 
-/// One connection.
+/// A connection to the supervisor.
 #[derive(Debug)]
 pub struct PromptLink {
     stream: UnixStream,
@@ -15,7 +15,7 @@ pub struct PromptLink {
 }
 
 impl PromptLink {
-    /// Subscribes: the supervisor reads that when the first question is asked.
+    /// Subscribes to questions. The supervisor reads the request when the first question is asked.
     ///
     /// # Errors
     /// The kernel's.
@@ -29,17 +29,17 @@ impl PromptLink {
     /// Sends a request.
     ///
     /// # Errors
-    /// When the supervisor is gone, or does not read.
+    /// If the supervisor is gone, or does not read.
     pub fn send(&mut self, method: Method) -> io::Result<()> {
         let mut line = serde_json::to_vec(&Call { version: VERSION, method })?;
         line.push(b'\n');
         self.stream.write_all(&line)
     }
 
-    /// What it has said since.
+    /// Returns the messages that have arrived.
     ///
     /// # Errors
-    /// When it is gone, or says nothing that can be read.
+    /// If the supervisor is gone, or sends an invalid message.
     pub fn receive(&mut self) -> io::Result<Vec<Body>> {
         let mut buffer = [0; 65536];
         let mut said = Vec::new();

@@ -1,8 +1,9 @@
 //! A prompt on the operator's terminal, for calls that wait for an answer.
 //!
-//! `link` is the way to the supervisor, `queue` what it has said waits; `card` puts that into words and `panel` into
-//! lines; `input` is what comes back and `reading` what comes of it, `query` how it is known to come after the prompt was
-//! seen, and `answer` when it is one. `overlay` is how the prompt gets onto the screen and off it.
+//! `link` connects to the supervisor, and `queue` holds the waiting calls. `card` words them, and `panel`
+//! lays them out in lines. `input` decodes the keyboard, and `reading` handles the result. `query` detects
+//! keys typed before the prompt was visible, and `answer` decides what is an answer. `overlay` draws the
+//! prompt and removes it.
 
 mod answer;
 mod card;
@@ -31,13 +32,13 @@ use panel::{Panel, PromptView};
 use query::Query;
 use queue::{Card, Queue};
 
-/// After this time a terminal that was asked does not answer.
+/// How long to wait for the terminal's answer to a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Nothing typed so soon after a card is seen is an answer to it.
+/// The minimum time between the display of a card and an answer to it.
 const MIN_READ_INTERVAL: Duration = Duration::from_millis(500);
-/// The rest of a sequence comes before this, or never.
+/// How long to wait for the rest of a sequence.
 const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(100);
-/// So long stands what became of a card.
+/// How long the outcome of a card is shown.
 const NOTICE_INTERVAL: Duration = Duration::from_millis(1500);
 
 /// The prompts of a front.
@@ -45,69 +46,69 @@ pub struct Prompt {
     link: PromptLink,
     queue: Queue,
     reader: InputDecoder,
-    /// When the beginning of a sequence came.
+    /// When the beginning of an incomplete sequence arrived.
     begun: Option<Instant>,
     up: Option<Up>,
-    /// A question to the terminal that was not answered before the prompt went.
+    /// A query that was not answered before the prompt was removed.
     late: Option<(Query, Instant)>,
-    /// Ids that were spoken of where no prompt can be drawn.
+    /// The ids of calls that were announced as lines.
     told: Vec<String>,
 }
 
-/// A prompt that is seen.
+/// A prompt on the screen.
 struct Up {
     cover: Overlay,
     asking: Dialog,
     query: Query,
-    /// The question to the terminal is not sent yet.
+    /// Whether a new query is still to be sent.
     asks_again: bool,
     /// The card as it was drawn.
     card: Option<Card>,
     page: PromptView,
     note: Option<String>,
-    /// What stands in place of a card.
+    /// A notice shown in place of a card.
     notice: Option<Notice>,
-    /// What was typed before it was seen, for the program.
+    /// Keys for the program, typed before the prompt was visible.
     ahead: Vec<u8>,
-    /// What is drawn, and how many seconds were left then.
+    /// The seconds left when the card was drawn; `u64::MAX` for a notice; None if it must be redrawn.
     drawn: Option<u64>,
-    /// An answer was given, and its outcome is not known.
+    /// When an answer was sent whose outcome is not known yet.
     sent: Option<Instant>,
 }
 
-/// What became of a card.
+/// The outcome of a card.
 struct Notice {
     text: String,
     until: Instant,
-    /// Whether it is said beside the next card, too.
+    /// Whether it is also shown with the next card.
     matters: bool,
 }
 
-/// What is to be done when a prompt goes.
+/// What to do when a prompt is removed.
 #[derive(Debug, Default)]
 pub struct Fall {
-    /// For the screen.
+    /// Output for the screen.
     pub shown: Vec<u8>,
-    /// For the program: typed before the prompt was seen.
+    /// Keys for the program, typed before the prompt was visible.
     pub keys: Vec<u8>,
-    /// The program must draw again.
+    /// Whether the program must redraw.
     pub is_lossy: bool,
 }
 
-/// What comes of something typed.
+/// The result of typed keys.
 #[derive(Debug, Default)]
 pub struct InputOutcome {
-    /// For the program.
+    /// Keys for the program.
     pub keys: Vec<u8>,
-    /// The operator suspends.
+    /// Whether the operator suspends.
     pub suspends: bool,
 }
 
 impl Prompt {
-    /// Asks the supervisor to be told.
+    /// Subscribes to the supervisor's questions.
     ///
     /// # Errors
-    /// When it cannot be reached.
+    /// If the supervisor cannot be reached.
     pub fn new(stream: UnixStream) -> std::io::Result<Prompt> {
         Ok(Prompt {
             link: PromptLink::new(stream)?,
@@ -120,27 +121,27 @@ impl Prompt {
         })
     }
 
-    /// What to wait for.
+    /// Returns the descriptor to wait for.
     pub fn link(&self) -> BorrowedFd<'_> {
         self.link.as_fd()
     }
 
-    /// Whether there is something to be seen.
+    /// Returns whether there is a card or notice to show.
     pub fn wants_up(&self) -> bool {
         self.queue.first().is_some() || self.up.as_ref().is_some_and(|up| up.notice.is_some())
     }
 
-    /// Whether it is seen.
+    /// Returns whether a prompt is on the screen.
     pub fn is_up(&self) -> bool {
         self.up.is_some()
     }
 
-    /// Whether what is typed must come here first.
+    /// Returns whether typed keys must come here first.
     pub fn reads(&self) -> bool {
         self.up.is_some() || self.late.is_some()
     }
 
-    /// Takes what the supervisor says. False when it is gone.
+    /// Handles messages from the supervisor. Returns false if it is gone.
     pub fn receive(&mut self, now: Instant) -> bool {
         let Ok(said) = self.link.receive() else {
             self.queue = Queue::default();
@@ -188,7 +189,7 @@ impl Prompt {
         self.queue.first().is_some_and(|first| first.number == number)
     }
 
-    /// What to say of calls that wait where no prompt can be drawn: a line for each, once.
+    /// Returns a line for each waiting call that was not announced yet, for use without a prompt.
     pub fn lines(&mut self) -> Vec<String> {
         let Some(card) = self.queue.first() else {
             self.told.clear();
@@ -200,7 +201,7 @@ impl Prompt {
         lines
     }
 
-    /// Brings it onto the screen.
+    /// Puts a prompt up. Returns the bytes to send first.
     pub fn rise(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let mut up = Up {
             cover: Overlay::new(surface),
@@ -224,7 +225,7 @@ impl Prompt {
         bytes
     }
 
-    /// Takes it off the screen.
+    /// Removes the prompt from the screen.
     pub fn fall(&mut self, surface: &Surface<'_>, now: Instant) -> Fall {
         let Some(mut up) = self.up.take() else { return Fall::default() };
         let (shown, is_lossy) = (up.cover.end(surface), up.cover.is_lossy(surface.model));
@@ -241,14 +242,14 @@ impl Prompt {
         Fall { shown, keys: up.ahead, is_lossy }
     }
 
-    /// Draws what has changed.
+    /// Returns what must be drawn because it has changed.
     pub fn draw(&mut self, surface: &Surface<'_>, now: Instant) -> Vec<u8> {
         let Some(up) = &mut self.up else { return Vec::new() };
         let mut note = None;
         if self.queue.first().is_some()
             && let Some(notice) = up.notice.take()
         {
-            // What waits is not kept waiting: it is said there.
+            // A waiting card replaces the notice at once, and shows it if it matters.
             (note, up.card) = (notice.matters.then_some(notice.text), None);
         }
         if let Some(Notice { text, .. }) = &up.notice {
@@ -270,7 +271,7 @@ impl Prompt {
         if is_other {
             up.card = Some(card.clone());
             (up.page, up.note, up.sent) = (PromptView::default(), note, None);
-            // Nothing typed for what was drawn before counts for this.
+            // Keys typed for an earlier card do not count for this one.
             let was_answered = up.asking.is_answered();
             up.asking.restart(now);
             if !up.asking.is_first() {
@@ -295,7 +296,7 @@ impl Prompt {
         up.cover.draw(surface, &panel.lines(), asks.then_some(&up.query))
     }
 
-    /// The screen has another size, or was drawn on.
+    /// Redraws after the screen was resized or drawn on.
     pub fn redraw(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let Some(up) = &mut self.up else { return Vec::new() };
         up.drawn = None;
@@ -307,20 +308,20 @@ impl Prompt {
         up.cover.again(surface)
     }
 
-    /// When to look again, whatever happens.
+    /// Returns the time until `tick` is due.
     pub fn due(&self, now: Instant) -> Option<Duration> {
         let begun = self.begun.map(|begun| begun + SEQUENCE_TIMEOUT);
         let late = self.late.as_ref().map(|(_, until)| *until);
         let up = self.up.as_ref().map(|up| match &up.notice {
             Some(notice) => notice.until,
-            // The seconds that are left, and the end of waiting for an answer of the terminal's.
+            // For the countdown, and for the timeout of the query.
             None => now + Duration::from_millis(250),
         });
         let first = [begun, late, up].into_iter().flatten().min()?;
         Some(first.saturating_duration_since(now))
     }
 
-    /// The time has come for something. What is for the program after all.
+    /// Handles timeouts. Returns keys that belong to the program after all.
     pub fn tick(&mut self, now: Instant) -> InputOutcome {
         let mut outcome = InputOutcome::default();
         if self.begun.is_some_and(|begun| now >= begun + SEQUENCE_TIMEOUT) {
@@ -361,15 +362,15 @@ impl Prompt {
 }
 
 impl Up {
-    /// Whether what is typed now is for the card that is seen.
+    /// Returns whether keys typed at this time are for the card on the screen.
     fn listens(&self, now: Instant) -> bool {
         self.notice.is_some() || self.asking.listens(now)
     }
 
-    /// The card that is seen has ended.
+    /// Handles the end of the card on the screen.
     fn end(&mut self, state: &QuestionState, now: Instant) {
         let text = match state {
-            // Its own answer needs no telling.
+            // An answer from this prompt needs no notice.
             QuestionState::Resolved { by, .. } if by.as_deref() == Some("terminal") => None,
             QuestionState::Resolved { decision, by } => {
                 let by = match by.as_deref() {
@@ -387,14 +388,14 @@ impl Up {
         self.sent = None;
         self.drawn = None;
         if let Some(text) = text {
-            // A caller that a signal has interrupted asks again at once.
+            // A caller that was interrupted by a signal asks again at once.
             let matters = *state != QuestionState::Withdrawn;
             self.notice = Some(Notice { text, until: now + NOTICE_INTERVAL, matters });
         }
     }
 }
 
-/// Seconds until nobody is asked any more.
+/// Returns the seconds until the card expires.
 fn seconds_left(card: &Card) -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     let first = card.approvals.iter().map(|approval| approval.expires_at_ms).min().unwrap_or_default();

@@ -1,33 +1,34 @@
-//! Onto the screen, and off it.
+//! Draws a prompt on the screen, and removes it.
 //!
-//! On the screen that scrolls a prompt has the terminal's alternate screen for itself: what was there before the guard
-//! is known to the terminal only, which puts it back. What has the alternate screen already is covered from below, and
-//! put back from the model. A terminal that knows no sequences has lines written to it.
+//! Over the main screen, a prompt uses the terminal's alternate screen: only the terminal knows what was
+//! shown before the guard started, and it restores that itself. If a program uses the alternate screen
+//! already, the prompt covers its lower part, which is restored from the model. On a terminal without
+//! sequences a prompt is plain lines.
 
 use super::super::screen::ScreenModel;
 use super::query::{CursorPosition, Query};
 
 /// The operator's screen.
 pub struct Surface<'a> {
-    /// What the command has shown.
+    /// The model of what the command has shown.
     pub model: &'a ScreenModel,
-    /// What the terminal can do.
+    /// The capabilities of the terminal.
     pub terminal: TerminalFeatures,
 }
 
-/// What the terminal can do.
+/// The capabilities of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalFeatures {
     /// It has an alternate screen.
     Full,
-    /// It has none.
+    /// It has sequences, but no alternate screen.
     Single,
-    /// It knows no sequences.
+    /// It has no sequences.
     Dumb,
 }
 
 impl TerminalFeatures {
-    /// Of this kind (`TERM`).
+    /// Returns the capabilities of a terminal of this kind (`TERM`).
     pub fn from_term(term: &str) -> TerminalFeatures {
         match term {
             "" | "dumb" | "unknown" | "emacs" => TerminalFeatures::Dumb,
@@ -38,37 +39,37 @@ impl TerminalFeatures {
 }
 
 impl Surface<'_> {
-    /// Rows and columns.
+    /// Returns rows and columns.
     pub fn size(&self) -> (u16, u16) {
         self.model.size()
     }
 }
 
-/// How a prompt stands on the screen.
+/// Where a prompt is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placement {
     /// On the alternate screen.
     Alone,
-    /// Over what is there.
+    /// Over the program's screen.
     Over,
-    /// In lines.
+    /// As plain lines.
     Lines,
 }
 
-/// A prompt's place on the screen.
+/// A prompt on the screen, and what it covers.
 pub struct Overlay {
     manner: Placement,
     size: (u16, u16),
     /// The first row that is covered.
     top: u16,
-    /// Where the cursor was.
+    /// Where the cursor was, as the terminal reported it.
     cursor: Option<CursorPosition>,
-    /// The whole screen is to be drawn again.
+    /// Whether the whole screen must be redrawn.
     is_stale: bool,
 }
 
 impl Overlay {
-    /// The one for this screen.
+    /// Creates the overlay for this screen.
     pub fn new(surface: &Surface<'_>) -> Overlay {
         let manner = match surface.terminal {
             TerminalFeatures::Dumb => Placement::Lines,
@@ -78,24 +79,24 @@ impl Overlay {
         Overlay { manner, size: surface.size(), top: surface.size().0, cursor: None, is_stale: false }
     }
 
-    /// The question to the terminal that fits.
+    /// Creates the query to send with this prompt.
     pub fn query(&self, surface: &Surface<'_>) -> Query {
-        // From the margin, its answer would say little.
+        // In origin mode the position counts from the margin, so it would not be useful.
         let with_cursor = self.manner == Placement::Over && !surface.model.modes().counts_from_margin();
         Query::new(surface.size(), with_cursor)
     }
 
-    /// Whether the terminal is asked at all.
+    /// Returns whether the terminal is queried at all.
     pub fn asks(&self) -> bool {
         self.manner != Placement::Lines
     }
 
-    /// Rows and columns.
+    /// Returns rows and columns.
     pub fn size(&self) -> (u16, u16) {
         self.size
     }
 
-    /// Before anything is drawn.
+    /// Returns the bytes to send before the prompt is drawn.
     pub fn begin(&self, surface: &Surface<'_>, query: &Query) -> Vec<u8> {
         match self.manner {
             Placement::Alone => {
@@ -106,19 +107,19 @@ impl Overlay {
         }
     }
 
-    /// The terminal has said where the cursor was.
+    /// Records where the cursor was, as the terminal reported it.
     pub fn cursor_found(&mut self, cursor: Option<CursorPosition>) {
-        // Behind the last column it is on it, in most terminals' words.
+        // Most terminals report a cursor past the last column as in the last column.
         let columns = self.size.1;
         self.cursor = self.cursor.or(cursor.map(|(row, column)| (row, column.min(columns))));
     }
 
-    /// Draws all of it, the next time.
+    /// Makes the next draw redraw the whole screen.
     pub fn forget(&mut self) {
         self.is_stale = true;
     }
 
-    /// The screen has another size, or other things on it.
+    /// Returns the bytes that redraw the screen under the prompt, after it was resized or drawn on.
     pub fn again(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         if self.manner == Placement::Lines {
             return Vec::new();
@@ -126,7 +127,7 @@ impl Overlay {
         self.is_stale = false;
         let (rows, _) = surface.size();
         if self.size != surface.size() {
-            // What the terminal said of the cursor was said of another screen.
+            // The terminal reported the cursor for the old size.
             self.cursor = None;
         }
         (self.size, self.top) = (surface.size(), rows);
@@ -137,10 +138,10 @@ impl Overlay {
         out
     }
 
-    /// Draws these lines, and asks.
+    /// Returns the bytes that draw these lines, and send the query if there is one.
     pub fn draw(&mut self, surface: &Surface<'_>, lines: &[String], query: Option<&Query>) -> Vec<u8> {
         if self.manner == Placement::Lines {
-            // Only what is new: nothing can be drawn over.
+            // Only new lines are written: nothing can be overwritten.
             let is_new = query.is_some() || lines.len() == 1;
             return if is_new { (lines.join("\r\n") + " ").into_bytes() } else { Vec::new() };
         }
@@ -150,7 +151,7 @@ impl Overlay {
         }
         let (rows, columns) = self.size;
         let top = rows.saturating_sub(lines.len() as u16);
-        // Rows that a larger one has covered.
+        // Rows that a larger panel has covered.
         if self.top < top {
             match self.manner {
                 Placement::Over => out.extend(surface.model.rows(self.top..top)),
@@ -169,7 +170,7 @@ impl Overlay {
                 out.extend_from_slice(b"\x1b#5");
             }
             out.extend_from_slice(b"\x1b[2K");
-            // No colours: the command can make some of them the background's.
+            // No colours: the command can set some of them to the background's.
             out.extend_from_slice(if is_title { b"\x1b[1;7m" } else { b"" });
             out.extend_from_slice(line.as_bytes());
         }
@@ -184,7 +185,7 @@ impl Overlay {
         out
     }
 
-    /// Puts everything back.
+    /// Returns the bytes that restore the screen and the modes.
     pub fn end(&mut self, surface: &Surface<'_>) -> Vec<u8> {
         let model = surface.model;
         let modes = model.modes();
@@ -193,7 +194,7 @@ impl Overlay {
             Placement::Over => {
                 let mut out = match model.is_drawn() {
                     true => model.rows(self.top..self.size.0),
-                    // Nothing is known: the program draws again.
+                    // Without a model, the program must redraw.
                     false => b"\x1b[0m\x1b[H\x1b[2J".to_vec(),
                 };
                 out.extend(modes.uncover());
@@ -208,13 +209,13 @@ impl Overlay {
         }
     }
 
-    /// Where the terminal has the cursor, if that is not where the model has it.
+    /// Returns where the terminal had the cursor, if the model disagrees.
     fn moved(&self, model: &ScreenModel) -> Option<CursorPosition> {
         let kept = model.cursor_position();
         self.cursor.filter(|cursor| Some(*cursor) != kept)
     }
 
-    /// Whether the program must draw again for everything to be as it was.
+    /// Returns whether the program must redraw to restore the screen in full.
     pub fn is_lossy(&self, model: &ScreenModel) -> bool {
         self.manner == Placement::Over && (!model.is_certain() || self.moved(model).is_some())
     }

@@ -1,50 +1,50 @@
-//! How a prompt stands on the screen: lines at its lower edge, over whatever is there.
+//! Lays out a prompt as lines at the lower edge of the screen.
 
 use unicode_width::UnicodeWidthStr;
 
 use super::card::{self, Extent, Field, wrapped};
 use super::queue::Card;
 
-/// What is shown of a card.
+/// The part of a card that is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PromptView {
     /// The question.
     #[default]
     Question,
-    /// What "always" would save, to be confirmed.
+    /// What "always" would save, for confirmation.
     Always(Extent),
-    /// Everything, from this line.
+    /// Everything, starting at this line.
     Everything(usize),
     /// What the keys do.
     Help,
 }
 
-/// What to draw.
+/// The content of a prompt.
 #[derive(Debug)]
 pub struct Panel<'a> {
     /// Rows and columns of the terminal.
     pub size: (u16, u16),
     /// The card.
     pub card: &'a Card,
-    /// Of how many.
+    /// The number of waiting cards.
     pub waiting: usize,
-    /// Until nobody is asked any more, in seconds.
+    /// The seconds until the card expires.
     pub left: u64,
-    /// Which part.
+    /// The part of the card to show.
     pub page: &'a PromptView,
-    /// What is typed so far.
+    /// The line typed so far.
     pub line: &'a str,
-    /// What was wrong with the last answer, or came of it.
+    /// A message about the last answer.
     pub note: Option<&'a str>,
-    /// Whether single letters count. If not, words do: this terminal answers no questions.
+    /// Whether single letters count. If not, only words do: the terminal does not answer queries.
     pub letters: bool,
 }
 
-/// Lines; the first is the title, and the last is where the cursor is, at its end.
+/// The lines of a panel. The first is the title; the cursor is at the end of the last.
 pub type PanelLines = Vec<String>;
 
 impl Panel<'_> {
-    /// In lines, no more than there are rows, none wider than there are columns.
+    /// Returns the lines: no more than there are rows, none wider than there are columns.
     pub fn lines(&self) -> PanelLines {
         let (rows, width) = (usize::from(self.size.0).max(1), usize::from(self.size.1).max(1));
         let mut end = Vec::new();
@@ -53,7 +53,7 @@ impl Panel<'_> {
         }
         end.extend(self.keys(width));
         end.push(last(&format!("> {}", self.line), width));
-        // The title, and at least one line of what it is about, go before the keys.
+        // The title and at least one line about the call take precedence over the keys.
         let room = rows.saturating_sub(2);
         if end.len() > room {
             let skipped = end.len() - room.max(1);
@@ -128,7 +128,7 @@ impl Panel<'_> {
         }
     }
 
-    /// The arguments are folded before anything else is.
+    /// Lays out the question. If room is short, the arguments are cut first.
     fn question(
         &self,
         room: usize,
@@ -141,7 +141,7 @@ impl Panel<'_> {
         let rest = room.saturating_sub(lines.len());
         let wanted: Vec<Vec<String>> = arguments.iter().map(|field| field.lines(width)).collect();
         let all: usize = wanted.iter().map(Vec::len).sum();
-        // Half of the room at least, and what the context leaves.
+        // At least half of the room, or what the context leaves if that is more.
         let for_arguments = rest.saturating_sub(context.len()).max(rest / 2);
         if all <= for_arguments {
             lines.extend(wanted.into_iter().flatten());
@@ -162,7 +162,7 @@ impl Panel<'_> {
         folded(lines, room, width)
     }
 
-    /// How far everything can be scrolled.
+    /// Returns how far the page with everything can be scrolled.
     pub fn most(&self) -> usize {
         let width = usize::from(self.size.1).max(1);
         let all: usize = card::everything(self.card).iter().map(|field| field.lines(width).len()).sum();
@@ -170,7 +170,7 @@ impl Panel<'_> {
     }
 }
 
-/// No more lines than there is room for; how many are left out is said.
+/// Cuts lines to the room that there is, with a last line that counts those left out.
 fn folded(mut lines: Vec<String>, room: usize, width: usize) -> Vec<String> {
     if lines.len() > room && room > 0 {
         let left = lines.len() - (room - 1);
@@ -186,12 +186,12 @@ fn more(count: usize, width: usize) -> String {
     texts.into_iter().find(|text| text.width() <= width).unwrap_or_else(|| "+".to_owned())
 }
 
-/// The first cells of a text that is not the guarded program's.
+/// Returns the first cells of a text that is not from the guarded program.
 fn first(text: &str, width: usize) -> String {
     wrapped(text, width, width).swap_remove(0)
 }
 
-/// The last cells of what is typed: one is left for the cursor.
+/// Returns the last cells of the typed line, with one cell left for the cursor.
 fn last(text: &str, width: usize) -> String {
     let over = text.width().saturating_sub(width.saturating_sub(1));
     text.chars().skip(over).collect()

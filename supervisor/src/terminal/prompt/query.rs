@@ -1,49 +1,54 @@
-//! A question to the operator's terminal: what was typed before it is answered was typed before the prompt was seen.
+//! A query to the operator's terminal. Keys that arrive before its answer were typed before the prompt was
+//! visible.
 //!
-//! The cursor is put in two places at random, and the terminal is asked where it is. The command may ask the same, and
-//! its answers come on the same way, but it cannot know those places.
+//! The query puts the cursor at two random places, and asks the terminal for the position each time. The
+//! command may ask for the position too, and its answers arrive the same way, but it cannot know those
+//! places.
 
 use std::mem::take;
 
-/// Where the cursor is, row and column from 1.
+/// The cursor's row and column, from 1.
 pub type CursorPosition = (u16, u16);
 
-/// So many places of questions before are remembered.
+/// The number of places of earlier queries that are remembered.
 const MAX_QUERIES: usize = 32;
 
-/// The question, until it is answered.
+/// A query that is not answered yet.
 #[derive(Debug)]
 pub struct Query {
     places: [CursorPosition; 2],
-    /// Whether the place of the cursor before is asked for as well.
+    /// Whether the query first asks where the cursor was.
     with_cursor: bool,
-    /// What came, which may be ours or the command's; and without a place what is the command's, but came after it.
+    /// The replies held back. Those with a place may be the guard's or the command's. Those without one are
+    /// the command's, and wait because they came later.
     held: Vec<(Option<CursorPosition>, Vec<u8>)>,
-    /// Places of questions before this one, whose answers are still to come; whether the one of the cursor comes before it.
+    /// The places of earlier queries whose answers may still come; true if the answer about the cursor
+    /// precedes that one.
     older: Vec<(CursorPosition, bool)>,
 }
 
-/// What an answer was.
+/// The meaning of a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum QueryReply {
-    /// Ours has come, and the cursor was there.
+    /// The query is answered; with the place where the cursor was, if that was asked.
     Complete(Option<CursorPosition>),
-    /// The command's, as far as is known.
+    /// A reply to the command, as far as is known.
     Other(Vec<u8>),
 }
 
 impl Query {
-    /// Two places on a screen of this size.
+    /// Creates a query with two random places on a screen of this size.
     pub fn new((rows, columns): (u16, u16), with_cursor: bool) -> Query {
         let mut bytes = [0; 8];
-        // Without randomness the places are guessed more easily, and the pause after it still counts.
+        // Without randomness the places are easier to guess, but the pause after the answer still protects.
         let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
         let number = |at: usize, most: u16| u16::from_ne_bytes([bytes[at], bytes[at + 1]]) % most.max(1) + 1;
         let places = [(number(0, rows), number(2, columns)), (number(4, rows), number(6, columns))];
         Query { places, with_cursor, held: Vec::new(), older: Vec::new() }
     }
 
-    /// Comes in place of one that was not answered. A terminal that became smaller has moved its cursor.
+    /// Replaces an unanswered query. Its places count for a smaller screen too: there the terminal has moved
+    /// the cursor.
     pub fn follow(&mut self, size: (u16, u16), before: Query) {
         let [first, second] = before.places;
         let asked = before.older.into_iter().chain([(first, before.with_cursor), (second, false)]);
@@ -57,7 +62,8 @@ impl Query {
         }
     }
 
-    /// Whether it answers a question before this one. The answer about the cursor, which came before it, goes with it.
+    /// Returns whether a report answers an earlier query. The report about the cursor that preceded it is
+    /// then dropped.
     fn is_older(&mut self, place: CursorPosition) -> bool {
         let known = self.older.iter().find(|(older, _)| *older == place);
         let Some((_, after_cursor)) = known.filter(|_| !self.places.contains(&place)) else { return false };
@@ -66,18 +72,18 @@ impl Query {
         true
     }
 
-    /// What is sent first, before the cursor moves.
+    /// Returns the bytes to send first, before the cursor moves.
     pub fn before(&self) -> &'static [u8] {
         if self.with_cursor { b"\x1b[6n" } else { b"" }
     }
 
-    /// What is sent when the prompt is drawn. The cursor moves.
+    /// Returns the bytes to send when the prompt is drawn. They move the cursor.
     pub fn after(&self) -> Vec<u8> {
         let [first, second] = self.places.map(|(row, column)| format!("\x1b[{row};{column}H\x1b[6n"));
         (first + &second).into_bytes()
     }
 
-    /// The terminal says where the cursor is.
+    /// Handles a report of the cursor's position.
     pub fn cursor_reported(&mut self, place: CursorPosition, bytes: Vec<u8>) -> Vec<QueryReply> {
         if self.is_older(place) {
             return Vec::new();
@@ -85,11 +91,11 @@ impl Query {
         self.held.push((Some(place), bytes));
         let places: Vec<CursorPosition> = self.held.iter().filter_map(|(place, _)| *place).collect();
         if !places.ends_with(&self.places) {
-            // The last two may be the first of ours, and what was asked before.
+            // The last reports may be the first ones of this query, about the cursor and the first place.
             return self.release(if self.with_cursor { 2 } else { 1 });
         }
         let cursor = if self.with_cursor { places.iter().rev().nth(2).copied() } else { None };
-        // Of the places the first are the command's; what has none always is.
+        // The first reports are the command's. Replies without a place always are.
         let theirs = places.len() - self.places.len() - usize::from(cursor.is_some());
         let mut count = 0;
         let others = take(&mut self.held).into_iter().filter(|(place, _)| {
@@ -99,7 +105,8 @@ impl Query {
         others.map(|(_, bytes)| QueryReply::Other(bytes)).chain([QueryReply::Complete(cursor)]).collect()
     }
 
-    /// The terminal says something else, which is the command's: it goes on in its turn. What does so now.
+    /// Handles another reply, which is for the command. Returns it if it can be passed on at once; otherwise
+    /// it is held, to keep the order.
     pub fn pass(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         if self.held.is_empty() {
             return bytes;
@@ -108,14 +115,14 @@ impl Query {
         Vec::new()
     }
 
-    /// All but so many places, and what came after them.
+    /// Releases all held replies before the last `kept` reports.
     fn release(&mut self, kept: usize) -> Vec<QueryReply> {
         let places = self.held.iter().enumerate().filter(|(_, (place, _))| place.is_some());
         let older = places.rev().nth(kept - 1).map_or(0, |(at, _)| at);
         self.held.drain(..older).map(|(_, bytes)| QueryReply::Other(bytes)).collect()
     }
 
-    /// No answer comes any more: what was kept is the command's, after all.
+    /// Returns all held replies: without an answer to the query, they are for the command.
     pub fn give_up(&mut self) -> Vec<u8> {
         take(&mut self.held).into_iter().flat_map(|(_, bytes)| bytes).collect()
     }
@@ -132,7 +139,7 @@ mod tests {
     #[test]
     fn ours_is_known_by_its_places() {
         let mut query = query(true);
-        // Two of the command's, then where the cursor was, then the two places.
+        // Two reports for the command, then where the cursor was, then the two places.
         assert_eq!(query.cursor_reported((1, 1), b"a".to_vec()), []);
         assert_eq!(query.cursor_reported((3, 4), b"b".to_vec()), []);
         assert_eq!(query.cursor_reported((9, 9), b"c".to_vec()), [QueryReply::Other(b"a".to_vec())]);
@@ -156,7 +163,7 @@ mod tests {
             let mut query = query(with_cursor);
             assert_eq!(query.pass(b"first".to_vec()), b"first");
             assert_eq!(query.cursor_reported((1, 1), b"a".to_vec()), []);
-            // Asked of the terminal together with the place: nothing of it may come before.
+            // Replies that came after a held report must not overtake it.
             assert_eq!(query.pass(b"b".to_vec()), b"");
             assert_eq!(query.pass(b"c".to_vec()), b"");
             let mut came = query.cursor_reported((2, 2), b"d".to_vec());
@@ -185,7 +192,7 @@ mod tests {
 
     #[test]
     fn where_the_cursor_was_before_is_nobodys() {
-        // Answered before the next question is asked, and after.
+        // Answered before the next query is sent, and after.
         for early in [true, false] {
             let (mut before, mut next) = (query(true), query(false));
             assert_eq!(before.cursor_reported((1, 1), b"a".to_vec()), []);

@@ -1,34 +1,34 @@
-//! The cards that wait, the oldest first.
+//! The waiting cards, the oldest first.
 
 use std::collections::BTreeMap;
 
 use guard_approvals::protocol::Approval;
 
-/// Calls that are shown, and answered, together.
+/// Calls that are shown and answered together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Card {
-    /// Its number.
+    /// The card's number.
     pub number: u64,
-    /// What it was at when this was heard.
+    /// The card's revision, as last reported.
     pub revision: u64,
-    /// What it lists; never empty.
+    /// The calls that it lists; never empty.
     pub approvals: Vec<Approval>,
 }
 
-/// All of them.
+/// All waiting cards.
 #[derive(Debug, Default)]
 pub struct Queue {
     cards: BTreeMap<u64, Card>,
 }
 
 impl Queue {
-    /// These and no others.
+    /// Replaces all cards by those of these calls.
     pub fn replace(&mut self, approvals: Vec<Approval>) {
         self.cards.clear();
         approvals.into_iter().for_each(|approval| self.add(approval));
     }
 
-    /// One more.
+    /// Adds a call to its card.
     pub fn add(&mut self, approval: Approval) {
         let number = approval.card;
         let card =
@@ -38,7 +38,7 @@ impl Queue {
         card.approvals.push(approval);
     }
 
-    /// One less. The card that listed it.
+    /// Removes a call. Returns the number of its card.
     pub fn remove(&mut self, id: &str) -> Option<u64> {
         let card =
             self.cards.values_mut().find(|card| card.approvals.iter().any(|listed| listed.id == id))?;
@@ -50,12 +50,12 @@ impl Queue {
         Some(number)
     }
 
-    /// The one to be answered first.
+    /// Returns the card to be answered first.
     pub fn first(&self) -> Option<&Card> {
         self.cards.values().next()
     }
 
-    /// How many.
+    /// Returns the number of cards.
     pub fn len(&self) -> usize {
         self.cards.len()
     }

@@ -1,4 +1,4 @@
-//! What comes of what is typed while a prompt is up.
+//! Handles what is typed while a prompt is up.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use super::query::{self, Query};
 use super::{InputOutcome, Prompt};
 
 impl Prompt {
-    /// Takes what is typed.
+    /// Handles typed bytes.
     pub fn typed(&mut self, bytes: &[u8], now: Instant) -> InputOutcome {
         let mut outcome = InputOutcome::default();
         let taken = self.reader.feed(bytes);
@@ -26,7 +26,8 @@ impl Prompt {
                 _ => match &mut self.up {
                     Some(_) if was_listening => keys.push(typed),
                     Some(up) if up.asking.is_first() => up.ahead.extend(bytes),
-                    // Typed between two cards: for neither, and not for the program.
+                    // Typed between two cards: dropped, because it is for neither of them nor for the
+                    // program.
                     Some(_) => {}
                     None => outcome.keys.extend(bytes),
                 },
@@ -36,7 +37,7 @@ impl Prompt {
         outcome
     }
 
-    /// The question that the terminal has still to answer.
+    /// Returns the query that the terminal has not answered yet.
     fn open_query(&mut self) -> Option<&mut Query> {
         match (&mut self.up, &mut self.late) {
             (Some(up), _) if !up.asking.is_answered() => Some(&mut up.query),
@@ -45,7 +46,7 @@ impl Prompt {
         }
     }
 
-    /// Something that the terminal says to the command: what of that goes on now.
+    /// Handles a reply of the terminal to the command. Returns what can be passed on at once.
     fn passed(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         match self.open_query() {
             Some(query) => query.pass(bytes),
@@ -53,7 +54,7 @@ impl Prompt {
         }
     }
 
-    /// An answer of the terminal's, ours or not.
+    /// Handles a cursor report of the terminal, to the guard's query or the command's.
     fn located(&mut self, place: query::CursorPosition, bytes: Vec<u8>, keys: &mut Vec<u8>, now: Instant) {
         let Some(query) = self.open_query() else {
             keys.extend(bytes);
@@ -77,7 +78,7 @@ impl Prompt {
         }
     }
 
-    /// Keys that were typed while the card was seen. True when they suspend.
+    /// Handles keys that were typed while the card was visible. Returns true if they suspend.
     pub(super) fn read(&mut self, keys: &[Typed], now: Instant) -> bool {
         let Some(up) = &mut self.up else { return false };
         if keys.is_empty() || up.sent.is_some() {

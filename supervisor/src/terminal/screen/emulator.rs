@@ -1,4 +1,4 @@
-//! The screen as vt100 keeps it.
+//! The model of a screen, kept by the vt100 crate.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -6,13 +6,13 @@ use super::super::filter::{PieceKind, Text};
 use super::super::modes::Modes;
 use super::super::sequence::Csi;
 
-/// Screens beyond that are not kept.
+/// The maximum rows and columns of a screen that is modelled.
 const LARGEST: u16 = 1000;
 
-/// What is drawn there.
+/// A screen and its content.
 pub struct Screen {
     pub parser: vt100::Parser,
-    /// The last character, for those that are repeated.
+    /// The last character, for sequences that repeat it.
     last: Vec<u8>,
     pub is_certain: bool,
 }
@@ -31,7 +31,7 @@ impl Screen {
                 Some(csi) => self.csi(&csi, bytes, modes),
                 None => self.is_certain = false,
             },
-            // A link is not kept.
+            // Links are not modelled.
             PieceKind::String(Text::Osc) if bytes.starts_with(b"\x1b]8;") => self.is_certain = false,
             PieceKind::String(_) | PieceKind::More => {}
         }
@@ -41,7 +41,8 @@ impl Screen {
         self.parser.screen().bgcolor() != vt100::Color::Default
     }
 
-    /// vt100 scrolls in lines without the background that terminals give them.
+    /// Notes that the screen may scroll: vt100 does not give new lines the background that terminals give
+    /// them.
     pub fn scrolls(&mut self) {
         self.is_certain &= !self.has_background();
     }
@@ -51,7 +52,7 @@ impl Screen {
             self.scrolls();
         }
         let (inserts, wraps) = (modes.inserts(), modes.wraps());
-        // A shift among them: the part before is drawn with the set before.
+        // Shifts change the character set within the text.
         let shifts = memchr::memchr2(0x0e, 0x0f, bytes).is_some();
         if shifts || inserts || !wraps || modes.draws_boxes() {
             self.text_by_character(bytes, modes);
@@ -79,7 +80,7 @@ impl Screen {
                 let (_, column) = self.parser.screen().cursor_position();
                 let (_, columns) = self.parser.screen().size();
                 if !modes.wraps() && column + width > columns {
-                    // It is drawn over the last.
+                    // It replaces the character at the end of the line.
                     self.parser.process(format!("\x1b[{}G", columns + 1 - width.max(1)).as_bytes());
                 }
                 if modes.inserts() && width > 0 {
@@ -92,11 +93,11 @@ impl Screen {
 
     fn escape(&mut self, bytes: &[u8]) {
         let words: &[u8] = match bytes {
-            // Next line, index.
+            // Next line (NEL), index (IND).
             [_, b'E'] => b"\r\n",
             [_, b'D'] => b"\n",
             [_, b'7' | b'8' | b'=' | b'>' | b'M' | b'c' | b'\\'] => bytes,
-            // Character sets are known to the modes; single shifts and tabs are not.
+            // The modes track character sets, but not single shifts and tab stops.
             [_, b'(' | b')' | b'%' | b' ', ..] => return,
             _ => {
                 self.is_certain = false;
@@ -162,10 +163,10 @@ impl Screen {
                 return csi.numbers().iter().for_each(|mode| self.mode(*mode, csi.last));
             }
             (None, b"!", b'p') => "\x1b[r\x1b[?6l\x1b[?25h\x1b[0m\x1b8".to_owned(),
-            // Known to the modes, or nothing that is seen.
+            // Tracked by the modes, or without visible effect.
             (None, b"", b'h' | b'l') if csi.numbers() == [4] => return,
             (None, b"", b'n' | b'c' | b't' | b'x') => return,
-            // The last is Vim's, to learn what keys are sent.
+            // No visible effect. Vim sends some of these to learn which keys the terminal sends.
             (None, b" ", b'q')
             | (None, b"%", b'm')
             | (_, b"$", b'p')
@@ -180,10 +181,10 @@ impl Screen {
         self.parser.process(words.as_bytes());
     }
 
-    /// A private mode. vt100 has other numbers, or none, for some.
+    /// Sets or resets a private mode. vt100 uses another number for some, or does not know them.
     fn mode(&mut self, mode: u16, set: u8) {
         match mode {
-            // With one screen only, terminals that have no other do nothing.
+            // Terminals with only one screen ignore these; for others, `ScreenModel` handles them.
             47 | 1047 | 1049 => {}
             1048 => self.parser.process(if set == b'h' { b"\x1b7" } else { b"\x1b8" }),
             3 | 69 => self.is_certain = false,
@@ -220,14 +221,14 @@ impl Screen {
                 out.extend_from_slice(cell.contents().as_bytes());
                 at += if cell.is_wide() { 2 } else { 1 };
             } else {
-                // Erased with a background: no character is there.
+                // An erased cell with a background has no character.
                 out.extend_from_slice(b"\x1b[X");
             }
         }
     }
 }
 
-/// Sets the pen for a cell, from nothing.
+/// Returns the sequence that resets the pen and sets it for a cell.
 fn attributes(cell: &vt100::Cell) -> Vec<u8> {
     let mut out = String::from("\x1b[0");
     let flags = [
@@ -253,7 +254,8 @@ fn attributes(cell: &vt100::Cell) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// Whether the pen is set to what vt100 does not know: blinking, hidden, struck through, other underlines.
+/// Returns whether the pen gets attributes that vt100 does not know: blinking, hidden, struck through, other
+/// underlines.
 fn has_more_than_vt100(csi: &Csi<'_>) -> bool {
     if csi.has_parts {
         return true;
@@ -279,7 +281,7 @@ fn has_more_than_vt100(csi: &Csi<'_>) -> bool {
     false
 }
 
-/// The character of DEC's special graphics in this place.
+/// Returns the character of DEC's special graphics for this letter.
 fn box_character(character: char) -> char {
     const GRAPHICS: [char; 31] = [
         '◆', '▒', '␉', '␌', '␍', '␊', '°', '±', '␤', '␋', '┘', '┐', '┌', '└', '┼', '⎺', '⎻', '─', '⎼', '⎽',
@@ -291,7 +293,7 @@ fn box_character(character: char) -> char {
     }
 }
 
-/// Whether a screen of this size is kept.
+/// Returns whether a screen of this size is modelled.
 pub fn is_kept((rows, columns): (u16, u16)) -> bool {
     (1..=LARGEST).contains(&rows) && (2..=LARGEST).contains(&columns)
 }

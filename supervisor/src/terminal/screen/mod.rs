@@ -1,8 +1,8 @@
-//! What stands on the operator's screen while the command has it for itself (the alternate screen): so that what a
-//! prompt covers can be put back.
+//! A model of the operator's screen while the command uses the alternate screen, so that what a prompt covers
+//! can be restored.
 //!
-//! Kept by vt100, which knows less than terminals do: some sequences are put in its words here. Where it cannot know,
-//! the picture is uncertain, and the program is to draw again.
+//! The vt100 crate keeps the model. It knows fewer sequences than terminals do, so some are translated for it
+//! here. Where that is not possible, the model is marked as uncertain, and the program has to redraw.
 
 mod emulator;
 #[cfg(test)]
@@ -15,19 +15,19 @@ use super::modes::Modes;
 use super::quiet::quietly;
 use emulator::{Screen, is_kept};
 
-/// The screen, and what is set.
+/// The model of the screen, and the modes.
 #[derive(Default)]
 pub struct ScreenModel {
     modes: Modes,
     size: (u16, u16),
-    /// None on the screen that scrolls, which terminals put back by themselves, and where it cannot be kept.
+    /// None on the main screen, which terminals restore by themselves, and if the screen cannot be modelled.
     screen: Option<Screen>,
-    /// Whether there is one screen only, which is kept always.
+    /// Whether the terminal has only one screen, which is then always modelled.
     is_single: bool,
 }
 
 impl ScreenModel {
-    /// Of a terminal with so many rows and columns. `is_single`: it has no alternate screen.
+    /// Creates the model of a terminal with `size` rows and columns. `is_single`: it has no alternate screen.
     pub fn new(size: (u16, u16), is_single: bool) -> ScreenModel {
         let mut model = ScreenModel { size, is_single, ..ScreenModel::default() };
         if is_single {
@@ -36,19 +36,19 @@ impl ScreenModel {
         model
     }
 
-    /// What is set.
+    /// Returns the modes.
     pub fn modes(&self) -> &Modes {
         &self.modes
     }
 
-    /// Whether the command has a screen for itself that is put back by what is kept here.
+    /// Returns whether the current screen must be restored from the model.
     pub fn is_kept(&self) -> bool {
         self.is_single || self.modes.alternate()
     }
 
-    /// Takes what is shown.
+    /// Updates the model by output that is shown.
     pub fn feed(&mut self, passed: &Filtered) {
-        // Whatever the command writes must not end this process.
+        // Nothing that the command writes may end this process.
         let taken = catch_unwind(AssertUnwindSafe(|| {
             quietly(|| passed.pieces().for_each(|(kind, bytes)| self.feed_piece(kind, bytes)));
         }));
@@ -70,7 +70,7 @@ impl ScreenModel {
                 self.screen = Screen::new(self.size);
                 if let Some(screen) = &mut self.screen {
                     screen.parser.process(&self.modes.for_model());
-                    // Another sequence leads to a screen as it was left.
+                    // The other modes do not clear the screen, so its content is unknown.
                     screen.is_certain = bytes.windows(4).any(|part| part == b"1049");
                 }
             }
@@ -79,7 +79,8 @@ impl ScreenModel {
         }
     }
 
-    /// The terminal has another size, and shows what it can of what was there.
+    /// Handles a changed size. The terminal may show old content in its own way, so the model becomes
+    /// uncertain.
     pub fn resize(&mut self, size: (u16, u16)) {
         if size == self.size {
             return;
@@ -96,28 +97,28 @@ impl ScreenModel {
         }
     }
 
-    /// Rows and columns.
+    /// Returns rows and columns.
     pub fn size(&self) -> (u16, u16) {
         self.size
     }
 
-    /// Whether what is kept is all that was on the screen.
+    /// Returns whether the model has everything that is on the screen.
     pub fn is_certain(&self) -> bool {
         self.screen.as_ref().is_some_and(|screen| screen.is_certain) && !self.modes.is_beyond_cells()
     }
 
-    /// Whether anything is kept.
+    /// Returns whether there is a model of the screen.
     pub fn is_drawn(&self) -> bool {
         self.screen.is_some()
     }
 
-    /// Where the cursor is, row and column from 1, as a terminal tells it.
+    /// Returns the row and column of the cursor, from 1, as a terminal reports them.
     pub fn cursor_position(&self) -> Option<(u16, u16)> {
         let (row, column) = self.screen.as_ref()?.parser.screen().cursor_position();
         Some((row + 1, (column + 1).min(self.size.1)))
     }
 
-    /// Draws these rows as they were.
+    /// Returns the sequences that draw these rows from the model.
     pub fn rows(&self, rows: std::ops::Range<u16>) -> Vec<u8> {
         let mut out = Vec::new();
         for row in rows {
@@ -129,7 +130,7 @@ impl ScreenModel {
         out
     }
 
-    /// Puts the cursor where it was. Origin mode is as it was then.
+    /// Returns the sequences that put the cursor back. Origin mode must be restored already.
     pub fn cursor(&self) -> Vec<u8> {
         let Some(screen) = self.screen.as_ref().map(|screen| screen.parser.screen()) else {
             return Vec::new();

@@ -11,7 +11,7 @@ fn shown(text: &[u8], size: (u16, u16)) -> ScreenModel {
     model
 }
 
-/// The text of a terminal to which the model is drawn, over something else.
+/// Draws the model to a terminal that shows something else before.
 fn drawn(model: &ScreenModel) -> vt100::Parser {
     let (rows, columns) = model.size();
     let mut parser = vt100::Parser::new(rows, columns, 0);
@@ -115,7 +115,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// Nothing that a command writes ends the front, whatever the size.
+    /// No output of a command may end the front, whatever the size.
     #[test]
     fn nothing_ends_it(bytes in hostile(), rows in 1u16..8, columns in 1u16..14, later in (1u16..8, 1u16..14)) {
         let bytes = [b"\x1b[?1049h", &bytes[..]].concat();
@@ -126,7 +126,7 @@ proptest! {
         model.cursor_position();
     }
 
-    /// What is drawn over is drawn as it was: the same again, when the terminal is the model's.
+    /// Rows drawn from the model have the same content as the model.
     #[test]
     fn rows_are_drawn_as_they_were(bytes in hostile()) {
         let bytes = [b"\x1b[?1049h\x1b[H\x1b[2J", &bytes[..]].concat();
