@@ -2,12 +2,13 @@
 
 use crate::programs::Listed;
 use crate::verdict::CompiledReason;
-use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Request, Security, Verdict};
+use crate::{Access, Ask, Exec, Grant, Outcome, Policy, Request, Security, Site, Verdict};
 
 /// Answers a request. Total: every policy and every request give a verdict.
 pub fn decide<'p>(policy: &'p Policy, request: &Request<'_>) -> Verdict<'p> {
     match request {
-        Request::File { path, access } => decide_file(policy, path, *access),
+        Request::File { path, access } => decide_file(policy, path, *access, None),
+        Request::FileAt { path, access, site } => decide_file(policy, path, *access, Some(*site)),
         Request::Exec(exec) => decide_exec(policy, exec),
         Request::Connect(connection) => policy.network.connect(connection),
         Request::Bind { address, transport, page } => policy.network.bind(*address, *transport, *page),
@@ -26,8 +27,13 @@ fn outcome(grant: Grant) -> Outcome {
     }
 }
 
-fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access) -> Verdict<'p> {
-    let found = policy.map.find(path);
+fn decide_file<'p>(policy: &'p Policy, path: &[u8], access: Access, site: Option<Site>) -> Verdict<'p> {
+    let found = if access.contains(Access::WRITE) {
+        policy.map.find_at(path, site)
+    } else {
+        // Persistence withholds nothing else.
+        policy.map.find_at(path, Some(Site::Own))
+    };
     // The strictest of the wanted bits decides, and is the reason.
     let (grant, reason) = [
         (Access::READ, found.rights.r, found.r),
@@ -73,7 +79,7 @@ impl Policy {
         }
         let fallback = self.programs.fallback;
         let allowed = match request {
-            Request::File { .. } => fallback == Security::Full,
+            Request::File { .. } | Request::FileAt { .. } => fallback == Security::Full,
             // Never asked for.
             Request::Connect(_) | Request::Bind { .. } => false,
             Request::Exec(exec) => {

@@ -41,7 +41,7 @@ pub use decide::decide;
 pub use network::{Connection, Gateway, GatewayConfig, Interface, Page, Transport};
 pub use paths::normalize;
 pub use paths::permission::{Bits, Grant, Permission, Rights};
-pub use paths::persistence::PersistenceSites;
+pub use paths::persistence::{PersistenceSites, Shape};
 pub use paths::tiers::{
     Classes, Exactness, Hierarchy, HierarchyKind, MAX_HIERARCHIES, Name, NameKind, Tiers,
 };
@@ -51,7 +51,7 @@ pub use programs::allowlist::{
 };
 pub use programs::program_copies::{WithheldProgram, decide_copy};
 pub use programs::safe_bins;
-pub use request::{Access, Exec, Request, Role};
+pub use request::{Access, Exec, Request, Role, Site};
 pub use verdict::{Outcome, Reason, Source, Verdict};
 
 /// What the arguments of a program say of it, and what "allow always" saves of it.

@@ -65,6 +65,16 @@ pub struct Exec<'a> {
     pub role: Role,
 }
 
+/// What is around a file, as far as it decides whether persistence protects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Site {
+    /// The tree made, in this session, each directory that holds something protected by its shape: what is there is
+    /// the tree's own.
+    Own,
+    /// The file is, or would become, what runs by itself in a git repository that another name than `.git` has.
+    Repository,
+}
+
 /// A question to [`crate::decide`].
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
@@ -74,6 +84,15 @@ pub enum Request<'a> {
         path: &'a [u8],
         /// What is wanted; with several, all must be granted.
         access: Access,
+    },
+    /// May this file be used so, at a place of which the caller knows more than its path?
+    FileAt {
+        /// The real path.
+        path: &'a [u8],
+        /// What is wanted; with several, all must be granted.
+        access: Access,
+        /// What is known of the place.
+        site: Site,
     },
     /// May this program start?
     Exec(Exec<'a>),

@@ -25,6 +25,7 @@ fn premises() -> PersistenceSites {
         workspaces: vec![b"/home/u/work/sub".to_vec(), b"/home/u/work".to_vec()],
         git_directories: vec![b"/home/u/work/.git".to_vec()],
         git_others: vec![b"/home/u/work/.hooks".to_vec()],
+        hook_directories: Vec::new(),
         guard: vec![b"/opt/guard/openclaw-guard".to_vec()],
     }
 }
@@ -50,6 +51,9 @@ fn only_writing_is_taken_whatever_grants_it() {
         "/home/u/work/sub/.envrc",
         "/home/u/work/.git/hooks/x",
         "/home/u/work/.git/config",
+        "/home/u/work/sub/.git/config",
+        "/srv/new/.git",
+        "/srv/new/.vscode/tasks.json",
         "/home/u/work/.hooks",
         "/home/u/work/.hooks/pre-commit",
         "/opt/guard/openclaw-guard",
@@ -63,9 +67,8 @@ fn only_writing_is_taken_whatever_grants_it() {
         "/home/u/.bashrc2",
         "/home/u/.config",
         "/cfg/fisher",
-        "/home/u/work/.git",
         "/home/u/work/.git/objects/x",
-        "/home/u/work/sub/.git/config",
+        "/home/u/.vscode2/tasks.json",
         "/opt/guard/x",
         "/etc/x",
     ] {

@@ -76,7 +76,8 @@ fn a_denial_splits_a_hierarchy() {
     assert_eq!(split(json!(["/w/*.key", "/w/b*/**"])), ["rw /w/a", "rw /w/c"]);
     // A rule that says less is one, too, and a question.
     for less in ["---", "r--", "r?-"] {
-        let policy = compile(&json!({"version": 1, "permissions": {"base": false, "filesystem":
+        let policy =
+            compile(&json!({"version": 1, "permissions": {"base": false, "persistence": false, "filesystem":
             {"rules": {"/w/**": "rw-", "/w/b/plain/**": less}}}}));
         let expected: &[&str] = match less {
             "---" => &["rw /w/a", "rw /w/c", "rw /w/b/secret"],
@@ -131,7 +132,7 @@ fn what_was_answered_counts() {
             json!({"version": 1, "agents": {"main": {"permissions": {"filesystem": {"rules": saved}}}}});
         let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
         let host = Host { own: OwnStore::Present(&reading), ..host() };
-        let guard = json!({"version": 1, "permissions": {"base": false, "filesystem":
+        let guard = json!({"version": 1, "permissions": {"base": false, "persistence": false, "filesystem":
             {"rules": {"/a/**": "??-", "/a/b/c/**": "r--"}, "default": "---"}}});
         granted(&Disk::new("/a/ /a/b/ /a/b/c/ /a/d/ /e/").tiers(&compile_with(
             &guard,
@@ -322,7 +323,7 @@ fn a_class_that_is_not_exact_says_which_place_it_is() {
 }
 
 #[test]
-fn the_built_in_policy_leaves_work_to_the_kernel() {
+fn the_built_in_policy_leaves_reading_to_the_kernel() {
     let disk = Disk::new(
         "/usr/ /usr/bin/ /usr/lib/ /bin@ /lib@ /opt/ /proc! /sys! /dev/ /dev/null /dev/urandom /dev/tty@ /dev/pts! \
          /etc/ /etc/passwd /etc/shadow /etc/ssh/ /etc/ssh/ssh_config.d/ /etc/ssl/ /etc/ssl/certs/ /etc/ssl/private/ \
@@ -335,7 +336,7 @@ fn the_built_in_policy_leaves_work_to_the_kernel() {
         granted(&tiers),
         [
             "r /opt",
-            "rw /tmp",
+            "r /tmp",
             "r /usr",
             "rw /dev/null (file)",
             "rw /dev/urandom (file)",
@@ -343,10 +344,10 @@ fn the_built_in_policy_leaves_work_to_the_kernel() {
             "r /etc/ssh/ssh_config.d",
             "r /etc/ssl/certs",
             "r /home/u/.bashrc (file)",
-            "rw /home/u/work",
-            "rw /home/u/.cache/pip",
+            "r /home/u/work",
+            "r /home/u/.cache/pip",
             "r /home/u/.cargo/bin",
-            "rw /home/u/.cargo/registry",
+            "r /home/u/.cargo/registry",
         ]
     );
     for (name, class) in tiers.classes.iter() {
@@ -368,7 +369,7 @@ fn a_policy_for_everything_but_the_state_directory() {
 }
 
 #[test]
-fn what_persistence_keeps_takes_writing_apart_and_leaves_reading_whole() {
+fn what_is_protected_anywhere_takes_writing_from_the_kernel_and_leaves_reading_whole() {
     let disk = Disk::new(
         "/usr/ /usr/bin/ /usr/src/ /srv/ /home/ /home/u/ /home/u/.bashrc /home/u/.config/ /home/u/.config/fish/ \
          /home/u/.config/x/ /home/u/work/ /home/u/work/.git/ /home/u/work/.git/hooks/ /home/u/work/.git/objects/ \
@@ -386,16 +387,12 @@ fn what_persistence_keeps_takes_writing_apart_and_leaves_reading_whole() {
         disk.tiers(&compile_with(&guard, "main", &host, &Overrides::default()))
     };
     let all = with(json!(true), json!({"/**": "rwx"}));
+    assert_eq!(granted(&all), ["r /"]);
+    // Without what may be anywhere, the places that are protected are left out.
+    let anywhere = json!({"git": false, "direnv": false, "editors": false, "agents": false});
     assert_eq!(
-        granted(&all),
-        [
-            "r /",
-            "rw /srv",
-            "rw /usr/src",
-            "rw /home/u/.config/x",
-            "rw /home/u/work/src",
-            "rw /home/u/work/.git/objects"
-        ]
+        granted(&with(anywhere.clone(), json!({"/**": "rwx"}))),
+        ["r /", "rw /srv", "rw /usr/src", "rw /home/u/work", "rw /home/u/.config/x"]
     );
     let one = |persistence: Value| {
         let tiers = with(persistence, json!({"~/work/**": "rw-", "/usr/**": "r-x"}));
@@ -404,8 +401,9 @@ fn what_persistence_keeps_takes_writing_apart_and_leaves_reading_whole() {
         (granted(&tiers).join(", "), tiers.classes.write.is_exact())
     };
     assert_eq!(one(json!(false)), ("r /usr, rw /home/u/work".to_owned(), true));
-    let parts = "r /usr, r /home/u/work, rw /home/u/work/.git, rw /home/u/work/src";
-    assert_eq!(one(json!({"git": false})), (parts.to_owned(), false));
+    let reading = "r /usr, r /home/u/work";
+    assert_eq!(one(json!({"git": false})), (reading.to_owned(), false));
+    assert_eq!(one(anywhere), ("r /usr, rw /home/u/work".to_owned(), true));
     // What names a place grants nothing of it, and makes no file one that is granted by itself.
     let named = with(json!(true), json!({"~/.bashrc": "rw-", "~/.config/fish/**": "rw-"}));
     assert_eq!(granted(&named), ["r /home/u/.bashrc (file)", "r /home/u/.config/fish"]);

@@ -155,6 +155,10 @@ impl Doc {
             "exec": { "ask": self.ask.as_str(), "strictInlineEval": self.strict, "roots": self.roots },
             "permissions": {
                 "base": self.base,
+                // What may be anywhere leaves the kernel no writes: here it is on in few documents.
+                "persistence": if self.strict && self.kept.is_empty() { json!(true) } else {
+                    json!({"git": false, "direnv": false, "editors": false, "agents": false})
+                },
                 "filesystem": { "rules": rules, "deny": self.deny, "default": self.default },
             },
         });
@@ -163,12 +167,8 @@ impl Doc {
         let store = json!({"version": 1, "agents":
             {"main": {"permissions": {"filesystem": {"rules": Value::Object(answers)}}}}});
         let reading = Store::parse_own("approvals.json", &store.to_string(), &mut common::ids()).unwrap();
-        let kept = |at: usize| {
-            let every_other = self.kept.iter().skip(at).step_by(2);
-            every_other.map(|path| path.as_bytes().to_vec()).collect()
-        };
-        let premises =
-            PersistenceSites { git_others: kept(0), guard: kept(1), ..PersistenceSites::default() };
+        let kept = self.kept.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let premises = PersistenceSites { guard: kept, ..PersistenceSites::default() };
         let host = Host { own: OwnStore::Present(&reading), premises, ..host() };
         compile_with(&guard, "main", &host, &Overrides::default())
     }

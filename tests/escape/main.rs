@@ -16,6 +16,7 @@ mod machine;
 mod moves;
 mod network;
 mod outside;
+mod planted;
 mod proc;
 mod programs;
 mod resources;

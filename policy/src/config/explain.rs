@@ -255,6 +255,9 @@ impl Policy {
             let set = path.rsplit('.').next().unwrap_or_default();
             Setting::new(Section::Persistence, entry.glob.text(), set, (*source, path.as_str()))
         }));
+        settings.extend(map.kept.shapes().patterns().into_iter().map(|(shape, set, reason)| {
+            Setting::new(Section::Persistence, &shape, set.as_str(), (reason.source, reason.path.as_str()))
+        }));
         settings.extend(self.not_kept(document).into_iter().map(|(set, source, path)| {
             Setting::new(Section::Persistence, set.as_str(), "off", (source, path.as_str()))
         }));

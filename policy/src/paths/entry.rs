@@ -41,6 +41,13 @@ impl<'m> Match<'m> {
         self.granted_w == Grant::Yes
     }
 
+    /// Withholds `w` for a reason, if it is not withheld already.
+    pub(super) fn withhold_write(&mut self, reason: &'m CompiledReason) {
+        if self.rights.w != Grant::No {
+            (self.rights.w, self.w) = (Grant::No, reason);
+        }
+    }
+
     pub(super) fn meet(&mut self, e: &'m CompiledPattern) {
         self.each(e, |other, own| other < own);
     }

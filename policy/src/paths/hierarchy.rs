@@ -33,7 +33,11 @@ impl Policy {
     /// be below it, so that a floor that grants the hierarchy is still right. False where that cannot be
     /// proven.
     pub fn is_uniform(&self, path: &[u8], access: Access) -> bool {
-        self.rights(path).grants(access) && self.map.least_below(path, |_| false).grants(access)
+        // What is protected by its shape may come to be in any directory.
+        let may_hold_shapes = access.contains(Access::WRITE) && self.protects_shapes();
+        !may_hold_shapes
+            && self.rights(path).grants(access)
+            && self.map.least_below(path, |_| false).grants(access)
     }
 
     /// Returns true when some program at or below `dir` may start without asking, or that cannot be excluded.

@@ -5,9 +5,10 @@ use super::entry::{CompiledPattern, Match};
 use super::glob::Glob;
 use super::index::Index;
 use super::normalize;
-use super::permission::Rights;
-use super::persistence::ProtectedPaths;
+use super::permission::{Grant, Rights};
+use super::persistence::{ProtectedPaths, Set};
 use super::saved_rules::Answers;
+use crate::request::Site;
 use crate::verdict::{CompiledReason, Source};
 
 /// The map: denials, then the longest rule, then the base, then the default. `answers` then grant what that
@@ -92,7 +93,30 @@ impl PathRules {
         PathRules { denies, ..self.clone() }.indexed()
     }
 
+    /// Finds what a real path grants, where nothing is known of what lies around it.
     pub(crate) fn find(&self, path: &[u8]) -> Match<'_> {
+        self.find_at(path, None)
+    }
+
+    /// Finds what a real path grants, where `site` is known of what lies around it.
+    pub(crate) fn find_at(&self, path: &[u8], site: Option<Site>) -> Match<'_> {
+        let mut found = self.find_listed(path);
+        if found.rights.w != Grant::No {
+            let shapes = self.kept.shapes();
+            let reason = match site {
+                None => shapes.first(path),
+                Some(Site::Repository) => shapes.reason(Set::Git),
+                Some(Site::Own) => None,
+            };
+            if let Some(reason) = reason {
+                found.withhold_write(reason);
+            }
+        }
+        found
+    }
+
+    /// Finds what a real path grants, by everything that is listed as a pattern.
+    fn find_listed(&self, path: &[u8]) -> Match<'_> {
         if !is_real(path) {
             return Match::new(Rights::NONE, &self.no_path);
         }

@@ -71,7 +71,9 @@ pub fn always(policy: &Policy, requests: &[Request<'_>], is_directory: &dyn Fn(&
         let added = match request {
             _ if policy.repeats(request) == Repeat::AskedEachTime => Err(EACH_TIME.to_owned()),
             Request::Exec(exec) => savings.exec(policy, exec),
-            Request::File { path, access } => savings.file(policy, path, *access, is_directory(path)),
+            Request::File { path, access } | Request::FileAt { path, access, .. } => {
+                savings.file(policy, path, *access, is_directory(path))
+            }
             // The guard never asks about these.
             Request::Connect(_) | Request::Bind { .. } => continue,
         };

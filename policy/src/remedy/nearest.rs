@@ -31,7 +31,9 @@ impl Policy {
     /// overridden there.
     pub fn nearest(&self, request: &Request<'_>) -> Option<Nearest<'_>> {
         match request {
-            Request::File { path, access } => self.nearest_rule(path, *access),
+            Request::File { path, access } | Request::FileAt { path, access, .. } => {
+                self.nearest_rule(path, *access)
+            }
             // An entry has no effect without x.
             Request::Exec(exec) if self.map.find_program(exec.path).rights.x != Grant::Yes => {
                 self.nearest_rule(exec.path, Access::MAP)

@@ -1,7 +1,7 @@
-//! What says where something would run by itself, as it is at the start: homes, the repositories of the work, the guard.
+//! Finds, at the start, where files can make programs run by themselves: homes, the repositories, the guard.
 //!
-//! A repository is looked for as git does, from the start directory upward, without starting git: that would run what its
-//! configuration says. What is made later is the tree's own.
+//! A repository is searched for as git does, from the start directory upward, but without starting git: that
+//! would run the programs that its configuration names. A repository made later belongs to the tree.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,16 +12,16 @@ use guard_policy::PersistenceSites;
 
 use crate::config::realpath::Links;
 
-/// How many git directories are looked at: submodules and worktrees may be many.
+/// The maximum number of git directories: there can be many submodules and worktrees.
 const MAX_SITES: usize = 256;
-/// How many names of a directory are looked at for repositories.
+/// The maximum number of names read in one directory.
 const MAX_NAMES: usize = 1024;
-/// How many files a configuration includes, one by another (git's own bound is 10 deep).
+/// The maximum number of included configuration files (git limits the depth to 10).
 const MAX_INCLUDES: usize = 64;
-/// A configuration is no longer.
+/// The maximum size of a configuration; longer files are ignored.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// All of it.
+/// Finds all sites.
 pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     let variable = |name| env::var_os(name).filter(|value| value.as_bytes().starts_with(b"/"));
     let real = |path: &OsStr| links.real(path.as_bytes()).unwrap_or_else(|| path.as_bytes().to_vec());
@@ -34,6 +34,9 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
     found.others_of(&config, home, home);
     let configs = variable("XDG_CONFIG_HOME").map(PathBuf::from).unwrap_or_else(|| home.join(".config"));
     found.others_of(&configs.join("git/config"), home, home);
+    // Where git is built to read the system's configuration nearly everywhere (git-config(1), FILES).
+    let system = variable("GIT_CONFIG_SYSTEM").map_or_else(|| PathBuf::from("/etc/gitconfig"), PathBuf::from);
+    found.others_of(&system, home, home);
     found.links();
     let mut workspaces = vec![cwd.to_owned()];
     workspaces.extend(found.tops.into_iter().filter(|top| top != cwd));
@@ -44,6 +47,7 @@ pub fn find(links: &Links, cwd: &Path, home: &Path) -> PersistenceSites {
         workspaces: bytes(workspaces),
         git_directories: bytes(found.directories),
         git_others: bytes(found.others),
+        hook_directories: bytes(found.hooks),
         guard: std::fs::read_link("/proc/self/exe").map(|program| bytes(vec![program])).unwrap_or_default(),
     }
 }
@@ -56,15 +60,20 @@ fn bytes(paths: Vec<PathBuf>) -> Vec<Vec<u8>> {
 struct Repositories {
     /// Directories with a `.git` in them.
     tops: Vec<PathBuf>,
-    /// The directories that are a repository's.
+    /// The git directories: `.git`, the common directory, and those of worktrees and modules.
     directories: Vec<PathBuf>,
     others: Vec<PathBuf>,
-    /// Files that configurations include, which have been looked at.
+    /// Directories of hooks that configurations name relative to the work tree.
+    hooks: Vec<PathBuf>,
+    /// How many directories below `modules` were looked at.
+    modules: usize,
+    /// The included configuration files that were read already.
     included: Vec<PathBuf>,
 }
 
 impl Repositories {
-    /// The repositories that a directory is in, a submodule and what it is part of; where it is in none, those right below.
+    /// Finds the repositories that contain a directory: for a submodule, the outer one too. If there is none,
+    /// finds the repositories directly below it.
     fn around(&mut self, cwd: &Path) {
         for directory in cwd.ancestors() {
             if is_repository(directory) {
@@ -83,27 +92,28 @@ impl Repositories {
         self.tops.clear();
     }
 
-    /// What is at `.git`, if anything is.
+    /// Adds the repository whose `.git` is in this directory, if there is one.
     fn top(&mut self, directory: &Path) {
         let git = directory.join(".git");
         let Ok(meta) = std::fs::symlink_metadata(&git) else { return };
         if meta.is_file() {
-            // Whoever writes it says where the configuration is.
+            // This file names the git directory, and so the configuration that git uses.
             self.others.push(git.clone());
             let Some(target) = value_after(&git, "gitdir:") else { return };
             self.tops.push(directory.to_owned());
             self.directory(directory.join(target), directory);
         } else if is_repository(&git) {
-            // Without a HEAD of its own, git would take what lies around it for a repository, with another configuration.
+            // If `.git` loses its HEAD, a HEAD here makes git take this directory for the repository, with
+            // another configuration.
             self.others.push(directory.join("HEAD"));
             self.tops.push(directory.to_owned());
             self.directory(git, directory);
         }
     }
 
-    /// A git directory, with the common one and those of its worktrees and modules.
+    /// Adds a git directory, its common directory, and those of its worktrees and modules.
     fn directory(&mut self, directory: PathBuf, top: &Path) {
-        // The way may have links in it, or `..`.
+        // The path may contain links or `..`.
         let directory = directory.canonicalize().unwrap_or(directory);
         if self.directories.contains(&directory) || self.directories.len() >= MAX_SITES {
             return;
@@ -116,17 +126,19 @@ impl Repositories {
             self.others_of(&directory.join(config), top, &directory);
         }
         for worktree in names(&directory.join("worktrees")) {
-            // Where its `.git` is.
+            // The `.git` file of the worktree.
             self.others.extend(value_after(&worktree.join("gitdir"), "").map(|git| worktree.join(git)));
             self.directory(worktree, top);
         }
         self.modules(&directory.join("modules"), top);
     }
 
-    /// The git directories of submodules, whose names may have slashes.
+    /// Adds the git directories of submodules, whose names may contain slashes.
     fn modules(&mut self, directory: &Path, top: &Path) {
         for module in names(directory) {
-            if self.directories.len() >= MAX_SITES {
+            self.modules += 1;
+            // The rest is protected by its shape, as all of these are.
+            if self.modules > MAX_SITES {
                 return;
             }
             if is_repository(&module) {
@@ -137,7 +149,8 @@ impl Repositories {
         }
     }
 
-    /// What a configuration names: the hooks' directory, files that it includes, and where a submodule's files are.
+    /// Adds the paths that a configuration names: hooks, attributes, templates, included files, and a
+    /// submodule's worktree.
     fn others_of(&mut self, config: &Path, top: &Path, around: &Path) {
         let Some(text) = text(config) else { return };
         let home = env::var_os("HOME").map(PathBuf::from);
@@ -147,7 +160,13 @@ impl Repositories {
         };
         for (section, key, value) in settings(&text) {
             match (section.as_str(), key.as_str()) {
-                ("core", "hookspath") => self.others.push(absolute(&value, top)),
+                ("core", "hookspath") => {
+                    // git takes a relative one from the top of each work tree.
+                    if !value.starts_with(['/', '~']) {
+                        self.hooks.push(PathBuf::from(&value));
+                    }
+                    self.others.push(absolute(&value, top));
+                }
                 ("core", "attributesfile") => self.others.push(absolute(&value, top)),
                 ("core", "worktree") => self.others.push(around.join(value).join(".git")),
                 ("include" | "includeif", "path") => {
@@ -166,7 +185,7 @@ impl Repositories {
 }
 
 impl Repositories {
-    /// Hooks are often links to scripts of the work: what they lead to is run.
+    /// Adds the links in hook directories: hooks are often links to scripts in the workspace.
     fn links(&mut self) {
         let hooks = self.directories.iter().map(|directory| directory.join("hooks"));
         let places: Vec<PathBuf> = hooks.chain(self.others.iter().cloned()).collect();
@@ -178,7 +197,8 @@ impl Repositories {
     }
 }
 
-/// As git tells a repository from another directory (setup.c, is_git_directory), but for what is in `HEAD`.
+/// Returns whether git takes the directory for a repository (setup.c, is_git_directory); the content of
+/// `HEAD` is not checked.
 fn is_repository(directory: &Path) -> bool {
     directory.join("HEAD").symlink_metadata().is_ok()
         && (directory.join("commondir").exists()
@@ -198,15 +218,15 @@ fn text(file: &Path) -> Option<String> {
     std::fs::read(file).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a file of one line says behind a word.
+/// Returns the text after `word` in a file of one line; None if it is empty or the word is missing.
 fn value_after(file: &Path, word: &str) -> Option<String> {
     let text = text(file)?;
     let said = text.strip_prefix(word)?.trim_end_matches(['\n', '\r']).trim_start();
     (!said.is_empty()).then(|| said.to_owned())
 }
 
-/// Section, key and value of each line of a git configuration (git-config(1), "Syntax"), names in small letters. Enough
-/// to find paths: what goes on in the next line is cut.
+/// Returns section, key and value of each line of a git configuration (git-config(1), "Syntax"), names in
+/// lower case. Enough to find paths: a value that continues in the next line is cut.
 fn settings(text: &str) -> Vec<(String, String, String)> {
     let mut settings = Vec::new();
     let mut section = String::new();
@@ -257,7 +277,7 @@ mod tests {
         );
     }
 
-    /// A directory that git takes for a repository's.
+    /// Makes a directory that git takes for a repository.
     fn repository(at: &Path) {
         for name in ["objects", "refs"] {
             fs::create_dir_all(at.join(name)).unwrap();
@@ -293,15 +313,15 @@ mod tests {
         assert_eq!(found.directories, [git.clone(), git.join("worktrees/w"), git.join("modules/a/b")]);
         let module = git.join("modules/a/b/../../../../sub/.git");
         assert_eq!(found.others, [top.join("HEAD"), top.join("hooks"), PathBuf::from("/w/.git"), module]);
-        // From a submodule it is both, and the file that leads there.
+        // From a submodule: both repositories, and the `.git` file that leads to the first.
         let found = around(&root.join("top/sub"));
         assert_eq!(found.tops, [top.join("sub"), top.clone()]);
         assert_eq!(found.directories[..2], [git.join("modules/a/b"), git.clone()]);
         assert_eq!(found.others[0], top.join("sub/.git"));
-        // From around it, those right below.
+        // From the parent: the repositories directly below.
         let found = around(&root);
         assert!(found.tops.is_empty() && found.directories.contains(&git));
-        // What only has the name is none.
+        // A directory that is only named `.git` is not a repository.
         fs::remove_file(git.join("HEAD")).unwrap();
         fs::remove_file(top.join("sub/.git")).unwrap();
         assert!(around(&top).directories.is_empty());
@@ -316,7 +336,7 @@ mod tests {
             let found = around(&root);
             assert_eq!(found.others[0], root.join(".git"), "{text:?}");
         }
-        // A repository that is its own common directory, and one that leads in circles.
+        // A repository that is its own common directory.
         fs::remove_file(root.join(".git")).unwrap();
         repository(&root.join(".git"));
         fs::write(root.join(".git/commondir"), ".\n").unwrap();

@@ -13,6 +13,7 @@ use guard_policy::{
     decide, decide_copy,
 };
 use parking_lot::Mutex;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::audit::report::{Logged, Reporter};
@@ -22,7 +23,9 @@ use crate::exec::{ContentMatcher, ExecLocks, Scripts};
 use crate::judge::bound_sockets::Servers;
 use crate::judge::consent::{Background, ConsentState, about_file};
 use crate::judge::local_address::interface_of;
+use crate::judge::made_directories::MadeDirectories;
 use crate::judge::recorder::Recorder;
+use crate::judge::shapes::{Shapes, Subject};
 use crate::landlock;
 use crate::resolve::special_files::{Classification, classify, is_the_machines};
 use crate::resolve::{Object, Resolver};
@@ -62,6 +65,8 @@ pub struct Guard {
     pub copies: Arc<ContentMatcher>,
     /// The sockets that the tree has bound.
     pub servers: Arc<Servers>,
+    /// The directories that the tree has made.
+    pub made: Arc<MadeDirectories>,
 }
 
 /// The policy's verdict on a program that is a copy of these: the strictest of the verdicts on each.
@@ -121,6 +126,7 @@ impl Guard {
             turns: Arc::default(),
             scripts: Arc::default(),
             servers: Arc::default(),
+            made: Arc::default(),
         }
     }
 
@@ -179,7 +185,13 @@ impl Guard {
 
     /// Whether the policy allows this without asking, for a real path whose meaning does not depend on the caller.
     pub fn allows(&self, path: &[u8], access: Access) -> bool {
-        decide(self.policy(), &Request::File { path, access }).outcome == Outcome::Allow
+        let request = self.shapes().request(path, access, Subject::New);
+        decide(self.policy(), &request).outcome == Outcome::Allow
+    }
+
+    /// What is protected by its shape.
+    pub fn shapes(&self) -> Shapes<'_> {
+        Shapes { policy: self.policy(), made: &self.made }
     }
 
     /// Judges an access to the object or entry at the real path `path`.
@@ -193,6 +205,31 @@ impl Guard {
         path: &[u8],
         object: Option<&Object>,
         access: Access,
+    ) -> Result<(), Errno> {
+        let subject = match object {
+            Some(object) if object.kind() == FileType::Directory => Subject::Directory,
+            Some(_) => Subject::There,
+            None => Subject::New,
+        };
+        self.judge_subject(caller, operation, path, object, access, subject)
+    }
+
+    /// Judges whether a directory may be made at the real path `path`.
+    ///
+    /// # Errors
+    /// EACCES if it is refused.
+    pub fn judge_mkdir(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
+        self.judge_subject(caller, Operation::Write, path, None, Access::WRITE, Subject::Directory)
+    }
+
+    fn judge_subject(
+        &self,
+        caller: &Caller<'_>,
+        operation: Operation,
+        path: &[u8],
+        object: Option<&Object>,
+        access: Access,
+        subject: Subject,
     ) -> Result<(), Errno> {
         let writes = access.contains(Access::WRITE);
         let asked = match classify(caller, &self.tree, path, object, writes)? {
@@ -208,7 +245,7 @@ impl Guard {
             self.saw(&asked, used(access, object.is_none()));
         }
         let policy = self.policy();
-        let request = Request::File { path: &asked, access };
+        let request = self.shapes().request(&asked, access, subject);
         let verdict = decide(policy, &request);
         if verdict.outcome != Outcome::Ask {
             return self.settle(caller, operation, path, &[], &verdict);
@@ -247,7 +284,9 @@ impl Guard {
     /// # Errors
     /// EACCES if it is refused.
     pub fn judge_link(&self, caller: &Caller<'_>, path: &[u8]) -> Result<(), Errno> {
-        match self.policy().keeps_below(path) {
+        let policy = self.policy();
+        let shape = || self.shapes().forbids_link(path).and_then(|shape| policy.shape_reason(&shape));
+        match policy.keeps_below(path).or_else(shape) {
             Some(because) => self.deny(caller, Operation::Write, path, &[], &because),
             None => Ok(()),
         }

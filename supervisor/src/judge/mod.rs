@@ -6,4 +6,6 @@ pub mod bound_sockets;
 pub(crate) mod consent;
 pub mod guard;
 pub mod local_address;
+pub mod made_directories;
 pub mod recorder;
+pub mod shapes;

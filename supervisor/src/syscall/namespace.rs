@@ -1,5 +1,7 @@
 //! Names in directories: mkdir, mknod, symlink, unlink, rmdir.
 
+use std::os::fd::AsFd;
+
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 
@@ -8,8 +10,13 @@ use crate::caller::CallerPath;
 use crate::reply::HandlerResult;
 use crate::resolve::{DirEntry, Dots, Last, Target};
 
-/// Resolves the entry that a creating call names: it must be free, and the policy must allow creating it.
-fn free_entry(request: &Request<'_, '_>, dirfd: i32, path: u64) -> Result<DirEntry, Errno> {
+/// Resolves the entry that a creating call names: it must be free, and `judge` must allow creating it.
+fn free_entry(
+    request: &Request<'_, '_>,
+    dirfd: i32,
+    path: u64,
+    judge: impl Fn(&Request<'_, '_>, &DirEntry) -> Result<(), Errno>,
+) -> Result<DirEntry, Errno> {
     let path = request.caller.path(path)?;
     let target = request.guard.resolver.resolve(request.caller, dirfd, path.as_bytes(), Last::Name)?;
     match target {
@@ -30,11 +37,17 @@ pub fn mkdir(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32) -> Han
     // Holds the rename lock: a file that is being renamed must not become a directory meanwhile, because a directory is
     // judged by everything below it.
     let _alone = super::rename::alone(request);
-    let entry = free_entry(request, dirfd, path)?;
+    let judge =
+        |request: &Request<'_, '_>, entry: &DirEntry| request.guard.judge_mkdir(request.caller, &entry.path);
+    let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
     // The kernel drops the other bits of a directory's mode (S_IRWXUGO | S_ISVTX).
     let mode = Mode::from_raw_mode(mode as u32 & 0o1777);
-    request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode))
+    let outcome = request.perform(|| rustix::fs::mkdirat(&entry.parent, entry.written(), mode));
+    if outcome.is_ok() {
+        request.guard.made.record(entry.parent.as_fd(), &entry.name);
+    }
+    outcome
 }
 
 pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device: u64) -> HandlerResult {
@@ -48,7 +61,7 @@ pub fn mknod(request: &Request<'_, '_>, dirfd: i32, path: u64, mode: i32, device
         libc::S_IFDIR => return Err(Errno::PERM),
         _ => return Err(Errno::INVAL),
     };
-    let entry = free_entry(request, dirfd, path)?;
+    let entry = free_entry(request, dirfd, path, judge)?;
     request.adopt_umask()?;
     // The kernel's `dev` argument is an unsigned int in its old encoding (include/linux/kdev_t.h, new_decode_dev).
     let (major, minor) = (device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xf_ff00));
@@ -64,7 +77,7 @@ pub fn symlink(request: &Request<'_, '_>, text: u64, dirfd: i32, path: u64) -> H
     if text.as_bytes().is_empty() {
         return Err(Errno::NOENT);
     }
-    let entry = free_entry(request, dirfd, path)?;
+    let entry = free_entry(request, dirfd, path, judge)?;
     request.guard.judge_link(request.caller, &entry.path)?;
     request.perform(|| rustix::fs::symlinkat(text.as_bytes(), &entry.parent, entry.written()))
 }

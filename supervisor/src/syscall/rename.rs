@@ -54,8 +54,12 @@ pub fn stay(request: &Request<'_, '_>, entry: &DirEntry) -> Result<(), Errno> {
 fn keep_rights(request: &Request<'_, '_>, old: &[u8], new: &[u8], directory: bool) -> Result<(), Errno> {
     let guard = request.guard;
     // The floor's grants move along with the directory, and may exceed what the policy allows at the new path.
-    let may_move =
-        || guard.policy().may_move(old, new, directory) && guard.floor.may_move(guard.policy(), old, new);
+    let shapes = guard.shapes();
+    let may_move = || {
+        guard.policy().may_move(old, new, directory)
+            && guard.floor.may_move(guard.policy(), old, new)
+            && if directory { shapes.may_move(old, new) } else { !shapes.protects(old) }
+    };
     if guard.observe || may_move() { Ok(()) } else { Err(Errno::XDEV) }
 }
 

@@ -1,13 +1,14 @@
 //! Persistence: places where the tree could leave something that runs later, outside the guard.
 //!
 //! These places withhold `w`, whether a rule, an answer or the default grants it. Reading and executing are
-//! unaffected. They are literal paths and whole directories: with a pattern that could match anywhere, no
-//! directory could be proven writable as a whole.
+//! unaffected. Some are literal paths and whole directories; others are known by their shape, wherever they are. While
+//! a shape is protected, no directory is writable as a whole, and the kernel is left no writes.
 
 mod lists;
 mod premises;
 mod protected;
 mod set;
+mod shapes;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use lists::{Start, places};
 pub use premises::PersistenceSites;
 pub(crate) use protected::ProtectedPaths;
 pub(crate) use set::Set;
+pub use shapes::Shape;
+pub(crate) use shapes::Shapes;
 
 /// The most that a protected place grants: everything but `w`.
 const CEILING: Rights = Rights { r: Grant::Yes, w: Grant::No, x: Grant::Yes };
@@ -37,8 +40,10 @@ pub(crate) enum Hint {
 /// Returns the protected places of all sets that are on.
 pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> ProtectedPaths {
     let mut making = Making { host, entries: Vec::new(), seen: HashSet::new() };
+    let mut reasons = Vec::new();
     for set in Set::ALL.into_iter().filter(|set| is_on(*set)) {
         let reason = Arc::new(reason(set, hint));
+        reasons.push((set, Arc::clone(&reason)));
         for (start, rest) in places(set) {
             for top in tops(host, start) {
                 making.add(&[top, rest.as_bytes()].concat(), &reason);
@@ -53,11 +58,15 @@ pub(crate) fn kept(host: &Host<'_>, hint: Hint, is_on: impl Fn(Set) -> bool) -> 
             Set::Guard => premises.guard.iter().for_each(|path| making.add(path, &reason)),
             Set::Path => host.path_dirs.iter().filter(|dir| is_kept_of_path(host, dir)).for_each(|dir| {
                 making.add(&[dir, &b"/"[..]].concat(), &reason);
+                // It would make the directory one that is not protected at the next start.
+                making.add(&[around(dir), b"/pyvenv.cfg"].concat(), &reason);
             }),
             _ => {}
         }
     }
-    ProtectedPaths::new(making.entries)
+    let homes = tops(host, Start::Home).into_iter().map(<[u8]>::to_vec).collect();
+    let shapes = Shapes::new(reasons, homes, &host.premises.hook_directories);
+    ProtectedPaths::new(making.entries, shapes)
 }
 
 fn reason(set: Set, hint: Hint) -> CompiledReason {
@@ -97,11 +106,16 @@ fn is_kept_of_path(host: &Host<'_>, dir: &[u8]) -> bool {
     let premises = &host.premises;
     let holds_work = is_below(host.cwd, dir) || premises.workspaces.iter().any(|top| is_below(top, dir));
     let is_in_work = premises.workspaces.iter().any(|top| is_below(dir, top));
-    let around = dir.iter().rposition(|byte| *byte == b'/').map_or(dir, |at| &dir[..at]);
     let is_environment = || {
-        dir.ends_with(b"/node_modules/.bin") || (host.realpath)(&[around, b"/pyvenv.cfg"].concat()).is_some()
+        dir.ends_with(b"/node_modules/.bin")
+            || (host.realpath)(&[around(dir), b"/pyvenv.cfg"].concat()).is_some()
     };
     !(holds_work || is_in_work && is_environment())
+}
+
+/// Returns the directory that contains another.
+fn around(dir: &[u8]) -> &[u8] {
+    dir.iter().rposition(|byte| *byte == b'/').map_or(dir, |at| &dir[..at])
 }
 
 struct Making<'a> {

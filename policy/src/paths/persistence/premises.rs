@@ -15,6 +15,9 @@ pub struct PersistenceSites {
     pub git_directories: Vec<Vec<u8>>,
     /// Other paths that git depends on: a `.git` file, the hooks directory, included configuration files.
     pub git_others: Vec<Vec<u8>>,
+    /// Directories of hooks that the operator's configuration names relative to each work tree (git-config(1),
+    /// `core.hooksPath`).
+    pub hook_directories: Vec<Vec<u8>>,
     /// The guard's own executable.
     pub guard: Vec<Vec<u8>>,
 }

@@ -145,6 +145,11 @@ impl Compared<'_> {
         if self.grant(*rights) == Grant::Ask {
             return Err(format!("{place} asks before {}", self.word()));
         }
+        if self.bit == Access::WRITE && self.policy.protects_shapes() && !is_literal {
+            return Err(format!(
+                "{place} may come to hold names that permissions.persistence protects in every directory, such as .envrc"
+            ));
+        }
         if self.walked.is_cut {
             return Err(format!(
                 "{place} is not all among the {MAX_HIERARCHIES} hierarchies that are granted"

@@ -166,7 +166,8 @@ impl<'p> TierWalk<'p> {
                     self.directory(path, kind, said, part.granted, &part.reach);
                 }
                 NameKind::File if said.is_named || HARMLESS_DEVICES.contains(&&*path) => {
-                    self.grant(&path, said, part.granted, self.policy.rights(&path), HierarchyKind::File);
+                    let rights = self.policy.rights(&path);
+                    self.grant(&path, said, part.granted, rights, HierarchyKind::File);
                 }
                 NameKind::File | NameKind::Other => {}
             }
@@ -183,17 +184,23 @@ impl<'p> TierWalk<'p> {
         around: Granted,
         reach: &RightsBelow<'p>,
     ) {
-        let own = self.policy.rights(&path);
+        let own = self.whole(self.policy.rights(&path));
         let has_parts = kind == NameKind::Mixed || said.is_below;
         let mut granted = around;
         if kind == NameKind::Directory && !missing(around, own).is_empty() {
-            let least = reach.least(&path, |_| false);
+            let least = self.whole(reach.least(&path, |_| false));
             granted = self.grant(&path, said, around, own.meet(least), HierarchyKind::Directory);
         }
-        if has_parts && !missing(granted, reach.most(&path)).is_empty() {
+        if has_parts && !missing(granted, self.whole(reach.most(&path))).is_empty() {
             let reach = reach.below(&path);
             self.parts.push_back(Subtree { path, granted, reach });
         }
+    }
+
+    /// Returns what the kernel may be given of these rights of a directory: no writing while something is protected by its shape,
+    /// which may come to be anywhere.
+    fn whole(&self, rights: Rights) -> Rights {
+        if self.policy.protects_shapes() { Rights { w: Grant::No, ..rights } } else { rights }
     }
 
     /// Grants what `rights` has beyond what the directory around it already grants.

@@ -1,0 +1,455 @@
+//! Places that are protected wherever they are, by the components of their path.
+//!
+//! A search for repositories and workspaces can be misled: by the start directory, by an earlier session, by what
+//! was moved away for a moment. A shape cannot. It consists of a *tail*, such as `.vscode/` or `hooks/`, and the
+//! directory that holds it. What the tree puts into a holder that it made itself in the same session is its own;
+//! the caller of [`crate::decide`] knows which directories those are.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use super::Set;
+use super::lists::{Start, places};
+use crate::verdict::CompiledReason;
+
+/// What git runs or reads its configuration from, directly in a git directory (gitrepository-layout(5)).
+const GIT_FILES: [&[u8]; 3] = [b"config", b"config.worktree", b"commondir"];
+/// Directories of a git directory that hold git directories: those of submodules and of worktrees.
+const GIT_NESTS: [&[u8]; 2] = [b"modules", b"worktrees"];
+/// What makes a directory look like a git directory (git's setup.c, `is_git_directory`).
+const GIT_MARKS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+/// Files of Mercurial's and Jujutsu's repositories that name programs, or another place that does.
+const OTHER_REPOSITORIES: [(&[u8], &[&[u8]]); 2] = [
+    (b".hg", &[b"hgrc", b"hgrc-not-shared", b"requires", b"sharedpath"]),
+    (b".jj", &[b"repo", b"repo/config.toml"]),
+];
+
+/// A protected shape in a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape<'p> {
+    pub(crate) set: Set,
+    /// The directory that holds the tail.
+    pub holder: &'p [u8],
+    /// How long the path is up to the end of the tail.
+    pub end: usize,
+    /// Whether the tail names a file: a directory of that name is not protected.
+    pub is_file: bool,
+}
+
+/// The tails that may follow one first component.
+type Tails = HashMap<&'static [u8], Vec<Tail>>;
+
+/// The end of a path that is protected in every directory.
+#[derive(Clone, Debug)]
+struct Tail {
+    set: Set,
+    /// The components after the first.
+    rest: Vec<&'static [u8]>,
+    /// Whether everything below it belongs to it.
+    is_directory: bool,
+}
+
+/// What the lists say of every workspace, by first component. Repositories are told apart below.
+static TAILS: LazyLock<Tails> = LazyLock::new(|| {
+    let mut tails = Tails::new();
+    for set in Set::ALL {
+        for (_, place) in places(set).filter(|(start, _)| *start == Start::Workspace) {
+            let is_directory = place.ends_with('/');
+            let mut components = place.trim_matches('/').split('/').map(str::as_bytes);
+            let Some(first) = components.next() else { continue };
+            if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
+                let tail = Tail { set, rest: components.collect(), is_directory };
+                tails.entry(first).or_default().push(tail);
+            }
+        }
+    }
+    tails
+});
+
+/// The shapes that a policy protects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shapes {
+    /// By set, where it is on.
+    reasons: Vec<(Set, Arc<CompiledReason>)>,
+    /// Home directories, whose own lists say what is protected in them.
+    homes: Vec<Vec<u8>>,
+    /// The directories of hooks that a configuration names relative to each work tree, as components.
+    hooks: Vec<Vec<Vec<u8>>>,
+}
+
+impl Shapes {
+    pub(super) fn new(
+        reasons: Vec<(Set, Arc<CompiledReason>)>,
+        homes: Vec<Vec<u8>>,
+        hooks: &[Vec<u8>],
+    ) -> Shapes {
+        let components = |path: &Vec<u8>| {
+            let names = path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+            names.map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        // Without a name it would be the work tree itself, and with `..` a place outside.
+        let is_plain = |path: &Vec<Vec<u8>>| !path.is_empty() && path.iter().all(|name| name != b"..");
+        let hooks = hooks.iter().map(components).filter(is_plain).collect();
+        let has_shape = |set: Set| set == Set::Git || TAILS.values().flatten().any(|tail| tail.set == set);
+        let reasons = reasons.into_iter().filter(|(set, _)| has_shape(*set)).collect();
+        Shapes { reasons, homes, hooks }
+    }
+
+    /// Returns whether nothing is protected by its shape.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reasons.is_empty()
+    }
+
+    /// Returns the reason of a set, if it is on.
+    pub(crate) fn reason(&self, set: Set) -> Option<&CompiledReason> {
+        self.reasons.iter().find(|(other, _)| *other == set).map(|(_, reason)| &**reason)
+    }
+
+    /// Returns a pattern for each shape, as the operator would write it, with the reason of its set.
+    pub(crate) fn patterns(&self) -> Vec<(String, Set, &CompiledReason)> {
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        let mut shapes: Vec<(String, Set)> = Vec::new();
+        for (first, tails) in TAILS.iter() {
+            shapes.extend(tails.iter().map(|tail| {
+                let names = [*first].into_iter().chain(tail.rest.iter().copied()).map(text);
+                let end = if tail.is_directory { "/**" } else { "" };
+                (format!("**/{}{end}", names.collect::<Vec<_>>().join("/")), tail.set)
+            }));
+        }
+        let git = |part: &str| (format!("**/{part}"), Set::Git);
+        shapes.push(git(".git"));
+        for top in ["", "modules/**/", "worktrees/**/"] {
+            let files =
+                GIT_FILES.iter().map(|name| text(name)).chain(["info/attributes".into(), "hooks/**".into()]);
+            shapes.extend(files.map(|file| git(&format!(".git/{top}{file}"))));
+        }
+        for (name, files) in OTHER_REPOSITORIES {
+            shapes.extend(files.iter().map(|file| git(&format!("{}/{}", text(name), text(file)))));
+        }
+        let hooks =
+            self.hooks.iter().map(|names| names.iter().map(|name| text(name)).collect::<Vec<_>>().join("/"));
+        shapes.extend(hooks.map(|path| git(&format!("{path}/**"))));
+        shapes.sort();
+        let on = shapes.into_iter().filter_map(|(shape, set)| Some((shape, set, self.reason(set)?)));
+        on.collect()
+    }
+
+    /// Returns the first set by which a path is protected.
+    pub(crate) fn first(&self, path: &[u8]) -> Option<&CompiledReason> {
+        let mut found = None;
+        self.each(path, &mut |shape| {
+            found = self.reason(shape.set);
+            found.is_some()
+        });
+        found
+    }
+
+    /// Returns every protected shape in a real path.
+    pub(crate) fn all<'p>(&self, path: &'p [u8]) -> Vec<Shape<'p>> {
+        let mut shapes = Vec::new();
+        self.each(path, &mut |shape| {
+            shapes.push(shape);
+            false
+        });
+        shapes
+    }
+
+    /// Calls `found` for each protected shape until it returns true.
+    fn each<'p>(&self, path: &'p [u8], found: &mut dyn FnMut(Shape<'p>) -> bool) {
+        if self.is_empty() {
+            return;
+        }
+        let is_on = |set| self.reason(set).is_some();
+        for at in Components::of(path) {
+            let (name, holder) = (at.name(), at.holder());
+            let mut tails = TAILS.get(name).into_iter().flatten();
+            let tail = tails.find(|tail| is_on(tail.set) && at.matches(tail) && !self.is_home(holder));
+            if let Some(tail) = tail {
+                let end = at.end + tail.rest.iter().map(|name| name.len() + 1).sum::<usize>();
+                if found(Shape { set: tail.set, holder, end, is_file: !tail.is_directory }) {
+                    return;
+                }
+            }
+            if is_on(Set::Git) && self.repository(&at, found) {
+                return;
+            }
+        }
+    }
+
+    /// What a component makes of the path if it is the name of a repository, or of a directory of hooks.
+    fn repository<'p>(&self, at: &Component<'p>, found: &mut dyn FnMut(Shape<'p>) -> bool) -> bool {
+        let set = Set::Git;
+        if at.name().eq_ignore_ascii_case(b".git") {
+            if at.is_last() {
+                return found(Shape { set, holder: at.holder(), end: at.end, is_file: true });
+            }
+            let inside: Vec<Component<'p>> = at.after().collect();
+            // A submodule may have any name, with slashes in it.
+            let count = if GIT_NESTS.contains(&inside[0].name()) { inside.len() } else { 1 };
+            return inside[..count].iter().any(|part| {
+                part.git_part().is_some_and(|is_file| {
+                    found(Shape { set, holder: part.holder(), end: part.part_end(is_file), is_file })
+                })
+            });
+        }
+        for (name, files) in OTHER_REPOSITORIES {
+            let inside = at.rest();
+            if at.name().eq_ignore_ascii_case(name) && files.contains(&inside) {
+                return found(Shape { set, holder: at.itself(), end: at.path.len(), is_file: true });
+            }
+        }
+        let leads = |hooks: &Vec<Vec<u8>>| {
+            let mut names = Components::of(at.path).skip_while(|other| other.start != at.start);
+            hooks.iter().all(|hook| names.next().is_some_and(|name| name.name() == hook))
+        };
+        self.hooks.iter().any(leads)
+            && found(Shape { set, holder: at.holder(), end: at.path.len(), is_file: false })
+    }
+
+    fn is_home(&self, directory: &[u8]) -> bool {
+        self.homes.iter().any(|home| home == directory)
+    }
+
+    /// Returns what a directory or a link at a path would lead to, if that is protected: the path ends before its tail
+    /// does. Where what is moved there would itself be the holder, that is the path.
+    pub(crate) fn leads_to<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
+        if self.is_empty() {
+            return None;
+        }
+        let is_on = |set| self.reason(set).is_some();
+        let shape = |set, holder| Shape { set, holder, end: path.len(), is_file: false };
+        Components::of(path).find_map(|at| {
+            let holder = at.holder();
+            if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
+                return Some(shape(Set::Git, holder));
+            }
+            let tails = TAILS.get(at.name()).into_iter().flatten();
+            let mut leading = tails.filter(|tail| is_on(tail.set) && at.leads(tail));
+            let tail = leading.next().filter(|_| !self.is_home(holder))?;
+            Some(shape(tail.set, holder))
+        })
+    }
+
+    /// Returns the directories that, if they look like git directories, make a part of one of this path.
+    pub(crate) fn git_directories<'p>(&self, path: &'p [u8]) -> Vec<&'p [u8]> {
+        if self.reason(Set::Git).is_none() {
+            return Vec::new();
+        }
+        let parts = Components::of(path).filter(|at| at.git_part().is_some());
+        parts.map(|at| at.holder()).collect()
+    }
+
+    /// Returns the directory that may become a git directory by a name that is made in it.
+    pub(crate) fn marked<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
+        self.reason(Set::Git)?;
+        let last = Components::of(path).find(Component::is_last)?;
+        GIT_MARKS.contains(&last.name()).then(|| last.holder())
+    }
+}
+
+/// The components of a path.
+struct Components;
+
+impl Components {
+    fn of(path: &[u8]) -> impl Iterator<Item = Component<'_>> {
+        Components::from(path, 0)
+    }
+
+    /// The components after the slash at `slash`.
+    fn from(path: &[u8], slash: usize) -> impl Iterator<Item = Component<'_>> {
+        let mut next = slash;
+        std::iter::from_fn(move || {
+            if next >= path.len() {
+                return None;
+            }
+            let start = next + 1;
+            let length = path[start..].iter().position(|byte| *byte == b'/').unwrap_or(path.len() - start);
+            next = start + length;
+            Some(Component { path, start, end: next })
+        })
+    }
+}
+
+/// A component of a path, by where it begins and ends.
+#[derive(Clone, Copy)]
+struct Component<'p> {
+    path: &'p [u8],
+    start: usize,
+    end: usize,
+}
+
+impl<'p> Component<'p> {
+    fn name(&self) -> &'p [u8] {
+        &self.path[self.start..self.end]
+    }
+
+    /// The directory that it is in.
+    fn holder(&self) -> &'p [u8] {
+        &self.path[..(self.start - 1).max(1)]
+    }
+
+    /// The path that ends with it.
+    fn itself(&self) -> &'p [u8] {
+        &self.path[..self.end]
+    }
+
+    fn is_last(&self) -> bool {
+        self.end == self.path.len()
+    }
+
+    /// The path below it, without a leading slash; empty for the last.
+    fn rest(&self) -> &'p [u8] {
+        self.path.get(self.end + 1..).unwrap_or_default()
+    }
+
+    fn after(&self) -> impl Iterator<Item = Component<'p>> {
+        Components::from(self.path, self.end)
+    }
+
+    /// Whether a tail begins here and reaches, or contains, the end of the path.
+    fn matches(&self, tail: &Tail) -> bool {
+        let mut after = self.after();
+        tail.rest.iter().all(|name| after.next().is_some_and(|other| other.name() == *name))
+            && (tail.is_directory || after.next().is_none())
+    }
+
+    /// Whether the path ends before a tail that begins here does.
+    fn leads(&self, tail: &Tail) -> bool {
+        let after: Vec<&[u8]> = self.after().map(|other| other.name()).collect();
+        after.len() < tail.rest.len() && tail.rest.iter().zip(&after).all(|(name, other)| name == other)
+    }
+
+    /// If this is the name of a repository and the path leads to a protected part of it, the holder of that part.
+    fn leads_into_repository(&self) -> Option<&'p [u8]> {
+        let is = |name: &[u8]| self.name().eq_ignore_ascii_case(name);
+        let inside = self.after().next().map(|part| part.name());
+        match inside {
+            None if is(b".git") || is(b".hg") || is(b".jj") => Some(self.path),
+            Some(b"info") if is(b".git") && self.rest() == b"info" => Some(self.itself()),
+            Some(nest) if is(b".git") && GIT_NESTS.contains(&nest) => Some(self.path),
+            Some(b"repo") if is(b".jj") && self.rest() == b"repo" => Some(self.path),
+            _ => None,
+        }
+    }
+
+    /// How long the path is up to the end of the part of a git directory that begins here.
+    fn part_end(&self, is_file: bool) -> usize {
+        if is_file { self.path.len() } else { self.end }
+    }
+
+    /// If this is what git runs or is configured by in a git directory, whether it means a file.
+    fn git_part(&self) -> Option<bool> {
+        match self.name() {
+            b"hooks" => Some(false),
+            b"info" if self.rest() == b"attributes" => Some(true),
+            name if GIT_FILES.contains(&name) && self.is_last() => Some(true),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Source;
+
+    fn shapes() -> Shapes {
+        let reason = |set| {
+            let reason = CompiledReason {
+                source: Source::Builtin,
+                path: String::new(),
+                rule: String::new(),
+                text: String::new(),
+            };
+            (set, Arc::new(reason))
+        };
+        Shapes::new(
+            Set::ALL.into_iter().map(reason).collect(),
+            vec![b"/home/u".to_vec()],
+            &[b".githooks".to_vec(), b"../up".to_vec(), b"./tools/hooks/".to_vec(), b".".to_vec()],
+        )
+    }
+
+    fn holders(path: &str) -> Vec<String> {
+        let holder = |shape: &Shape<'_>| String::from_utf8(shape.holder.to_vec()).unwrap();
+        shapes().all(path.as_bytes()).iter().map(holder).collect()
+    }
+
+    #[test]
+    fn a_git_directory_is_known_by_its_name() {
+        for part in ["config", "config.worktree", "commondir", "hooks", "hooks/pre-commit", "info/attributes"]
+        {
+            assert_eq!(holders(&format!("/a/b/.git/{part}")), ["/a/b/.git"], "{part}");
+        }
+        assert_eq!(holders("/.git/config"), ["/.git"]);
+        assert_eq!(holders("/a/.GIT/config"), ["/a/.GIT"]);
+        assert_eq!(holders("/a/.git"), ["/a"]);
+        assert_eq!(holders("/a/.git/modules/x/y/config"), ["/a/.git/modules/x/y"]);
+        assert_eq!(holders("/a/.git/modules/x/hooks/update"), ["/a/.git/modules/x"]);
+        assert_eq!(holders("/a/.git/worktrees/w1/commondir"), ["/a/.git/worktrees/w1"]);
+        for path in [
+            "/a/.git/HEAD",
+            "/a/.git/config.lock",
+            "/a/.git/refs/heads/config",
+            "/a/.git/refs/heads/hooks/x",
+            "/a/.git/info/exclude",
+            "/a/git/config",
+            "/a/.github/config",
+            "/a/hooks/x",
+        ] {
+            assert_eq!(holders(path), [""; 0], "{path}");
+        }
+    }
+
+    #[test]
+    fn files_of_workspaces_are_protected_in_every_directory_but_home() {
+        assert_eq!(holders("/a/.envrc"), ["/a"]);
+        assert_eq!(holders("/a/b/.vscode"), ["/a/b"]);
+        assert_eq!(holders("/a/b/.vscode/x/y"), ["/a/b"]);
+        assert_eq!(holders("/home/u/p/.idea/workspace.xml"), ["/home/u/p"]);
+        assert_eq!(holders("/home/u/.vscode/argv.json"), [""; 0]);
+        assert_eq!(holders("/home/u/.envrc/x"), [""; 0]);
+        assert_eq!(holders("/a/.hg/requires"), ["/a/.hg"]);
+        assert_eq!(holders("/a/.jj/repo/config.toml"), ["/a/.jj"]);
+        assert_eq!(holders("/a/.jj/repo"), ["/a/.jj"]);
+        assert_eq!(holders("/a/.jj/repo/store"), [""; 0]);
+    }
+
+    #[test]
+    fn hooks_may_be_anywhere_in_a_work_tree() {
+        assert_eq!(holders("/a/.githooks/pre-commit"), ["/a"]);
+        assert_eq!(holders("/a/b/tools/hooks"), ["/a/b"]);
+        assert_eq!(holders("/a/up/x"), [""; 0]);
+    }
+
+    #[test]
+    fn what_leads_to_a_shape_is_known() {
+        let holder = |path: &'static str| shapes().leads_to(path.as_bytes()).map(|shape| shape.holder);
+        assert_eq!(holder("/a/.git"), Some(&b"/a/.git"[..]));
+        assert_eq!(holder("/a/.git/modules/x"), Some(&b"/a/.git/modules/x"[..]));
+        assert_eq!(holder("/a/.git/info"), Some(&b"/a/.git"[..]));
+        assert_eq!(holder("/a/.git/tmp"), None);
+        assert_eq!(holder("/a/.claude"), Some(&b"/a"[..]));
+        assert_eq!(holder("/home/u/.claude"), None);
+        assert_eq!(holder("/a/.vscode"), None, "it is one");
+        assert_eq!(holder("/a/b"), None);
+    }
+
+    #[test]
+    fn a_bare_repository_is_known_by_what_lies_in_it() {
+        let shapes = shapes();
+        assert_eq!(shapes.git_directories(b"/a/x/hooks/update"), [b"/a/x"]);
+        assert_eq!(shapes.git_directories(b"/config"), [b"/"]);
+        assert_eq!(shapes.git_directories(b"/a/config/x"), [b""; 0]);
+        assert_eq!(shapes.marked(b"/a/x/HEAD"), Some(&b"/a/x"[..]));
+        assert_eq!(shapes.marked(b"/a/x/heads"), None);
+    }
+
+    #[test]
+    fn nothing_is_protected_where_every_set_is_off() {
+        let shapes = Shapes::new(Vec::new(), Vec::new(), &[]);
+        assert!(shapes.is_empty() && shapes.all(b"/a/.git/config").is_empty());
+        assert!(shapes.first(b"/a/.envrc").is_none() && shapes.leads_to(b"/a/.git").is_none());
+        assert!(shapes.git_directories(b"/a/config").is_empty() && shapes.marked(b"/a/HEAD").is_none());
+    }
+}

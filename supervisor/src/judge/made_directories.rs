@@ -1,0 +1,104 @@
+//! The directories that the tree has made in this session.
+
+use std::collections::HashSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use parking_lot::Mutex;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
+
+/// How many are remembered, about 3 MiB. Those made later count as the operator's, which protects more.
+const MAX_DIRECTORIES: usize = 1 << 16;
+
+/// A directory that no later one is taken for: the kernel gives inode numbers out again, but not with the same time
+/// of birth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Born {
+    device: (u32, u32),
+    inode: u64,
+    seconds: i64,
+    nanoseconds: u32,
+}
+
+impl Born {
+    /// Returns `None` where the file system does not record when a file was made.
+    fn of(directory: BorrowedFd<'_>) -> Option<Born> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let stat = rustix::fs::statx(directory, "", flags, StatxFlags::INO | StatxFlags::BTIME).ok()?;
+        (stat.stx_mask & StatxFlags::BTIME.bits() != 0).then_some(Born {
+            device: (stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            seconds: stat.stx_btime.tv_sec,
+            nanoseconds: stat.stx_btime.tv_nsec,
+        })
+    }
+}
+
+/// The directories that the tree has made in this session, as far as they are remembered.
+#[derive(Debug, Default)]
+pub struct MadeDirectories(Mutex<HashSet<Born>>);
+
+impl MadeDirectories {
+    /// Remembers the directory that was just made under a name. The caller holds the lock without which no call of the
+    /// tree moves another one there.
+    pub fn record(&self, parent: BorrowedFd<'_>, name: &[u8]) {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(made) = rustix::fs::openat(parent, name, flags, Mode::empty()) else { return };
+        let Some(born) = Born::of(made.as_fd()) else { return };
+        let mut directories = self.0.lock();
+        if directories.len() < MAX_DIRECTORIES {
+            directories.insert(born);
+        }
+    }
+
+    /// Returns whether the directory at a real path is one of them. One that cannot be opened is not.
+    pub fn contains(&self, path: &[u8]) -> bool {
+        if self.0.lock().is_empty() {
+            return false;
+        }
+        let born = open_directory(path).and_then(|directory| Born::of(directory.as_fd()));
+        born.is_some_and(|born| self.0.lock().contains(&born))
+    }
+}
+
+/// Opens the directory at a real path, as O_PATH.
+fn open_directory(path: &[u8]) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(CWD, path, flags, Mode::empty(), no_links).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    use super::*;
+
+    fn contains(made: &MadeDirectories, path: &Path) -> bool {
+        made.contains(path.as_os_str().as_bytes())
+    }
+
+    #[test]
+    fn a_directory_counts_wherever_it_is_moved_and_no_other_does() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let parent = open_directory(root.as_os_str().as_bytes()).unwrap();
+        let made = MadeDirectories::default();
+        for name in ["own", "other"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        made.record(parent.as_fd(), b"own");
+        assert!(contains(&made, &root.join("own")) && !contains(&made, &root.join("other")));
+        std::fs::rename(root.join("own"), root.join("moved")).unwrap();
+        assert!(contains(&made, &root.join("moved")) && !contains(&made, &root.join("own")));
+        std::os::unix::fs::symlink("moved", root.join("link")).unwrap();
+        assert!(!contains(&made, &root.join("link")));
+        // The inode number may come again, at once.
+        std::fs::remove_dir(root.join("moved")).unwrap();
+        for number in 0..100 {
+            let again = root.join(format!("again{number}"));
+            std::fs::create_dir(&again).unwrap();
+            assert!(!contains(&made, &again));
+        }
+    }
+}

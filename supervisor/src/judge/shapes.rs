@@ -1,0 +1,195 @@
+//! What persistence protects by its shape: which of it is the tree's own, and what may be moved.
+//!
+//! The policy knows shapes by the path alone. Whether a directory is a git repository under another name, and
+//! whether the tree made what holds a shape, is seen here, at the call.
+
+use std::os::fd::AsFd;
+
+use guard_policy::{Access, Policy, Request, Shape, Site};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+
+use super::made_directories::MadeDirectories;
+
+/// How many names are looked at below a directory that is to be moved. Beyond that, it stays.
+const MAX_NAMES: usize = 200_000;
+/// How deep directories are looked into.
+const MAX_DEPTH: usize = 128;
+
+/// What an access is about, as far as shapes tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A directory, or the making of one.
+    Directory,
+    /// Something else that is there.
+    There,
+    /// Something else that may be made.
+    New,
+}
+
+/// The shapes of a policy, and the directories that the tree made.
+pub struct Shapes<'a> {
+    /// The policy in force.
+    pub policy: &'a Policy,
+    /// The directories that the tree made.
+    pub made: &'a MadeDirectories,
+}
+
+impl Shapes<'_> {
+    /// Returns the question for an access to a real path.
+    pub fn request<'p>(&self, path: &'p [u8], access: Access, subject: Subject) -> Request<'p> {
+        let site = match access.contains(Access::WRITE) && self.policy.protects_shapes() {
+            true => self.site(path, subject),
+            false => None,
+        };
+        match site {
+            Some(site) => Request::FileAt { path, access, site },
+            None => Request::File { path, access },
+        }
+    }
+
+    /// What is known of a path that is to be written; `None` if its shape alone decides.
+    fn site(&self, path: &[u8], subject: Subject) -> Option<Site> {
+        let shapes = self.policy.shapes(path);
+        let is_own = |shape: &Shape<'_>| {
+            let is_for_files = subject == Subject::Directory && shape.is_file && is_last(path, shape);
+            is_for_files || self.made.contains(shape.holder)
+        };
+        if !shapes.iter().all(is_own) {
+            return None;
+        }
+        let is_the_operators = |directory: &[u8]| !self.made.contains(directory);
+        let mut directories = self.policy.git_directories(path).into_iter();
+        let is_part = |directory: &[u8]| look_of(directory).is_repository() && is_the_operators(directory);
+        if directories.any(is_part) || subject != Subject::There && self.completes(path) {
+            return Some(Site::Repository);
+        }
+        (!shapes.is_empty()).then_some(Site::Own)
+    }
+
+    /// Whether a name that is made at a path turns a directory of the operator's into a git repository, whose
+    /// configuration or hooks the tree may have written before.
+    fn completes(&self, path: &[u8]) -> bool {
+        let Some(directory) = self.policy.marked_directory(path) else { return false };
+        // Below a directory that is called `.git`, these are protected by their names.
+        let is_named = !self.policy.shapes(&[directory, b"/config"].concat()).is_empty();
+        let look = look_of(directory);
+        !is_named && look.is_configured && !look.is_repository() && !self.made.contains(directory)
+    }
+
+    /// Whether a real path is protected, so that no other name for it may be made.
+    pub fn protects(&self, path: &[u8]) -> bool {
+        self.policy.protects_shapes() && self.site(path, Subject::There) == Some(Site::Repository)
+    }
+
+    /// What a link at a real path would lead to, if that is protected: its place must then not be elsewhere.
+    pub fn forbids_link<'p>(&self, path: &'p [u8]) -> Option<Shape<'p>> {
+        self.policy.leads_to_shape(path).filter(|shape| {
+            // A link is nobody's holder: the directory that it is in is.
+            let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or_default().max(1);
+            let holder = if shape.holder == path { &path[..end] } else { shape.holder };
+            !self.made.contains(holder)
+        })
+    }
+
+    /// Whether a directory may be moved: not to where something protected is looked for, and not with something
+    /// protected in it, for its old place would be free.
+    pub fn may_move(&self, old: &[u8], new: &[u8]) -> bool {
+        if !self.policy.protects_shapes() {
+            return true;
+        }
+        let may_arrive = self.policy.leads_to_shape(new).is_none_or(|shape| {
+            // It is not there yet: what would be the holder is the directory that is moved.
+            let holder = if shape.holder == new { old } else { shape.holder };
+            self.made.contains(holder)
+        });
+        may_arrive && self.is_free(old)
+    }
+
+    /// Whether nothing that is protected lies in a directory. False if that cannot be found out.
+    fn is_free(&self, top: &[u8]) -> bool {
+        let mut left = MAX_NAMES;
+        let mut directories = vec![(top.to_vec(), 0)];
+        while let Some((directory, depth)) = directories.pop() {
+            let Some(names) = (depth <= MAX_DEPTH).then(|| names(&directory)).flatten() else { return false };
+            let Some(rest) = left.checked_sub(names.len()) else { return false };
+            left = rest;
+            let has = |wanted: &[u8]| names.iter().any(|(name, _)| name == wanted);
+            let look = Look::new(has);
+            if look.is_repository() && look.is_configured && !self.made.contains(&directory) {
+                return false;
+            }
+            for (name, kind) in names {
+                let path = [&*directory, b"/", &*name].concat();
+                let is_directory = kind == FileType::Directory;
+                let is_kept = |shape: &Shape<'_>| {
+                    !(is_directory && shape.is_file && is_last(&path, shape))
+                        && !self.made.contains(shape.holder)
+                };
+                if self.policy.shapes(&path).iter().any(is_kept) {
+                    return false;
+                }
+                if is_directory {
+                    directories.push((path, depth + 1));
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Whether a shape ends where the path does.
+fn is_last(path: &[u8], shape: &Shape<'_>) -> bool {
+    shape.end == path.len()
+}
+
+/// What a directory has of a git repository.
+struct Look {
+    has_objects: bool,
+    has_refs: bool,
+    has_head: bool,
+    /// Whether it has what git would run or be configured by.
+    is_configured: bool,
+}
+
+impl Look {
+    fn new(has: impl Fn(&[u8]) -> bool) -> Look {
+        Look {
+            has_objects: has(b"objects"),
+            has_refs: has(b"refs"),
+            has_head: has(b"HEAD"),
+            is_configured: [&b"config"[..], b"config.worktree", b"commondir", b"hooks"]
+                .iter()
+                .any(|name| has(name)),
+        }
+    }
+
+    /// Whether git takes it for a repository (setup.c, `is_git_directory`), or would with one more name.
+    fn is_repository(&self) -> bool {
+        self.has_objects && (self.has_refs || self.has_head)
+    }
+}
+
+/// What the directory at a real path has of a git repository.
+fn look_of(directory: &[u8]) -> Look {
+    let has = |name: &[u8]| {
+        let path = [directory, b"/", name].concat();
+        rustix::fs::statat(CWD, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    };
+    Look::new(has)
+}
+
+/// The names in a directory with their types; `None` if it cannot be listed.
+fn names(directory: &[u8]) -> Option<Vec<(Vec<u8>, FileType)>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let open = rustix::fs::openat2(CWD, directory, flags, Mode::empty(), no_links).ok()?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(open.as_fd()).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push((name.to_vec(), entry.file_type()));
+        }
+    }
+    Some(names)
+}

@@ -1,0 +1,252 @@
+//! What one or two guarded runs leave behind must not run when the operator works on: git, hg and shells, by the
+//! names that they look for, wherever the runs began and whatever they moved meanwhile.
+
+use std::process::Command;
+
+use guard_tests::{World, ended};
+
+/// One attack. Every step runs with `sh -c`; `$W` is the world's directory.
+struct Planted {
+    /// The operator's preparation, in `work`.
+    before: &'static str,
+    /// The guarded runs: the directory below the world in which each begins, and what it does.
+    runs: &'static [(&'static str, &'static str)],
+    /// What the operator does afterwards, in `work`.
+    after: &'static str,
+}
+
+/// A hook that leaves the mark.
+const HOOK: &str = r##"hook() { mkdir -p "$1" && printf '#!/bin/sh\ntouch "$MARK"\n' > "$1/pre-commit" && chmod +x "$1/pre-commit"; }; "##;
+
+/// Runs all steps. Returns whether the operator ran what was planted.
+fn leaves_a_mark(planted: &Planted, made: fn() -> World, is_kept: bool) -> bool {
+    let world = made()
+        .policy_text(|text| text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#)));
+    let native = |line: &str| {
+        let mut command = world.native_command();
+        let line = format!("exec 2>&1; set -e; {line}");
+        ended(operator(&world, &mut command).args(["sh", "-c", &line]))
+    };
+    let prepared = native(planted.before);
+    assert_eq!(prepared.status, 0, "{}", prepared.stdout);
+    let mark = world.root().join("mark");
+    for (directory, attack) in planted.runs {
+        let mut command = world.command();
+        let line = format!("{HOOK}{attack}");
+        operator(&world, &mut command).current_dir(world.root().join(directory));
+        let ended = ended(command.args(["--", "sh", "-c", &line]));
+        assert!(!mark.exists(), "the mark is the operator's to make: {}", ended.stderr);
+    }
+    native(planted.after);
+    mark.exists()
+}
+
+fn operator<'c>(world: &World, command: &'c mut Command) -> &'c mut Command {
+    let root = world.root();
+    command.env("MARK", root.join("mark")).env("W", &root).env("GIT_CONFIG_NOSYSTEM", "1");
+    for name in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{name}_NAME"), "u").env(format!("GIT_{name}_EMAIL"), "u@example.org");
+    }
+    command.env_remove("GIT_CONFIG_GLOBAL")
+}
+
+fn comes_to_nothing(planted: &Planted) {
+    for made in [World::open, World::floored] {
+        assert!(
+            leaves_a_mark(planted, made, false),
+            "the attack does not work where nothing is kept: {:?}",
+            planted.runs
+        );
+        assert!(
+            !leaves_a_mark(planted, made, true),
+            "the operator ran what the tree left: {:?}",
+            planted.runs
+        );
+    }
+}
+
+const COMMIT: &str = "cd project && git commit -q --allow-empty -m x";
+
+#[test]
+fn a_repository_is_protected_wherever_the_run_begins() {
+    for (directory, path) in [("", "work/project"), ("home", "../work/project"), ("work/project/sub", "..")] {
+        let attack: &'static str = Box::leak(format!("hook {path}/.git/hooks").into_boxed_str());
+        let runs = Box::leak(vec![(directory, attack)].into_boxed_slice());
+        comes_to_nothing(&Planted { before: "git init -q project; mkdir project/sub", runs, after: COMMIT });
+    }
+}
+
+#[test]
+fn a_configuration_is_protected_wherever_the_run_begins() {
+    let set = r#"printf '[core]\nfsmonitor = touch \\"$MARK\\"; false\n' >> work/project/.git/config"#;
+    let runs = Box::leak(vec![("", set)].into_boxed_slice());
+    comes_to_nothing(&Planted { before: "git init -q project", runs, after: "cd project && git status" });
+}
+
+#[test]
+fn a_repository_that_lost_its_head_meanwhile_is_one() {
+    for part in ["HEAD", "refs", "objects"] {
+        let runs = [
+            ("work/project", format!("mv .git/{part} .git/away")),
+            ("work/project", format!("hook .git/hooks; mv .git/away .git/{part}")),
+        ];
+        let runs = runs.map(|(directory, attack)| (directory, &*Box::leak(attack.into_boxed_str())));
+        comes_to_nothing(&Planted {
+            before: "git init -q project",
+            runs: Box::leak(Box::new(runs)),
+            after: COMMIT,
+        });
+    }
+}
+
+#[test]
+fn a_repository_around_others_does_not_hide_them() {
+    comes_to_nothing(&Planted {
+        before: "git init -q project",
+        runs: &[("work", "git init -q ."), ("work", "hook project/.git/hooks")],
+        after: COMMIT,
+    });
+}
+
+#[test]
+fn many_names_hide_no_repository() {
+    comes_to_nothing(&Planted {
+        before: "git init -q zproject; for i in $(seq 3000); do echo a$i; done | xargs mkdir",
+        runs: &[("work", "hook zproject/.git/hooks")],
+        after: "cd zproject && git commit -q --allow-empty -m x",
+    });
+}
+
+#[test]
+fn many_worktrees_hide_no_submodule() {
+    let submodule =
+        "git init -q other; git -C other commit -q --allow-empty -m x; git init -q project; cd project
+        git -c protocol.file.allow=always submodule add -q ../other sub";
+    comes_to_nothing(&Planted {
+        before: submodule,
+        runs: &[
+            ("work/project", "for i in $(seq 300); do echo .git/worktrees/w$i; done | xargs mkdir -p"),
+            ("work/project", "hook .git/modules/sub/hooks"),
+        ],
+        after: "cd project/sub && git commit -q --allow-empty -m x",
+    });
+}
+
+#[test]
+fn a_repository_is_not_exchanged_for_one_of_the_trees() {
+    let attacks = [
+        "mv .git away; cp -r away .git; hook .git/hooks",
+        "cp -r .git new; hook new/hooks; mv .git away; mv new .git",
+        "cp -r .git new; hook new/hooks; perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2)' .git new",
+        "cp -r .git new; hook new/hooks; rm -rf .git; mv new .git",
+        "cp -r .git new; hook new/hooks; mv .git away; ln -s new .git",
+        "cp -r .git new; hook new/hooks; mv .git away; echo 'gitdir: new' > .git",
+        "cd ..; mv project away; cp -r away project; hook project/.git/hooks",
+        "cd ..; cp -r project new; hook new/.git/hooks; mv project away; mv new project",
+        "hook own; mv .git/hooks away; mv own .git/hooks",
+        "hook own; mv .git/hooks away; ln -sfT ../own .git/hooks",
+        "cp .git/config c; git config -f c core.hooksPath own; hook own; mv c .git/config",
+    ];
+    for attack in attacks {
+        let runs = Box::leak(vec![("work/project", attack)].into_boxed_slice());
+        comes_to_nothing(&Planted { before: "git init -q project", runs, after: COMMIT });
+    }
+}
+
+#[test]
+fn a_bare_repository_is_known_by_what_is_in_it() {
+    let hook = r##"printf '#!/bin/sh\ntouch "$MARK"\n' > hooks/update; chmod +x hooks/update"##;
+    let attacks: [&[String]; 5] = [
+        &[format!("cd work/bare; {hook}")],
+        &["mv work/bare/HEAD work/bare/H".into(), format!("cd work/bare; {hook}; mv H HEAD")],
+        &["cd work/bare; mv HEAD H; mv refs r".into(), format!("cd work/bare; {hook}; mv r refs; mv H HEAD")],
+        &[format!("cd work; cp -r bare new; cd new; {hook}; cd ..; mv bare away; mv new bare")],
+        &[format!("cd work; mkdir h; ln bare/hooks/update h/update; mkdir hooks; cd bare; {hook}")],
+    ];
+    for attack in attacks {
+        let leaked = |text: &String| ("", &*Box::leak(text.clone().into_boxed_str()));
+        let runs: Vec<(&'static str, &'static str)> = attack.iter().map(leaked).collect();
+        comes_to_nothing(&Planted {
+            before: "git init -q --bare bare; git clone -q bare clone",
+            runs: Box::leak(runs.into_boxed_slice()),
+            after: "cd clone && git commit -q --allow-empty -m x && git push -q origin HEAD",
+        });
+    }
+}
+
+#[test]
+fn hooks_that_the_global_configuration_names_are_protected_in_every_work_tree() {
+    comes_to_nothing(&Planted {
+        before: "git config --global core.hooksPath .githooks; git init -q project",
+        runs: &[("", "hook work/project/.githooks")],
+        after: COMMIT,
+    });
+}
+
+#[test]
+fn what_a_shell_or_an_editor_reads_in_a_directory_is_protected_in_every_directory() {
+    for name in [".envrc", ".vscode/tasks.json", ".idea/workspace.xml", ".claude/settings.json"] {
+        let attack =
+            format!("mkdir -p $(dirname deep/er/{name}); echo evil > deep/er/{name}; echo evil > new/{name}");
+        let after = format!("[ ! -e deep/er/{name} ] || touch \"$MARK\"");
+        comes_to_nothing(&Planted {
+            before: "mkdir -p deep/er",
+            runs: Box::leak(vec![("work", &*Box::leak(attack.into_boxed_str()))].into_boxed_slice()),
+            after: Box::leak(after.into_boxed_str()),
+        });
+    }
+}
+
+#[test]
+fn other_repositories_are_protected_too() {
+    for name in [".hg/hgrc", ".hg/requires", ".hg/sharedpath", ".jj/repo/config.toml"] {
+        comes_to_nothing(&Planted {
+            before: "mkdir -p deep/.hg deep/.jj/repo",
+            runs: Box::leak(
+                vec![("", &*Box::leak(format!("echo > work/deep/{name}").into_boxed_str()))]
+                    .into_boxed_slice(),
+            ),
+            after: Box::leak(format!("[ ! -e deep/{name} ] || touch \"$MARK\"").into_boxed_str()),
+        });
+    }
+}
+
+#[test]
+fn a_directory_of_path_does_not_become_a_virtual_environment() {
+    for made in [World::open, World::floored] {
+        let planted = |is_kept: bool| {
+            let world = made().policy_text(|text| {
+                text.replace(r#""persistence": false"#, &format!(r#""persistence": {is_kept}"#))
+            });
+            std::fs::create_dir_all(world.root().join("work/tools/bin")).expect("a directory");
+            let path = format!("{}/work/tools/bin:/usr/bin:/bin", world.root().display());
+            for attack in ["echo > tools/pyvenv.cfg", "echo evil > tools/bin/ls"] {
+                let mut command = world.command();
+                ended(command.env("PATH", &path).args(["--", "sh", "-c", attack]));
+            }
+            world.root().join("work/tools/bin/ls").exists()
+        };
+        assert!(planted(false) && !planted(true));
+    }
+}
+
+/// What the tree makes itself works as without a guard.
+#[test]
+fn repositories_of_the_trees_own_work() {
+    let script = "set -e; git init -q one; cd one; git config user.name u; git config user.email u@example.org
+        echo x > x; echo y > .envrc; mkdir .vscode; echo '{}' > .vscode/settings.json; git add .; git commit -q -m x
+        cd ..; git clone -q one two; cat two/.envrc two/.vscode/settings.json
+        git init -q --bare three; cd two; git remote add other ../three; git push -q other HEAD
+        git worktree add -q ../four HEAD; cd ../four; git status --short; git commit -q --allow-empty -m z; cd ..
+        git init -q five; cd five; git config user.name u; git config user.email u@example.org
+        git -c protocol.file.allow=always submodule add -q ../one sub; git commit -q -m s; cd ..
+        mv two moved; git -C moved log --oneline | wc -l; mkdir new; mv moved new/two; tar cf - new | tar xf - -C five
+        rm -rf one five; echo done";
+    for made in [World::open, World::floored] {
+        let world =
+            made().policy_text(|text| text.replace(r#""persistence": false"#, r#""persistence": true"#));
+        let mut command = world.command();
+        let ended = ended(operator(&world, &mut command).args(["--", "sh", "-c", script]));
+        assert_eq!((ended.stdout.as_str(), ended.status), ("y\n{}\n1\ndone\n", 0), "{}", ended.stderr);
+    }
+}
