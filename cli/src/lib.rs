@@ -32,6 +32,10 @@ pub fn main() -> std::process::ExitCode {
             return if error.use_stderr() { Exit::Failure.into() } else { Exit::Success.into() };
         }
     };
+    if let Err(error) = guard_supervisor::config::untrusted_environment::replace(&cli.options) {
+        eprintln!("openclaw-guard: cannot start with an environment of its own: {error}");
+        return Exit::Failure.into();
+    }
     log_to_stderr(cli.options.verbose);
     let done = match &cli.task {
         Some(Task::Check(question)) => {

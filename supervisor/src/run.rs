@@ -17,7 +17,7 @@ use crate::audit::{AuditLog, Journal, Limits, Writer};
 use crate::config::environment::{self, candidates};
 use crate::config::options::{LogTo, Options, Tier};
 use crate::config::reload::PolicySource;
-use crate::config::{self, Disk, Paths, SetupError};
+use crate::config::{self, Disk, Paths, SetupError, untrusted_environment};
 use crate::exit::Exit;
 use crate::judge::recorder::Recorder;
 use crate::kernel::trace::yama;
@@ -60,6 +60,9 @@ pub enum RunError {
     /// systemd's journal is requested but does not respond.
     #[error("cannot reach systemd's journal: {0}; leave out --log and audit.journald where there is none")]
     Journal(std::io::Error),
+    /// The environment of --untrusted-environment is lost.
+    #[error("cannot read the command's environment: {0}")]
+    Environment(std::io::Error),
     /// The guard's own processes did not start, or one was lost.
     #[error(transparent)]
     Process(#[from] process::ProcessError),
@@ -112,7 +115,8 @@ fn start(
     }
     // A floor would block, but observing must block nothing.
     let entered = if options.observe || is_off(Layer::Floor) { Use::LeftOut } else { Use::Entered };
-    let inherited = environment::of_command(&policy, &places.state_directory);
+    let given = untrusted_environment::given(options).map_err(RunError::Environment)?;
+    let inherited = environment::filtered(given, &policy, &places.state_directory);
     let log = policy.audit().clone();
     if recorder.is_some() {
         policy = config::open(options, &places)?;

@@ -27,3 +27,4 @@ mod supervisor;
 mod surface;
 mod sweep;
 mod terminals;
+mod untrusted;

@@ -15,13 +15,18 @@ use crate::config::options::Options;
 /// Returns the command's environment: the guard's own, filtered by the policy. Credentials for OpenClaw's
 /// gateway are dropped, whatever the name of the variable.
 pub fn of_command(policy: &Policy, state: &Path) -> Inherited {
+    filtered(env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())), policy, state)
+}
+
+/// Returns what a policy leaves of these variables, as [`of_command`] does.
+pub fn filtered(given: impl IntoIterator<Item = Variable>, policy: &Policy, state: &Path) -> Inherited {
     let withheld = SecretVariables::find(&GatewaySettings::from_policy(policy), state);
-    let (ours, others): (Vec<_>, Vec<_>) =
-        env::vars_os().partition(|(name, value)| withheld.has(name, value));
-    let mut inherited =
-        policy.environment(others.into_iter().map(|(name, value)| (name.into_vec(), value.into_vec())));
+    let is_secret =
+        |(name, value): &Variable| withheld.has(OsStr::from_bytes(name), OsStr::from_bytes(value));
+    let (ours, others): (Vec<_>, Vec<_>) = given.into_iter().partition(is_secret);
+    let mut inherited = policy.environment(others);
     let because = || Reason::unmentioned("it opens OpenClaw's gateway");
-    let dropped = ours.into_iter().map(|(name, _)| Dropped { name: name.into_vec(), because: because() });
+    let dropped = ours.into_iter().map(|(name, _)| Dropped { name, because: because() });
     inherited.dropped.extend(dropped);
     inherited
 }

@@ -6,6 +6,7 @@ mod paths;
 pub(crate) mod persistence_sites;
 pub mod realpath;
 pub(crate) mod reload;
+pub mod untrusted_environment;
 
 use std::env;
 use std::ffi::OsString;

@@ -53,6 +53,16 @@ pub struct Options {
     /// off, on-miss or always; only ever tightens the policy
     #[arg(long, global = true, value_name = "MODE", value_parser = ask, hide_short_help = true)]
     pub exec_ask: Option<Ask>,
+    /// Judge the environment and the current directory like the command
+    ///
+    /// For what starts a guard on behalf of an agent. Variables then say nothing about the guard: not where home, policy
+    /// and temporary files are. Those that change what a program does are shown in questions, and without a guard.json the
+    /// current directory grants nothing. Remove LD_PRELOAD and the like before.
+    #[arg(long, global = true, hide_short_help = true)]
+    pub untrusted_environment: bool,
+    /// Where the command's environment is, once the guard has its own
+    #[arg(long, global = true, value_name = "FD", hide = true)]
+    pub environment_fd: Option<i32>,
     /// Fail when the Landlock floor is not fully there
     #[arg(long, global = true, hide_short_help = true)]
     pub require_floor: bool,

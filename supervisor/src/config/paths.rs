@@ -95,7 +95,8 @@ impl Paths {
             path_dirs: real_directories(&links, env::split_paths(&env::var_os("PATH").unwrap_or_default())),
             temp_dirs: real_directories(&links, ["/tmp".into(), "/var/tmp".into()].into_iter().chain(named)),
             premises: persistence_sites::find(&links, &cwd, &home),
-            cwd,
+            // Whoever chose the directory is not the operator, who may grant it as the workspace.
+            cwd: if options.untrusted_environment { home.clone() } else { cwd },
             home,
             state,
         };
