@@ -36,6 +36,7 @@ struct Around {
     executable: Executable,
     script: Option<BoundScript>,
     through: Vec<BoundScript>,
+    files: Vec<BoundScript>,
     cwd: Vec<u8>,
 }
 
@@ -65,6 +66,7 @@ impl Binding {
                     executable: exec.executable.clone(),
                     script: exec.script.clone(),
                     through: exec.through.clone(),
+                    files: exec.files.clone(),
                     cwd: exec.cwd.clone(),
                 }),
             },
@@ -108,13 +110,17 @@ impl Binding {
         let mut parts = vec![self.agent.clone().into_bytes(), self.session.clone().into_bytes()];
         match &self.what {
             Bound::Exec { argv, environment, around } => {
-                let Around { executable, script, through, cwd } = &**around;
+                let Around { executable, script, through, files, cwd } = &**around;
                 let Executable { path, device, inode, sha256 } = executable;
                 parts.extend([argv.0.to_vec(), environment.0.to_vec(), cwd.clone(), path.clone()]);
                 parts.extend([number(*device), number(*inode), sha256.0.to_vec()]);
                 // Start with the script that was called. Without one there are no intermediate scripts.
                 let scripts = script.iter().chain(through);
                 parts.extend(scripts.flat_map(|script| [script.path.clone(), script.sha256.0.to_vec()]));
+                // An empty part, which no path is, tells the files from the scripts.
+                parts.extend(
+                    files.iter().flat_map(|file| [Vec::new(), file.path.clone(), file.sha256.0.to_vec()]),
+                );
             }
             Bound::File { path, access, call } => {
                 let bits =

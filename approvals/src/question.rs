@@ -65,6 +65,9 @@ pub struct Exec {
     /// The scripts that interpret that script: first the one in its `#!` line, last the one whose `#!` line names the
     /// program.
     pub through: Vec<BoundScript>,
+    /// Other files among the arguments that the program may run, and that the tree may write. Without a script, which of
+    /// them it runs is not certain.
+    pub files: Vec<BoundScript>,
     /// The real path of the current directory.
     pub cwd: Vec<u8>,
     /// The digest of the whole environment, by [`Digest::of_environment`].
@@ -152,7 +155,7 @@ impl Question {
             Subject::Exec(exec) => {
                 let argv: usize =
                     exec.argv.iter().map(|argument| argument.len() + size_of::<Vec<u8>>()).sum();
-                let scripts = exec.script.iter().chain(&exec.through);
+                let scripts = exec.script.iter().chain(&exec.through).chain(&exec.files);
                 let script: usize = scripts.map(|script| script.path.len() + size_of::<BoundScript>()).sum();
                 let telling: usize =
                     exec.telling.iter().map(|string| string.len() + size_of::<Vec<u8>>()).sum();

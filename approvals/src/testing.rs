@@ -52,6 +52,7 @@ pub fn question(argv: &[&str]) -> Question {
             },
             script: None,
             through: Vec::new(),
+            files: Vec::new(),
             cwd: b"/work".to_vec(),
             environment: Digest::of_environment([&b"A=1"[..]]),
             telling: Vec::new(),

@@ -1,8 +1,9 @@
 //! `allow-always` ends the questions: in this guard, in others, and after a restart.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
-use guard_tests::{World, ended};
+use guard_tests::{World, ended, has};
 use serde_json::{Value, json};
 
 use crate::shell::{Shell, events};
@@ -76,6 +77,28 @@ fn a_program_is_not_asked_for_again() {
         assert_eq!(said, "");
     }
     assert_eq!(events(&world, "requested"), 3);
+}
+
+/// Other contents would run unasked after one answer.
+#[test]
+fn what_the_tree_may_rewrite_is_not_saved() {
+    let world = world().policy_text(|text| text.replace(r#"/work/**": "rw-""#, r#"/work/**": "rwx""#));
+    for (name, text) in [("tool.sh", "#!/bin/sh\necho ran\n"), ("prog.tcl", "puts ran\n")] {
+        world.write(format!("work/{name}"), text);
+    }
+    fs::copy(program("uname"), world.work().join("tool")).expect("a program");
+    for name in ["tool", "tool.sh"] {
+        let path = world.work().join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("to make it a program");
+    }
+    let mut shell = Shell::start(&world);
+    for line in ["./tool -s", "./tool.sh", "vim -S prog.tcl"] {
+        if line.starts_with("vim") && !has(&["vim"]) {
+            continue;
+        }
+        let (_, asked) = answered(&world, &mut shell, line, "deny");
+        assert!(asked["always"]["never"].is_string(), "{line}: {}", asked["always"]);
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use guard_tests::{Ended, World, rounds, until};
+use guard_tests::{Ended, World, has, program_text, rounds, until};
+use serde_json::Value;
 
 use crate::world::{executable, path, world};
 
@@ -27,6 +28,76 @@ fn a_script_that_interprets_the_script_is_bound_too() {
     let ended = held.end();
     assert_eq!(ended.stdout, "inner\napproved\n", "{}", ended.stderr);
     assert!(ended.stderr.contains("changed while waiting"), "{}", ended.stderr);
+}
+
+/// The file that runs is the one that is shown and bound, whatever options and other files stand before it.
+#[test]
+fn the_script_that_runs_is_the_one_that_is_shown() {
+    let lines = [
+        ("perl", "-X evil.pl good.pl"),
+        ("perl", "-I good.pl evil.pl"),
+        ("python3", "-O evil.py good.py"),
+        ("node", "--title good.js evil.js"),
+        ("ruby", "-r ./good.rb evil.rb"),
+    ];
+    for (program, arguments) in lines {
+        if !has(&[program]) {
+            continue;
+        }
+        let ended = changed_meanwhile(program, arguments, |asked, evil| {
+            assert_eq!(asked["script"]["path"], *evil, "{program} {arguments}: {asked}");
+        });
+        assert!(!ended.stdout.contains("BAD"), "{program} {arguments}: {}", ended.stdout);
+        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments}: {}", ended.stderr);
+    }
+}
+
+/// Where it is not certain which file runs, the card shows and binds each that the tree may write.
+#[test]
+fn every_file_that_may_run_is_bound() {
+    for (program, arguments) in
+        [("make", "-f evil.mk"), ("awk", "-f evil.awk"), ("node", "--no-deprecation evil.js")]
+    {
+        if !has(&[program]) {
+            continue;
+        }
+        let ended = changed_meanwhile(program, arguments, |asked, evil| {
+            assert_eq!(
+                (&asked["script"], &asked["files"][0]["path"]),
+                (&Value::Null, &evil.into()),
+                "{asked}"
+            );
+        });
+        assert!(!ended.stdout.contains("BAD"), "{program} {arguments}: {}", ended.stdout);
+        assert!(ended.stderr.contains("changed while waiting"), "{program} {arguments}: {}", ended.stderr);
+    }
+}
+
+/// Starts a program, checks its question with the real path of the last file called `evil`, changes all files, and then
+/// lets it run.
+fn changed_meanwhile(program: &str, arguments: &str, check: impl Fn(&Value, &str)) -> Ended {
+    let world = world().policy_text(|text| text.replace("on-miss", "always"));
+    let words: Vec<&str> = arguments.split(' ').collect();
+    for name in ["good", "evil"] {
+        for ending in ["pl", "py", "js", "rb", "sh", "mk", "awk"] {
+            world.write(format!("work/{name}.{ending}"), "");
+        }
+    }
+    let evil = words.iter().find(|word| word.contains("evil")).expect("a script");
+    // By its path: a name would be tried in each directory of PATH.
+    let held = world.start(&[&[&*program_text(program)][..], &words].concat());
+    let asked = world.wait_for(1).remove(0);
+    check(&asked, &path(&world, &format!("work/{evil}")));
+    let bad = match evil.rsplit('.').next() {
+        Some("js") => "console.log('BAD')",
+        Some("mk") => "all:\n\techo BAD\n",
+        Some("awk") => "BEGIN { print \"BAD\" }",
+        Some("sh") => "echo BAD",
+        _ => "print(\"BAD\")",
+    };
+    world.write(format!("work/{evil}"), bad);
+    assert_eq!(world.resolve(&asked, "allow-once").status, 0);
+    held.end()
 }
 
 #[test]

@@ -35,7 +35,9 @@ pub fn render(pid: u32, approval: &Approval, now_ms: u64) -> String {
         add("sha256", show(sha256));
     }
     let through = approval.through.iter().map(|script| ("through", script));
-    for (name, script) in approval.script.iter().map(|script| ("script", script)).chain(through) {
+    let files = approval.files.iter().map(|file| ("may run", file));
+    for (name, script) in approval.script.iter().map(|script| ("script", script)).chain(through).chain(files)
+    {
         add(name, format!("{} (sha256 {})", show(&script.path), show(&script.sha256)));
     }
     let line: Vec<_> = approval.asked_by.iter().map(|by| format!("{} {}", show(&by.name), by.pid)).collect();

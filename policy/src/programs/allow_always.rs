@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::inline_eval::{inline_eval_of, is_interpreter};
+use super::reads_programs::reads_programs;
 use super::starters;
 use crate::{Exec, cwd_argv_pattern};
 
@@ -34,6 +35,8 @@ pub enum Once {
     InlineCode,
     /// It is an interpreter: the file that it runs may change.
     Interpreter,
+    /// The tree may write its file, or a file among its arguments that it may run.
+    Writable,
     /// Its path is not UTF-8, or as a pattern would match other paths.
     Path,
 }
@@ -49,6 +52,7 @@ impl Once {
             Once::Carrier => "it starts another program, which is judged by itself",
             Once::InlineCode => "its arguments hold code",
             Once::Interpreter => "it runs what a file says, which may change",
+            Once::Writable => "the tree may write its file, and so put another program there",
             Once::Path => "its path cannot be written as a pattern",
         }
     }
@@ -92,7 +96,9 @@ pub fn derive(exec: &Exec<'_>, strict: StrictInlineEval) -> AllowAlways {
         Some(Once::Carrier)
     } else if has_code {
         Some(Once::InlineCode)
-    } else if strict == StrictInlineEval::Off && any(&|name| is_interpreter(name)) {
+    } else if any(&|name| reads_programs(name, arguments))
+        || strict == StrictInlineEval::Off && any(&|name| is_interpreter(name))
+    {
         Some(Once::Interpreter)
     } else {
         None

@@ -9,6 +9,7 @@ pub(crate) mod modes;
 pub mod name;
 mod parts;
 pub(crate) mod program_copies;
+mod reads_programs;
 pub(crate) mod reasons;
 pub mod safe_bins;
 pub(crate) mod script;

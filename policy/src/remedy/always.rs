@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use crate::normalize;
 use crate::paths::pattern::problem;
 use crate::paths::saved_rules::FileRule;
 use crate::programs::Listed;
-use crate::programs::allow_always::{AllowAlways, BoundEntry, derive};
+use crate::programs::allow_always::{AllowAlways, BoundEntry, Once, derive};
+use crate::programs::script::{Operands, script_operands};
 use crate::{Access, Ask, Bits, Exec, Grant, Outcome, Policy, Request, Rights, decide};
 
 /// What "allow always" saves for one question.
@@ -125,6 +127,9 @@ impl Savings {
     fn exec(&mut self, policy: &Policy, exec: &Exec<'_>) -> Result<(), String> {
         self.directory.0 = None;
         if let Listed::Miss = policy.listed(exec) {
+            if runs_what_the_tree_writes(policy, exec) {
+                return Err(Once::Writable.text().to_owned());
+            }
             match derive(exec, policy.strict_inline_eval()) {
                 AllowAlways::Entry(entry) => add(&mut self.narrow, Saving::Entry(entry)),
                 AllowAlways::Once { why } => return Err(why.text().to_owned()),
@@ -161,6 +166,18 @@ impl Savings {
         add(&mut self.narrow, Saving::Rule(FileRule { pattern, bits }));
         Ok(())
     }
+}
+
+/// Returns whether the tree may write, unasked, the program or a file that it may run.
+fn runs_what_the_tree_writes(policy: &Policy, exec: &Exec<'_>) -> bool {
+    let Operands { script, others } = script_operands(exec.path, exec.argv);
+    let files = script.map(|at| exec.argv[at].clone()).into_iter().chain(others);
+    let absolute = |file: Vec<u8>| match file.starts_with(b"/") {
+        true => normalize::posix(&file),
+        false => normalize::posix(&[exec.cwd, b"/", &file].concat()),
+    };
+    let mut paths = std::iter::once(exec.path.to_vec()).chain(files.map(absolute));
+    paths.any(|path| policy.map.find_program(&path).is_the_trees())
 }
 
 /// Adds an item unless it is there already. Merges rules with the same pattern.

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 
 use guard_approvals::{BoundScript, Digest, Executable};
-use guard_policy::analysis::script_operand;
+use guard_policy::analysis::script_operands;
 use guard_policy::environment::tells;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,6 +18,9 @@ use crate::audit::Operation;
 use crate::caller::Caller;
 use crate::resolve::{Object, Target, link_to};
 use crate::syscall::Request;
+
+/// How many files among the arguments are bound, beside the script.
+const MAX_FILES: usize = 16;
 
 /// The program that finally runs.
 ///
@@ -75,21 +78,47 @@ pub fn operand(
     argv: &[Vec<u8>],
     cwd: &[u8],
 ) -> Result<Option<Named>, Errno> {
-    let Some(at) = script_operand(path, argv) else { return Ok(None) };
+    let Some(at) = script_operands(path, argv).script else { return Ok(None) };
     let written = &argv[at];
-    let opened =
-        find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object).and_then(|(object, path)| {
-            if object.kind() != FileType::RegularFile {
-                return Ok(None);
-            }
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?;
-            Ok(Some(Named { path, name: spelled(cwd, written), file: file.into() }))
-        });
-    opened.or_else(|_| {
+    regular_file(request, written, cwd).or_else(|_| {
         let text = "its script cannot be read, and could be any other once that is approved";
         request.guard.refuse(request.caller, Operation::Exec, &spelled(cwd, written), text).and(Ok(None))
     })
+}
+
+/// The other files among an interpreter's arguments that it may run, where the tree may write them. Those that cannot be
+/// read, or are too long to be held, are left out: the script itself never is.
+///
+/// # Errors
+/// ESRCH if the caller is gone.
+pub fn others(
+    request: &Request<'_, '_>,
+    path: &[u8],
+    argv: &[Vec<u8>],
+    cwd: &[u8],
+) -> Result<Vec<Named>, Errno> {
+    let mut found: Vec<Named> = Vec::new();
+    for written in script_operands(path, argv).others {
+        let Ok(Some(named)) = regular_file(request, &written, cwd) else { continue };
+        let is_short = rustix::fs::fstat(&named.file)?.st_size as u64 <= scripts::MAX_BYTES;
+        let is_new = found.iter().all(|other| other.path != named.path);
+        if is_short && is_new && request.guard.policy().writable(&named.path) && found.len() < MAX_FILES {
+            found.push(Named { is_first_only: true, ..named });
+        }
+    }
+    request.caller.check()?;
+    Ok(found)
+}
+
+/// The regular file that an argument names, opened to read; `None` if it is something else.
+fn regular_file(request: &Request<'_, '_>, written: &[u8], cwd: &[u8]) -> Result<Option<Named>, Errno> {
+    let (object, path) = find(request, libc::AT_FDCWD, written, 0).and_then(Target::into_object)?;
+    if object.kind() != FileType::RegularFile {
+        return Ok(None);
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(link_to(object.fd.as_fd()), flags, Mode::empty())?;
+    Ok(Some(Named { path, name: spelled(cwd, written), file: file.into(), is_first_only: false }))
 }
 
 /// Makes the interpreter read the script as it was approved.

@@ -156,6 +156,7 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                 };
                 let environment = wish.environment.items;
                 let here = Identity::from_stat(&rustix::fs::fstat(&directory)?);
+                let mut others = Vec::new();
                 let approved = steps.settle(request, || {
                     let program = approval_subject::executable(request.caller, &object, &path, &file)?;
                     if scripts.is_empty() {
@@ -163,19 +164,24 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                     }
                     let held = scripts.iter().map(|named: &Named| approval_subject::script(request, named));
                     let mut held = held.collect::<Result<Vec<_>, _>>()?.into_iter();
+                    let script = held.next();
+                    let through = held.collect();
+                    others = approval_subject::others(request, &path, &argv, &cwd)?;
+                    let files = others.iter().map(|named| approval_subject::script(request, named));
                     Ok(guard_approvals::Exec {
                         argv: argv.clone(),
                         executable: program,
-                        script: held.next(),
-                        through: held.collect(),
+                        script,
+                        through,
+                        files: files.collect::<Result<_, _>>()?,
                         cwd: cwd.clone(),
                         environment: Digest::of_environment(environment.iter().map(Vec::as_slice)),
                         telling: approval_subject::telling(&environment),
                     })
                 })?;
                 if let Some(approved) = &approved {
-                    let held = approved.script.iter().chain(&approved.through);
-                    for (script, named) in held.zip(scripts) {
+                    let held = approved.script.iter().chain(&approved.through).zip(scripts);
+                    for (script, named) in held.chain(approved.files.iter().zip(others)) {
                         approval_subject::bind_script(request, script, named)?;
                     }
                 }
@@ -197,7 +203,7 @@ fn judge(request: &Request<'_, '_>, wish: ExecRequest) -> Result<Expected, Errno
                 target = find(request, libc::AT_FDCWD, &interpreter, 0)?;
                 let written = std::mem::replace(&mut name, interpreter);
                 role = Role::Interpreter;
-                scripts.push(Named { path, name: spelled(&cwd, &written), file });
+                scripts.push(Named { path, name: spelled(&cwd, &written), file, is_first_only: false });
             }
             Image::Foreign => {
                 request.guard.refuse(

@@ -41,6 +41,8 @@ pub struct Named {
     pub name: Vec<u8>,
     /// The script.
     pub file: File,
+    /// Whether it may be data that the program changes and reads again: then only the first open reads the copy.
+    pub is_first_only: bool,
 }
 
 /// The content of a script, sealed so that nobody can change it.
@@ -60,6 +62,7 @@ struct Copied {
     /// The entries that must stay until it is opened; empty if the name means another file to each process.
     ways: Vec<Vec<u8>>,
     copy: Arc<SealedScript>,
+    is_first_only: bool,
 }
 
 /// A copy assigned to a process.
@@ -149,11 +152,11 @@ impl SealedScript {
 
 impl Copied {
     fn new(script: Named, copy: Arc<SealedScript>) -> Result<Copied, Errno> {
-        let Named { path, name, file } = script;
+        let Named { path, name, file, is_first_only } = script;
         let file = Identity::from_stat(&rustix::fs::fstat(file)?);
         // If the name means another file to each process, the real path still leads to it.
         let found = script_paths(&name).or_else(|| script_paths(&path)).unwrap_or_default();
-        Ok(Copied { file, path, name, ways: found, copy })
+        Ok(Copied { file, path, name, ways: found, copy, is_first_only })
     }
 
     /// Whether its names still lead to it: after this they can no longer be changed.
@@ -342,7 +345,7 @@ impl Scripts {
             };
             let mut scripts = known.scripts.iter_mut();
             let is_for = |held: &HeldCopy| match (below, &held.birth) {
-                (None, _) => true,
+                (None, _) => !(held.is_read && held.copied.is_first_only),
                 (Some((child, started)), Some(birth)) => !held.is_read && birth.is_before(child, started),
                 (Some(_), None) => false,
             };

@@ -197,6 +197,9 @@ pub struct Approval {
     /// The scripts that interpret that script.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub through: Vec<ScriptInfo>,
+    /// Other files among the arguments that the program may run. Without a script, which one it runs is not certain.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub files: Vec<ScriptInfo>,
     /// The asking processes: the caller, then its parents up to the guard.
     pub asked_by: Vec<Asker>,
     /// Why it is asked: the rule that applies.
@@ -354,6 +357,8 @@ impl Approval {
             script: exec.and_then(|exec| exec.script.as_ref()).map(ScriptInfo::from_script),
             through: exec
                 .map_or_else(Vec::new, |exec| exec.through.iter().map(ScriptInfo::from_script).collect()),
+            files: exec
+                .map_or_else(Vec::new, |exec| exec.files.iter().map(ScriptInfo::from_script).collect()),
             asked_by: question.asked_by.iter().map(asker).collect(),
             because: reason(&question.because),
             always: saved(&question.always),

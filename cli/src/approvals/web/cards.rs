@@ -131,6 +131,7 @@ impl WebCard {
     fn of_guard(key: &Key, approval: &Approval) -> WebCard {
         let script = approval.script.iter().map(|script| ("script", script));
         let through = approval.through.iter().map(|script| ("through", script));
+        let files = approval.files.iter().map(|file| ("may run", file));
         let asked_by = approval.asked_by.iter().map(|by| Asker { pid: by.pid, name: show(&by.name) });
         let of = |saved: &[OneSaved]| saved.iter().map(|one| show(&one.text)).collect();
         WebCard {
@@ -147,6 +148,7 @@ impl WebCard {
             environment_sha256: approval.environment_sha256.as_deref().map(show),
             scripts: script
                 .chain(through)
+                .chain(files)
                 .map(|(role, script)| WebScript {
                     role,
                     path: show(&script.path),

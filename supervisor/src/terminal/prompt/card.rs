@@ -116,6 +116,7 @@ pub fn context(card: &Card) -> Vec<Field> {
         fields.push(Field::new("script", text(&script.path)));
         fields.extend(first.through.iter().map(|script| Field::new("through", text(&script.path))));
     }
+    fields.extend(first.files.iter().map(|file| Field::new("may run", text(&file.path))));
     if let Some(cwd) = &first.cwd {
         fields.push(Field::new("in", text(cwd)));
     }
@@ -204,9 +205,11 @@ pub fn everything(card: &Card) -> Vec<Field> {
         add("sha256", approval.sha256.as_deref().map(text));
         add("script", approval.script.as_ref().map(|script| text(&script.path)));
         add("sha256", approval.script.as_ref().map(|script| text(&script.sha256)));
-        for script in &approval.through {
-            add("through", Some(text(&script.path)));
-            add("sha256", Some(text(&script.sha256)));
+        for (name, all) in [("through", &approval.through), ("may run", &approval.files)] {
+            for script in all {
+                add(name, Some(text(&script.path)));
+                add("sha256", Some(text(&script.sha256)));
+            }
         }
         add("env", approval.environment_sha256.as_ref().map(|digest| format!("sha256 {}", text(digest))));
         add("because", Some(format!("{} ({})", text(&approval.because.text), text(&approval.because.rule))));
