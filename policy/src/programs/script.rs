@@ -7,7 +7,7 @@ use super::starters::is_shell;
 
 /// The options of an interpreter before its script, from its manual page or `--help`. An option that is not here may
 /// take a value or not.
-struct Options {
+struct InterpreterOptions {
     names: &'static [&'static str],
     /// Letters of options without a value, which may be combined.
     plain: &'static str,
@@ -23,9 +23,9 @@ struct Options {
     long_valued: &'static [&'static str],
 }
 
-const OPTIONS: [Options; 7] = [
+const OPTIONS: [InterpreterOptions; 7] = [
     // python(1) 3.13
-    Options {
+    InterpreterOptions {
         names: &["python", "python2", "python3", "pypy", "pypy3"],
         plain: "bBdEhiIOPqsSuvVx?",
         valued: "WX",
@@ -35,7 +35,7 @@ const OPTIONS: [Options; 7] = [
         long_valued: &["--check-hash-based-pycs"],
     },
     // perlrun(1) 5.40
-    Options {
+    InterpreterOptions {
         names: &["perl"],
         plain: "acfnpsStTuUvwWX",
         valued: "I",
@@ -45,7 +45,7 @@ const OPTIONS: [Options; 7] = [
         long_valued: &[],
     },
     // ruby(1) 3.3
-    Options {
+    InterpreterOptions {
         names: &["ruby"],
         plain: "aclnpsSvwUyh",
         valued: "CEIr",
@@ -55,7 +55,7 @@ const OPTIONS: [Options; 7] = [
         long_valued: &["--encoding", "--external-encoding", "--internal-encoding"],
     },
     // node(1) 20: every long option that is not here is one that is not known.
-    Options {
+    InterpreterOptions {
         names: &["node", "nodejs"],
         plain: "ci",
         valued: "rC",
@@ -79,7 +79,7 @@ const OPTIONS: [Options; 7] = [
         ],
     },
     // bash(1) 5.2, dash(1), ksh(1), zsh(1)
-    Options {
+    InterpreterOptions {
         names: &["bash", "sh", "dash", "ash", "ksh", "mksh", "zsh"],
         plain: "abefhiklmnprtuvxBCDEHPTL",
         valued: "oO",
@@ -89,7 +89,7 @@ const OPTIONS: [Options; 7] = [
         long_valued: &["--rcfile", "--init-file"],
     },
     // php(1) 8.2
-    Options {
+    InterpreterOptions {
         names: &["php"],
         plain: "ainqswm",
         valued: "cdtz",
@@ -99,7 +99,7 @@ const OPTIONS: [Options; 7] = [
         long_valued: &[],
     },
     // lua(1) 5.4
-    Options {
+    InterpreterOptions {
         names: &["lua", "luajit"],
         plain: "ivEW",
         valued: "l",
@@ -152,7 +152,8 @@ fn script(path: &[u8], arguments: &[Vec<u8>]) -> Option<usize> {
     }
     let program = program_name(path);
     let stem = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let is = |options: &&Options| options.names.iter().any(|name| *name == program || *name == stem);
+    let is =
+        |options: &&InterpreterOptions| options.names.iter().any(|name| *name == program || *name == stem);
     let options = OPTIONS.iter().find(is)?;
     let mut at = 0;
     while let Some(argument) = arguments.get(at) {
@@ -178,7 +179,7 @@ enum Step {
     Unknown,
 }
 
-impl Options {
+impl InterpreterOptions {
     fn step(&self, argument: &[u8]) -> Step {
         match argument {
             b"-" => Step::NoScript,

@@ -122,8 +122,8 @@ impl Shapes<'_> {
                 let path = [&*directory, b"/", &*name].concat();
                 let is_directory = kind == FileType::Directory;
                 let is_kept = |shape: &Shape<'_>| {
-                    !(is_directory && shape.is_file && is_last(&path, shape))
-                        && !self.made.contains(shape.holder)
+                    let is_for_files = is_directory && shape.is_file && is_last(&path, shape);
+                    !is_for_files && !self.made.contains(shape.holder)
                 };
                 if self.policy.shapes(&path).iter().any(is_kept) {
                     return false;

@@ -37,11 +37,11 @@ pub struct Shape<'p> {
 }
 
 /// The tails that may follow one first component.
-type Tails = HashMap<&'static [u8], Vec<Tail>>;
+type Tails = HashMap<&'static [u8], Vec<ShapeTail>>;
 
 /// The end of a path that is protected in every directory.
 #[derive(Clone, Debug)]
-struct Tail {
+struct ShapeTail {
     set: Set,
     /// The components after the first.
     rest: Vec<&'static [u8]>,
@@ -58,7 +58,7 @@ static TAILS: LazyLock<Tails> = LazyLock::new(|| {
             let mut components = place.trim_matches('/').split('/').map(str::as_bytes);
             let Some(first) = components.next() else { continue };
             if OTHER_REPOSITORIES.iter().all(|(name, _)| *name != first) {
-                let tail = Tail { set, rest: components.collect(), is_directory };
+                let tail = ShapeTail { set, rest: components.collect(), is_directory };
                 tails.entry(first).or_default().push(tail);
             }
         }
@@ -307,14 +307,14 @@ impl<'p> Component<'p> {
     }
 
     /// Whether a tail begins here and reaches, or contains, the end of the path.
-    fn matches(&self, tail: &Tail) -> bool {
+    fn matches(&self, tail: &ShapeTail) -> bool {
         let mut after = self.after();
         tail.rest.iter().all(|name| after.next().is_some_and(|other| other.name() == *name))
             && (tail.is_directory || after.next().is_none())
     }
 
     /// Whether the path ends before a tail that begins here does.
-    fn leads(&self, tail: &Tail) -> bool {
+    fn leads(&self, tail: &ShapeTail) -> bool {
         let after: Vec<&[u8]> = self.after().map(|other| other.name()).collect();
         after.len() < tail.rest.len() && tail.rest.iter().zip(&after).all(|(name, other)| name == other)
     }
