@@ -285,7 +285,7 @@ fn tiers(world: &World) -> (String, Value) {
 fn what_the_kernel_may_decide_is_shown_with_what_keeps_it_from_more() {
     let world = World::bare().policy(
         r#"{ "version": 1, "exec": { "ask": "off", "roots": ["/usr"] },
-  "permissions": { "base": false, "filesystem": { "rules": {
+  "permissions": { "base": false, "persistence": false, "filesystem": { "rules": {
     "/usr/**": "r-x", "/dev/null": "rw-", "@/work/**": "rw-", "@/lent/**": "r--", "@/link/**": "r--" },
     "deny": ["@/work/secret"] } } }"#,
     );

@@ -248,8 +248,11 @@ fn wins(
 pub fn race_over_the_floor(mode: &str, flipper: &str) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut held = Vec::new();
+    // With persistence the kernel is left no writes.
+    let written =
+        |policy: &str| policy.replacen("\"permissions\": {", "\"permissions\": {\"persistence\": false, ", 1);
     for (policy, tiers) in [(POLICY, "broker,floored"), (PLAIN, "broker,floored,kernel")] {
-        let mut arena = arena_under(policy);
+        let mut arena = arena_under(&written(policy));
         arena.world.set_tiers(tiers);
         let before = arena.state();
         let (attempts, leaks) = attack_enough(&arena, mode, Effort::half(), flipper);
@@ -260,8 +263,14 @@ pub fn race_over_the_floor(mode: &str, flipper: &str) {
     if layers_off().is_some() {
         return;
     }
-    let round =
-        wins(POLICY, mode, flipper, "domain", |arena| arena.world.command_of(&without_layers()), |_| None);
+    let round = wins(
+        &written(POLICY),
+        mode,
+        flipper,
+        "domain",
+        |arena| arena.world.command_of(&without_layers()),
+        |_| None,
+    );
     println!("{mode} ({flipper}): {held:?} attempts held; wins in round {round} without Landlock");
 }
 

@@ -48,7 +48,7 @@ pub enum Under {
 
 /// A policy whose rules about reading the floor expresses completely.
 const PLAIN: &str = r#"{"version": 1, "exec": {"security": "full", "ask": "off", "roots": ["/usr", "@/bin"]},
-    "permissions": {"base": false, "filesystem": {"rules":
+    "permissions": {"base": false, "persistence": false, "filesystem": {"rules":
         {"/usr/**": "r-x", "/etc/**": "r--", "@/bin/**": "r-x", "@/work/**": "rw-"}}}}"#;
 
 /// A compiled player and its world.
