@@ -268,12 +268,26 @@ fn what_the_tree_has_set_tells_of_another_program() {
     for never in ["LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS", "OPENCLAW_STATE_DIR", "perl5opt"] {
         assert!(tells(never.as_bytes(), true) && tells(never.as_bytes(), false), "{never}");
     }
-    for changed in ["HOME", "ZDOTDIR", "GIT_CONFIG_KEY_0", "npm_config_script_shell", "PAGER", "TAR_OPTIONS"]
-    {
+    for changed in [
+        "HOME",
+        "ZDOTDIR",
+        "GIT_CONFIG_KEY_0",
+        "npm_config_script_shell",
+        "PAGER",
+        "TAR_OPTIONS",
+        "PATH",
+        "MAKEFILES",
+        "CCACHE_PREFIX",
+        "CMAKE_C_COMPILER_LAUNCHER",
+        "LUA_INIT_5_4",
+        "GEM_HOME",
+        "PERLLIB",
+        "HGRCPATH",
+    ] {
         assert!(!tells(changed.as_bytes(), true) && tells(changed.as_bytes(), false), "{changed}");
     }
     for ordinary in
-        ["PATH", "PWD", "OLDPWD", "SHLVL", "_", "LANG", "TERM", "COLUMNS", "A", "", "OPENCLAW_CLI"]
+        ["PWD", "CMAKE_C_FLAGS", "OLDPWD", "SHLVL", "_", "LANG", "TERM", "COLUMNS", "A", "", "OPENCLAW_CLI"]
     {
         assert!(!tells(ordinary.as_bytes(), false), "{ordinary}");
     }

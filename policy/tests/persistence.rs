@@ -53,6 +53,12 @@ fn only_writing_is_taken_whatever_grants_it() {
         "/home/u/work/.git/config",
         "/home/u/work/sub/.git/config",
         "/srv/new/.git",
+        "/srv/new/.Rprofile",
+        // Programs that these name run as root, outside every guard (core(5), sysctl(8)).
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sysrq-trigger",
+        "/sys/kernel/uevent_helper",
+        "/home/u/.zshrc.zwc",
         "/srv/new/.vscode/tasks.json",
         "/home/u/work/.hooks",
         "/home/u/work/.hooks/pre-commit",

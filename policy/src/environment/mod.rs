@@ -11,6 +11,7 @@ mod path;
 mod sandbox;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -103,19 +104,22 @@ pub fn inherited(vars: impl IntoIterator<Item = Variable>, inherit: Inherit) -> 
     result
 }
 
-/// Variables, beyond OpenClaw's list, that change what a program does if they are set for one command. A command still
-/// inherits them.
-const TELLING: &[&[u8]] = &[
-    b"CVS_RSH",
-    b"ELECTRON_RUN_AS_NODE",
-    b"JULIA_LOAD_PATH",
-    b"PYTHONPLATLIBDIR",
-    b"PYTHONPYCACHEPREFIX",
-    b"PYTHONWARNINGS",
-    b"RIPGREP_CONFIG_PATH",
-    b"RSYNC_RSH",
-    b"TAR_OPTIONS",
-];
+/// The names, and patterns with one star, of variables beyond OpenClaw's list that change what a program does if they
+/// are set for one command. A command still inherits them.
+static TELLING: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let lines = include_str!("../../data/program-environment.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_whitespace().next()).collect()
+});
+
+fn is_telling(name: &[u8]) -> bool {
+    TELLING.iter().any(|known| match known.split_once('*') {
+        None => known.as_bytes() == name,
+        Some((start, end)) => {
+            let rest = name.strip_prefix(start.as_bytes());
+            rest.is_some_and(|rest| rest.ends_with(end.as_bytes()))
+        }
+    })
+}
 
 /// Whether a variable can, judged by its name, change what a program does. `is_inherited`: the command inherits it
 /// unchanged from the operator, in which case it counts only if it should never have been inherited.
@@ -125,8 +129,7 @@ pub fn tells(name: &[u8], is_inherited: bool) -> bool {
         return false;
     }
     let is_never_inherited = own::reason(&judged).is_some() || host::inherited_reason(&judged).is_some();
-    let is_set =
-        || TELLING.contains(&&*judged) || host::override_reason(&String::from_utf8_lossy(&judged)).is_some();
+    let is_set = || is_telling(&judged) || host::override_reason(&String::from_utf8_lossy(&judged)).is_some();
     is_never_inherited || (!is_inherited && is_set())
 }
 

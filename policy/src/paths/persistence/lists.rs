@@ -37,7 +37,9 @@ const LISTS: &[(Set, &str)] = &[
         Set::Shell,
         "~/.bashrc ~/.bash_profile ~/.bash_login ~/.bash_logout ~/.bash_aliases ~/.bash_functions ~/.bash_completion \
          ~/.bash_completion.d/ ~/.bashrc.d/ ~/.profile ~/.profile.d/ ~/.shrc ~/.kshrc ~/.mkshrc ~/.blerc ~/.aliases \
-         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
+         ~/.zshrc ~/.zshenv ~/.zprofile ~/.zlogin ~/.zlogout ~/.zshrc.zwc ~/.zshenv.zwc ~/.zprofile.zwc ~/.zlogin.zwc \
+         ~/.zlogout.zwc ~/.zcompdump ~/.zcompdump.zwc ~/.cache/fish/generated_completions/ \
+         ~/.local/share/fish/generated_completions/ ~/.zshrc.d/ ~/.zpreztorc ~/.zimrc ~/.p10k.zsh ~/.cshrc \
          ~/.tcshrc ~/.login ~/.logout ~/.xonshrc ~/.inputrc ~/.config/bash/ ~/.config/zsh/ ~/.config/fish/ \
          ~/.config/nushell/ ~/.config/elvish/ ~/.config/xonsh/ ~/.config/powershell/ ~/.config/sh/ ~/.config/shell/ \
          ~/.config/readline/ ~/.config/starship.toml ~/.local/share/bash-completion/ ~/.local/share/blesh/ \
@@ -97,7 +99,7 @@ const LISTS: &[(Set, &str)] = &[
          /etc/network/ /etc/networkd-dispatcher/ /etc/dhcp/ /etc/dhcpcd.conf /etc/dhcpcd.exit-hook /etc/ppp/ \
          /etc/acpi/ /etc/apm/ /etc/pm/ /etc/xinetd.conf /etc/xinetd.d/ /etc/inetd.conf /etc/initramfs-tools/ \
          /etc/dracut.conf /etc/dracut.conf.d/ /etc/mkinitcpio.conf /etc/mkinitcpio.d/ /etc/kernel/ /etc/grub.d/ \
-         /boot/ /etc/fstab /etc/docker/daemon.json",
+         /boot/ /proc/sys/ /proc/sysrq-trigger /sys/ /etc/fstab /etc/docker/daemon.json",
     ),
     (
         Set::Cron,
@@ -126,7 +128,9 @@ const LISTS: &[(Set, &str)] = &[
         Set::Editors,
         "WORK/.vscode/ WORK/.idea/ WORK/.fleet/ WORK/.zed/ WORK/.devcontainer/ WORK/.devcontainer.json WORK/.exrc \
          WORK/.vimrc WORK/.nvimrc WORK/.nvim.lua WORK/.lvimrc WORK/.lnvim.lua WORK/.vim/ WORK/.nvim/ \
-         WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc ~/.vimrc \
+         WORK/.dir-locals.el WORK/.dir-locals-2.el WORK/.gdbinit WORK/.lldbinit WORK/.helix/ WORK/.kakrc \
+         WORK/.pdbrc WORK/.perldb WORK/.Rprofile WORK/.irbrc WORK/.pryrc WORK/.ghci WORK/.ocamlinit WORK/.octaverc \
+         WORK/.iex.exs WORK/latexmkrc WORK/.latexmkrc ~/.vimrc \
          ~/.gvimrc ~/.exrc ~/.vim/ ~/.config/vim/ ~/.config/nvim/ ~/.nvimrc ~/.local/share/nvim/site/ \
          ~/.local/share/nvim/lazy/ ~/.local/share/nvim/mason/ ~/.emacs ~/.emacs.el ~/.emacs.d/ ~/.config/emacs/ \
          ~/.config/doom/ ~/.doom.d/ ~/.spacemacs ~/.spacemacs.d/ ~/.config/helix/ ~/.config/kak/ ~/.config/micro/ \
