@@ -223,6 +223,13 @@ impl Shapes {
             if let Some(holder) = at.leads_into_repository().filter(|_| is_on(Set::Git)) {
                 return Some(shape(Set::Git, holder));
             }
+            let names: Vec<&[u8]> = Components::from(path, at.start - 1).map(|name| name.name()).collect();
+            let leads = |hooks: &Vec<Vec<u8>>| {
+                names.len() < hooks.len() && hooks.iter().zip(&names).all(|(a, b)| a == b)
+            };
+            if is_on(Set::Git) && self.hooks.iter().any(leads) {
+                return Some(shape(Set::Git, holder));
+            }
             let tails = TAILS.get(at.name()).into_iter().flatten();
             let mut leading = tails.filter(|tail| is_on(tail.set) && at.leads(tail));
             let tail = leading.next().filter(|_| !self.is_home(holder))?;
@@ -431,6 +438,7 @@ mod tests {
         assert_eq!(holder("/a/.git/tmp"), None);
         assert_eq!(holder("/a/.claude"), Some(&b"/a"[..]));
         assert_eq!(holder("/home/u/.claude"), None);
+        assert_eq!(holder("/a/tools"), Some(&b"/a"[..]), "hooks may be below it");
         assert_eq!(holder("/a/.vscode"), None, "it is one");
         assert_eq!(holder("/a/b"), None);
     }
