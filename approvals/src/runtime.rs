@@ -26,7 +26,7 @@ use super::routes::openclaw_socket::{Endpoint, Find, Probe, SocketAsker};
 use super::settings::Settings;
 use super::surroundings::Surroundings;
 
-/// How long the guard waits at its end for the gateway to hear of withdrawn questions.
+/// How long the guard waits at its end for the gateway to hear of withdrawn questions, and for replies to be sent.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Asks humans on behalf of the workers.
@@ -133,6 +133,7 @@ impl Approvals {
         let thread = std::thread::Builder::new().name("approvals".into()).spawn(move || {
             runtime.block_on(async move {
                 let server = Server::new(manager.clone(), keeper, around.is_member);
+                let replying = server.clone();
                 match link.map(tokio::net::UnixStream::from_std) {
                     Some(Ok(link)) => {
                         let (terminal, manager) =
@@ -158,8 +159,10 @@ impl Approvals {
                 tokio::spawn(restart_task_on_panic(move || notifier.clone().run()));
                 fail_point(Fallible::Approvals, b"");
                 tokio::select! { () = time => {} () = ending.notified() => {} }
-                // The manager is closed by now. Give the gateway time to withdraw its questions.
-                let _ = timeout(SHUTDOWN_TIMEOUT, gateway.idle()).await;
+                // The manager is closed by now. Give the gateway time to withdraw its questions, and whoever answered
+                // the last one the reply to that: the command may have ended before "always" was saved.
+                let _ =
+                    timeout(SHUTDOWN_TIMEOUT, async { tokio::join!(gateway.idle(), replying.idle()) }).await;
             });
             // A pending name lookup or a hanging disk must not delay the guard's end.
             runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);

@@ -38,6 +38,8 @@ pub struct Server {
     keeper: GrantStore,
     is_member: IsMember,
     subscribers: Arc<Semaphore>,
+    /// A permit for each reply that is being made or sent.
+    replying: Arc<Semaphore>,
 }
 
 /// The peer broke the protocol, or has gone.
@@ -52,7 +54,20 @@ struct LineReader {
 impl Server {
     /// Answers from this manager.
     pub fn new(manager: Manager, keeper: GrantStore, is_member: IsMember) -> Server {
-        Server { manager, keeper, is_member, subscribers: Arc::new(Semaphore::new(MAX_SUBSCRIBERS)) }
+        let (subscribers, replying) = (Semaphore::new(MAX_SUBSCRIBERS), Semaphore::new(MAX_PEERS));
+        Server {
+            manager,
+            keeper,
+            is_member,
+            subscribers: Arc::new(subscribers),
+            replying: Arc::new(replying),
+        }
+    }
+
+    /// Waits until every reply is sent.
+    pub async fn idle(&self) {
+        // The semaphore is never closed.
+        let _ = self.replying.acquire_many(MAX_PEERS as u32).await;
     }
 
     /// Accepts connections for ever.
@@ -118,10 +133,13 @@ impl Server {
                 let _ = self.stream_events(lines, write, Route::Cli).await;
                 return;
             }
+            // The semaphore is never closed.
+            let replying = self.replying.acquire().await;
             let reply = self.reply(method, Route::Cli).await;
             if send(&mut write, &reply).await.is_err() {
                 return;
             }
+            drop(replying);
             sleep(RETRY_INTERVAL).await;
         }
     }

@@ -10,7 +10,7 @@ mod printer;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use guard_openclaw::peer::proc::Tid;
@@ -74,8 +74,10 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// for stderr are dropped.
 const BACKLOG: usize = 4096;
 /// How long a denied call waits until its line is printed, so that the line precedes the program's error
-/// message. A stopped terminal delays no call for longer.
-const LINE_TIMEOUT: Duration = Duration::from_millis(50);
+/// message. A busy machine may need as long.
+const LINE_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long it waits after a line that was not printed in time: the terminal is stopped, or nobody reads the pipe.
+const STUCK_LINE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// Reports decisions to the operator. Messages are boxed because a queue allocates its full capacity at the
 /// start.
@@ -91,6 +93,8 @@ pub struct Reporter {
     quiet: Arc<AtomicBool>,
     /// The line to print once, after the first denial.
     hint: Arc<Mutex<Option<String>>>,
+    /// Set if the last line for which a call waited was not printed in time.
+    is_stuck: Arc<AtomicBool>,
 }
 
 impl Reporter {
@@ -126,7 +130,15 @@ impl Reporter {
             );
         };
         std::thread::Builder::new().name("audit".into()).spawn(log)?;
-        Ok(Reporter { entries, lines, manner, must_log, quiet, hint: Arc::default() })
+        Ok(Reporter {
+            entries,
+            lines,
+            manner,
+            must_log,
+            quiet,
+            hint: Arc::default(),
+            is_stuck: Arc::default(),
+        })
     }
 
     /// Adds a line that is printed once, after the first denial.
@@ -162,7 +174,10 @@ impl Reporter {
                 }
             };
             if sent {
-                let _ = wait.recv_timeout(LINE_TIMEOUT);
+                let stuck = self.is_stuck.load(Ordering::Relaxed);
+                let timeout = if stuck { STUCK_LINE_TIMEOUT } else { LINE_TIMEOUT };
+                let is_late = wait.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
+                self.is_stuck.store(is_late, Ordering::Relaxed);
             }
         }
         Logged::Yes
